@@ -1,0 +1,150 @@
+/**
+ * The configuration: read from the environment once, checked, frozen. A wrong value names its variable and what was expected.
+ * deploy/config/minimal.env holds what has no default; reference.env holds everything.
+ */
+import { z } from 'zod';
+
+const integer = (from: number, to: number, preset: number) =>
+  z.coerce
+    .number({ error: 'expected a whole number' })
+    .int('expected a whole number')
+    .min(from, `expected ${from} or more`)
+    .max(to, `expected ${to} or less`)
+    .default(preset);
+const secret32 = z
+  .string('expected 32 bytes in base64 (openssl rand -base64 32)')
+  .transform((text) => Buffer.from(text, 'base64'))
+  .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)');
+const host = z.string().min(1, 'expected an address to listen on').default('127.0.0.1');
+
+const environment = z.object({
+  HEADRACE_KAFKA_BROKERS: z
+    .string('expected host:port, several separated by commas')
+    .regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'expected host:port, several separated by commas')
+    .transform((list) => list.split(',')),
+  HEADRACE_MONGO_URL: z
+    .string('expected mongodb://… or mongodb+srv://…')
+    .regex(/^mongodb(\+srv)?:\/\/.+/, 'expected mongodb://… or mongodb+srv://…'),
+  HEADRACE_MONGO_DATABASE: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name')
+    .default('headrace'),
+  /** Empty: AWS. */
+  HEADRACE_S3_ENDPOINT: z
+    .union(
+      [z.literal(''), z.url({ protocol: /^https?$/, error: 'expected http(s)://host[:port]' })],
+      'expected http(s)://host[:port]',
+    )
+    .default(''),
+  HEADRACE_S3_REGION: z
+    .string()
+    .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'expected a region such as us-east-1')
+    .default('us-east-1'),
+  HEADRACE_S3_BUCKET: z
+    .string('expected the name of the shared bucket')
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
+  HEADRACE_S3_ACCESS_KEY_ID: z.string('expected an access key').min(1, 'expected an access key'),
+  HEADRACE_S3_SECRET_ACCESS_KEY: z.string('expected a secret key').min(1, 'expected a secret key'),
+  /** Who makes partners' storage credentials. */
+  HEADRACE_S3_ISSUER: z.enum(['versitygw', 'aws'], 'expected versitygw or aws').default('aws'),
+
+  /** Encrypts partners' storage secrets and keys the hashes of API keys. */
+  HEADRACE_SECRET: secret32,
+  /** User tokens are verified with this secret, or with the keys behind the URL if one is given. */
+  HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
+  HEADRACE_USER_TOKEN_JWKS_URL: z.url({ protocol: /^https?$/, error: 'expected http(s)://…' }).optional(),
+
+  HEADRACE_API_HOST: host,
+  HEADRACE_API_PORT: integer(0, 65_535, 8080),
+  HEADRACE_API_METRICS_PORT: integer(0, 65_535, 8081),
+  HEADRACE_PIPELINE_HOST: host,
+  HEADRACE_PIPELINE_PORT: integer(0, 65_535, 8082),
+  /** Where partners and customers reach the API and the console, for links. */
+  HEADRACE_PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'expected http(s)://…' }).optional(),
+  HEADRACE_LOG_LEVEL: z
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'expected a pino level such as info',
+    )
+    .default('info'),
+
+  /** Topics are `<prefix>.jobs` and so on; consumer groups `<prefix>.split` and so on. */
+  HEADRACE_TOPIC_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,100}$/, 'expected letters, digits, dot, dash or underscore')
+    .default('ingest'),
+  HEADRACE_GROUP_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,100}$/, 'expected letters, digits, dot, dash or underscore')
+    .default('headrace'),
+  /** Partitions of the topics that have several, when they are made. */
+  HEADRACE_PARTITIONS: integer(1, 16, 4),
+  HEADRACE_REPLICATION_FACTOR: integer(1, 9, 1),
+  HEADRACE_RETENTION_HOURS: integer(1, 8_760, 72),
+
+  /** Jobs read ahead of the oldest unfinished one. */
+  HEADRACE_JOB_WINDOW: integer(1, 1_000, 64),
+  /** Files of a job handed out at a time. */
+  HEADRACE_FILE_WINDOW: integer(1, 10_000, 64),
+  HEADRACE_MAX_FILES: integer(1, 10_000_000, 1_000_000),
+  HEADRACE_BATCH_BYTES: integer(1_000, 900_000, 700_000),
+  HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 256),
+  HEADRACE_MAX_INVALID_SHARE: z.coerce
+    .number({ error: 'expected a share between 0 and 1' })
+    .min(0, 'expected a share between 0 and 1')
+    .max(1, 'expected a share between 0 and 1')
+    .default(0.05),
+  HEADRACE_REJECTS_PER_FILE: integer(0, 1_000_000, 10_000),
+  HEADRACE_GZIP_RATIO: integer(2, 2_000, 200),
+  HEADRACE_S3_IDLE_MS: integer(100, 600_000, 20_000),
+
+  HEADRACE_LIMIT_BODY_BYTES: integer(1_024, 10_485_760, 65_536),
+  HEADRACE_LIMIT_JSON_DEPTH: integer(2, 100, 8),
+  HEADRACE_LIMIT_KEYS: integer(1, 100_000, 1_000),
+  HEADRACE_LIMIT_PATH_BYTES: integer(1, 1_024, 1_024),
+  HEADRACE_LIMIT_REQUEST_MS: integer(100, 600_000, 30_000),
+  HEADRACE_LIMIT_HEADERS_MS: integer(100, 600_000, 10_000),
+  /** Requests a key may make a second, on average, and at once. */
+  HEADRACE_RATE_PER_SECOND: integer(1, 1_000_000, 500),
+  HEADRACE_RATE_BURST: integer(1, 1_000_000, 1_000),
+  /** How long a request waits for Kafka or MongoDB before it is answered with 503. */
+  HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 3_500),
+  HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
+});
+
+const prefix = 'HEADRACE_';
+type Environment = z.output<typeof environment>;
+export type EnvironmentVariable = keyof Environment;
+export const environmentVariables = Object.keys(environment.shape) as EnvironmentVariable[];
+
+/** HEADRACE_API_PORT → config.apiPort. */
+type Camel<S extends string> = S extends `${infer A}_${infer B}`
+  ? `${Lowercase<A>}${Capitalize<Camel<B>>}`
+  : Lowercase<S>;
+export type Config = {
+  readonly [K in keyof Environment as K extends `HEADRACE_${infer Name}`
+    ? Camel<Name>
+    : never]: Environment[K];
+};
+
+export class ConfigError extends Error {
+  readonly code = 'bad_configuration';
+}
+
+export function parseConfig(env: Record<string, string | undefined>): Config {
+  const unknown = Object.keys(env).filter((name) => name.startsWith(prefix) && !(name in environment.shape));
+  const parsed = environment.safeParse(env);
+  const problems = [
+    ...unknown.map((name) => `${name}: there is no such setting`),
+    ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'));
+  const camel = (name: string) =>
+    name
+      .slice(prefix.length)
+      .toLowerCase()
+      .replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return Object.freeze(
+    Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [camel(name), value])),
+  ) as Config;
+}

@@ -1,0 +1,278 @@
+/**
+ * What is in MongoDB: one type a collection. The API and the stages meet here.
+ * Identifiers of jobs grow without gaps in the order in which jobs were accepted (pipeline/stores/jobs.ts says how).
+ */
+import type { Binary } from 'mongodb';
+import type { FileFailureCode, JobFailureCode, RejectCode } from './codes.ts';
+
+export interface PartnerDocument {
+  _id: string;
+  name: string;
+  /** Ends in `/`, is never given twice, and no partner's prefix begins with another's. */
+  prefix: string;
+  storageUser: string;
+  createdAt: Date;
+}
+
+export interface ApiKeyDocument {
+  /** The readable part of the key. */
+  _id: string;
+  partner: string;
+  /** HMAC-SHA-256 of the whole key under a key from the configuration. */
+  hash: Binary;
+  label?: string;
+  createdAt: Date;
+  revokedAt: Date | null;
+}
+
+export interface AttributeDocument {
+  _id: number;
+  partner: string;
+  name: string;
+  /** Grows with each attribute and each association: a job sees those up to the number it was accepted with. */
+  sequence: number;
+  foreignKey?: string;
+  foreignKeySequence?: number;
+  createdAt: Date;
+}
+
+/** A counter: `attributes` (sequence and ids of attributes). */
+export interface CounterDocument {
+  _id: string;
+  value: number;
+}
+
+export const JobStatus = { pending: 0, running: 1, done: 2, error: 3 } as const;
+export type JobStatus = (typeof JobStatus)[keyof typeof JobStatus];
+
+export const LogType = { import: 0, deletion: 1 } as const;
+
+/**
+ * accepted → listing → loading → sealed → ended, or accepted → withdrawn (never queued: its request was answered with an error).
+ * Each step is a compare-and-set on the phase, so of two dispatchers only one makes it.
+ */
+export type JobPhase = 'accepted' | 'withdrawn' | 'listing' | 'loading' | 'sealed' | 'ended';
+
+export interface JobError {
+  code: FileFailureCode | JobFailureCode;
+  message: string;
+  file?: string;
+  line?: number;
+  count?: number;
+}
+
+export interface JobDocument {
+  /** import_log_id, or the number of an audience's load. */
+  _id: number;
+  kind: 'import' | 'delete' | 'audience';
+  partner: string;
+  /** Set by a request that may be repeated; unique. */
+  requestToken?: string;
+  phase: JobPhase;
+  status: JobStatus;
+  /** As submitted; '' for a deletion. */
+  filePath: string;
+  pathType: 0 | 1;
+  keyType: 0 | 1 | null;
+  compressed: boolean | null;
+  /** Encrypted; erased when the job ends. */
+  credentials?: Binary | null;
+  region?: string | null;
+  /** A deletion: the keys as submitted and the attributes that they name. */
+  keys: string[] | null;
+  attributes: number[] | null;
+  /** The attribute sequence at acceptance: later attributes are unknown to this job, however often it is read. */
+  attributesAsOf: number;
+  audience: number | null;
+  generation: number | null;
+  /** The first job of an audience makes the audience, should the API not have lived to. */
+  audienceName?: string;
+  customer?: string | null;
+
+  /** Which of the listings is the frozen one. */
+  listing?: string;
+  fileCount: number;
+  filesDone: number;
+  rows: number;
+  uniqueDevices: number;
+  errors: JobError[] | null;
+  /** Written when sealed: what the commit marker says, so that it says the same however often it is sent. */
+  verdict?: { passed: number[]; collapsed: number[]; pairs: number };
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface FileDocument {
+  /** `<listing>.<number>` */
+  _id: string;
+  job: number;
+  listing: string;
+  /** 0-based position in the job's frozen list. */
+  number: number;
+  audience: number | null;
+  generation: number | null;
+  /** The path the partner knows, beginning with the issued prefix (or the key in the partner's own bucket). */
+  path: string;
+  etag: string;
+  size: number;
+  compressed: boolean;
+  batchBytes: number;
+  status: JobStatus;
+  /** Handed to split. */
+  handedOut: boolean;
+  rows: number;
+  accepted: number;
+  duplicates: number | null;
+  rejected: Partial<Record<RejectCode, number>>;
+  /** Rows by event, of a loaded audience file. */
+  events?: { event: string; rows: number }[];
+  failure: { code: FileFailureCode; message: string; line?: number; count?: number } | null;
+  updatedAt: Date;
+}
+
+export interface AudienceDocument {
+  /** The id of the job that created it. */
+  _id: number;
+  partner: string;
+  customer: string | null;
+  name: string;
+  segment: number;
+  /** Raised by each clear; work of an older generation is dropped. */
+  generation: number;
+  uniqueDevices: number;
+  uploadedDevices: number;
+  matchedDevices: number;
+  /** 2 or 3: the outcome of the finished loads. What waits or runs is seen from the jobs. */
+  outcome: 2 | 3;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** The ledger: one document a validated batch, first writer wins. */
+export interface LedgerDocument {
+  /** `<job>.<file>.<batch>` */
+  _id: string;
+  job: number;
+  file: number;
+  batch: number;
+  last: boolean;
+  /** Bytes of the unpacked file, so that batches must join without a gap. */
+  start: number;
+  end: number;
+  firstLine: number;
+  lines: number;
+  /** The byte that parts the columns: what a split that goes on from here must know. */
+  delimiter: number;
+  rows: number;
+  accepted: number;
+  /** Distinct pairs of device and key that were sent on, over all slots. */
+  pairs: number;
+  /** Pairs of device and key before the batch was deduplicated. */
+  pairsRead: number;
+  rejected: Partial<Record<RejectCode, number>>;
+  events?: { event: string; rows: number }[];
+  /** More than 1,000 event values in this batch alone. */
+  eventsOverflow?: boolean;
+  failure?: { code: FileFailureCode; message: string; line?: number };
+}
+
+/** A slot's word that it has merged a job. First writer wins. */
+export interface AckDocument {
+  /** `<job>.<slot>` */
+  _id: string;
+  job: number;
+  slot: number;
+  /** Distinct devices of the job in this slot. */
+  uniqueDevices: number;
+  /** Pairs received for the files that passed (a deletion: pairs removed). */
+  pairs: number;
+  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. */
+  filePairs: number[];
+  /** An audience's devices in this slot after the merge, and those that some attribute holds too. */
+  audienceDevices: number;
+  matchedDevices: number;
+}
+
+/** The last job that a slot has merged; nothing of that job or an earlier one is taken again. */
+export interface SlotDocument {
+  _id: number;
+  committedJob: number;
+}
+
+/** Rejected rows of one batch. */
+export interface RejectsDocument {
+  /** `<job>.<file>.<batch>` */
+  _id: string;
+  job: number;
+  file: number;
+  batch: number;
+  rows: { line: number; code: RejectCode; raw: string }[];
+}
+
+/** A device set's part in one slot. Replaced with a compare-and-set on its version; never removed while its set may be written. */
+export interface ManifestDocument {
+  /** `<set>#<slot>` */
+  _id: string;
+  set: string;
+  slot: number;
+  version: number;
+  count: number;
+  /** Sorted identifiers that are not in any chunk. */
+  inline: Binary;
+  /** Immutable sorted chunks. No identifier is in two of them. */
+  chunks: { id: string; first: Binary; last: Binary; count: number }[];
+}
+
+export interface ChunkDocument {
+  /** `<manifest id>@<unique>` */
+  _id: string;
+  set: string;
+  slot: number;
+  devices: Binary;
+}
+
+/** Devices of a job that is not committed yet, put aside by a sink that was out of memory. */
+export interface SpillDocument {
+  _id: string;
+  job: number;
+  slot: number;
+  /** Messages of `ingest.devices` as they came, back to back. */
+  messages: Binary;
+}
+
+export interface IdempotencyDocument {
+  /** `<partner>/<key>` */
+  _id: string;
+  requestHash: string;
+  token: string;
+  status?: number;
+  body?: string;
+  location?: string;
+  createdAt: Date;
+}
+
+export const collections = {
+  partners: 'partners',
+  apiKeys: 'api_keys',
+  attributes: 'attributes',
+  counters: 'counters',
+  jobs: 'jobs',
+  files: 'files',
+  audiences: 'audiences',
+  ledger: 'ledger',
+  acks: 'acks',
+  slots: 'slots',
+  rejects: 'rejects',
+  manifests: 'manifests',
+  chunks: 'chunks',
+  spills: 'spills',
+  idempotency: 'idempotency',
+} as const;
+
+/** Names of device sets. */
+export const setNames = {
+  attribute: (attribute: number) => `attribute:${attribute}`,
+  audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
+  event: (audience: number, generation: number, event: string) =>
+    `audience:${audience}:g${generation}:event:${event}`,
+};

@@ -1,0 +1,19 @@
+import type { Environment } from '../local/addresses.ts';
+import { serviceEnvironment } from '../local/service.ts';
+import { StartError } from '../local/start-error.ts';
+import { readState } from '../local/state.ts';
+
+export const defaultState = '.headrace';
+
+/** The environment of the local stack in a state folder; without one, that of this process, as a deployment has it. */
+export function loadEnvironment(stateDirectory?: string): Environment {
+  if (stateDirectory === undefined) return process.env;
+  const folder = readState(stateDirectory);
+  if (folder?.state.addresses === undefined) {
+    throw new StartError(
+      'not_started',
+      `nothing was started in ${stateDirectory}: run headrace up --state ${stateDirectory}`,
+    );
+  }
+  return serviceEnvironment(folder, process.env);
+}

@@ -1,0 +1,17 @@
+/** What a person can act on is one message; anything else is a defect and shows its stack. */
+import { StartError } from '../local/start-error.ts';
+
+const badConfiguration = 2;
+const interrupted = 130;
+
+export function tellAndExit(error: unknown): never {
+  const code = (error as { code?: unknown }).code;
+  if ((error as Error).name === 'AbortError') process.exit(interrupted);
+  if (code === 'bad_configuration') {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exit(badConfiguration);
+  }
+  if (error instanceof StartError) process.stderr.write(`headrace: ${error.message}\n`);
+  else process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
+  process.exit(1);
+}

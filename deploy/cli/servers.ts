@@ -1,0 +1,28 @@
+/** The two servers as a deployment runs them: the environment is all they are told. */
+import type { Command } from 'commander';
+
+export function registerServers(program: Command): void {
+  program
+    .command('api')
+    .description('run the REST API (configured by the environment)')
+    .action(async () => {
+      const { parseConfig } = await import('../../schemas/config.ts');
+      const config = parseConfig(process.env);
+      const { runApi } = await import('../../api/server.ts');
+      await runApi(config);
+    });
+  program
+    .command('pipeline')
+    .description('run the pipeline (configured by the environment)')
+    .option(
+      '--stages <list>',
+      'only these stages, separated by commas; all of them unless told',
+      (list: string) => list.split(',').map((stage) => stage.trim()),
+    )
+    .action(async ({ stages }: { stages?: string[] }) => {
+      const { parseConfig } = await import('../../schemas/config.ts');
+      const config = parseConfig(process.env);
+      const { runPipeline } = await import('../../pipeline/worker.ts');
+      await runPipeline(config, stages);
+    });
+}

@@ -1,0 +1,28 @@
+/** Where the three servers are reached, whoever runs them. */
+export interface ServerAddresses {
+  readonly kafkaBrokers: readonly string[];
+  readonly mongoUrl: string;
+  readonly s3: {
+    readonly endpoint: string;
+    readonly region: string;
+    readonly bucket: string;
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly issuer: string;
+  };
+}
+
+export type Environment = Record<string, string | undefined>;
+
+export function addressesAsEnvironment(addresses: ServerAddresses): Record<string, string> {
+  return {
+    HEADRACE_KAFKA_BROKERS: addresses.kafkaBrokers.join(','),
+    HEADRACE_MONGO_URL: addresses.mongoUrl,
+    HEADRACE_S3_ENDPOINT: addresses.s3.endpoint,
+    HEADRACE_S3_REGION: addresses.s3.region,
+    HEADRACE_S3_BUCKET: addresses.s3.bucket,
+    HEADRACE_S3_ACCESS_KEY_ID: addresses.s3.accessKeyId,
+    HEADRACE_S3_SECRET_ACCESS_KEY: addresses.s3.secretAccessKey,
+    HEADRACE_S3_ISSUER: addresses.s3.issuer,
+  };
+}

@@ -1,0 +1,87 @@
+/** A Kafka broker in KRaft mode: one node that is broker and controller. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Download } from './cache.ts';
+import { runTool } from './child.ts';
+import { asProperties, kafkaSettings, logProperties } from './kafka-properties.ts';
+import type { Startable } from './supervise.ts';
+import { needTool } from './tools.ts';
+
+const version = '4.1.1';
+export const kafkaAlternative = { server: 'Kafka', variable: 'HEADRACE_KAFKA_BROKERS' };
+
+/** kafka_2.13 brings slf4j 1.7 and no binding; the older log4j bridge is the one that speaks 1.7. */
+const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>headrace</groupId><artifactId>local-kafka</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${version}</version></dependency>
+    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.24.3</version></dependency>
+  </dependencies>
+</project>
+`;
+
+export const kafkaDownload: Download = {
+  folder: `kafka-${version}`,
+  title: `Kafka ${version}`,
+  checkTools: () => needTool('mvn', 'fetch Kafka', kafkaAlternative),
+  async fetchInto(directory, signal) {
+    writeFileSync(join(directory, 'pom.xml'), pom);
+    const libraries = join(directory, 'libs');
+    const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${libraries}`, '-DincludeScope=runtime'];
+    await runTool('mvn', ['-B', '-q', '-f', join(directory, 'pom.xml'), ...goal], { cwd: directory, signal });
+  },
+};
+
+/** Kafka lists itself as a broker only once it takes requests. */
+async function brokerAnswers(port: number): Promise<boolean> {
+  const { Kafka, logLevel } = await import('kafkajs');
+  const admin = new Kafka({
+    brokers: [`127.0.0.1:${port}`],
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: 1_000,
+    requestTimeout: 2_000,
+    retry: { retries: 0 },
+  }).admin();
+  try {
+    await admin.connect();
+    return (await admin.describeCluster()).brokers.length > 0;
+  } catch {
+    return false;
+  } finally {
+    await admin.disconnect().catch(() => {});
+  }
+}
+
+export function kafkaServer(home: () => Promise<string>): Startable {
+  return {
+    name: 'kafka',
+    ports: ['kafka', 'kafkaController'],
+    deadlineMs: 60_000,
+    async prepare(folder) {
+      const data = folder.data('kafka');
+      const logs = join(data, 'logs');
+      mkdirSync(data, { recursive: true });
+      const properties = join(data, 'server.properties');
+      const log4j = join(data, 'log4j2.properties');
+      const { ports, secrets } = folder.state;
+      const at = { host: '127.0.0.1', broker: ports.kafka!, controller: ports.kafkaController!, logs };
+      writeFileSync(properties, asProperties(kafkaSettings(at)));
+      writeFileSync(log4j, logProperties);
+      const java = ['-cp', join(await home(), 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
+      if (!existsSync(join(logs, 'meta.properties'))) {
+        const format = ['format', '-t', secrets.kafkaClusterId, '-c', properties, '--ignore-formatted'];
+        await runTool('java', ['-XX:TieredStopAtLevel=1', ...java, 'kafka.tools.StorageTool', ...format]);
+      }
+      const heap = [
+        '-Xms256m',
+        '-Xmx512m',
+        '-XX:+UseSerialGC',
+        '-XX:+ExitOnOutOfMemoryError',
+        '-Djava.awt.headless=true',
+      ];
+      return { command: 'java', args: [...heap, ...java, 'kafka.Kafka', properties] };
+    },
+    answers: (folder) => brokerAnswers(folder.state.ports.kafka!),
+  };
+}

@@ -1,0 +1,68 @@
+/** A lock between processes: a file that names its holder. A holder that has died no longer holds it. */
+import { linkSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { identify, isRunning, type ProcessIdentity } from './process-identity.ts';
+import { poll } from './wait.ts';
+
+const stealerMayTakeMs = 5_000;
+
+/** The file appears whole or not at all, so nobody ever reads a half-written holder. */
+function createExclusively(path: string): boolean {
+  const own = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
+  writeFileSync(own, JSON.stringify(identify(process.pid)));
+  try {
+    linkSync(own, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    unlinkSync(own);
+  }
+}
+
+export function holderOf(path: string): ProcessIdentity | undefined {
+  try {
+    const holder = JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;
+    return isRunning(holder) ? holder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removing a dead holder's file is itself done under a lock: else two might remove, and the second would remove the first's new lock. */
+function removeDeadHolder(path: string): void {
+  const stealing = `${path}.stealing`;
+  if (createExclusively(stealing)) {
+    if (holderOf(path) === undefined) rmSync(path, { force: true });
+    rmSync(stealing, { force: true });
+    return;
+  }
+  const age = Date.now() - (statSync(stealing, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+  if (age > stealerMayTakeMs) rmSync(stealing, { force: true });
+}
+
+export async function withLock<T>(
+  path: string,
+  work: () => Promise<T>,
+  { onWait, signal }: { onWait?: (holder: ProcessIdentity) => void; signal?: AbortSignal } = {},
+): Promise<T> {
+  let told = false;
+  await poll(
+    () => {
+      if (createExclusively(path)) return true;
+      const holder = holderOf(path);
+      if (holder === undefined) removeDeadHolder(path);
+      else if (!told) {
+        told = true;
+        onWait?.(holder);
+      }
+      return false;
+    },
+    { deadlineMs: Number.POSITIVE_INFINITY, everyMs: 100, signal },
+  );
+  try {
+    return await work();
+  } finally {
+    rmSync(path, { force: true });
+  }
+}

@@ -1,0 +1,45 @@
+import { createServer } from 'node:net';
+import { StartError } from './start-error.ts';
+
+export const defaultPorts = {
+  api: 8080,
+  apiMetrics: 8081,
+  pipeline: 8082,
+  kafka: 9092,
+  kafkaController: 9093,
+  mongod: 27017,
+  s3: 7070,
+} as const;
+export type PortName = keyof typeof defaultPorts;
+export type Ports = Record<PortName, number>;
+
+/** Binds it for a moment; port 0 asks the system for any. */
+function tryPort(port: number, host: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(undefined));
+    server.listen({ port, host, exclusive: true }, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : undefined));
+    });
+  });
+}
+
+/** A listener on every address does not stop us from binding 127.0.0.1, yet the port is taken: ask both. */
+async function isFree(port: number): Promise<boolean> {
+  return (await tryPort(port, '127.0.0.1')) !== undefined && (await tryPort(port, '0.0.0.0')) !== undefined;
+}
+
+export async function anyFreePort(not: ReadonlySet<number> = new Set()): Promise<number> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const port = await tryPort(0, '127.0.0.1');
+    if (port !== undefined && !not.has(port)) return port;
+  }
+  throw new StartError('no_free_port', 'no free port found on 127.0.0.1');
+}
+
+/** The wanted port where it is free and nobody of ours has it, else any free one. */
+export async function choosePort(wanted: number, taken: ReadonlySet<number>): Promise<number> {
+  if (wanted !== 0 && !taken.has(wanted) && (await isFree(wanted))) return wanted;
+  return anyFreePort(taken);
+}

@@ -1,0 +1,53 @@
+/**
+ * A pid alone says little: it may have been given to somebody else since. Every process is remembered with
+ * the moment it was started, and is signalled only while both still agree.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly started: string;
+}
+
+/** Undefined when there is no such process, or only its unreaped remains. */
+export function startedAt(pid: number): string | undefined {
+  try {
+    if (process.platform === 'linux') {
+      // The name in parentheses may hold spaces; what follows its last ")" is: state, ppid, … and as the 20th, the start.
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+      if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+      const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8);
+      return `${boot}:${fields[19]}`;
+    }
+    const [state, ...since] = execFileSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+      .trim()
+      .split(/\s+/);
+    return state === undefined || state.startsWith('Z') ? undefined : since.join(' ');
+  } catch {
+    return undefined;
+  }
+}
+
+export function identify(pid: number): ProcessIdentity | undefined {
+  const started = startedAt(pid);
+  return started === undefined ? undefined : { pid, started };
+}
+
+export function isRunning(identity: ProcessIdentity | undefined): identity is ProcessIdentity {
+  return identity !== undefined && startedAt(identity.pid) === identity.started;
+}
+
+/** Signals the process (and, as the leader of a group, its group), if it is still the one we started. */
+export function signal(identity: ProcessIdentity, name: NodeJS.Signals, wholeGroup = false): boolean {
+  if (!isRunning(identity)) return false;
+  try {
+    process.kill(wholeGroup ? -identity.pid : identity.pid, name);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,84 @@
+/** An S3 server over plain files: versitygw, with its own users, so that a partner's credentials are real ones. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Download } from './cache.ts';
+import { runTool } from './child.ts';
+import type { StateFolder } from './state.ts';
+import type { Startable } from './supervise.ts';
+import { needTool } from './tools.ts';
+
+const version = '1.8.0';
+/** No bucket can have this name, so no object is hidden by it. */
+const healthPath = '/_health';
+export const s3Region = 'us-east-1';
+export const sharedBucket = 'headrace-shared';
+
+export const s3Download: Download = {
+  folder: `versitygw-${version}`,
+  title: `versitygw ${version} (S3)`,
+  checkTools: () =>
+    needTool('go', 'build versitygw, the S3 server', { server: 'S3', variable: 'HEADRACE_S3_ENDPOINT' }),
+  async fetchInto(directory, signal) {
+    const source = `github.com/versity/versitygw/cmd/versitygw@v${version}`;
+    await runTool('go', ['install', source], { env: { GOBIN: directory, CGO_ENABLED: '0' }, signal });
+  },
+};
+
+export const s3Endpoint = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.s3}`;
+
+async function answersHealth(endpoint: string): Promise<boolean> {
+  try {
+    return (await fetch(endpoint + healthPath, { signal: AbortSignal.timeout(1_000) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+export function s3Server(home: () => Promise<string>): Startable {
+  return {
+    name: 's3',
+    ports: ['s3'],
+    deadlineMs: 30_000,
+    async prepare(folder) {
+      const files = join(folder.data('s3'), 'files');
+      const users = join(folder.data('s3'), 'users');
+      for (const directory of [files, users]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const listen = ['--port', `127.0.0.1:${folder.state.ports.s3}`, '--region', s3Region, '--keep-alive'];
+      return {
+        command: join(await home(), 'versitygw'),
+        args: [...listen, '--quiet', '--health', healthPath, '--iam-dir', users, 'posix', files],
+        // Not as arguments, which everybody on the machine can read.
+        env: {
+          ...process.env,
+          ROOT_ACCESS_KEY: folder.state.secrets.s3AccessKeyId,
+          ROOT_SECRET_KEY: folder.state.secrets.s3SecretAccessKey,
+        },
+      };
+    },
+    answers: (folder) => answersHealth(s3Endpoint(folder)),
+  };
+}
+
+export async function makeSharedBucket(at: {
+  endpoint: string;
+  region: string;
+  bucket: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+}): Promise<void> {
+  const { CreateBucketCommand, HeadBucketCommand, S3Client } = await import('@aws-sdk/client-s3');
+  const client = new S3Client({
+    endpoint: at.endpoint,
+    region: at.region,
+    credentials: at,
+    forcePathStyle: true,
+  });
+  try {
+    await client.send(new HeadBucketCommand({ Bucket: at.bucket }));
+  } catch (error) {
+    if ((error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode !== 404) throw error;
+    await client.send(new CreateBucketCommand({ Bucket: at.bucket }));
+  } finally {
+    client.destroy();
+  }
+}

@@ -1,0 +1,60 @@
+/** Our own two processes, started like the servers: by the command a deployment uses, told everything by the environment. */
+import { fileURLToPath } from 'node:url';
+import { addressesAsEnvironment, type Environment } from './addresses.ts';
+import type { StateFolder } from './state.ts';
+import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
+
+const headrace = fileURLToPath(new URL('../headrace.mjs', import.meta.url));
+
+export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.api}`;
+export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console`;
+const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
+
+/** What the state remembers goes before what the caller's environment says: the data was written with it. */
+export function serviceEnvironment(folder: StateFolder, base: Environment): Environment {
+  const { ports, secrets, addresses } = folder.state;
+  const port = (value: number | undefined) => (value === undefined ? undefined : String(value));
+  const env: Environment = {
+    ...base,
+    ...(addresses ? addressesAsEnvironment(addresses) : {}),
+    HEADRACE_SECRET: secrets.headrace,
+    HEADRACE_USER_TOKEN_SECRET: secrets.userToken,
+    HEADRACE_API_PORT: port(ports.api),
+    HEADRACE_API_METRICS_PORT: port(ports.apiMetrics),
+    HEADRACE_PIPELINE_PORT: port(ports.pipeline),
+    HEADRACE_PUBLIC_URL: ports.api === undefined ? undefined : apiUrl(folder),
+  };
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(5_000) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+export function serviceProcess(name: 'api' | 'pipeline', env: Environment): Startable {
+  return {
+    name,
+    ports: name === 'api' ? ['api', 'apiMetrics'] : ['pipeline'],
+    deadlineMs: 60_000,
+    prepare: async (folder) => ({
+      command: process.execPath,
+      args: [headrace, name],
+      env: serviceEnvironment(folder, env),
+    }),
+    answers: (folder) => isReady(name === 'api' ? apiUrl(folder) : pipelineUrl(folder)),
+  };
+}
+
+export async function startService(run: Run, env: Environment): Promise<void> {
+  const both = [serviceProcess('api', env), serviceProcess('pipeline', env)];
+  for (const one of both) {
+    if (!runningProcess(run.folder, one.name)) await settlePorts(run, one.ports);
+  }
+  const outcomes = await Promise.allSettled(both.map((one) => ensureRunning(run, one)));
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
+}

@@ -1,0 +1,68 @@
+/** The local stack as a whole: bring it up under the lock of its state folder, take it down again. */
+import { existsSync, rmSync } from 'node:fs';
+import type { Environment, ServerAddresses } from './addresses.ts';
+import { withLock } from './lock.ts';
+import type { Ports } from './ports.ts';
+import { type ServerOptions, startServers } from './servers.ts';
+import type { Report } from './start-error.ts';
+import { openState, prepareStateFolder, readState, type StateFolder, stateLock } from './state.ts';
+import { type Run, stopProcesses } from './supervise.ts';
+
+export interface StackOptions {
+  readonly directory: string;
+  readonly report: Report;
+  readonly signal?: AbortSignal;
+  readonly env?: Environment;
+  readonly wantedPorts?: Partial<Ports>;
+  readonly mongodCacheGb?: number;
+}
+
+export interface Stack {
+  readonly folder: StateFolder;
+  readonly addresses: ServerAddresses;
+}
+
+/**
+ * Starts what is not yet running, then does what `next` adds to it. If anything fails, what this call has started
+ * is stopped again, and nothing else.
+ */
+export async function bringUp(
+  options: StackOptions,
+  next?: (run: Run, stack: Stack) => Promise<void>,
+): Promise<Stack> {
+  const { directory, report } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  prepareStateFolder(directory);
+  const onWait = () => report(`another headrace is at work in ${directory}: waiting for it`);
+  const work = async () => {
+    const folder = openState(directory);
+    const run: Run = { folder, report, signal, wantedPorts: options.wantedPorts ?? {}, started: new Set() };
+    try {
+      const servers: ServerOptions = {
+        env: options.env ?? process.env,
+        mongodCacheGb: options.mongodCacheGb,
+      };
+      const stack = { folder, addresses: await startServers(run, servers) };
+      await next?.(run, stack);
+      return stack;
+    } catch (error) {
+      await stopProcesses(folder, report, run.started);
+      throw error;
+    }
+  };
+  return withLock(stateLock(directory), work, { onWait, signal });
+}
+
+export async function takeDown(directory: string, report: Report, { purge = false } = {}): Promise<void> {
+  if (readState(directory) === undefined) return;
+  await withLock(stateLock(directory), async () => {
+    const folder = readState(directory);
+    if (folder === undefined) return;
+    await stopProcesses(folder, report);
+    if (!purge) return;
+    for (const running of Object.values(folder.state.processes)) {
+      if ('container' in running) await (await import('./docker.ts')).removeContainer(running.container);
+    }
+    if (existsSync(folder.directory)) rmSync(folder.directory, { recursive: true });
+  });
+}

@@ -1,0 +1,135 @@
+/** The state folder: data, logs, and one file that remembers ports, secrets and processes. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { ServerAddresses } from './addresses.ts';
+import type { Ports } from './ports.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import { StartError } from './start-error.ts';
+
+export const stateVersion = 1;
+const fileName = 'state.json';
+const lockName = 'state.lock';
+
+/** In flow order, which is the order of a stop. */
+export const processNames = ['api', 'pipeline', 'kafka', 's3', 'mongod'] as const;
+export type ProcessName = (typeof processNames)[number];
+
+export type Running = ProcessIdentity | { readonly container: string; readonly pid: number };
+
+export interface State {
+  readonly product: 'headrace';
+  readonly version: number;
+  ports: Partial<Ports>;
+  readonly secrets: {
+    readonly headrace: string;
+    readonly userToken: string;
+    readonly s3AccessKeyId: string;
+    readonly s3SecretAccessKey: string;
+    readonly kafkaClusterId: string;
+  };
+  processes: Partial<Record<ProcessName, Running>>;
+  addresses?: ServerAddresses;
+  /** What the demo has provisioned; only the demo reads it. */
+  demo?: unknown;
+}
+
+export interface StateFolder {
+  readonly directory: string;
+  readonly state: State;
+  save(): void;
+  data(name: ProcessName): string;
+  log(name: ProcessName): string;
+}
+
+function newState(): State {
+  return {
+    product: 'headrace',
+    version: stateVersion,
+    ports: {},
+    secrets: {
+      headrace: randomBytes(32).toString('base64'),
+      userToken: randomBytes(32).toString('base64'),
+      s3AccessKeyId: `root${randomBytes(8).toString('hex')}`,
+      s3SecretAccessKey: randomBytes(24).toString('hex'),
+      kafkaClusterId: randomBytes(16).toString('base64url'),
+    },
+    processes: {},
+  };
+}
+
+function parse(file: string): State {
+  let state: Partial<State> | null = null;
+  try {
+    state = JSON.parse(readFileSync(file, 'utf8')) as Partial<State> | null;
+  } catch {
+    // Told below, like any other file that is not ours.
+  }
+  if (state?.product !== 'headrace') {
+    throw new StartError(
+      'bad_state',
+      `${file} is not a state file of headrace: choose another folder with --state`,
+    );
+  }
+  if (state.version !== stateVersion) {
+    throw new StartError(
+      'state_version',
+      `${file} is of version ${state.version}, this headrace reads version ${stateVersion}: stop it with the headrace that made it, or choose another folder with --state`,
+    );
+  }
+  return state as State;
+}
+
+function folder(directory: string, state: State): StateFolder {
+  const inside = (kind: string, name: string) => {
+    mkdirSync(join(directory, kind), { recursive: true, mode: 0o700 });
+    return join(directory, kind, name);
+  };
+  return {
+    directory,
+    state,
+    /** Written aside and renamed: whoever reads it, also after a crash, finds a whole file. */
+    save() {
+      const file = join(directory, fileName);
+      writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
+      renameSync(`${file}.${process.pid}`, file);
+    },
+    data: (name) => inside('data', name),
+    log: (name) => inside('logs', `${name}.log`),
+  };
+}
+
+export function stateLock(directory: string): string {
+  return join(resolve(directory), lockName);
+}
+
+/** Undefined when nothing was ever started there. */
+export function readState(path: string): StateFolder | undefined {
+  const directory = resolve(path);
+  const file = join(directory, fileName);
+  return existsSync(file) ? folder(directory, parse(file)) : undefined;
+}
+
+/** Refuses a folder that holds something else, before anything in it is touched. */
+export function prepareStateFolder(path: string): void {
+  const directory = resolve(path);
+  if (readState(directory) !== undefined) return;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const strangers = readdirSync(directory).filter((name) => !name.startsWith(lockName));
+  if (strangers.length > 0) {
+    throw new StartError(
+      'foreign_folder',
+      `${directory} holds files that are not headrace's (${strangers.slice(0, 3).join(', ')}): choose an empty folder with --state`,
+    );
+  }
+}
+
+/** Call it under the lock of the folder. */
+export function openState(path: string): StateFolder {
+  prepareStateFolder(path);
+  const found = readState(path);
+  if (found) return found;
+  const opened = folder(resolve(path), newState());
+  opened.save();
+  return opened;
+}

@@ -1,0 +1,146 @@
+/** Starting one process and waiting until it answers; the same for the three servers and for our own two. */
+import { lastLines, startDetached, stopProcess } from './child.ts';
+import { choosePort, defaultPorts, type PortName, type Ports } from './ports.ts';
+import { isRunning, type ProcessIdentity } from './process-identity.ts';
+import { type Report, StartError } from './start-error.ts';
+import { type ProcessName, processNames, type Running, type StateFolder } from './state.ts';
+import { poll } from './wait.ts';
+
+/** One call of `up`: what it works on, and what it has started so far and would stop if it fails. */
+export interface Run {
+  readonly folder: StateFolder;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+  /** The ports wanted where nothing is remembered; 0 is any free one. */
+  readonly wantedPorts: Partial<Ports>;
+  readonly started: Set<ProcessName>;
+}
+
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: Record<string, string | undefined>;
+}
+
+export interface Startable {
+  readonly name: ProcessName;
+  readonly ports: readonly PortName[];
+  /** Called with the ports settled; makes folders and files it needs. */
+  prepare(folder: StateFolder): Promise<Command>;
+  answers(folder: StateFolder): Promise<boolean>;
+  readonly deadlineMs: number;
+}
+
+const portIsTaken = /address already in use|EADDRINUSE|Address in use/i;
+const attempts = 3;
+
+export function runningProcess(folder: StateFolder, name: ProcessName): ProcessIdentity | undefined {
+  const known: Running | undefined = folder.state.processes[name];
+  return known && 'started' in known && isRunning(known) ? known : undefined;
+}
+
+export async function settlePorts(run: Run, names: readonly PortName[], remembered = true): Promise<void> {
+  const { ports } = run.folder.state;
+  for (const name of names) {
+    const wanted = (remembered ? ports[name] : 0) ?? run.wantedPorts[name] ?? defaultPorts[name];
+    const others = Object.entries(ports).filter(([other]) => other !== name);
+    ports[name] = await choosePort(wanted, new Set(others.map(([, port]) => port)));
+  }
+  run.folder.save();
+}
+
+async function startOnce(run: Run, startable: Startable): Promise<'answers' | 'port taken'> {
+  const { folder, signal } = run;
+  const { name } = startable;
+  const { command, args, env } = await startable.prepare(folder);
+  signal.throwIfAborted();
+  const log = folder.log(name);
+  const process = startDetached(command, args, { log, env });
+  folder.state.processes[name] = process;
+  folder.save();
+  run.started.add(name);
+  const outcome = await poll(
+    async () => {
+      if (!isRunning(process)) return 'died';
+      return (await startable.answers(folder)) ? 'answers' : undefined;
+    },
+    { deadlineMs: startable.deadlineMs, signal },
+  );
+  if (outcome === 'answers') return outcome;
+  await stopProcess(process, 2_000);
+  delete folder.state.processes[name];
+  folder.save();
+  const tail = lastLines(log);
+  if (outcome === 'died' && portIsTaken.test(tail)) return 'port taken';
+  const what =
+    outcome === 'died'
+      ? 'ended while it was starting'
+      : `did not answer within ${startable.deadlineMs / 1000} s`;
+  throw new StartError('did_not_start', `${name} ${what}. The end of ${log}:\n${tail}`);
+}
+
+/** Leaves alone what runs and answers. */
+export async function ensureRunning(run: Run, startable: Startable): Promise<void> {
+  const { folder, report } = run;
+  const { name } = startable;
+  const since = Date.now();
+  const running = runningProcess(folder, name);
+  if (running) {
+    const answered = await poll(() => startable.answers(folder), {
+      deadlineMs: startable.deadlineMs,
+      signal: run.signal,
+    });
+    if (answered) return report(`${name} is running (pid ${running.pid})`);
+    report(`${name} (pid ${running.pid}) does not answer: starting it again`);
+    await stopProcess(running, 10_000);
+  }
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    if ((await startOnce(run, startable)) === 'answers') {
+      const ports = startable.ports.map((port) => folder.state.ports[port]).join(', ');
+      return report(`${name} answers on port ${ports} after ${((Date.now() - since) / 1000).toFixed(1)} s`);
+    }
+    // Free when we looked, taken when the server asked: somebody was faster.
+    await settlePorts(run, startable.ports, false);
+  }
+  throw new StartError(
+    'port_taken',
+    `${name} found its port taken ${attempts} times: stop what takes them, then start again`,
+  );
+}
+
+const stopDeadlineMs: Record<ProcessName, number> = {
+  api: 15_000,
+  pipeline: 15_000,
+  kafka: 30_000,
+  s3: 10_000,
+  mongod: 30_000,
+};
+
+/** In flow order: nobody loses the server it still needs to finish its work. */
+export async function stopProcesses(
+  folder: StateFolder,
+  report: Report,
+  which: ReadonlySet<ProcessName> = new Set(processNames),
+): Promise<void> {
+  for (const name of processNames) {
+    if (!which.has(name)) continue;
+    const known = folder.state.processes[name];
+    if (known && 'container' in known) {
+      const { stopContainer } = await import('./docker.ts');
+      await stopContainer(known.container);
+      report(`${name} stopped`);
+      continue;
+    }
+    const running = runningProcess(folder, name);
+    if (running) {
+      const clean = await stopProcess(running, stopDeadlineMs[name]);
+      report(
+        clean
+          ? `${name} stopped`
+          : `${name} did not stop within ${stopDeadlineMs[name] / 1000} s and was killed`,
+      );
+    }
+    delete folder.state.processes[name];
+    folder.save();
+  }
+}

@@ -1,0 +1,49 @@
+/** The tools the local processes need: asked for by name before they are used, so that a missing one is a sentence and not a stack. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { runTool } from './child.ts';
+import { StartError } from './start-error.ts';
+
+const oldestJava = 17;
+
+export function onPath(tool: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((directory) => {
+    try {
+      const file = join(directory, tool);
+      accessSync(file, constants.X_OK);
+      return statSync(file).isFile();
+    } catch {
+      return false;
+    }
+  });
+}
+
+export interface Alternative {
+  /** What is run without the tool: "Kafka". */
+  readonly server: string;
+  /** The variable that points at a server run elsewhere. */
+  readonly variable: string;
+}
+
+function otherwise({ server, variable }: Alternative): string {
+  return `or start a Docker engine, or give the address of your own ${server} in ${variable}`;
+}
+
+export function needTool(tool: string, purpose: string, alternative: Alternative): void {
+  if (onPath(tool)) return;
+  throw new StartError(
+    'missing_tool',
+    `${tool} is not on the PATH; it is needed to ${purpose}. Install ${tool}, ${otherwise(alternative)}.`,
+  );
+}
+
+export async function needJava(alternative: Alternative): Promise<void> {
+  needTool('java', 'run Kafka', alternative);
+  const text = await runTool('java', ['-version']);
+  const major = Number(/version "(?:1\.)?(\d+)/.exec(text)?.[1]);
+  if (major >= oldestJava) return;
+  throw new StartError(
+    'old_java',
+    `java is version ${Number.isNaN(major) ? 'unknown' : major}; Kafka needs ${oldestJava} or newer. Install Java ${oldestJava}, ${otherwise(alternative)}.`,
+  );
+}

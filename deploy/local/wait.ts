@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface WaitOptions {
+  readonly deadlineMs: number;
+  readonly everyMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Asks until the answer is neither false nor undefined; undefined when the deadline has passed. */
+export async function poll<T>(
+  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  { deadlineMs, everyMs = 50, signal }: WaitOptions,
+): Promise<T | undefined> {
+  const end = Date.now() + deadlineMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() >= end) return undefined;
+    await sleep(everyMs, undefined, { signal });
+  }
+}

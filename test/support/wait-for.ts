@@ -1,0 +1,31 @@
+import { poll } from '../../deploy/local/wait.ts';
+
+export interface WaitForOptions {
+  /** What is awaited, for the message when it does not come. */
+  readonly what: string;
+  readonly deadlineMs?: number;
+  readonly everyMs?: number;
+}
+
+/** Asks until the answer is truthy, and returns it. An ask that throws is asked again; the last error is told at the deadline. */
+export async function waitFor<T>(
+  ask: () => Promise<T> | T,
+  { what, deadlineMs = 60_000, everyMs = 50 }: WaitForOptions,
+): Promise<NonNullable<T>> {
+  let last: unknown;
+  const answer = await poll(
+    async () => {
+      try {
+        last = await ask();
+        return last ? { value: last as NonNullable<T> } : undefined;
+      } catch (error) {
+        last = error;
+        return undefined;
+      }
+    },
+    { deadlineMs, everyMs },
+  );
+  if (answer) return answer.value;
+  const shown = last instanceof Error ? last.message : JSON.stringify(last);
+  throw new Error(`waited ${deadlineMs / 1000} s for ${what}; last: ${shown}`);
+}

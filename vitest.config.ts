@@ -1,0 +1,28 @@
+import { defineConfig } from 'vitest/config';
+
+/** Two projects: what needs no server runs at once and starts none; the rest shares one real Kafka, mongod and S3. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.unit.test.ts'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'stack',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.unit.test.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+    // Each file of the stack project starts processes of its own beside the servers: two at a time is what two cores carry.
+    maxWorkers: 2,
+  },
+});

@@ -1,0 +1,218 @@
+/**
+ * Runs one stage over one topic. Messages of a partition are handled one after the other; partitions in parallel.
+ *
+ * kafkajs sends heartbeats only when asked, so they are sent while a handler works, and what a heartbeat throws (a rebalance)
+ * aborts the handler and is thrown on: whoever gets the partition next begins at the last committed offset. Offsets are
+ * committed by a timer, and only up to what the stage calls durable.
+ */
+import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
+import type { Config } from '../../schemas/config.ts';
+import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
+import { createKafka, groupName, type Publisher, topicName } from './kafka.ts';
+import type { Logger } from './log.ts';
+import type { Retry } from './retry.ts';
+
+export interface Delivery {
+  partition: number;
+  offset: bigint;
+  message: Decoded;
+  /** Aborted when the partition is taken away or the process stops. */
+  signal: AbortSignal;
+}
+
+export interface Stage {
+  name: string;
+  input: TopicKey;
+  handle(delivery: Delivery): Promise<void>;
+  /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
+  durable?(partition: number, handled: bigint): bigint;
+  /** The partitions were dealt anew: what was in memory is read again from the committed offsets. */
+  reset?(): void;
+  stop?(): Promise<void>;
+}
+
+export interface Consumption {
+  stop(): Promise<void>;
+  /** Resolves when the first partitions have been assigned. */
+  joined: Promise<void>;
+}
+
+const HEARTBEAT_MS = 1_000;
+const COMMIT_MS = 500;
+
+interface Dependencies {
+  config: Config;
+  log: Logger;
+  publisher: Publisher;
+  retry: Retry;
+  /** Called once, for what no retry mends. The process is to end. */
+  onFatal(error: unknown): void;
+}
+
+export async function consume(stage: Stage, deps: Dependencies): Promise<Consumption> {
+  const { config, publisher, retry } = deps;
+  const log = deps.log.child({ stage: stage.name });
+  const topic = topicName(config, stage.input);
+  const consumer: Consumer = createKafka(config, log).consumer({
+    groupId: groupName(config, stage.name),
+    sessionTimeout: 20_000,
+    rebalanceTimeout: 30_000,
+    heartbeatInterval: HEARTBEAT_MS,
+    maxWaitTimeInMs: 1_000,
+    maxBytesPerPartition: 2_000_000,
+    maxBytes: 8_000_000,
+    allowAutoTopicCreation: false,
+    // Brokers that are away come back; only what no restart mends ends the process.
+    retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => true },
+  });
+  const handled = new Map<number, bigint>();
+  const committed = new Map<number, bigint>();
+  const stopping = new AbortController();
+  let working = new AbortController();
+
+  async function commitDurable(): Promise<void> {
+    const offsets: { topic: string; partition: number; offset: string }[] = [];
+    for (const [partition, next] of handled) {
+      const offset = stage.durable ? stage.durable(partition, next) : next;
+      if (offset > (committed.get(partition) ?? -1n))
+        offsets.push({ topic, partition, offset: offset.toString() });
+    }
+    if (offsets.length === 0) return;
+    await consumer.commitOffsets(offsets);
+    for (const { partition, offset } of offsets) committed.set(partition, BigInt(offset));
+  }
+
+  async function deadLetter(
+    partition: number,
+    message: KafkaMessage,
+    error: MalformedMessage,
+  ): Promise<void> {
+    log.error(
+      { partition, offset: message.offset, reason: error.message },
+      'message not understood: put to the dead letters',
+    );
+    const value = encode('DeadLetter', {
+      topic,
+      partition,
+      offset: message.offset,
+      error: error.message,
+      key: message.key,
+      value: (message.value ?? Buffer.alloc(0)).subarray(0, 900_000),
+      at: Date.now(),
+    });
+    await retry(
+      'put to the dead letters',
+      () => publisher.send('deadLetters', [{ partition: 0, key: topic, value }]),
+      working.signal,
+    );
+  }
+
+  async function handleOne(partition: number, message: KafkaMessage, signal: AbortSignal): Promise<void> {
+    let decoded: Decoded;
+    try {
+      decoded = decode(message.value, topics[stage.input].holds as readonly MessageName[]);
+    } catch (error) {
+      if (error instanceof MalformedMessage) return deadLetter(partition, message, error);
+      throw error;
+    }
+    await stage.handle({ partition, offset: BigInt(message.offset), message: decoded, signal });
+  }
+
+  async function eachBatch({
+    batch,
+    resolveOffset,
+    heartbeat,
+    isRunning,
+    isStale,
+  }: EachBatchPayload): Promise<void> {
+    const { signal } = working;
+    for (const message of batch.messages) {
+      if (!isRunning() || isStale() || signal.aborted || stopping.signal.aborted) return;
+      const task = handleOne(batch.partition, message, signal);
+      try {
+        await whileBeating(task, heartbeat);
+      } catch (error) {
+        working.abort(error);
+        await task.catch(() => {});
+        if (!stopping.signal.aborted && !isFromKafka(error) && !isAbort(error)) deps.onFatal(error);
+        if (stopping.signal.aborted) return;
+        throw error;
+      }
+      handled.set(batch.partition, BigInt(message.offset) + 1n);
+      resolveOffset(message.offset);
+      await heartbeat();
+    }
+  }
+
+  let markJoined: () => void = () => {};
+  const joined = new Promise<void>((resolve) => {
+    markJoined = resolve;
+  });
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    // By now every handler of the old assignment has settled: kafkajs waits for them before it joins again.
+    handled.clear();
+    committed.clear();
+    working = new AbortController();
+    stage.reset?.();
+    log.info({ partitions: payload.memberAssignment[topic] ?? [] }, 'partitions assigned');
+    markJoined();
+  });
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    if (payload.restart) log.warn({ err: payload.error }, 'consumer failed and starts again');
+    else deps.onFatal(payload.error);
+  });
+
+  await retry('connect the consumer', async () => {
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [topic], fromBeginning: true });
+    } catch (cause) {
+      throw Object.assign(new Error(`cannot reach Kafka: ${(cause as Error).message}`, { cause }), {
+        retriable: true,
+      });
+    }
+  });
+  const running = consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    partitionsConsumedConcurrently: 16,
+    eachBatch,
+  });
+  const timer = setInterval(() => {
+    commitDurable().catch((error) => log.debug({ err: error }, 'offsets not committed this time'));
+  }, COMMIT_MS);
+
+  return {
+    joined,
+    async stop() {
+      stopping.abort();
+      working.abort(new Error('stopping'));
+      clearInterval(timer);
+      await running; // Never disconnect before run has resolved.
+      await stage.stop?.();
+      await commitDurable().catch((error) =>
+        log.warn({ err: error }, 'last offsets not committed; they will be read again'),
+      );
+      await consumer.stop();
+      await consumer.disconnect();
+    },
+  };
+}
+
+/** Waits for the task and beats meanwhile. Rejects with what the task or a heartbeat rejects with. */
+async function whileBeating(task: Promise<void>, heartbeat: () => Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const failed = new Promise<never>((_, reject) => {
+    timer = setInterval(() => heartbeat().catch(reject), HEARTBEAT_MS);
+  });
+  try {
+    await Promise.race([task, failed]);
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const isFromKafka = (error: unknown) => error instanceof Error && error.name.startsWith('KafkaJS');
+const isAbort = (error: unknown) =>
+  error instanceof Error && (error.name === 'AbortError' || error.message === 'stopping');

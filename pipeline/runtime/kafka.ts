@@ -1,0 +1,207 @@
+/**
+ * The only door to kafkajs, which works but is no longer maintained. What bites, and is answered here and in consume.ts:
+ * its idle request queue re-arms a 1 ms timer; one send is one record batch a partition and is never split by size;
+ * a keyless message may change its partition on a retry.
+ */
+import { Kafka, type KafkaConfig, type LogEntry, logLevel, type Producer } from 'kafkajs';
+// @ts-expect-error kafkajs gives no types for its inner modules.
+import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
+import type { Config } from '../../schemas/config.ts';
+import { type TopicKey, topics } from '../../schemas/topics.ts';
+import type { Logger } from './log.ts';
+
+/** Without this an idle process keeps a core busy: the original arms the timer when nothing is pending, too. */
+interface PatchedQueue {
+  pending: unknown[];
+  throttledUntil: number;
+  throttleCheckTimeoutId: NodeJS.Timeout | null;
+  checkPendingRequests(): void;
+}
+RequestQueue.prototype.scheduleCheckPendingRequests = function (this: PatchedQueue) {
+  if (this.pending.length === 0 || this.throttleCheckTimeoutId) return;
+  this.throttleCheckTimeoutId = setTimeout(
+    () => {
+      this.throttleCheckTimeoutId = null;
+      this.checkPendingRequests();
+    },
+    Math.max(10, this.throttledUntil - Date.now()),
+  );
+};
+
+const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'debug', [logLevel.INFO]: 'debug' } as const;
+
+export function createKafka(config: Config, log: Logger, options: Partial<KafkaConfig> = {}): Kafka {
+  return new Kafka({
+    clientId: 'headrace',
+    brokers: [...config.kafkaBrokers],
+    connectionTimeout: 3_000,
+    requestTimeout: 30_000,
+    enforceRequestTimeout: true,
+    logLevel: logLevel.WARN,
+    // What kafkajs calls an error is mostly a reconnect that it does by itself.
+    logCreator: () => (entry: LogEntry) => {
+      const { message, timestamp: _, ...rest } = entry.log;
+      log[levels[entry.level as keyof typeof levels] ?? 'trace'](
+        { kafka: entry.namespace, ...rest },
+        message,
+      );
+    },
+    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
+    ...options,
+  });
+}
+
+export const topicName = (config: Config, topic: TopicKey) => `${config.topicPrefix}.${topics[topic].name}`;
+export const groupName = (config: Config, stage: string) => `${config.groupPrefix}.${stage}`;
+
+/** Makes the topics that are missing, and gives the number of partitions that each really has. */
+export async function ensureTopics(config: Config, log: Logger): Promise<Record<TopicKey, number>> {
+  const admin = createKafka(config, log).admin();
+  await admin.connect();
+  try {
+    const keys = Object.keys(topics) as TopicKey[];
+    const existing = new Set(await admin.listTopics());
+    const missing = keys.filter((key) => !existing.has(topicName(config, key)));
+    if (missing.length > 0) {
+      await admin.createTopics({
+        waitForLeaders: true,
+        topics: missing.map((key) => ({
+          topic: topicName(config, key),
+          numPartitions: topics[key].partitions === 'many' ? config.partitions : 1,
+          replicationFactor: config.replicationFactor,
+          configEntries: [
+            { name: 'cleanup.policy', value: topics[key].cleanup },
+            { name: 'max.message.bytes', value: String(MAX_RECORD_BATCH * 2) },
+            { name: 'min.insync.replicas', value: String(Math.max(1, config.replicationFactor - 1)) },
+            ...(topics[key].cleanup === 'delete'
+              ? [{ name: 'retention.ms', value: String(config.retentionHours * 3_600_000) }]
+              : []),
+          ],
+        })),
+      });
+      log.info({ topics: missing.map((key) => topicName(config, key)) }, 'made the missing topics');
+    }
+    const { topics: found } = await admin.fetchTopicMetadata({
+      topics: keys.map((key) => topicName(config, key)),
+    });
+    const counts = new Map(found.map(({ name, partitions }) => [name, partitions.length]));
+    return Object.fromEntries(keys.map((key) => [key, counts.get(topicName(config, key)) ?? 0])) as Record<
+      TopicKey,
+      number
+    >;
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+export interface OutgoingMessage {
+  partition: number;
+  key: string;
+  value: Buffer;
+}
+
+export interface Publisher {
+  connect(): Promise<void>;
+  /** Resolves when every message is on all in-sync replicas. Messages of one call to one partition keep their order. */
+  send(topic: TopicKey, messages: OutgoingMessage[]): Promise<void>;
+  /** Whether the last word from the brokers was a good one. Asks anew after a failure. */
+  ready(): boolean;
+  /** Asks the brokers now. */
+  check(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** The broker's default limit of a record batch is 1 MiB; ours stays below it. */
+const MAX_RECORD_BATCH = 950_000;
+
+/** Cuts messages into requests, none with more than a record batch's worth for any one partition, in order. */
+export function chunkBySize(messages: OutgoingMessage[], limit = MAX_RECORD_BATCH): OutgoingMessage[][] {
+  const requests: OutgoingMessage[][] = [];
+  let current: OutgoingMessage[] = [];
+  let sizes = new Map<number, number>();
+  for (const message of messages) {
+    const size = message.value.length + message.key.length + 64;
+    const filled = sizes.get(message.partition) ?? 0;
+    if (filled > 0 && filled + size > limit) {
+      requests.push(current);
+      current = [];
+      sizes = new Map();
+    }
+    current.push(message);
+    sizes.set(message.partition, (sizes.get(message.partition) ?? 0) + size);
+  }
+  if (current.length > 0) requests.push(current);
+  return requests;
+}
+
+/** A send that failed. What it carried may or may not be there: sending it again is always safe with us. */
+export class PublishError extends Error {
+  readonly code = 'publish_failed';
+  readonly retriable = true;
+}
+
+export function createPublisher(
+  config: Config,
+  log: Logger,
+  options: { sendTimeoutMs?: number } = {},
+): Publisher {
+  const kafka = createKafka(config, log);
+  // Not idempotent: its concurrent sends have lost messages, and with our ledger and sets a repeated message is harmless.
+  const producer: Producer = kafka.producer({ allowAutoTopicCreation: false, idempotent: false });
+  const admin = kafka.admin();
+  let healthy = false;
+  let closed = false;
+  let probe: NodeJS.Timeout | undefined;
+
+  async function check(): Promise<boolean> {
+    try {
+      await admin.connect();
+      await admin.describeCluster();
+      healthy = true;
+    } catch {
+      unwell();
+    }
+    return healthy;
+  }
+
+  function unwell(): void {
+    healthy = false;
+    if (closed || probe) return;
+    probe = setTimeout(() => {
+      probe = undefined;
+      void check();
+    }, 500);
+  }
+
+  return {
+    async connect() {
+      await producer.connect();
+      await check();
+    },
+    async send(topic, messages) {
+      for (const request of chunkBySize(messages)) {
+        try {
+          await producer.send({
+            topic: topicName(config, topic),
+            acks: -1,
+            timeout: options.sendTimeoutMs ?? 30_000,
+            messages: request,
+          });
+          healthy = true;
+        } catch (cause) {
+          unwell();
+          throw new PublishError(`cannot publish to ${topics[topic].name}: ${(cause as Error).message}`, {
+            cause,
+          });
+        }
+      }
+    },
+    ready: () => healthy,
+    check,
+    async close() {
+      closed = true;
+      clearTimeout(probe);
+      await Promise.allSettled([producer.disconnect(), admin.disconnect()]);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** The one logger: a line a fact, the job's id on every line about a job, secrets never. */
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+export type { Logger } from 'pino';
+
+const secretNames = [
+  'authorization',
+  'credentials',
+  'accessKeyId',
+  'secretAccessKey',
+  'secret',
+  'api_key',
+  'apiKey',
+  'user_token',
+  'userToken',
+  'password',
+  'HEADRACE_SECRET',
+  'HEADRACE_S3_SECRET_ACCESS_KEY',
+  'HEADRACE_USER_TOKEN_SECRET',
+];
+/** pino redacts by path, so each name is given at the depths at which our records hold it. */
+const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);
+
+/** mongodb://user:password@host keeps everything but the password. */
+const withoutPasswords = (text: string) => text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@');
+
+export function createLogger(
+  config: { logLevel: string },
+  name: string,
+  destination?: DestinationStream,
+): Logger {
+  const options = {
+    name,
+    level: config.logLevel,
+    base: { process: name, pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: [...redacted, 'req.headers["x-user-token"]'], censor: '[redacted]' },
+    serializers: {
+      err(error: unknown) {
+        const serialized = pino.stdSerializers.err(error as Error);
+        if (typeof serialized !== 'object' || serialized === null) return serialized;
+        return {
+          ...serialized,
+          message: withoutPasswords(serialized.message ?? ''),
+          stack: withoutPasswords(serialized.stack ?? ''),
+        };
+      },
+    },
+  };
+  return destination ? pino(options, destination) : pino(options);
+}

@@ -1,0 +1,48 @@
+/** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
+import { type Db, MongoClient } from 'mongodb';
+import type { Config } from '../../schemas/config.ts';
+import { collections } from '../../schemas/documents.ts';
+
+export interface Mongo {
+  client: MongoClient;
+  db: Db;
+  close(): Promise<void>;
+}
+
+export async function connectMongo(config: Config): Promise<Mongo> {
+  const client = new MongoClient(config.mongoUrl, {
+    appName: 'headrace',
+    serverSelectionTimeoutMS: Math.min(3_000, config.limitBackendMs),
+    connectTimeoutMS: 3_000,
+    // A paused or unreachable server must show as an error, not as a call that never returns.
+    socketTimeoutMS: 60_000,
+    writeConcern: { w: 'majority', journal: true },
+    readConcern: { level: 'majority' },
+    ignoreUndefined: true,
+    maxPoolSize: 32,
+  });
+  return { client, db: client.db(config.mongoDatabase), close: () => client.close() };
+}
+
+/** What the stages look things up by. */
+export async function ensurePipelineIndexes(db: Db): Promise<void> {
+  await Promise.all([
+    db.collection(collections.jobs).createIndexes([
+      { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
+      { key: { phase: 1, _id: 1 }, name: 'unfinished' },
+      { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },
+    ]),
+    db.collection(collections.files).createIndexes([
+      { key: { job: 1, number: 1 }, name: 'by_job' },
+      { key: { audience: 1, generation: 1, path: 1 }, name: 'by_audience', sparse: true },
+    ]),
+    db
+      .collection(collections.ledger)
+      .createIndexes([{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }]),
+    db.collection(collections.acks).createIndexes([{ key: { job: 1 }, name: 'by_job' }]),
+    db
+      .collection(collections.rejects)
+      .createIndexes([{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }]),
+    db.collection(collections.spills).createIndexes([{ key: { slot: 1, job: 1 }, name: 'by_slot' }]),
+  ]);
+}

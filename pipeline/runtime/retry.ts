@@ -1,0 +1,45 @@
+/** The one retry helper. It repeats one step, never a sequence, for as long as somebody waits for it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import type { Logger } from './log.ts';
+
+/** Codes of a server that is stopping, changing its primary or out of room: the same call may go through later. */
+const passingMongoCodes = new Set([
+  6, 7, 43, 50, 89, 91, 112, 133, 134, 136, 189, 237, 262, 290, 317, 358, 9001, 10107, 11600, 11602, 13388,
+  13435, 13436, 14031,
+]);
+
+export function isPassing(error: unknown): boolean {
+  if (typeof error === 'object' && error !== null && 'retriable' in error) return error.retriable === true;
+  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  if (error instanceof MongoError) {
+    const labelled = [
+      'RetryableWriteError',
+      'TransientTransactionError',
+      'ResumableChangeStreamError',
+      'PoolRequestedRetry',
+    ];
+    if (labelled.some((label) => error.hasErrorLabel(label))) return true;
+    if (typeof error.code === 'number' && passingMongoCodes.has(error.code)) return true;
+    return /topology|pool|connection|interrupted/i.test(`${error.name} ${error.message}`);
+  }
+  return false;
+}
+
+export type Retry = <T>(step: string, attempt: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
+
+export function createRetry(log: Logger, { firstMs = 50, mostMs = 2_000 } = {}): Retry {
+  return async (step, attempt, signal) => {
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        const wait = Math.min(mostMs, firstMs * 2 ** Math.min(tries - 1, 16)) * (0.5 + Math.random() / 2);
+        log.warn({ err: error, step, tries, wait_ms: Math.round(wait) }, 'step failed, will be tried again');
+        await sleep(wait, undefined, signal ? { signal } : {});
+      }
+    }
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * Stops a process in flow order on SIGTERM or SIGINT: each step gets what is left of the time; whatever still hangs at the
+ * deadline is left to the redelivery that a crash would bring as well.
+ */
+import type { Logger } from './log.ts';
+
+export interface Shutdown {
+  /** Steps run in the order in which they were added. */
+  add(name: string, step: () => Promise<unknown> | unknown): void;
+  /** Stops the process as a signal would. An error is logged and makes the exit code 1. */
+  stop(reason: string, error?: unknown): void;
+  readonly stopping: boolean;
+}
+
+export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
+  const steps: { name: string; step: () => Promise<unknown> | unknown }[] = [];
+  let stopping = false;
+
+  async function run(reason: string, error?: unknown): Promise<void> {
+    if (stopping) return;
+    stopping = true;
+    let exitCode = error === undefined ? 0 : 1;
+    if (error === undefined) log.info({ reason }, 'stopping');
+    else log.fatal({ reason, err: error }, 'stopping after an error');
+    setTimeout(() => {
+      log.error({ deadline_ms: deadlineMs }, 'still stopping at the deadline: leaving now');
+      process.exit(1);
+    }, deadlineMs).unref();
+    for (const { name, step } of steps) {
+      try {
+        await step();
+      } catch (cause) {
+        exitCode = 1;
+        log.error({ err: cause, step: name }, 'a step of the shutdown failed');
+      }
+    }
+    log.info('stopped');
+    process.exit(exitCode);
+  }
+
+  process.once('SIGTERM', () => void run('SIGTERM'));
+  process.once('SIGINT', () => void run('SIGINT'));
+  process.on('uncaughtException', (error) => void run('uncaught exception', error));
+  process.on('unhandledRejection', (error) => void run('unhandled rejection', error));
+  return {
+    add: (name, step) => void steps.push({ name, step }),
+    stop: (reason, error) => void run(reason, error),
+    get stopping() {
+      return stopping;
+    },
+  };
+}

@@ -1,0 +1,274 @@
+/**
+ * Cuts a file into batches of whole rows. Where it cuts depends on the bytes and `batchBytes` alone, never on how the bytes
+ * arrive, so a file that is cut twice, or from the middle, gives the same batches with the same numbers.
+ *
+ * A decision is made only when a full window of bytes (or the end of the file) is there; that is what makes it independent
+ * of chunks, and it bounds the memory: one window and the batch held back to learn whether it is the last.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { FileFailureCode } from '../../schemas/codes.ts';
+import { COMMA, detectDelimiter, isHeader, skipBlankLine } from './head.ts';
+import { countLines, endOfPlainRows, endOfRow, isRowTooLong, MAX_ROW_WINDOW } from './row-end.ts';
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+const GZIP_MAGIC = Buffer.of(0x1f, 0x8b);
+
+export interface CutBatch {
+  /** 0, 1, 2, … */
+  batch: number;
+  /** The file ends here: with rows, or with a failure. True of exactly one. */
+  last: boolean;
+  /**
+   * Bytes of the unpacked file, without gaps: the first start is 0, every other start is the end before it. A byte-order
+   * mark, blank lines before the first row and the header belong to batch 0, but are not in its `bytes`.
+   */
+  start: number;
+  end: number;
+  /** Line (from 1) of the first byte of `bytes`. */
+  firstLine: number;
+  /**
+   * Lines that begin in [start, end), those of the head included. So the first line of batch n > 0 is one more than
+   * the lines of all batches before it together; only batch 0 may have a greater first line than that (by its head).
+   */
+  lines: number;
+  /** The byte between fields. */
+  delimiter: number;
+  /** Whole rows. A view: copy what is to be changed. */
+  bytes: Buffer;
+  failure?: undefined;
+}
+
+export interface FileFailure {
+  code: FileFailureCode;
+  message: string;
+  line?: number;
+}
+
+/** Why a file cannot be read further. Takes the place of its last batch, and spans no bytes. */
+export interface CutFailure extends Omit<CutBatch, 'failure'> {
+  failure: FileFailure;
+}
+
+export type Cut = CutBatch | CutFailure;
+
+/** Where batch `batch` begins, as the batch before it says: its `end`, the lines so far plus one, its delimiter. */
+export interface CutResume {
+  batch: number;
+  start: number;
+  firstLine: number;
+  delimiter: number;
+}
+
+export interface RowCutter {
+  push(chunk: Buffer): Cut[];
+  finish(): Cut[];
+  /** Ends the file with a failure of whoever reads it (damaged gzip, a file that changed). */
+  fail(failure: FileFailure): Cut[];
+}
+
+export function createRowCutter({
+  batchBytes,
+  resume,
+}: {
+  batchBytes: number;
+  resume?: CutResume;
+}): RowCutter {
+  const windowBytes = Math.max(batchBytes, MAX_ROW_WINDOW);
+  let window: Buffer = Buffer.alloc(0);
+  const incoming: Buffer[] = [];
+  let incomingBytes = 0;
+
+  let batch = resume?.batch ?? 0;
+  let start = resume?.start ?? 0;
+  let line = resume?.firstLine ?? 1;
+  /** Where `window` begins in the file. Behind `start` only while the head of the file is read. */
+  let position = start;
+  let linesOfHead = 0;
+  /** 0 until the first row has been seen. */
+  let delimiter = resume?.delimiter ?? 0;
+  let held: CutBatch | null = null;
+  let cuts: Cut[] = [];
+  let ended = false;
+
+  /** Leaves the first bytes of the window behind; they are whole lines. */
+  const consume = (bytes: number): number => {
+    const lines = countLines(window, 0, bytes);
+    window = window.subarray(bytes);
+    position += bytes;
+    line += lines;
+    return lines;
+  };
+
+  const release = () => {
+    if (held) cuts.push(held);
+    held = null;
+  };
+
+  const fail = (failure: FileFailure) => {
+    release();
+    const empty = Buffer.alloc(0);
+    cuts.push({
+      batch,
+      last: true,
+      start,
+      end: start,
+      firstLine: line,
+      lines: 0,
+      delimiter: delimiter || COMMA,
+      bytes: empty,
+      failure,
+    });
+    ended = true;
+  };
+
+  const hold = (length: number) => {
+    release();
+    const bytes = window.subarray(0, length);
+    const firstLine = line;
+    const lines = linesOfHead + consume(length);
+    linesOfHead = 0;
+    held = {
+      batch,
+      last: false,
+      start,
+      end: position,
+      firstLine,
+      lines,
+      delimiter: delimiter || COMMA,
+      bytes,
+    };
+    batch++;
+    start = position;
+  };
+
+  const failsAsText = (length: number): boolean => {
+    const bad = findNotText(window.subarray(0, length));
+    if (bad < 0) return false;
+    const at = line + countLines(window, 0, bad + 1) - 1;
+    fail({ code: 'not_text', message: `Line ${at} is not UTF-8 text.`, line: at });
+    return true;
+  };
+
+  /** Mark, blank lines, delimiter, header. False: more bytes are needed. */
+  const readHead = (atEnd: boolean): boolean => {
+    if (position === 0) {
+      if (window.subarray(0, 2).equals(GZIP_MAGIC)) {
+        fail({ code: 'not_text', message: 'The file is gzip, but was to be read as plain text.', line: 1 });
+        return true;
+      }
+      if (window.subarray(0, 3).equals(BYTE_ORDER_MARK)) {
+        window = window.subarray(3);
+        position = 3;
+      }
+    }
+    let blank = 0;
+    while (blank < window.length) {
+      const next = skipBlankLine(window, blank, window.length);
+      if (next < 0 || (!atEnd && window[next - 1] !== LF)) break;
+      blank = next;
+    }
+    linesOfHead += consume(blank);
+    if (window.length === 0 || (!atEnd && window.length < windowBytes)) return false;
+    const to = Math.min(window.length, MAX_ROW_WINDOW);
+    delimiter = detectDelimiter(window, 0, to);
+    const end = endOfRow(window, 0, to, delimiter);
+    const row = end < 0 && to === window.length && atEnd ? to : end;
+    if (row > 0 && !isRowTooLong(window, 0, row) && isHeader(window, 0, row) && !failsAsText(row)) {
+      linesOfHead += consume(row);
+    }
+    return true;
+  };
+
+  const cutNext = (atEnd: boolean) => {
+    const length = rowsThatFit(window, batchBytes, delimiter, atEnd);
+    if (failsAsText(length || wholeCharacters(window, MAX_ROW_WINDOW))) return;
+    if (length > 0) hold(length);
+    else fail({ code: 'line_too_long', message: `Line ${line} is longer than 64 KiB.`, line });
+  };
+
+  const advance = (atEnd: boolean) => {
+    if (!atEnd && window.length + incomingBytes < windowBytes) return;
+    window = Buffer.concat([window, ...incoming.splice(0)]);
+    incomingBytes = 0;
+    while (!ended && window.length > 0 && (atEnd || window.length >= windowBytes)) {
+      if (delimiter !== 0) cutNext(atEnd);
+      else if (!readHead(atEnd)) break;
+    }
+  };
+
+  const take = (): Cut[] => {
+    const taken = cuts;
+    cuts = [];
+    return taken;
+  };
+
+  return {
+    push(chunk) {
+      if (ended) return [];
+      incoming.push(chunk);
+      incomingBytes += chunk.length;
+      advance(false);
+      return take();
+    },
+    finish() {
+      if (ended) return [];
+      advance(true);
+      // A file without a row, or one of nothing but a head, has one batch too.
+      if (!ended && (held === null || position > start)) hold(0);
+      if (held !== null) held.last = !ended;
+      release();
+      ended = true;
+      return take();
+    },
+    fail(failure) {
+      if (!ended) fail(failure);
+      return take();
+    },
+  };
+}
+
+/** Length of the rows at the window's beginning that make the next batch; 0 if the first of them is too long. */
+function rowsThatFit(window: Buffer, batchBytes: number, delimiter: number, atEnd: boolean): number {
+  const whole = atEnd && window.length <= batchBytes;
+  const limit = whole ? window.length : Math.min(batchBytes, window.length);
+  let end = 0;
+  if (!window.subarray(0, limit).includes(QUOTE)) {
+    end = endOfPlainRows(window, 0, limit);
+    if (end > 0 && !whole) return end;
+  }
+  // Row by row: where there are quotes, at the end of the file, and for a first row that alone exceeds the batch.
+  while (end < limit) {
+    const to = Math.min(window.length, end + MAX_ROW_WINDOW);
+    let next = endOfRow(window, end, to, delimiter);
+    if (next < 0 && atEnd && to === window.length) next = to;
+    if (next < 0 || isRowTooLong(window, end, next)) break;
+    if (next > batchBytes && end > 0) break;
+    end = next;
+  }
+  return end;
+}
+
+/** `limit` or a little less, so that no character is cut in two. */
+function wholeCharacters(bytes: Buffer, limit: number): number {
+  if (bytes.length <= limit) return bytes.length;
+  let end = limit;
+  while (end > limit - 3 && (bytes[end]! & 0xc0) === 0x80) end--;
+  return end;
+}
+
+/** Position of the first line that is not text, or -1. */
+function findNotText(bytes: Buffer): number {
+  const nul = bytes.indexOf(0);
+  if (nul < 0 && isUtf8(bytes)) return -1;
+  // Rare and final, so slow is fine: the first line that is not text. Lines end where no character can be cut in two.
+  for (let at = 0; at < bytes.length; ) {
+    const newline = bytes.indexOf(LF, at);
+    const end = newline < 0 ? bytes.length : newline + 1;
+    const text = bytes.subarray(at, end);
+    if (text.indexOf(0) >= 0 || !isUtf8(text)) return at;
+    at = end;
+  }
+  return -1;
+}

@@ -1,0 +1,77 @@
+/** The beginning of a file: which delimiter its rows have, and whether its first row is a header. */
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
+
+export const COMMA = 0x2c;
+/** Comma, tab, semicolon, pipe. */
+const DELIMITERS = new Set([COMMA, 0x09, 0x3b, 0x7c]);
+
+/** First fields that say that the row holds names of columns. Compared in lower case, without quotes and outer spaces. */
+const HEADER_WORDS = new Set([
+  'aaid',
+  'ad_id',
+  'adid',
+  'advertiser_id',
+  'advertising_id',
+  'advertisingid',
+  'android_id',
+  'device',
+  'device_id',
+  'deviceid',
+  'did',
+  'gaid',
+  'google_advertising_id',
+  'id',
+  'identifier',
+  'idfa',
+  'ifa',
+  'maid',
+  'maids',
+  'mobile_ad_id',
+  'mobile_advertising_id',
+  'mobile_device_id',
+  'mobile_id',
+  'rida',
+  'uuid',
+]);
+
+/**
+ * Past the blank line (nothing but spaces and tabs) at `at`, or -1 if the line is not blank. A line that `to` cuts off
+ * before its newline counts as ended there: callers see to it that `to` is the end of the file, or the line is whole.
+ */
+export function skipBlankLine(bytes: Uint8Array, at: number, to: number): number {
+  while (at < to && (bytes[at] === 0x20 || bytes[at] === 0x09)) at++;
+  if (at < to && bytes[at] === CR) at++;
+  if (at === to) return to;
+  return bytes[at] === LF ? at + 1 : -1;
+}
+
+/** Past the first field of the row at `at`; a quoted one ends with its closing quote. */
+function endOfFirstField(bytes: Uint8Array, at: number, to: number): number {
+  if (bytes[at] !== QUOTE) {
+    while (at < to && bytes[at] !== LF && !DELIMITERS.has(bytes[at]!)) at++;
+    return at;
+  }
+  for (at++; at < to; at++) {
+    if (bytes[at] !== QUOTE) continue;
+    if (bytes[at + 1] !== QUOTE) return at + 1;
+    at++;
+  }
+  return to;
+}
+
+/** The first of the four that stands outside quotes behind the first field; comma if there is none. */
+export function detectDelimiter(bytes: Uint8Array, at: number, to: number): number {
+  for (let place = endOfFirstField(bytes, at, to); place < to && bytes[place] !== LF; place++) {
+    if (DELIMITERS.has(bytes[place]!)) return bytes[place]!;
+  }
+  return COMMA;
+}
+
+export function isHeader(bytes: Buffer, at: number, to: number): boolean {
+  const field = bytes.toString('utf8', at, endOfFirstField(bytes, at, to));
+  const name = field.length > 1 && field.startsWith('"') && field.endsWith('"') ? field.slice(1, -1) : field;
+  return HEADER_WORDS.has(name.trim().toLowerCase());
+}

@@ -1,0 +1,63 @@
+/** Where rows end: at a newline that is not inside a quoted field. */
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** A row's bytes without its line ending. */
+export const MAX_ROW_BYTES = 65_536;
+/** So many bytes without a row's end among them are too long a row, whatever follows (content, CR and one more). */
+export const MAX_ROW_WINDOW = MAX_ROW_BYTES + 2;
+
+/**
+ * Past the newline of the row at `at`, or -1 if `to` comes first. A quote counts only where a field begins; text behind
+ * the closing quote is wrong, which is the parser's to say, but does not open a second quoted part.
+ */
+export function endOfRow(bytes: Uint8Array, at: number, to: number, delimiter: number): number {
+  let fieldBegins = true;
+  while (at < to) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE && fieldBegins) {
+      for (at++; at < to; at++) {
+        if (bytes[at] !== QUOTE) continue;
+        if (bytes[at + 1] !== QUOTE) break;
+        at++;
+      }
+      at++;
+      fieldBegins = false;
+      continue;
+    }
+    at++;
+    if (byte === LF) return at;
+    fieldBegins = byte === delimiter;
+  }
+  return -1;
+}
+
+export function isRowTooLong(bytes: Uint8Array, at: number, end: number): boolean {
+  let length = end - at;
+  if (length > 0 && bytes[end - 1] === LF) length--;
+  if (length > 0 && bytes[at + length - 1] === CR) length--;
+  return length > MAX_ROW_BYTES;
+}
+
+/** The end of the last row in [at, to), among rows without quotes, that stands before any row that is too long. */
+export function endOfPlainRows(bytes: Buffer, at: number, to: number): number {
+  // Hops of one row window: no hop can pass over a row that is longer than the hop.
+  for (;;) {
+    const newline = bytes.lastIndexOf(LF, Math.min(to, at + MAX_ROW_WINDOW) - 1);
+    if (newline < at) return at;
+    const rows = newline + 1;
+    if (isRowTooLong(bytes, at, rows) && bytes.indexOf(LF, at) === newline) return at;
+    if (rows === to || to - at <= MAX_ROW_WINDOW) return rows;
+    at = rows;
+  }
+}
+
+/** Lines that begin in [at, to): newlines, and a last line without one. */
+export function countLines(bytes: Uint8Array, at: number, to: number): number {
+  if (at >= to) return 0;
+  let lines = bytes[to - 1] === LF ? 0 : 1;
+  for (let place = at; place < to; place++) if (bytes[place] === LF) lines++;
+  return lines;
+}

@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+// Inherited by the workers and by every process they start.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+
 /** Two projects: what needs no server runs at once and starts none; the rest shares one real Kafka, mongod and S3. */
 export default defineConfig({
   test: {

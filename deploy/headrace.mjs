@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 // The command `headrace`: plain JavaScript only as far as it takes to run TypeScript.
+// The SDK announces that it will need Node 22 in 2027 on every start of every process; package.json pins a version that does not.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 try {
   const { register } = await import('tsx/esm/api');
   register();

@@ -52,8 +52,8 @@ export function describe({ folder, addresses }: Stack): object {
   const { accessKeyId, secretAccessKey, endpoint, region, bucket } = addresses.s3;
   const pid = (name: ProcessName) => folder.state.processes[name]?.pid ?? null;
   return {
-    api_url: apiUrl(folder),
-    console_url: consoleUrl(folder),
+    api_url: folder.state.processes.api ? apiUrl(folder) : null,
+    console_url: folder.state.processes.api ? consoleUrl(folder) : null,
     kafka_brokers: addresses.kafkaBrokers,
     mongo_url: addresses.mongoUrl,
     s3: {

@@ -44,8 +44,9 @@ export function asProperties(settings: Record<string, string | number | boolean>
   return lines.join('');
 }
 
-/** To the standard output, which is the log file in the state folder. */
+/** To the standard output, which is the log file in the state folder, and until the very end of a shutdown. */
 export const logProperties = `status = error
+shutdownHook = disable
 appender.out.type = Console
 appender.out.name = out
 appender.out.layout.type = PatternLayout

@@ -70,7 +70,7 @@ export async function makeSharedBucket(at: {
   const client = new S3Client({
     endpoint: at.endpoint,
     region: at.region,
-    credentials: at,
+    credentials: { accessKeyId: at.accessKeyId, secretAccessKey: at.secretAccessKey },
     forcePathStyle: true,
   });
   try {

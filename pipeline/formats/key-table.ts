@@ -1,0 +1,27 @@
+/** The keys a job may use, and the attribute that each of them names. */
+import { ByteTable } from './byte-table.ts';
+
+export interface KeyTable {
+  /** Number of the attribute (an index of `attributes`) that the bytes name, or -1. */
+  find(source: Uint8Array, start: number, end: number): number;
+  readonly attributes: readonly number[];
+}
+
+/** Keys match byte for byte, so an attribute_id counts only in its plain decimal form (`5`, never `05` or `+5`). */
+export function createKeyTable(entries: readonly { key: string; attribute: number }[]): KeyTable {
+  const keys = new ByteTable();
+  const attributes = [...new Set(entries.map((entry) => entry.attribute))];
+  const numbers = new Map(attributes.map((attribute, number) => [attribute, number]));
+  const numberOfKey: number[] = [];
+  for (const { key, attribute } of entries) {
+    const bytes = Buffer.from(key);
+    numberOfKey[keys.add(bytes, 0, bytes.length)] = numbers.get(attribute)!;
+  }
+  return {
+    attributes,
+    find(source, start, end) {
+      const entry = keys.find(source, start, end);
+      return entry < 0 ? -1 : numberOfKey[entry]!;
+    },
+  };
+}

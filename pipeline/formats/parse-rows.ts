@@ -1,0 +1,146 @@
+/**
+ * The rows of one batch: which are accepted, why the others are not, and the distinct devices they bring, by slot and key.
+ * An accepted row costs no object and no string.
+ */
+import type { RejectCode } from '../../schemas/codes.ts';
+import type { Layout } from '../../schemas/topics.ts';
+import { DevicePairs, type SlotPairs } from './device-pairs.ts';
+import { skipBlankLine } from './head.ts';
+import { IDENTIFIER_BYTES, IDENTIFIER_TEXT, Parsed, parseIdentifier } from './identifier.ts';
+import type { KeyTable } from './key-table.ts';
+import { createAttributeLayout, createAudienceLayout, type RowLayout } from './row-layouts.ts';
+import { RowReader } from './row-reader.ts';
+
+export { createKeyTable, type KeyTable } from './key-table.ts';
+export { OTHER_EVENTS } from './row-layouts.ts';
+
+const RAW_BYTES = 200;
+const SPACE = 0x20;
+const LF = 0x0a;
+const CR = 0x0d;
+
+export interface ParseOptions {
+  /** Whole rows, valid UTF-8: what the cutter gives. */
+  bytes: Buffer;
+  firstLine: number;
+  delimiter: number;
+  layout: Layout;
+  /** Required for attributes. */
+  keys?: KeyTable;
+  maxRejects: number;
+}
+
+export interface RejectedRow {
+  line: number;
+  code: RejectCode;
+  /** Without its line ending, cut at 200 bytes. */
+  raw: string;
+}
+
+export interface ParsedRows {
+  /** rows = accepted + all rejected. The row that fails the file is not counted. */
+  rows: number;
+  accepted: number;
+  /** Lines of `bytes`, up to the row that fails the file. */
+  lines: number;
+  /** Pairs of device and key of the accepted rows, and the distinct ones among them. */
+  pairsRead: number;
+  pairs: number;
+  rejected: Partial<Record<RejectCode, number>>;
+  rejects: RejectedRow[];
+  /** Those that have pairs. Groups, and devices in them, in order of appearance. */
+  slots: SlotPairs[];
+  /** Accepted rows by event, in order of appearance. Audience only. */
+  events?: { event: string; rows: number }[];
+  /** The batch alone has too many events: all of them count as OTHER_EVENTS here already. */
+  eventsOverflow?: boolean;
+  /** Nothing is in `slots` then, and no pairs are counted. */
+  failure?: { code: 'column_count'; message: string; line: number };
+}
+
+// Kept from batch to batch; parseRows never waits, so no two batches meet here.
+const reader = new RowReader();
+const pairs = new DevicePairs();
+const device = new Uint8Array(IDENTIFIER_BYTES);
+
+export function parseRows(options: ParseOptions): ParsedRows {
+  if (options.layout === 'attributes') {
+    if (!options.keys) throw new TypeError('rows with attributes need a key table');
+    return parse(options, createAttributeLayout(options.keys));
+  }
+  let layout = createAudienceLayout(false);
+  let parsed = parse(options, layout);
+  const eventsOverflow = layout.overflow;
+  if (eventsOverflow) {
+    layout = createAudienceLayout(true);
+    parsed = parse(options, layout);
+  }
+  return { ...parsed, events: parsed.failure ? [] : layout.events(), eventsOverflow };
+}
+
+function parse({ bytes, firstLine, delimiter, maxRejects }: ParseOptions, layout: RowLayout): ParsedRows {
+  pairs.clear();
+  const rejected: ParsedRows['rejected'] = {};
+  const rejects: RejectedRow[] = [];
+  let failure: ParsedRows['failure'];
+  let rows = 0;
+  let accepted = 0;
+  let lines = 0;
+
+  for (let at = 0; at < bytes.length; at = reader.next) {
+    if (bytes[at]! <= SPACE) {
+      const next = skipBlankLine(bytes, at, bytes.length);
+      if (next >= 0) {
+        reader.next = next;
+        if (bytes[next - 1] === LF) lines++;
+        continue;
+      }
+    }
+    // Most rows begin with an identifier: parsing it first saves looking for the field's end.
+    let identifier = parseIdentifier(bytes, at, device, 0);
+    reader.read(bytes, at, delimiter, identifier === Parsed.bad ? at : at + IDENTIFIER_TEXT);
+    const line = firstLine + lines;
+    lines += reader.newlines;
+
+    let code: RejectCode | null;
+    if (reader.badQuotes) code = 'bad_quotes';
+    else if (layout.columns !== undefined && reader.columns !== layout.columns) {
+      lines -= reader.newlines;
+      const found = `Line ${line} has ${reader.columns} column${reader.columns === 1 ? '' : 's'}`;
+      failure = { code: 'column_count', message: `${found}, not ${layout.columns}.`, line };
+      break;
+    } else {
+      const start = reader.starts[0]!;
+      if (reader.ends[0]! - start !== IDENTIFIER_TEXT) identifier = Parsed.bad;
+      else if (start !== at || reader.source !== bytes) {
+        identifier = parseIdentifier(reader.source, start, device, 0);
+      }
+      if (identifier === Parsed.bad) code = 'bad_identifier';
+      else if (identifier === Parsed.zeros) code = 'opted_out';
+      else code = layout.take(reader, device, pairs);
+    }
+
+    rows++;
+    if (code === null) accepted++;
+    else {
+      rejected[code] = (rejected[code] ?? 0) + 1;
+      if (rejects.length < maxRejects) rejects.push({ line, code, raw: rawRow(bytes, at, reader.next) });
+    }
+  }
+  // The last line may lack its newline, and is a line all the same.
+  if (!failure && bytes.length > 0 && bytes[bytes.length - 1] !== LF) lines++;
+  const counted = { rows, accepted, lines, rejected, rejects };
+  if (failure) return { ...counted, pairsRead: 0, pairs: 0, slots: [], failure };
+  return { ...counted, pairsRead: layout.pairsRead, pairs: pairs.size, slots: pairs.bySlot(layout.names()) };
+}
+
+function rawRow(bytes: Buffer, start: number, next: number): string {
+  let end = next;
+  if (bytes[end - 1] === LF) end--;
+  if (end > start && bytes[end - 1] === CR) end--;
+  if (end - start > RAW_BYTES) {
+    end = start + RAW_BYTES;
+    while ((bytes[end]! & 0xc0) === 0x80) end--;
+  }
+  return bytes.toString('utf8', start, end);
+}

@@ -1,0 +1,115 @@
+/** What the columns behind the identifier mean: keys of attributes, or an event. */
+import type { RejectCode } from '../../schemas/codes.ts';
+import { ByteTable } from './byte-table.ts';
+import type { DevicePairs } from './device-pairs.ts';
+import type { KeyTable } from './key-table.ts';
+import type { RowReader } from './row-reader.ts';
+
+/** Counts for all events of a file that has too many of them. */
+export const OTHER_EVENTS = '(other)';
+/** Different event values, the empty one included. */
+export const MAX_EVENTS = 1_000;
+export const MAX_EVENT_BYTES = 256;
+
+/** One batch's view of its rows; a new one is made for each batch. */
+export interface RowLayout {
+  /** A row with another number of columns fails its file. */
+  readonly columns?: number;
+  /** Takes the row (all of it or, with a code, nothing) and adds its pairs. */
+  take(row: RowReader, device: Uint8Array, pairs: DevicePairs): RejectCode | null;
+  /** Pairs of the rows taken, those of the same device again included. */
+  readonly pairsRead: number;
+  /** Names of the keys of the pairs. */
+  names(): string[];
+}
+
+/** Group A: one attribute's key or more, a column each. */
+export function createAttributeLayout(keys: KeyTable): RowLayout {
+  const names: string[] = [];
+  /** Of each attribute: 1 + its place among the names, and the last row that named it. */
+  const places = new Int32Array(keys.attributes.length);
+  const lastRow = new Int32Array(keys.attributes.length);
+  let inRow = new Int32Array(16);
+  let row = 0;
+  let pairsRead = 0;
+
+  return {
+    take(reader, device, pairs) {
+      row++;
+      let count = 0;
+      for (let column = 1; column < reader.columns; column++) {
+        const start = reader.starts[column]!;
+        const end = reader.ends[column]!;
+        if (start === end) continue;
+        const attribute = keys.find(reader.source, start, end);
+        if (attribute < 0) return 'unknown_key';
+        if (lastRow[attribute] === row) continue;
+        lastRow[attribute] = row;
+        if (count === inRow.length) {
+          const larger = new Int32Array(2 * count);
+          larger.set(inRow);
+          inRow = larger;
+        }
+        inRow[count++] = attribute;
+      }
+      if (count === 0) return 'missing_key';
+      for (let index = 0; index < count; index++) {
+        const attribute = inRow[index]!;
+        if (places[attribute] === 0) places[attribute] = names.push(String(keys.attributes[attribute]));
+        pairs.add(device, 0, places[attribute]! - 1);
+      }
+      pairsRead += count;
+      return null;
+    },
+    get pairsRead() {
+      return pairsRead;
+    },
+    names: () => names,
+  };
+}
+
+export interface AudienceLayout extends RowLayout {
+  /** More than MAX_EVENTS values: what was taken is of no use, and the batch is to be read again as `collapsed`. */
+  readonly overflow: boolean;
+  /** Rows taken by event, in order of appearance. */
+  events(): { event: string; rows: number }[];
+}
+
+const values = new ByteTable();
+
+/** Group B: one event, which may be empty. `collapsed`: whatever the event is, it counts as OTHER_EVENTS. */
+export function createAudienceLayout(collapsed: boolean): AudienceLayout {
+  values.clear();
+  const rows = new Int32Array(MAX_EVENTS);
+  let pairsRead = 0;
+  let overflow = false;
+
+  const names = () =>
+    collapsed ? [OTHER_EVENTS] : Array.from({ length: values.size }, (_, value) => values.text(value));
+  return {
+    columns: 2,
+    take(reader, device, pairs) {
+      const start = reader.starts[1]!;
+      const end = reader.ends[1]!;
+      if (end - start > MAX_EVENT_BYTES) return 'event_too_long';
+      const value = collapsed ? 0 : values.add(reader.source, start, end);
+      overflow ||= value >= MAX_EVENTS;
+      if (overflow) return null;
+      pairs.add(device, 0, value);
+      rows[value]!++;
+      pairsRead++;
+      return null;
+    },
+    get pairsRead() {
+      return pairsRead;
+    },
+    get overflow() {
+      return overflow;
+    },
+    names,
+    events: () =>
+      names()
+        .map((event, value) => ({ event, rows: rows[value]! }))
+        .filter((event) => event.rows > 0),
+  };
+}

@@ -1,0 +1,102 @@
+/** Takes rows apart into fields (RFC 4180) without making strings: a row is a list of positions. */
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
+
+export class RowReader {
+  /** Fields of the row read last: bytes [starts[n], ends[n]) of `source`, for n < columns. */
+  starts = new Int32Array(64);
+  ends = new Int32Array(64);
+  columns = 0;
+  /** The bytes read, or a copy of the row with `""` made `"`, where it has any. */
+  source: Buffer = Buffer.alloc(0);
+  /** Past the row and its line ending. */
+  next = 0;
+  /** Newlines in the row, its own included. */
+  newlines = 0;
+  /** A quoted field was not closed, or text followed its closing quote. */
+  badQuotes = false;
+
+  #escapes = false;
+
+  /** Reads the row at `at`. The caller may know that the first field goes on at least to `known`. */
+  read(bytes: Buffer, at: number, delimiter: number, known = at): void {
+    this.columns = 0;
+    this.newlines = 0;
+    this.badQuotes = false;
+    this.#escapes = false;
+    this.source = bytes;
+    const to = bytes.length;
+    let place = known;
+    let start = at;
+    for (;;) {
+      let end: number;
+      if (bytes[start] === QUOTE) {
+        place = this.#skipQuoted(bytes, start);
+        const closed = place;
+        while (place < to && bytes[place] !== delimiter && bytes[place] !== LF) place++;
+        const atLineEnd = place === to || bytes[place] === LF;
+        const junk = place - closed - (atLineEnd && place > closed && bytes[place - 1] === CR ? 1 : 0);
+        if (junk > 0) this.badQuotes = true;
+        start++;
+        end = closed - 1;
+      } else {
+        while (place < to && bytes[place] !== delimiter && bytes[place] !== LF) place++;
+        end = place;
+        if ((place === to || bytes[place] === LF) && end > start && bytes[end - 1] === CR) end--;
+      }
+      if (this.columns === this.starts.length) this.#grow();
+      this.starts[this.columns] = start;
+      this.ends[this.columns++] = end;
+      if (place < to && bytes[place] === delimiter) {
+        start = ++place;
+        continue;
+      }
+      if (place < to) this.newlines++;
+      this.next = Math.min(place + 1, to);
+      if (this.#escapes && !this.badQuotes) this.#unescape(bytes);
+      return;
+    }
+  }
+
+  /** Past the closing quote. */
+  #skipQuoted(bytes: Buffer, start: number): number {
+    for (let at = start + 1; at < bytes.length; at++) {
+      if (bytes[at] === LF) this.newlines++;
+      if (bytes[at] !== QUOTE) continue;
+      if (bytes[at + 1] !== QUOTE) return at + 1;
+      this.#escapes = true;
+      at++;
+    }
+    this.badQuotes = true;
+    return bytes.length;
+  }
+
+  /** Rare, so it may copy: the row's fields, back to back, with every pair of quotes in a quoted one made one. */
+  #unescape(bytes: Buffer): void {
+    const first = this.starts[0]!;
+    const copy = Buffer.alloc(this.next - first);
+    let to = 0;
+    for (let column = 0; column < this.columns; column++) {
+      const start = this.starts[column]!;
+      const end = this.ends[column]!;
+      const quoted = start > 0 && bytes[start - 1] === QUOTE;
+      this.starts[column] = to;
+      for (let at = start; at < end; at++) {
+        copy[to++] = bytes[at]!;
+        if (quoted && bytes[at] === QUOTE) at++;
+      }
+      this.ends[column] = to;
+    }
+    this.source = copy;
+  }
+
+  #grow(): void {
+    const { starts, ends } = this;
+    this.starts = new Int32Array(2 * starts.length);
+    this.ends = new Int32Array(2 * ends.length);
+    this.starts.set(starts);
+    this.ends.set(ends);
+  }
+}

@@ -1,0 +1,128 @@
+// What `npm start` and `npm test` run in a fresh clone: plain Node, before anything is installed.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const oldestNode = [20, 19];
+
+function needNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1])) return;
+  process.stderr.write(
+    `headrace needs Node ${oldestNode.join('.')} or newer; this is ${process.versions.node}.\n`,
+  );
+  process.exit(1);
+}
+
+/** Runs a child with our terminal; a signal to us is the child's to act on, and we leave with its code. */
+function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
+    const pass = (signal) => child.kill(signal);
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    for (const signal of signals) process.on(signal, pass);
+    const done = (code) => {
+      for (const signal of signals) process.off(signal, pass);
+      resolve(code);
+    };
+    child.once('error', (error) => {
+      process.stderr.write(`cannot run ${command}: ${error.message}\n`);
+      done(1);
+    });
+    child.once('close', (code, signal) => done(code ?? 128 + constants.signals[signal]));
+  });
+}
+
+/** The npm that runs us, else the one on the PATH. */
+function npm(...args) {
+  const own = process.env.npm_execpath;
+  return own?.endsWith('.js') ? run(process.execPath, [own, ...args]) : run('npm', args);
+}
+
+const stamp = join(root, 'node_modules', '.headrace-installed');
+const lockFile = join(root, 'package-lock.json');
+const lockHash = () => createHash('sha256').update(readFileSync(lockFile)).digest('hex');
+
+/** npm writes its hidden lock file last, so an interrupted install is not taken for a whole one. */
+function isInstalled() {
+  const hidden = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(hidden)) return false;
+  if (statSync(hidden).mtimeMs >= statSync(lockFile).mtimeMs) return true;
+  // A checkout touches package-lock.json without changing it.
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash();
+}
+
+async function install() {
+  if (isInstalled()) return;
+  process.stderr.write('installing the dependencies (npm ci)\n');
+  const code = await npm('ci', '--include=dev', '--no-audit', '--no-fund');
+  if (code !== 0) {
+    process.stderr.write('npm ci failed: see above; start again when its cause is gone\n');
+    process.exit(code);
+  }
+  writeFileSync(stamp, lockHash());
+}
+
+const tool = (name) => join(root, 'node_modules', '.bin', name);
+
+/** The same steps as `npm run check`, each counted as one test. */
+async function check() {
+  const steps = [
+    ['biome', ['check', '.']],
+    ['tsc', ['--noEmit']],
+  ];
+  const failed = [];
+  for (const [name, args] of steps) {
+    if ((await run(tool(name), args)) !== 0) failed.push(`check: ${name} ${args.join(' ')}`);
+  }
+  return { passed: steps.length - failed.length, failed };
+}
+
+async function runTests(args) {
+  const directory = mkdtempSync(join(tmpdir(), 'headrace-report-'));
+  const report = join(directory, 'vitest.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const code = await run(tool('vitest'), ['run', ...reporters, ...args]);
+  try {
+    return { code, ...JSON.parse(readFileSync(report, 'utf8')) };
+  } catch {
+    return { code, testResults: [], numPassedTests: 0, numPendingTests: 0, numTodoTests: 0 };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Every test that failed, and every file that failed before it had any. */
+function failures({ testResults, code }) {
+  const names = testResults.flatMap((file) => {
+    const failed = file.assertionResults
+      .filter((test) => test.status === 'failed')
+      .map((test) => test.fullName);
+    if (failed.length === 0 && file.status === 'failed') return [`${file.name}: ${file.message}`];
+    return failed.map((name) => `${file.name}: ${name}`);
+  });
+  return names.length === 0 && code !== 0 ? [`vitest ended with ${code}`] : names;
+}
+
+async function test(args) {
+  const checks = await check();
+  const results = await runTests(args);
+  const failed = [...checks.failed, ...failures(results)];
+  for (const name of failed) process.stdout.write(`failed: ${name.replace(`${root}/`, '')}\n`);
+  const passed = checks.passed + results.numPassedTests;
+  const skipped = results.numPendingTests + results.numTodoTests;
+  process.stdout.write(
+    `${passed} passed, ${failed.length} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+  );
+  return failed.length === 0 ? 0 : 1;
+}
+
+needNode();
+await install();
+const [what, ...args] = process.argv.slice(2);
+const headrace = join(root, 'deploy', 'headrace.mjs');
+process.exit(what === 'test' ? await test(args) : await run(process.execPath, [headrace, 'demo', ...args]));

@@ -1,0 +1,22 @@
+/**
+ * Stops the servers of a test run that could not do it itself: vitest leaves at a Ctrl-C without its teardown, and a killed one
+ * cannot do anything. Ends when the run has released its folder, or when the run is gone and its servers are stopped.
+ */
+import { existsSync, rmSync } from 'node:fs';
+import { holderOf } from '../../deploy/local/lock.ts';
+import { takeDown } from '../../deploy/local/stack.ts';
+import { poll } from '../../deploy/local/wait.ts';
+
+const [directory, ownerFile] = process.argv.slice(2) as [string, string];
+const forever = Number.POSITIVE_INFINITY;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+await poll(() => !existsSync(ownerFile) || holderOf(ownerFile) === undefined, {
+  deadlineMs: forever,
+  everyMs: 300,
+});
+if (existsSync(ownerFile)) {
+  await takeDown(directory, () => {}, { purge: true });
+  rmSync(directory, { recursive: true, force: true });
+  rmSync(ownerFile, { force: true });
+}

@@ -6,7 +6,10 @@ const interrupted = 130;
 
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;
-  if ((error as Error).name === 'AbortError') process.exit(interrupted);
+  if ((error as Error).name === 'AbortError') {
+    process.stderr.write('stopped before it was up; the next start goes on from here\n');
+    process.exit(interrupted);
+  }
   if (code === 'bad_configuration') {
     process.stderr.write(`${(error as Error).message}\n`);
     process.exit(badConfiguration);

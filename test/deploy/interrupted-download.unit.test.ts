@@ -1,0 +1,85 @@
+/** A Ctrl-C in the middle of the first download: nothing half-fetched is left to be taken for a server. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { cached, type Download } from '../../deploy/local/cache.ts';
+import { isRunning, startedAt } from '../../deploy/local/process-identity.ts';
+import { startHeadrace } from '../support/run-headrace.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Tools that write down their pid and then take for ever. */
+function slowTools(): { path: string; pids: () => number[] } {
+  const path = temporaryFolder();
+  for (const tool of ['mvn', 'python3', 'go']) {
+    writeFileSync(join(path, tool), `#!/bin/sh\necho $$ > ${path}/${tool}.pid\nsleep 600 & wait\n`, {
+      mode: 0o755,
+    });
+  }
+  const files = () => readdirSync(path).filter((name) => name.endsWith('.pid'));
+  return { path, pids: () => files().map((name) => Number(readFileSync(join(path, name), 'utf8'))) };
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends the tools, removes what they fetched, and leaves the folder usable',
+  async (signal) => {
+    const cache = temporaryFolder();
+    const state = temporaryFolder();
+    const tools = slowTools();
+    const env = {
+      PATH: `${tools.path}:${process.env.PATH}`,
+      XDG_CACHE_HOME: cache,
+      DOCKER_HOST: 'unix:///nowhere.sock',
+    };
+    for (let start = 1; start <= 2; start++) {
+      const running = startHeadrace(['up', '--servers-only', '--state', state], env);
+      await waitFor(() => tools.pids().filter((pid) => pid > 0 && startedAt(pid)).length === 3, {
+        what: 'three downloads',
+      });
+      const identities = tools.pids().map((pid) => ({ pid, started: startedAt(pid)! }));
+      running.child.kill(signal);
+      const { code, stderr } = await running.outcome;
+      expect(code).toBe(130);
+      expect(stderr).toContain('stopped before it was up');
+      expect(stderr).not.toContain('at ');
+      await waitFor(() => !identities.some(isRunning), { what: 'the tools to end' });
+      expect(readdirSync(join(cache, 'headrace'))).toEqual([]);
+    }
+  },
+);
+
+function download(work: (directory: string) => Promise<void>): Download {
+  return { folder: 'thing-1', title: 'thing', checkTools() {}, fetchInto: work };
+}
+
+test('a killed download is swept by the next, a failed one leaves nothing, two at once fetch once', async () => {
+  const previous = process.env.XDG_CACHE_HOME;
+  process.env.XDG_CACHE_HOME = temporaryFolder();
+  try {
+    const home = join(process.env.XDG_CACHE_HOME, 'headrace');
+    const { signal } = new AbortController();
+    mkdirSync(join(home, 'thing-1.partial-abc'), { recursive: true });
+    // Of a process that is no more: no pid has this start.
+    writeFileSync(join(home, 'thing-1.lock'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
+    const failing = download(async (directory) => {
+      writeFileSync(join(directory, 'half'), '');
+      throw new Error('the network is gone');
+    });
+    await expect(cached(failing, () => {}, signal)).rejects.toThrow('the network is gone');
+    expect(readdirSync(home)).toEqual([]);
+    let fetched = 0;
+    const working = download(async (directory) => {
+      fetched++;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      writeFileSync(join(directory, 'whole'), '');
+    });
+    const both = await Promise.all([cached(working, () => {}, signal), cached(working, () => {}, signal)]);
+    expect(both).toEqual([join(home, 'thing-1'), join(home, 'thing-1')]);
+    expect(fetched).toBe(1);
+    expect(readdirSync(home)).toEqual(['thing-1']);
+    expect(readdirSync(both[0])).toEqual(['whole']);
+  } finally {
+    if (previous === undefined) delete process.env.XDG_CACHE_HOME;
+    else process.env.XDG_CACHE_HOME = previous;
+  }
+});

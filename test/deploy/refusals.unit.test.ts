@@ -1,0 +1,121 @@
+/** Bad input to a start: one clear message, nothing touched, and a state from which the next start works. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const startServersIn = (state: string) => ['up', '--servers-only', '--detach', '--state', state];
+
+/** A PATH on which only these tools are found, each of them a script. */
+function pathWith(tools: Record<string, string>): string {
+  const directory = temporaryFolder();
+  symlinkSync(process.execPath, join(directory, 'node'));
+  for (const [name, script] of Object.entries(tools)) {
+    writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+  return directory;
+}
+
+const java17 = 'echo \'openjdk version "17.0.1"\' >&2';
+const java11 = 'echo \'openjdk version "11.0.2"\' >&2';
+
+describe('a missing tool is told by name, with what it is for and what to do instead', () => {
+  test.each([
+    ['java', {}, ['java is not on the PATH', 'HEADRACE_KAFKA_BROKERS', 'Docker']],
+    ['a Java of 17 or newer', { java: java11 }, ['java is version 11', '17', 'Docker']],
+    ['mvn', { java: java17, go: '', python3: '' }, ['mvn is not on the PATH', 'HEADRACE_KAFKA_BROKERS']],
+    ['python3', { java: java17, go: '', mvn: '' }, ['python3 is not on the PATH', 'HEADRACE_MONGO_URL']],
+    ['go', { java: java17, mvn: '', python3: '' }, ['go is not on the PATH', 'HEADRACE_S3_ENDPOINT']],
+  ])('%s', async (_tool, tools, told) => {
+    const env = {
+      PATH: pathWith(tools),
+      XDG_CACHE_HOME: temporaryFolder(),
+      DOCKER_HOST: 'unix:///nowhere.sock',
+    };
+    const { code, stderr } = await runHeadrace(startServersIn(temporaryFolder()), env);
+    expect(code).toBe(1);
+    for (const words of told) expect(stderr).toContain(words);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(readdirSync(env.XDG_CACHE_HOME)).toEqual([]);
+  });
+});
+
+describe('a folder that is not ours is not touched', () => {
+  test('a state of another version', async () => {
+    const state = temporaryFolder();
+    const text = JSON.stringify({ product: 'headrace', version: 999 });
+    writeFileSync(join(state, 'state.json'), text);
+    mkdirSync(join(state, 'data'));
+    for (const command of [
+      startServersIn(state),
+      ['down', '--purge', '--state', state],
+      ['status', '--state', state],
+    ]) {
+      const { code, stderr } = await runHeadrace(command);
+      expect(code).toBe(1);
+      expect(stderr).toContain('version 999');
+      expect(stderr).toContain('--state');
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+    }
+    expect(readFileSync(join(state, 'state.json'), 'utf8')).toBe(text);
+    expect(readdirSync(state).sort()).toEqual(['data', 'state.json']);
+  });
+
+  test.each(['{"some":"other"}', 'not json', ''])('a state file that holds %j', async (text) => {
+    const state = temporaryFolder();
+    writeFileSync(join(state, 'state.json'), text);
+    const { code, stderr } = await runHeadrace(startServersIn(state));
+    expect(code).toBe(1);
+    expect(stderr).toContain('is not a state file of headrace');
+    expect(readdirSync(state)).toEqual(['state.json']);
+  });
+
+  test("a folder with somebody's files", async () => {
+    const state = temporaryFolder();
+    writeFileSync(join(state, 'thesis.txt'), 'years of work');
+    const { code, stderr } = await runHeadrace(startServersIn(state));
+    expect(code).toBe(1);
+    expect(stderr).toContain('thesis.txt');
+    expect((await runHeadrace(['down', '--purge', '--state', state])).code).toBe(0);
+    expect(readdirSync(state)).toEqual(['thesis.txt']);
+  });
+
+  test('down where nothing was ever started makes nothing', async () => {
+    const state = join(temporaryFolder(), 'never');
+    const { code, stderr } = await runHeadrace(['down', '--state', state]);
+    expect(code).toBe(0);
+    expect(stderr).toContain('nothing is running');
+    expect(existsSync(state)).toBe(false);
+    expect(existsSync(dirname(state))).toBe(true);
+  });
+});
+
+describe('a wrong setting', () => {
+  test.each(['api', 'pipeline'])('ends %s with 2 and names the variable', async (command) => {
+    const { code, stderr } = await runHeadrace([command], { HEADRACE_API_PORT: 'many' });
+    expect(code).toBe(2);
+    expect(stderr).toContain('HEADRACE_API_PORT: expected a whole number');
+    expect(stderr).toContain('HEADRACE_KAFKA_BROKERS: expected host:port');
+  });
+
+  test('an S3 server in the environment without its keys is told before anything is started', async () => {
+    const env = { HEADRACE_S3_ENDPOINT: 'http://127.0.0.1:1' };
+    const { code, stderr } = await runHeadrace(startServersIn(temporaryFolder()), env);
+    expect(code).toBe(1);
+    expect(stderr).toContain('HEADRACE_S3_BUCKET');
+  });
+});
+
+test.each([
+  ['--help'],
+  ['up', '--help'],
+  ['down', '--help'],
+  ['status', '--help'],
+  ['api', '--help'],
+  ['pipeline', '--help'],
+])('headrace %s %s shows its usage', async (...command) => {
+  const { code, stdout } = await runHeadrace(command);
+  expect(code).toBe(0);
+  expect(stdout).toContain('Usage: headrace');
+});

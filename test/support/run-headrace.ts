@@ -1,0 +1,51 @@
+/** `headrace …` as a person runs it: output collected, signals possible while it runs. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Environment } from '../../deploy/local/addresses.ts';
+
+const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningHeadrace {
+  readonly child: ChildProcess;
+  readonly outcome: Promise<Outcome>;
+  stderr(): string;
+}
+
+/** The run's own HEADRACE_ settings are left out, so that `up` starts servers instead of using the shared ones. */
+export function cleanEnvironment(): Environment {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HEADRACE_')));
+}
+
+export function startHeadrace(args: readonly string[], env: Environment = {}): RunningHeadrace {
+  const child = spawn(process.execPath, [headrace, ...args], {
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const outcome = new Promise<Outcome>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return { child, outcome, stderr: () => stderr };
+}
+
+export function runHeadrace(args: readonly string[], env: Environment = {}): Promise<Outcome> {
+  return startHeadrace(args, env).outcome;
+}
+
+export function lastJsonLine<T>({ stdout }: Outcome): T {
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as T;
+}

@@ -6,7 +6,7 @@
  * of chunks, and it bounds the memory: one window and the batch held back to learn whether it is the last.
  */
 import { isUtf8 } from 'node:buffer';
-import type { FileFailureCode } from '../../schemas/codes.ts';
+import type { FileFailure } from '../../schemas/documents.ts';
 import { COMMA, detectDelimiter, isHeader, skipBlankLine } from './head.ts';
 import { countLines, endOfPlainRows, endOfRow, isRowTooLong, MAX_ROW_WINDOW } from './row-end.ts';
 
@@ -38,12 +38,6 @@ export interface CutBatch {
   /** Whole rows. A view: copy what is to be changed. */
   bytes: Buffer;
   failure?: undefined;
-}
-
-export interface FileFailure {
-  code: FileFailureCode;
-  message: string;
-  line?: number;
 }
 
 /** Why a file cannot be read further. Takes the place of its last batch, and spans no bytes. */

@@ -1,0 +1,144 @@
+/** Chunk documents: written once, read in groups of bounded size, removed when no manifest names them. */
+import { Binary, type Collection, type Db, ObjectId } from 'mongodb';
+import { type ChunkDocument, collections } from '../../schemas/documents.ts';
+import { bytesOf } from './binary.ts';
+import type { ChunkCache } from './chunk-cache.ts';
+import { type ChunkEntry, devicesPerChunk, type Layout } from './layout.ts';
+import type { Manifest } from './manifests.ts';
+import { DEVICE_BYTES } from './packed-order.ts';
+
+/** Far enough below the server's 16 MB for one reply that a group is one round trip. */
+const GROUP_BYTES = 8 << 20;
+const INSERT_BYTES = 12 << 20;
+const REMOVE_AT_ONCE = 5_000;
+
+export interface ChunkRequest<T> {
+  entry: ChunkEntry;
+  for: T;
+}
+
+export interface LoadedChunk<T> extends ChunkRequest<T> {
+  /** Undefined: the chunk is gone, so the manifest that named it has been replaced. */
+  devices: Uint8Array | undefined;
+}
+
+export type Chunks = ReturnType<typeof createChunks>;
+
+export function chunkCollection(db: Db): Collection<ChunkDocument> {
+  return db.collection<ChunkDocument>(collections.chunks, {
+    readConcern: 'majority',
+    readPreference: 'primary',
+  });
+}
+
+/** Cuts a run into chunk documents and their entries in the manifest. */
+export function cutIntoChunks(manifest: Manifest, run: Uint8Array, layout: Layout) {
+  const step = devicesPerChunk(run.byteLength / DEVICE_BYTES, layout) * DEVICE_BYTES;
+  const documents: ChunkDocument[] = [];
+  const entries: ChunkEntry[] = [];
+  for (let start = 0; start < run.byteLength; start += step) {
+    const devices = run.subarray(start, start + step);
+    const id = `${manifest.id}@${new ObjectId().toHexString()}`;
+    documents.push({ _id: id, set: manifest.set, slot: manifest.slot, devices: new Binary(devices) });
+    entries.push({
+      id,
+      first: new Binary(devices.slice(0, DEVICE_BYTES)),
+      last: new Binary(devices.slice(-DEVICE_BYTES)),
+      count: devices.byteLength / DEVICE_BYTES,
+    });
+  }
+  return { documents, entries };
+}
+
+export function createChunks(db: Db, cache: ChunkCache) {
+  const collection = chunkCollection(db);
+
+  /** In the order asked for. `remember` is for chunks that will be wanted again; a scan would only push those out. */
+  async function* load<T>(
+    requests: Iterable<ChunkRequest<T>> | AsyncIterable<ChunkRequest<T>>,
+    remember: boolean,
+  ): AsyncGenerator<LoadedChunk<T>[]> {
+    let ahead: Promise<LoadedChunk<T>[]> | undefined;
+    // The next group is on its way while the caller works on this one.
+    for await (const group of grouped(requests)) {
+      const next = loadGroup(group, remember);
+      next.catch(() => {});
+      if (ahead) yield await ahead;
+      ahead = next;
+    }
+    if (ahead) yield await ahead;
+  }
+
+  async function loadGroup<T>(group: ChunkRequest<T>[], remember: boolean): Promise<LoadedChunk<T>[]> {
+    const found = new Map<string, Uint8Array>();
+    const absent: string[] = [];
+    for (const { entry } of group) {
+      const devices = cache.get(entry.id);
+      if (devices) found.set(entry.id, devices);
+      else absent.push(entry.id);
+    }
+    if (absent.length > 0) {
+      const cursor = collection.find(
+        { _id: { $in: absent } },
+        { projection: { devices: 1 }, batchSize: absent.length + 1 },
+      );
+      for await (const { _id, devices } of cursor) {
+        found.set(_id, bytesOf(devices));
+        if (remember) cache.put(_id, bytesOf(devices));
+      }
+    }
+    return group.map((request) => ({ ...request, devices: found.get(request.entry.id) }));
+  }
+
+  return {
+    load,
+
+    async write(documents: ChunkDocument[]): Promise<void> {
+      for (const batch of batched(documents)) {
+        await collection.insertMany(batch, { ordered: false });
+        for (const { _id, devices } of batch) cache.put(_id, bytesOf(devices));
+      }
+    },
+
+    /** Best effort: what stays behind is an orphan, and swept. */
+    async remove(ids: string[]): Promise<void> {
+      for (const id of ids) cache.forget(id);
+      for (let at = 0; at < ids.length; at += REMOVE_AT_ONCE) {
+        await collection.deleteMany({ _id: { $in: ids.slice(at, at + REMOVE_AT_ONCE) } }).catch(() => {});
+      }
+    },
+  };
+}
+
+async function* grouped<T>(
+  requests: Iterable<ChunkRequest<T>> | AsyncIterable<ChunkRequest<T>>,
+): AsyncGenerator<ChunkRequest<T>[]> {
+  let group: ChunkRequest<T>[] = [];
+  let bytes = 0;
+  for await (const request of requests) {
+    const size = request.entry.count * DEVICE_BYTES;
+    if (group.length > 0 && bytes + size > GROUP_BYTES) {
+      yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(request);
+    bytes += size;
+  }
+  if (group.length > 0) yield group;
+}
+
+function* batched(documents: ChunkDocument[]): Generator<ChunkDocument[]> {
+  let batch: ChunkDocument[] = [];
+  let bytes = 0;
+  for (const document of documents) {
+    if (batch.length > 0 && bytes + document.devices.position > INSERT_BYTES) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(document);
+    bytes += document.devices.position;
+  }
+  if (batch.length > 0) yield batch;
+}

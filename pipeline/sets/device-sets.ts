@@ -1,0 +1,146 @@
+/**
+ * Device sets in MongoDB: exact, packed, safe against an owner that does not know that it has been replaced.
+ *
+ * A set's part in a slot is one manifest with an inline part and a list of immutable chunks; no device is in two of them, so
+ * counts are sums. Every change is one compare-and-set on the manifest's version. Nothing here needs a transaction.
+ * The database's client must write with majority and journal.
+ */
+import type { Db } from 'mongodb';
+import { type Added, type Addition, type SetHooks, tryToAdd } from './add-devices.ts';
+import { createChunkCache } from './chunk-cache.ts';
+import { createChunks } from './chunks.ts';
+import { type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
+import { defaultLayout, type Layout } from './layout.ts';
+import { createManifests, type Manifest, manifestCollection, manifestId } from './manifests.ts';
+import { type Overlap, overlapWithAttributes } from './overlap.ts';
+import { isPackedSet, union } from './packed.ts';
+import { type Fence, settle, settleAll } from './races.ts';
+import { type SweepOptions, sweepOrphanChunks } from './sweep.ts';
+
+export type { Added, Addition, SetHooks } from './add-devices.ts';
+export type { Dropped } from './drop-sets.ts';
+export { ContendedError, FencedError } from './errors.ts';
+export type { Overlap } from './overlap.ts';
+export type { Fence } from './races.ts';
+
+export interface DeviceSetsOptions {
+  /** Bytes of chunks kept in memory. */
+  cacheBytes?: number;
+  layout?: Partial<Layout>;
+  hooks?: SetHooks;
+}
+
+export type DeviceSets = ReturnType<typeof createDeviceSets>;
+
+/** Bounds of one round: its manifests are read and written together. */
+const ROUND_ADDITIONS = 1_000;
+const ROUND_BYTES = 64 << 20;
+
+export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
+  const manifests = createManifests(db);
+  const chunks = createChunks(db, createChunkCache(options.cacheBytes ?? 64 << 20));
+  const layout = { ...defaultLayout, ...options.layout };
+  const addDeps = { manifests, chunks, layout, hooks: options.hooks ?? {} };
+
+  async function read(set: string, slot: number): Promise<Uint8Array> {
+    return settle(async () => {
+      const [manifest] = await manifests.read([{ set, slot }]);
+      const parts = await partsOf(manifest!);
+      return parts && union(parts);
+    });
+  }
+
+  async function partsOf(manifest: Manifest): Promise<Uint8Array[] | undefined> {
+    const parts = [manifest.inline];
+    const requests = manifest.chunks.map((entry) => ({ entry, for: undefined }));
+    for await (const group of chunks.load(requests, false)) {
+      for (const { devices } of group) {
+        if (!devices) return undefined;
+        parts.push(devices);
+      }
+    }
+    return parts;
+  }
+
+  async function counts(sets: string[]): Promise<Map<string, number>> {
+    const sums = new Map(sets.map((set) => [set, 0]));
+    const cursor = manifestCollection(db).aggregate<{ _id: string; count: number }>([
+      { $match: { set: { $in: [...sums.keys()] }, count: { $gt: 0 } } },
+      { $group: { _id: '$set', count: { $sum: '$count' } } },
+    ]);
+    for await (const { _id, count } of cursor) sums.set(_id, count);
+    return sums;
+  }
+
+  return {
+    read,
+    counts,
+
+    /** Devices of a set over all slots. */
+    async count(set: string): Promise<number> {
+      return (await counts([set])).get(set) ?? 0;
+    },
+
+    /** Merges each addition into its set. All are in when this resolves; a repeated one changes nothing. */
+    async add(additions: Addition[], fence: Fence): Promise<Added[]> {
+      for (const { set, slot, devices } of additions) {
+        if (!isPackedSet(devices))
+          throw new TypeError(`devices for ${manifestId(set, slot)} are not a packed set`);
+      }
+      const results: Added[] = [];
+      for (const round of rounds(additions)) {
+        results.push(...(await settleAll(round, fence, (open) => tryToAdd(addDeps, open))));
+      }
+      return results;
+    },
+
+    /** Empties sets in a slot and says what each of them held. May be repeated. */
+    async drop(sets: string[], slot: number, fence: Fence): Promise<Dropped[]> {
+      const dropped = await settleAll([...new Set(sets)], fence, (open) =>
+        tryToDrop({ manifests, chunks }, open, slot),
+      );
+      const removed = new Map(dropped.map((one) => [one.set, one]));
+      return sets.map((set) => removed.get(set)!);
+    },
+
+    /** Removes a set that will never be written again (an audience's old generation) and its events, in every slot. */
+    removeForGood: (set: string): Promise<void> => removeSetsForGood(db, set),
+
+    /** What a set shares with the attributes, in one slot. Sums over slots are exact: a device is in one slot. */
+    async overlap(set: string, slot: number): Promise<Overlap> {
+      return overlapWithAttributes({ db, manifests, chunks }, await read(set, slot), slot);
+    },
+
+    /** Returns how many chunks it removed. */
+    sweepOrphans: (sweep: SweepOptions): Promise<number> => sweepOrphanChunks(db, chunks, sweep),
+
+    async ensureIndexes(): Promise<void> {
+      // By set for counts, by slot for overlaps. Neither field changes, so a replaced manifest costs no index write.
+      await manifestCollection(db).createIndexes([
+        { key: { set: 1, slot: 1 } },
+        { key: { slot: 1, set: 1 } },
+      ]);
+    },
+  };
+}
+
+/** Cuts additions into rounds of bounded size, in order, in which no set's slot comes twice. */
+function* rounds(additions: Addition[]): Generator<Addition[]> {
+  let round: Addition[] = [];
+  let bytes = 0;
+  const targets = new Set<string>();
+  for (const addition of additions) {
+    const target = manifestId(addition.set, addition.slot);
+    const full = round.length >= ROUND_ADDITIONS || bytes + addition.devices.byteLength > ROUND_BYTES;
+    if (round.length > 0 && (full || targets.has(target))) {
+      yield round;
+      round = [];
+      bytes = 0;
+      targets.clear();
+    }
+    round.push(addition);
+    targets.add(target);
+    bytes += addition.devices.byteLength;
+  }
+  if (round.length > 0) yield round;
+}

@@ -1,0 +1,122 @@
+/**
+ * Sorts devices by position: a radix sort over their first four bytes moves small integers instead of devices, and only
+ * runs that tie go on to the next four bytes. Random identifiers are done after one round; shared prefixes cost a round each.
+ */
+import {
+  compareOffsets,
+  copyDevice,
+  copyOf,
+  DEVICE_BYTES,
+  deviceCount,
+  isPackedSet,
+  viewOf,
+} from './packed-order.ts';
+
+const INSERTION_SORT_UP_TO = 16;
+/** Below this, clearing large histograms would cost more than the extra pass over the data. */
+const WIDE_DIGITS_FROM = 8_192;
+
+/** Most groups of a batch are small; they share this. */
+const fewPositions = new Uint32Array(INSERTION_SORT_UP_TO);
+
+interface Sorting {
+  view: DataView;
+  order: Uint32Array;
+  keys: Uint32Array;
+  spareOrder: Uint32Array;
+  spareKeys: Uint32Array;
+}
+
+/** Any order, with duplicates, in; a packed set of its own memory out. */
+export function sortDistinct(devices: Uint8Array): Uint8Array {
+  const count = deviceCount(devices);
+  if (isPackedSet(devices)) return copyOf(devices);
+  const view = viewOf(devices);
+  const few = count <= INSERTION_SORT_UP_TO;
+  const order = few ? fewPositions : new Uint32Array(count);
+  for (let i = 0; i < count; i++) order[i] = i;
+  if (few) insertionSort(view, order, 0, count);
+  else {
+    const spare = () => new Uint32Array(count);
+    sortRange({ view, order, keys: spare(), spareOrder: spare(), spareKeys: spare() }, 0, count, 0);
+  }
+  return gatherDistinct(view, order, count);
+}
+
+/** Sorts order[from, to), whose devices are equal in the bytes before `word`. */
+function sortRange(sorting: Sorting, from: number, to: number, word: number): void {
+  const { view, order, keys } = sorting;
+  if (to - from <= INSERTION_SORT_UP_TO) {
+    insertionSort(view, order, from, to);
+    return;
+  }
+  for (let i = from; i < to; i++) keys[i] = view.getUint32(order[i]! * DEVICE_BYTES + word);
+  if (to - from < WIDE_DIGITS_FROM) radixSort(sorting, from, to, 8);
+  else radixSort(sorting, from, to, 11);
+  if (word + 4 === DEVICE_BYTES) return;
+  let start = from;
+  while (start < to) {
+    const key = keys[start]!;
+    let end = start + 1;
+    while (end < to && keys[end] === key) end++;
+    // Reuses keys[start, end) only, which this loop has already passed.
+    if (end - start > 1) sortRange(sorting, start, end, word + 4);
+    start = end;
+  }
+}
+
+/** Sorts keys[from, to), and order along with it, from the lowest digit to the highest. */
+function radixSort(sorting: Sorting, from: number, to: number, digitBits: number): void {
+  let { keys, order, spareKeys, spareOrder } = sorting;
+  const buckets = 1 << digitBits;
+  const starts = new Uint32Array(buckets);
+  for (let shift = 0; shift < 32; shift += digitBits) {
+    starts.fill(0);
+    const mask = buckets - 1;
+    for (let i = from; i < to; i++) starts[(keys[i]! >>> shift) & mask]!++;
+    if (starts[(keys[from]! >>> shift) & mask] === to - from) continue;
+    let position = from;
+    for (let bucket = 0; bucket < buckets; bucket++) {
+      const size = starts[bucket]!;
+      starts[bucket] = position;
+      position += size;
+    }
+    for (let i = from; i < to; i++) {
+      const key = keys[i]!;
+      const target = starts[(key >>> shift) & mask]!++;
+      spareKeys[target] = key;
+      spareOrder[target] = order[i]!;
+    }
+    [keys, spareKeys] = [spareKeys, keys];
+    [order, spareOrder] = [spareOrder, order];
+  }
+  if (keys !== sorting.keys) {
+    sorting.keys.set(keys.subarray(from, to), from);
+    sorting.order.set(order.subarray(from, to), from);
+  }
+}
+
+function insertionSort(view: DataView, order: Uint32Array, from: number, to: number): void {
+  for (let i = from + 1; i < to; i++) {
+    const moved = order[i]!;
+    let j = i - 1;
+    while (j >= from && compareOffsets(view, order[j]! * DEVICE_BYTES, view, moved * DEVICE_BYTES) > 0) {
+      order[j + 1] = order[j]!;
+      j--;
+    }
+    order[j + 1] = moved;
+  }
+}
+
+function gatherDistinct(view: DataView, order: Uint32Array, count: number): Uint8Array {
+  const out = new Uint8Array(count * DEVICE_BYTES);
+  const to = viewOf(out);
+  let end = 0;
+  for (let i = 0; i < count; i++) {
+    const at = order[i]! * DEVICE_BYTES;
+    if (end > 0 && compareOffsets(to, end - DEVICE_BYTES, view, at) === 0) continue;
+    copyDevice(to, end, view, at);
+    end += DEVICE_BYTES;
+  }
+  return end === out.byteLength ? out : out.slice(0, end);
+}

@@ -1,0 +1,138 @@
+/** `headrace up --servers-only` on this machine: real servers of its own, beside the shared ones. */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { identify, isRunning } from '../../deploy/local/process-identity.ts';
+import { readState } from '../../deploy/local/state.ts';
+import { lastJsonLine, type Outcome, runHeadrace } from '../support/run-headrace.ts';
+
+interface Described {
+  kafka_brokers: string[];
+  mongo_url: string;
+  s3: {
+    endpoint: string;
+    region: string;
+    bucket: string;
+    admin: { access_key_id: string; secret_access_key: string };
+  };
+  processes: Record<'kafka' | 'mongod' | 's3', number>;
+}
+
+let state: string;
+const up = async (): Promise<[Described, Outcome]> => {
+  const outcome = await runHeadrace(['up', '--servers-only', '--detach', '--json', '--state', state]);
+  expect(outcome.stderr, outcome.stderr).toContain('up after');
+  expect(outcome.code).toBe(0);
+  return [lastJsonLine<Described>(outcome), outcome];
+};
+const down = (...args: string[]) => runHeadrace(['down', '--state', state, ...args]);
+const portOf = (address: string) => Number(/:(\d+)/.exec(address.replace(/^\w+:\/\//, ''))?.[1]);
+
+function storage({ s3 }: Described): S3Client {
+  const credentials = { accessKeyId: s3.admin.access_key_id, secretAccessKey: s3.admin.secret_access_key };
+  return new S3Client({ endpoint: s3.endpoint, region: s3.region, credentials, forcePathStyle: true });
+}
+
+async function withMongo<T>(described: Described, work: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = await MongoClient.connect(described.mongo_url, { serverSelectionTimeoutMS: 10_000 });
+  return work(client).finally(() => client.close());
+}
+
+beforeAll(() => {
+  state = mkdtempSync(join(tmpdir(), 'headrace-local-'));
+});
+afterAll(async () => {
+  await down('--purge');
+  rmSync(state, { recursive: true, force: true });
+});
+
+describe('the local stack', () => {
+  let first: Described;
+
+  test('starts three servers, and keeps its secrets where only their owner reads them', async () => {
+    [first] = await up();
+    expect(statSync(join(state, 'state.json')).mode & 0o777).toBe(0o600);
+    await withMongo(first, (client) =>
+      client.db('x').collection<{ _id: string }>('x').insertOne({ _id: 'kept' }),
+    );
+    const client = storage(first);
+    await client.send(new PutObjectCommand({ Bucket: first.s3.bucket, Key: 'a/b', Body: 'kept' }));
+    client.destroy();
+  });
+
+  test('run again, starts only what has died', async () => {
+    process.kill(first.processes.s3, 'SIGKILL');
+    const [again, { stderr }] = await up();
+    expect(again.processes).toMatchObject({ kafka: first.processes.kafka, mongod: first.processes.mongod });
+    expect(again.processes.s3).not.toBe(first.processes.s3);
+    expect(again.s3.endpoint).toBe(first.s3.endpoint);
+    expect(stderr).toContain('kafka is running');
+    first = again;
+  });
+
+  test('status tells what runs', async () => {
+    const { code, stdout } = await runHeadrace(['status', '--json', '--state', state]);
+    const { processes } = JSON.parse(stdout);
+    expect(processes.kafka).toMatchObject({ pid: first.processes.kafka, running: true, healthy: true });
+    expect(processes.api).toMatchObject({ pid: null, running: false, healthy: false });
+    expect(code).toBe(1);
+  });
+
+  test('down stops exactly these, cleanly', async () => {
+    const identities = [first.processes.kafka, first.processes.mongod, first.processes.s3].map(identify);
+    expect(identities.every(isRunning)).toBe(true);
+    const { code, stderr } = await down();
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('killed');
+    expect(identities.some(isRunning)).toBe(false);
+    expect(statSync(join(state, 'data/kafka/logs/.kafka_cleanshutdown')).isFile()).toBe(true);
+    expect(readState(state)?.state.processes).toEqual({});
+  });
+
+  test('starts on the same data with the same ports, and beside ports that somebody has taken since', async () => {
+    const taken = [portOf(first.mongo_url), portOf(first.kafka_brokers[0]!)];
+    const strangers = await Promise.all(
+      taken.map(
+        (port) =>
+          new Promise<ReturnType<typeof createServer>>((resolve) => {
+            const server = createServer().listen(port, '127.0.0.1', () => resolve(server));
+          }),
+      ),
+    );
+    try {
+      const [again] = await up();
+      expect(taken).not.toContain(portOf(again.mongo_url));
+      expect(taken).not.toContain(portOf(again.kafka_brokers[0]!));
+      expect(again.s3).toEqual(first.s3);
+      const found = await withMongo(again, (client) =>
+        client.db('x').collection<{ _id: string }>('x').findOne(),
+      );
+      expect(found).toEqual({ _id: 'kept' });
+      const client = storage(again);
+      const object = await client.send(new GetObjectCommand({ Bucket: again.s3.bucket, Key: 'a/b' }));
+      expect(await object.Body!.transformToString()).toBe('kept');
+      client.destroy();
+    } finally {
+      for (const server of strangers) server.close();
+    }
+  });
+
+  test('a pid that is somebody else’s by now is never signalled', async () => {
+    const folder = readState(state)!;
+    const real = folder.state.processes.s3!;
+    folder.state.processes.s3 = { pid: process.pid, started: 'long ago' };
+    folder.save();
+    await down();
+    expect(isRunning(identify(process.pid))).toBe(true);
+    process.kill(real.pid, 'SIGTERM');
+  });
+
+  test('--purge removes the folder', async () => {
+    expect((await down('--purge')).code).toBe(0);
+    expect(statSync(state, { throwIfNoEntry: false })).toBeUndefined();
+  });
+});

@@ -61,6 +61,16 @@ export interface JobError {
   count?: number;
 }
 
+/** What the commit marker says, and what the slots' acknowledgements must add up to. */
+export interface JobVerdict {
+  /** Files to merge, as ranges: first, last, first, last, … */
+  passed: number[];
+  /** Files with more than 1,000 events, which count as one. */
+  collapsed: number[];
+  /** Pairs of device and key sent on for the files that passed. */
+  pairs: number;
+}
+
 export interface JobDocument {
   /** import_log_id, or the number of an audience's load. */
   _id: number;
@@ -96,10 +106,17 @@ export interface JobDocument {
   rows: number;
   uniqueDevices: number;
   errors: JobError[] | null;
-  /** Written when sealed: what the commit marker says, so that it says the same however often it is sent. */
-  verdict?: { passed: number[]; collapsed: number[]; pairs: number };
+  /** Written once, when sealed, so that the marker says the same however often it is sent. */
+  verdict?: JobVerdict;
   createdAt: Date;
   updatedAt: Date;
+}
+
+export interface FileFailure {
+  code: FileFailureCode;
+  message: string;
+  line?: number;
+  count?: number;
 }
 
 export interface FileDocument {
@@ -117,16 +134,21 @@ export interface FileDocument {
   size: number;
   compressed: boolean;
   batchBytes: number;
+  /** 0 waits, 1 handed out, 2 and 3 decided. */
   status: JobStatus;
-  /** Handed to split. */
-  handedOut: boolean;
   rows: number;
   accepted: number;
+  /** Accepted pairs of device and key; less the distinct ones, these are the duplicates, known when the job ends. */
+  pairsRead: number;
+  /** Distinct pairs of device and key within each batch, as sent to the sink. */
+  pairs: number;
   duplicates: number | null;
   rejected: Partial<Record<RejectCode, number>>;
   /** Rows by event, of a loaded audience file. */
   events?: { event: string; rows: number }[];
-  failure: { code: FileFailureCode; message: string; line?: number; count?: number } | null;
+  /** It has more than 1,000 events, which count as one. */
+  eventsCollapsed?: boolean;
+  failure: FileFailure | null;
   updatedAt: Date;
 }
 
@@ -144,6 +166,8 @@ export interface AudienceDocument {
   matchedDevices: number;
   /** 2 or 3: the outcome of the finished loads. What waits or runs is seen from the jobs. */
   outcome: 2 | 3;
+  /** Generations below this one have left nothing behind. */
+  sweptBelow?: number;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -173,7 +197,7 @@ export interface LedgerDocument {
   events?: { event: string; rows: number }[];
   /** More than 1,000 event values in this batch alone. */
   eventsOverflow?: boolean;
-  failure?: { code: FileFailureCode; message: string; line?: number };
+  failure?: FileFailure;
 }
 
 /** A slot's word that it has merged a job. First writer wins. */

@@ -52,6 +52,7 @@ export interface RowBatch {
   last: boolean;
   partner: string;
   layout: Layout;
+  path: string;
   start: number;
   end: number;
   first_line: number;
@@ -159,6 +160,7 @@ export const messages = {
       { name: 'last', type: 'boolean' },
       { name: 'partner', type: 'string' },
       { name: 'layout', type: layout },
+      { name: 'path', type: 'string' },
       { name: 'start', type: 'long' },
       { name: 'end', type: 'long' },
       { name: 'first_line', type: 'long' },

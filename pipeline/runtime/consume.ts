@@ -28,7 +28,7 @@ export interface Stage {
   /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
   durable?(partition: number, handled: bigint): bigint;
   /** The partitions were dealt anew: what was in memory is read again from the committed offsets. */
-  reset?(): void;
+  assigned?(partitions: number[]): void;
   stop?(): Promise<void>;
 }
 
@@ -154,7 +154,7 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     handled.clear();
     committed.clear();
     working = new AbortController();
-    stage.reset?.();
+    stage.assigned?.(payload.memberAssignment[topic] ?? []);
     log.info({ partitions: payload.memberAssignment[topic] ?? [] }, 'partitions assigned');
     markJoined();
   });

@@ -1,0 +1,28 @@
+/** Numbers of a pipeline process. */
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+export type PipelineMetrics = ReturnType<typeof createPipelineMetrics>;
+
+export function createPipelineMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    rows: new Counter({
+      name: 'headrace_rows_validated_total',
+      help: 'Data rows read by validate.',
+      registers: [registry],
+    }),
+    jobs: new Counter({
+      name: 'headrace_jobs_ended_total',
+      help: 'Jobs that this dispatcher has ended, by status.',
+      labelNames: ['status'],
+      registers: [registry],
+    }),
+    jobsUnderWay: new Gauge({
+      name: 'headrace_jobs_under_way',
+      help: 'Jobs begun and not yet ended.',
+      registers: [registry],
+    }),
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * dispatch: takes jobs in the order of their numbers, a window of them at a time, and runs each to its end (dispatch/run-job.ts).
+ *
+ * One consumer of the one partition is active, the others stand by. Numbers have no gaps, so a message that is missing (the API
+ * died before it could publish) shows: the job is taken from MongoDB, and published for those who read the topic.
+ */
+import type { JobDocument } from '../../schemas/documents.ts';
+import type { Delivery, Stage } from '../runtime/consume.ts';
+import type { Publisher } from '../runtime/kafka.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
+import { acceptedMessage } from '../stores/accept-jobs.ts';
+import type { JobStore } from '../stores/jobs.ts';
+import { createInOrder } from './dispatch/in-order.ts';
+import type { Turns } from './dispatch/run-job.ts';
+import type { LedgerWatch } from './dispatch/watch-ledger.ts';
+
+export interface DispatchDependencies {
+  log: Logger;
+  retry: Retry;
+  publisher: Publisher;
+  jobs: JobStore;
+  createWatch(signal: AbortSignal): LedgerWatch;
+  runJob(job: JobDocument, turns: Turns): Promise<void>;
+  /** Clears away what cleared audiences left behind. */
+  sweep(signal: AbortSignal): Promise<void>;
+  window: number;
+  onFatal(error: unknown): void;
+}
+
+/** How long a job may be in MongoDB before its message is taken for lost. */
+const LOST_AFTER_CHECKS = 2;
+const CHECK_MS = 1_000;
+const SWEEP_EVERY = 30;
+const TAKEN_AT_ONCE = 500;
+
+export function createDispatchJobs(deps: DispatchDependencies): Stage {
+  let session: Session | undefined;
+
+  return {
+    name: 'dispatch',
+    input: 'jobs',
+    async handle(delivery) {
+      if (delivery.message.name === 'AcceptedJob')
+        await session?.deliver(delivery, delivery.message.value.job);
+    },
+    durable: (_, handled) => session?.oldestOffset() ?? handled,
+    assigned(partitions) {
+      session?.end();
+      session = partitions.length > 0 ? createSession(deps) : undefined;
+    },
+    async stop() {
+      session?.end();
+    },
+  };
+}
+
+type Session = ReturnType<typeof createSession>;
+
+/** The time during which this process is the active dispatcher. */
+function createSession(deps: DispatchDependencies) {
+  const { log, retry, jobs } = deps;
+  const ending = new AbortController();
+  const { signal } = ending;
+  const underWay = new Map<number, { offset: bigint | null; ended: Promise<void> }>();
+  const lastOfAudience = new Map<number, Promise<void>>();
+  let room: () => void = () => {};
+  let turns: Turns;
+  let next = 0;
+  let checksWithout = 0;
+  let checks = 0;
+
+  const started = retry('see where to go on', () => jobs.firstUnfinished(), signal).then((first) => {
+    next = first;
+    const watch = deps.createWatch(signal);
+    const afterEarlierLoads = async (job: JobDocument) => earlier.get(job._id);
+    turns = {
+      sealing: createInOrder(first, signal),
+      ending: createInOrder(first, signal),
+      watch,
+      signal,
+      afterEarlierLoads,
+    };
+    log.info({ next_job: first }, 'dispatching');
+  });
+  started.catch(giveUp);
+  const earlier = new Map<number, Promise<void>>();
+
+  function giveUp(error: unknown): void {
+    if (!signal.aborted) deps.onFatal(error);
+  }
+
+  /** Takes jobs one after the other: delivered ones and those found by the check must not interleave. */
+  let taking: Promise<void> = started;
+  function take(last: number, offset: bigint | null): Promise<void> {
+    taking = taking.then(async () => {
+      while (next <= last) {
+        const until = Math.min(last, next + TAKEN_AT_ONCE);
+        const found = await retry('look up jobs', () => jobs.range(next, until), signal);
+        if (found.at(-1)?._id !== until) {
+          log.error({ job: last }, 'a message names a job that nobody accepted; passed over');
+          return;
+        }
+        for (const job of found) await begin(job, job._id === last ? offset : null);
+      }
+    });
+    return taking;
+  }
+
+  async function begin(job: JobDocument, offset: bigint | null): Promise<void> {
+    while (underWay.size >= deps.window) {
+      await new Promise<void>((resolve, reject) => {
+        room = resolve;
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    }
+    signal.throwIfAborted();
+    next = job._id + 1;
+    if (offset === null && job.phase === 'accepted') await republish(job);
+    if (job.audience !== null) {
+      const before = lastOfAudience.get(job.audience);
+      if (before) earlier.set(job._id, before);
+    }
+    const ended = deps.runJob(job, turns);
+    const settled = ended.catch(giveUp).then(() => {
+      underWay.delete(job._id);
+      earlier.delete(job._id);
+      if (job.audience !== null && lastOfAudience.get(job.audience) === settled)
+        lastOfAudience.delete(job.audience);
+      room();
+    });
+    underWay.set(job._id, { offset, ended: settled });
+    if (job.audience !== null) lastOfAudience.set(job.audience, settled);
+  }
+
+  async function republish(job: JobDocument): Promise<void> {
+    log.warn({ job: job._id }, 'the job’s message is missing; published again');
+    const message = { partition: 0, key: String(job._id), value: acceptedMessage(job) };
+    await retry('publish a job again', () => deps.publisher.send('jobs', [message]), signal);
+  }
+
+  /** A job that nobody follows would wait for ever if only later messages showed that its own is missing. */
+  async function check(): Promise<void> {
+    await taking;
+    if (checks++ % SWEEP_EVERY === 0) await deps.sweep(signal);
+    const waiting = await jobs.range(next, next + deps.window);
+    checksWithout = waiting.length > 0 && underWay.size < deps.window ? checksWithout + 1 : 0;
+    if (checksWithout < LOST_AFTER_CHECKS) return;
+    checksWithout = 0;
+    await take(waiting.at(-1)!._id, null);
+  }
+  const timer = setInterval(() => {
+    if (!checking) {
+      checking = true;
+      check()
+        .catch((error) => {
+          if (!signal.aborted) log.warn({ err: error }, 'could not look for lost jobs; will look again');
+        })
+        .finally(() => {
+          checking = false;
+        });
+    }
+  }, CHECK_MS);
+  let checking = false;
+
+  return {
+    async deliver({ offset }: Delivery, job: number): Promise<void> {
+      await started;
+      checksWithout = 0;
+      await take(job, offset);
+    },
+    oldestOffset(): bigint | undefined {
+      let oldest: bigint | undefined;
+      for (const { offset } of underWay.values()) {
+        if (offset !== null && (oldest === undefined || offset < oldest)) oldest = offset;
+      }
+      return oldest;
+    },
+    end(): void {
+      clearInterval(timer);
+      ending.abort(new Error('stopping'));
+    },
+  };
+}

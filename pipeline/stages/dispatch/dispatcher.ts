@@ -1,0 +1,135 @@
+/** Puts the parts of dispatch together. */
+import type { Db } from 'mongodb';
+import { encode } from '../../../schemas/codec.ts';
+import type { Config } from '../../../schemas/config.ts';
+import { type AudienceDocument, collections, type JobDocument } from '../../../schemas/documents.ts';
+import type { TopicKey } from '../../../schemas/topics.ts';
+import type { Stage } from '../../runtime/consume.ts';
+import type { Publisher } from '../../runtime/kafka.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { PipelineMetrics } from '../../runtime/metrics.ts';
+import type { Retry } from '../../runtime/retry.ts';
+import type { DeviceSets } from '../../sets/device-sets.ts';
+import type { createJobSources } from '../../sources/job-sources.ts';
+import type { AckStore } from '../../stores/acks.ts';
+import { ensureAudience } from '../../stores/audiences.ts';
+import type { FileStore } from '../../stores/files.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+import type { LedgerStore } from '../../stores/ledger.ts';
+import { createDispatchJobs } from '../dispatch-jobs.ts';
+import { createEndJob } from './end-job.ts';
+import { createListFiles } from './list-files.ts';
+import { createRunJob } from './run-job.ts';
+import { createSweep } from './sweep.ts';
+import { createLedgerWatch } from './watch-ledger.ts';
+
+interface Dependencies {
+  config: Config;
+  db: Db;
+  log: Logger;
+  retry: Retry;
+  publisher: Publisher;
+  sources: ReturnType<typeof createJobSources>;
+  metrics: PipelineMetrics;
+  partitions: Record<TopicKey, number>;
+  jobs: JobStore;
+  files: FileStore;
+  ledger: LedgerStore;
+  acks: AckStore;
+  sets: DeviceSets;
+  onFatal(error: unknown): void;
+}
+
+export function createDispatcher(deps: Dependencies): Stage {
+  const { config, db, log, retry, publisher, partitions, jobs, files, ledger, acks, metrics } = deps;
+  const audiences = db.collection<AudienceDocument>(collections.audiences);
+
+  /** Of these jobs, those whose audience has been cleared since they were accepted. */
+  async function cancelled(among: JobDocument[]): Promise<Set<number>> {
+    const loads = among.filter(({ audience }) => audience !== null);
+    if (loads.length === 0) return new Set();
+    const found = await audiences
+      .find({ _id: { $in: loads.map(({ audience }) => audience!) } })
+      .project<{ _id: number; generation: number }>({ generation: 1 })
+      .toArray();
+    const generations = new Map(found.map(({ _id, generation }) => [_id, generation]));
+    return new Set(
+      loads.filter((job) => generations.get(job.audience!) !== job.generation).map(({ _id }) => _id),
+    );
+  }
+
+  async function publishStatus(job: JobDocument): Promise<void> {
+    if (job.phase === 'ended') metrics.jobs.inc({ status: job.status });
+    const value = encode('JobStatusChanged', {
+      job: job._id,
+      kind: job.kind,
+      partner: job.partner,
+      status: job.status,
+      files: job.fileCount,
+      files_done: job.filesDone,
+      rows: job.rows,
+      unique_devices: job.uniqueDevices,
+      audience: job.audience,
+      errors: (job.errors ?? []).map(({ code }) => code),
+      updated_at: job.updatedAt.getTime(),
+    });
+    await retry('publish a status', () =>
+      publisher.send('status', [{ partition: 0, key: String(job._id), value }]),
+    );
+  }
+
+  const listFiles = createListFiles({
+    jobs,
+    files,
+    sourceOf: deps.sources.sourceOf,
+    maxFiles: config.maxFiles,
+    batchBytes: config.batchBytes,
+    fileWindow: config.fileWindow,
+  });
+  const runJob = createRunJob({
+    log,
+    retry,
+    publisher,
+    jobs,
+    files,
+    listFiles,
+    endJob: createEndJob({ db, log, retry, jobs, files, ledger, acks }),
+    ensureAudience: (job) => ensureAudience(db, job),
+    isCancelled: async (job) => (await cancelled([job])).size > 0,
+    publishStatus,
+    devicePartitions: partitions.devices,
+  });
+
+  return createDispatchJobs({
+    log,
+    retry,
+    publisher,
+    jobs,
+    async runJob(job, turns) {
+      metrics.jobsUnderWay.inc();
+      await runJob(job, turns).finally(() => metrics.jobsUnderWay.dec());
+    },
+    createWatch: (signal) =>
+      createLedgerWatch(
+        {
+          retry,
+          publisher,
+          jobs,
+          files,
+          ledger,
+          acks,
+          cancelled,
+          fileWindow: config.fileWindow,
+          filePartitions: partitions.files,
+          maxInvalidShare: config.maxInvalidShare,
+          onProgress: (job, filesDone, rows) =>
+            log.info({ job: job._id, files_done: filesDone, rows }, 'loading goes on'),
+        },
+        signal,
+        deps.onFatal,
+      ),
+    sweep: createSweep({ db, log, sets: deps.sets }),
+    window: config.jobWindow,
+    onFatal: deps.onFatal,
+  });
+}

@@ -1,0 +1,105 @@
+/** Ends a job that every slot has merged: sums the slots' counts, holds them against the ledger, and writes the results. */
+import type { Db } from 'mongodb';
+import {
+  type AckDocument,
+  type AudienceDocument,
+  collections,
+  type JobDocument,
+  type JobError,
+  JobStatus,
+} from '../../../schemas/documents.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Retry } from '../../runtime/retry.ts';
+import type { AckStore } from '../../stores/acks.ts';
+import type { FileStore } from '../../stores/files.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+import type { LedgerStore } from '../../stores/ledger.ts';
+
+export type EndJob = (sealed: JobDocument, signal: AbortSignal) => Promise<JobDocument>;
+
+interface Dependencies {
+  db: Db;
+  log: Logger;
+  retry: Retry;
+  jobs: JobStore;
+  files: FileStore;
+  ledger: LedgerStore;
+  acks: AckStore;
+}
+
+export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies): EndJob {
+  const audiences = db.collection<AudienceDocument>(collections.audiences);
+
+  /** Only while the audience is of the job's generation: a clear in between stays a clear. */
+  async function updateAudience(
+    job: JobDocument,
+    words: AckDocument[],
+    errors: JobError[] | null,
+  ): Promise<void> {
+    const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
+    const wholeJobFailed = errors?.some(({ file }) => file === undefined) ?? false;
+    await audiences.updateOne(
+      { _id: job.audience!, generation: job.generation! },
+      {
+        $set: {
+          uniqueDevices: sum(words, 'audienceDevices'),
+          matchedDevices: sum(words, 'matchedDevices'),
+          uploadedDevices: accepted,
+          outcome: failed || wholeJobFailed ? JobStatus.error : JobStatus.done,
+          updatedAt: new Date(),
+        },
+      },
+    );
+  }
+
+  return async (job, signal) => {
+    const words = await retry('read the acknowledgements', () => acks.ofJob(job._id), signal);
+    const pairs = sum(words, 'pairs');
+    const expected = job.kind === 'delete' ? pairs : job.verdict!.pairs;
+    let errors = job.errors;
+    if (pairs !== expected) {
+      const message = `The slots received ${pairs} devices where the ledger counts ${expected}.`;
+      log.error({ job: job._id, pairs, expected }, 'the ledger does not balance');
+      errors = [...(errors ?? []), { code: 'ledger_mismatch', message }];
+    }
+    await retry(
+      'record duplicates',
+      () => files.recordDistinctPairs(job.listing!, pairsByFile(words)),
+      signal,
+    );
+    if (job.audience !== null)
+      await retry('update the audience', () => updateAudience(job, words, errors), signal);
+    const outcome = {
+      status: errors ? JobStatus.error : JobStatus.done,
+      uniqueDevices: sum(words, 'uniqueDevices'),
+      rows: job.kind === 'delete' ? pairs : job.rows,
+      errors,
+    };
+    const ended =
+      (await retry('end the job', () => jobs.end(job._id, outcome), signal)) ??
+      (await retry('look up the job', () => jobs.get(job._id), signal))!;
+    await retry(
+      'forget the ledger',
+      () => Promise.all([ledger.forget(job._id), acks.forget(job._id)]),
+      signal,
+    );
+    return ended;
+  };
+}
+
+function sum(
+  words: AckDocument[],
+  field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'matchedDevices',
+): number {
+  return words.reduce((total, word) => total + word[field], 0);
+}
+
+function pairsByFile(words: AckDocument[]): Map<number, number> {
+  const byFile = new Map<number, number>();
+  for (const { filePairs } of words) {
+    for (let i = 0; i < filePairs.length; i += 2) {
+      byFile.set(filePairs[i]!, (byFile.get(filePairs[i]!) ?? 0) + filePairs[i + 1]!);
+    }
+  }
+  return byFile;
+}

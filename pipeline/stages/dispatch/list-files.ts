@@ -1,0 +1,118 @@
+/** Finds a job's files and freezes the list: what is read later is exactly what was there now. */
+import { randomBytes } from 'node:crypto';
+import { jobFailureCodes } from '../../../schemas/codes.ts';
+import { type FileDocument, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
+import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
+import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+
+export interface ListDependencies {
+  jobs: JobStore;
+  files: FileStore;
+  sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string; key: string }>;
+  maxFiles: number;
+  batchBytes: number;
+  /** How many files are handed out at once, and so begin as running. */
+  fileWindow: number;
+}
+
+export type Listed =
+  | { job: JobDocument; problem?: undefined }
+  | { job: JobDocument; problem: JobError }
+  | null;
+
+const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailureCodes[code]): JobError => ({
+  code,
+  message,
+});
+
+export const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url')}`;
+
+export function createListFiles(deps: ListDependencies) {
+  async function find(job: JobDocument): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
+    const { store, bucket, key } = await deps.sourceOf(job);
+    if (!key.endsWith('/')) {
+      const object = await store.head(bucket, key);
+      if (object) return { objects: [object], exact: true };
+    }
+    const objects: ListedObject[] = [];
+    for await (const page of store.list(bucket, key)) {
+      objects.push(...page);
+      if (objects.length > deps.maxFiles) {
+        return problem('too_many_files', `The prefix holds more than ${deps.maxFiles} files.`);
+      }
+    }
+    return { objects, exact: false };
+  }
+
+  /** What of the job is to be loaded, or why nothing can be. */
+  async function select(
+    job: JobDocument,
+  ): Promise<{ objects: (ListedObject & { compressed: boolean })[] } | JobError> {
+    const found = await find(job);
+    if ('code' in found) return found;
+    if (found.objects.length === 0) return problem('no_files', `No object matches ${job.filePath}.`);
+    const byName = (key: string) => key.endsWith('.gz');
+    if (job.kind === 'audience') {
+      const loaded = await deps.files.loadedOf(job.audience!, job.generation!);
+      const fresh = found.objects.filter(({ key, etag }) => !loaded.has(identityOf(key, etag)));
+      return { objects: fresh.map((object) => ({ ...object, compressed: byName(object.key) })) };
+    }
+    if (job.compressed === null && !found.exact) return problem('compressed_required');
+    return {
+      objects: found.objects.map((object) => ({
+        ...object,
+        compressed: job.compressed ?? byName(object.key),
+      })),
+    };
+  }
+
+  function documentOf(
+    job: JobDocument,
+    listing: string,
+    number: number,
+    object: ListedObject & { compressed: boolean },
+  ): FileDocument {
+    return {
+      _id: fileId(listing, number),
+      job: job._id,
+      listing,
+      number,
+      audience: job.audience,
+      generation: job.generation,
+      path: object.key,
+      etag: object.etag,
+      size: object.size,
+      compressed: object.compressed,
+      batchBytes: deps.batchBytes,
+      status: number < deps.fileWindow ? JobStatus.running : JobStatus.pending,
+      rows: 0,
+      accepted: 0,
+      pairsRead: 0,
+      pairs: 0,
+      duplicates: null,
+      rejected: {},
+      failure: null,
+      updatedAt: new Date(),
+    };
+  }
+
+  /** The job is claimed with `listing`. Null: another dispatcher has taken the job further. */
+  return async (job: JobDocument, listing: string): Promise<Listed> => {
+    let selected: Awaited<ReturnType<typeof select>>;
+    try {
+      selected = await select(job);
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error;
+      const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
+      return { job, problem: problem(code, error.message) };
+    }
+    if ('code' in selected) return { job, problem: selected };
+    await deps.files.insertListing(
+      selected.objects.map((object, number) => documentOf(job, listing, number, object)),
+    );
+    const frozen = await deps.jobs.freeze(job._id, listing, selected.objects.length);
+    if (!frozen) await deps.files.forgetListing(listing);
+    return frozen && { job: frozen };
+  };
+}

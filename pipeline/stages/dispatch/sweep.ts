@@ -1,0 +1,39 @@
+/** Clears away what can no longer be seen: sets of cleared audiences, and chunks that a lost race or a crash left behind. */
+import type { Db } from 'mongodb';
+import {
+  type AudienceDocument,
+  collections,
+  type JobDocument,
+  setNames,
+} from '../../../schemas/documents.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { DeviceSets } from '../../sets/device-sets.ts';
+
+const ORPHAN_AGE_MS = 15 * 60_000;
+
+export function createSweep({ db, log, sets }: { db: Db; log: Logger; sets: DeviceSets }) {
+  const audiences = db.collection<AudienceDocument>(collections.audiences);
+  const jobs = db.collection<JobDocument>(collections.jobs);
+  let lastOrphanSweep = Number.NEGATIVE_INFINITY;
+
+  /** Only when no job of an older generation is left that could still write. */
+  async function sweepCleared(signal: AbortSignal): Promise<void> {
+    const cleared = audiences.find({ $expr: { $gt: ['$generation', { $ifNull: ['$sweptBelow', 1] }] } });
+    for await (const { _id, generation, sweptBelow = 1 } of cleared) {
+      if (signal.aborted) return;
+      const older = { audience: _id, generation: { $lt: generation } };
+      if (await jobs.findOne({ ...older, phase: { $nin: ['ended', 'withdrawn'] } })) continue;
+      for (let old = sweptBelow; old < generation; old++)
+        await sets.removeForGood(setNames.audience(_id, old));
+      await audiences.updateOne({ _id }, { $max: { sweptBelow: generation } });
+      log.info({ audience: _id, below: generation }, 'swept what a clear left behind');
+    }
+  }
+
+  return async (signal: AbortSignal): Promise<void> => {
+    await sweepCleared(signal);
+    if (performance.now() - lastOrphanSweep < ORPHAN_AGE_MS) return;
+    lastOrphanSweep = performance.now();
+    await sets.sweepOrphans({ olderThanMs: ORPHAN_AGE_MS });
+  };
+}

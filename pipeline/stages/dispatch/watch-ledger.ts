@@ -1,0 +1,237 @@
+/**
+ * Watches the ledger for the jobs under way: hands out their files, a window at a time, decides each when the ledger is
+ * complete, and sees when every slot has acknowledged. It asks MongoDB again and again, more seldom when nothing changes and
+ * not at all when no job is under way; so it holds nothing that a successor would have to be told.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { encode } from '../../../schemas/codec.ts';
+import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
+import { SLOTS } from '../../../schemas/topics.ts';
+import type { Publisher } from '../../runtime/kafka.ts';
+import type { Retry } from '../../runtime/retry.ts';
+import type { AckStore } from '../../stores/acks.ts';
+import type { FileStore } from '../../stores/files.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+import type { FileTally, LedgerStore } from '../../stores/ledger.ts';
+import { judgeFile } from './judge-file.ts';
+
+export interface WatchDependencies {
+  retry: Retry;
+  publisher: Publisher;
+  jobs: JobStore;
+  files: FileStore;
+  ledger: LedgerStore;
+  acks: AckStore;
+  /** Which of the jobs' audiences have been cleared since the jobs were accepted. */
+  cancelled(jobs: JobDocument[]): Promise<Set<number>>;
+  fileWindow: number;
+  filePartitions: number;
+  maxInvalidShare: number;
+  onProgress(job: JobDocument, filesDone: number, rows: number): void;
+}
+
+interface LoadingJob {
+  job: JobDocument;
+  underWay: Set<number>;
+  nextFile: number;
+  filesDone: number;
+  rowsDone: number;
+  reported: { at: number; rows: number };
+  done(): void;
+}
+
+const SHORTEST_MS = 10;
+const LONGEST_MS = 100;
+const REPORT_MS = 500;
+
+export type LedgerWatch = ReturnType<typeof createLedgerWatch>;
+
+export function createLedgerWatch(
+  deps: WatchDependencies,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+) {
+  const { retry, publisher, jobs, files, ledger, acks } = deps;
+  const loading = new Map<number, LoadingJob>();
+  const committing = new Map<number, () => void>();
+  let running = false;
+
+  async function handOut(entry: LoadingJob): Promise<void> {
+    const room = deps.fileWindow - entry.underWay.size;
+    if (room < Math.min(deps.fileWindow, 1 + deps.fileWindow / 4) || entry.nextFile >= entry.job.fileCount)
+      return;
+    const listing = entry.job.listing!;
+    const next = await retry(
+      'find files to hand out',
+      () => files.undecided(listing, entry.nextFile, room),
+      signal,
+    );
+    if (next.length === 0) {
+      entry.nextFile = entry.job.fileCount;
+      return;
+    }
+    const waiting = next.filter(({ status }) => status === 0).map(({ number }) => number);
+    if (waiting.length > 0)
+      await retry('mark files as running', () => files.markRunning(listing, waiting), signal);
+    const messages = next.map((file) => ({
+      partition: (file.job + file.number) % deps.filePartitions,
+      key: `${file.job}.${file.number}`,
+      value: encodeFile(entry.job, file),
+    }));
+    await retry('hand out files', () => publisher.send('files', messages), signal);
+    for (const { number } of next) entry.underWay.add(number);
+    entry.nextFile = next.at(-1)!.number + 1;
+  }
+
+  async function decide(entry: LoadingJob, tallies: FileTally[]): Promise<boolean> {
+    const listing = entry.job.listing!;
+    const judged = await Promise.all(
+      tallies
+        .filter(({ file }) => entry.underWay.has(file))
+        .map((tally) => retry('judge a file', () => judgeFile(tally, ledger, deps.maxInvalidShare), signal)),
+    );
+    const decided = judged.filter((file) => file !== null);
+    await retry('record what was decided', () => files.decide(listing, decided), signal);
+    for (const { number, rows } of decided) {
+      entry.underWay.delete(number);
+      entry.filesDone++;
+      entry.rowsDone += rows;
+    }
+    const rows =
+      entry.rowsDone +
+      tallies.reduce((sum, { file, rows }) => sum + (entry.underWay.has(file) ? rows : 0), 0);
+    await report(entry, rows);
+    if (decided.length > 0) await handOut(entry);
+    return decided.length > 0 || rows !== entry.reported.rows;
+  }
+
+  async function report(entry: LoadingJob, rows: number): Promise<void> {
+    if (rows === entry.reported.rows || performance.now() - entry.reported.at < REPORT_MS) return;
+    entry.reported = { at: performance.now(), rows };
+    await retry('write progress', () => jobs.progress(entry.job._id, entry.filesDone, rows), signal);
+    deps.onProgress(entry.job, entry.filesDone, rows);
+  }
+
+  function finish(entry: LoadingJob): void {
+    loading.delete(entry.job._id);
+    entry.done();
+  }
+
+  async function lookAtFiles(): Promise<boolean> {
+    if (loading.size === 0) return false;
+    const cancelled = await retry(
+      'look for clears',
+      () => deps.cancelled([...loading.values()].map(({ job }) => job)),
+      signal,
+    );
+    for (const id of cancelled) {
+      const entry = loading.get(id);
+      if (!entry) continue;
+      const failure = { code: 'cancelled', message: 'The audience was cleared.' } as const;
+      await retry('cancel files', () => files.cancelUndecided(entry.job.listing!, failure), signal);
+      finish(entry);
+    }
+    const wanted = [...loading.values()]
+      .filter(({ underWay }) => underWay.size > 0)
+      .map(({ job, underWay }) => ({ job: job._id, fromFile: Math.min(...underWay) }));
+    const tallies = await retry('read the ledger', () => ledger.tally(wanted), signal);
+    const changes = await Promise.all(
+      [...loading.values()].map((entry) =>
+        decide(
+          entry,
+          tallies.filter(({ job }) => job === entry.job._id),
+        ),
+      ),
+    );
+    for (const entry of loading.values()) {
+      if (entry.underWay.size === 0 && entry.nextFile >= entry.job.fileCount) finish(entry);
+    }
+    return changes.some(Boolean) || cancelled.size > 0;
+  }
+
+  async function lookAtAcks(): Promise<boolean> {
+    const counts = await retry(
+      'count acknowledgements',
+      () => acks.countByJob([...committing.keys()]),
+      signal,
+    );
+    let changed = false;
+    for (const [job, done] of committing) {
+      if ((counts.get(job) ?? 0) < SLOTS) continue;
+      committing.delete(job);
+      changed = true;
+      done();
+    }
+    return changed;
+  }
+
+  async function watch(): Promise<void> {
+    let pause = SHORTEST_MS;
+    while (loading.size + committing.size > 0) {
+      const began = performance.now();
+      const changed = (await Promise.all([lookAtFiles(), lookAtAcks()])).some(Boolean);
+      pause = changed ? SHORTEST_MS : Math.min(LONGEST_MS, pause * 1.3);
+      // Asking never takes more than a fifth of the time, however long the ledger is.
+      await sleep(Math.max(pause, 4 * (performance.now() - began)), undefined, { signal });
+    }
+  }
+
+  function wake(): void {
+    if (running) return;
+    running = true;
+    watch()
+      .catch((error) => {
+        if (!signal.aborted) onError(error);
+      })
+      .finally(() => {
+        running = false;
+        if (!signal.aborted && loading.size + committing.size > 0) wake();
+      });
+  }
+
+  return {
+    /** Resolves when every file of the job is decided. */
+    async load(job: JobDocument): Promise<void> {
+      let done: () => void = () => {};
+      const finished = new Promise<void>((resolve) => {
+        done = resolve;
+      });
+      const reported = { at: performance.now(), rows: 0 };
+      const entry: LoadingJob = {
+        job,
+        underWay: new Set(),
+        nextFile: 0,
+        filesDone: 0,
+        rowsDone: 0,
+        reported,
+        done,
+      };
+      await handOut(entry);
+      loading.set(job._id, entry);
+      wake();
+      return finished;
+    },
+
+    /** Resolves when every slot has acknowledged the job. */
+    commit(job: number): Promise<void> {
+      return new Promise((resolve) => {
+        committing.set(job, resolve);
+        wake();
+      });
+    },
+  };
+}
+
+function encodeFile(job: JobDocument, file: FileDocument): Buffer {
+  return encode('ListedFile', {
+    job: file.job,
+    file: file.number,
+    partner: job.partner,
+    layout: job.kind === 'audience' ? 'audience' : 'attributes',
+    path: file.path,
+    etag: file.etag,
+    size: file.size,
+    compressed: file.compressed,
+    batch_bytes: file.batchBytes,
+  });
+}

@@ -1,0 +1,81 @@
+/** Devices of jobs that are not committed yet, in the order in which they came, of one partition. */
+import type { ValidatedDevices } from '../../../schemas/topics.ts';
+
+export interface Uncommitted {
+  readonly bytes: number;
+  add(devices: ValidatedDevices, offset: bigint): void;
+  of(job: number, slot: number): ValidatedDevices[];
+  bytesOf(job: number, slot: number): number;
+  /** Where the oldest of them stands in the partition, if any is left. */
+  oldestOffset(): bigint | undefined;
+  /** Hands everything to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. */
+  putAside(
+    save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
+  ): Promise<number>;
+  forgetUpTo(job: number): void;
+}
+
+interface JobDevices {
+  firstOffset: bigint;
+  slots: Map<number, { devices: ValidatedDevices[]; bytes: number }>;
+}
+
+/** What a message costs beside its devices. */
+const OVERHEAD = 200;
+
+export function createUncommitted(): Uncommitted {
+  const jobs = new Map<number, JobDevices>();
+  let bytes = 0;
+
+  function drop(job: number): void {
+    for (const slot of jobs.get(job)?.slots.values() ?? []) bytes -= slot.bytes;
+    jobs.delete(job);
+  }
+
+  return {
+    get bytes() {
+      return bytes;
+    },
+    add(devices, offset) {
+      let job = jobs.get(devices.job);
+      if (!job) {
+        job = { firstOffset: offset, slots: new Map() };
+        jobs.set(devices.job, job);
+      }
+      let slot = job.slots.get(devices.slot);
+      if (!slot) {
+        slot = { devices: [], bytes: 0 };
+        job.slots.set(devices.slot, slot);
+      }
+      // A copy: the message's bytes are a view into everything that was fetched with it.
+      const groups = devices.groups.map((group) => ({
+        key: group.key,
+        devices: Uint8Array.from(group.devices),
+      }));
+      const size = groups.reduce((sum, group) => sum + group.devices.length + OVERHEAD, OVERHEAD);
+      slot.devices.push({ ...devices, groups });
+      slot.bytes += size;
+      bytes += size;
+    },
+    of: (job, slot) => jobs.get(job)?.slots.get(slot)?.devices ?? [],
+    bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.bytes ?? 0,
+    oldestOffset() {
+      let oldest: bigint | undefined;
+      for (const { firstOffset } of jobs.values()) {
+        if (oldest === undefined || firstOffset < oldest) oldest = firstOffset;
+      }
+      return oldest;
+    },
+    async putAside(save) {
+      const before = bytes;
+      for (const [job, { slots }] of [...jobs]) {
+        for (const [slot, { devices }] of slots) await save({ job, slot, devices });
+        drop(job);
+      }
+      return before - bytes;
+    },
+    forgetUpTo(last) {
+      for (const job of [...jobs.keys()]) if (job <= last) drop(job);
+    },
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
+ * file that is split again gives the same batches; those that are validated already are not sent again.
+ */
+import { encode } from '../../schemas/codec.ts';
+import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
+import type { ListedFile } from '../../schemas/topics.ts';
+import { type Cut, createRowCutter } from '../formats/cut-rows.ts';
+import { FormatFailure, gunzip } from '../formats/gunzip.ts';
+import type { Stage } from '../runtime/consume.ts';
+import type { Publisher } from '../runtime/kafka.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
+import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
+import type { FileStore } from '../stores/files.ts';
+import type { JobContexts } from '../stores/job-contexts.ts';
+import type { LedgerStore, ResumePoint } from '../stores/ledger.ts';
+
+/** Batches that may be on their way to Kafka while the next one is cut. */
+const IN_FLIGHT = 3;
+const CHECK_MS = 1_000;
+
+export interface SplitDependencies {
+  log: Logger;
+  retry: Retry;
+  publisher: Publisher;
+  contexts: JobContexts;
+  ledger: LedgerStore;
+  files: FileStore;
+  /** The storage that holds a job's files, opened with the credentials that the job has. */
+  sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
+  rowPartitions: number;
+  gzipRatio: number;
+}
+
+export function createSplitFiles(deps: SplitDependencies): Stage {
+  const { retry, publisher, contexts, ledger, files } = deps;
+
+  /** False once nobody needs the rest of the file: the job ended, the audience was cleared, the file has failed. */
+  async function wanted(file: ListedFile): Promise<boolean> {
+    const context = await contexts.get(file.job);
+    if (!context?.wanted || !context.job.listing) return false;
+    const document = await files.get(context.job.listing, file.file);
+    return document !== null && document.status < 2;
+  }
+
+  async function* bytesOf(
+    file: ListedFile,
+    job: JobDocument,
+    from: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer> {
+    const { store, bucket } = await deps.sourceOf(job);
+    const { etag, size } = file;
+    yield* store.open(bucket, file.path, { etag, size, from, signal });
+  }
+
+  async function split(
+    file: ListedFile,
+    job: JobDocument,
+    resume: ResumePoint | null,
+    signal: AbortSignal,
+  ): Promise<void> {
+    // gzip cannot be entered in the middle: it is read again from the start, and what was validated is not sent again.
+    const from = file.compressed ? null : resume;
+    const cutter = createRowCutter({ batchBytes: file.batch_bytes, ...(from ? { resume: from } : {}) });
+    const sending = new Set<Promise<void>>();
+    let failed: unknown;
+
+    const send = async (cut: Cut) => {
+      if (resume && cut.batch < resume.batch) return;
+      const message = {
+        partition: (file.job + file.file + cut.batch) % deps.rowPartitions,
+        key: `${file.job}.${file.file}.${cut.batch}`,
+        value: encodeBatch(file, cut),
+      };
+      const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).catch(
+        (error) => {
+          failed ??= error;
+        },
+      );
+      sending.add(sent);
+      void sent.then(() => sending.delete(sent));
+      if (sending.size >= IN_FLIGHT) await Promise.race(sending);
+      if (failed) throw failed;
+    };
+
+    let nextCheck = performance.now() + CHECK_MS;
+    try {
+      const raw = bytesOf(file, job, from?.start ?? 0, signal);
+      for await (const chunk of file.compressed ? gunzip(raw, { maxRatio: deps.gzipRatio }) : raw) {
+        signal.throwIfAborted();
+        for (const cut of cutter.push(chunk)) await send(cut);
+        if (performance.now() < nextCheck) continue;
+        if (!(await wanted(file))) return;
+        nextCheck = performance.now() + CHECK_MS;
+      }
+      for (const cut of cutter.finish()) await send(cut);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (!failure) throw error;
+      for (const cut of cutter.fail(failure)) await send(cut);
+    }
+    await Promise.all(sending);
+    if (failed) throw failed;
+  }
+
+  return {
+    name: 'split',
+    input: 'files',
+    async handle({ message, signal }) {
+      if (message.name !== 'ListedFile') return;
+      const file = message.value;
+      const context = await retry('look up the job', () => contexts.get(file.job), signal);
+      if (!context || !(await retry('look up the file', () => wanted(file), signal))) return;
+      const resume = await retry(
+        'find where to go on',
+        () => ledger.resumePoint(file.job, file.file),
+        signal,
+      );
+      if (resume === 'complete') return;
+      await retry('split the file', () => split(file, context.job, resume, signal), signal);
+      deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
+    },
+  };
+}
+
+function failureOf(error: unknown): FileFailure | null {
+  if (error instanceof FormatFailure) return { code: error.code, message: error.message };
+  if (!(error instanceof StoreFailure)) return null;
+  const code = error.code === 'missing' || error.code === 'changed' ? error.code : 'access_denied';
+  return { code, message: error.message };
+}
+
+function encodeBatch(file: ListedFile, cut: Cut): Buffer {
+  return encode('RowBatch', {
+    job: file.job,
+    file: file.file,
+    batch: cut.batch,
+    last: cut.last,
+    partner: file.partner,
+    layout: file.layout,
+    path: file.path,
+    start: cut.start,
+    end: cut.end,
+    first_line: cut.firstLine,
+    lines: cut.lines,
+    delimiter: cut.delimiter,
+    rows: cut.bytes,
+    failure: cut.failure
+      ? { code: cut.failure.code, message: cut.failure.message, line: cut.failure.line ?? null }
+      : null,
+  });
+}

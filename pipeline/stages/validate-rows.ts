@@ -1,0 +1,143 @@
+/**
+ * validate: parses a batch of raw rows, sends its distinct devices to their slots' partitions and its rejected rows aside, and
+ * only then writes the batch into the ledger: what the ledger counts is on its way to the sink for certain.
+ */
+import { encode } from '../../schemas/codec.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import { type RowBatch, slotPartition } from '../../schemas/topics.ts';
+import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
+import type { Stage } from '../runtime/consume.ts';
+import type { OutgoingMessage, Publisher } from '../runtime/kafka.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
+import type { JobContexts } from '../stores/job-contexts.ts';
+import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
+import type { RejectStore } from '../stores/rejects.ts';
+
+export interface ValidateDependencies {
+  log: Logger;
+  retry: Retry;
+  publisher: Publisher;
+  contexts: JobContexts;
+  ledger: LedgerStore;
+  rejects: RejectStore;
+  devicePartitions: number;
+  rejectPartitions: number;
+  rejectsPerFile: number;
+  onValidated?(rows: number): void;
+}
+
+export function createValidateRows(deps: ValidateDependencies): Stage {
+  const { retry, publisher, contexts, ledger, rejects } = deps;
+
+  const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
+    parseRows({
+      bytes: batch.rows,
+      firstLine: batch.first_line,
+      delimiter: batch.delimiter,
+      layout: batch.layout,
+      ...(batch.layout === 'attributes' ? { keys: await contexts.keysOf(job) } : {}),
+      maxRejects: deps.rejectsPerFile,
+    });
+
+  async function sendDevices(batch: RowBatch, parsed: ParsedRows, signal: AbortSignal): Promise<void> {
+    const { job, file, batch: number } = batch;
+    const messages: OutgoingMessage[] = parsed.slots.map(({ slot, groups }) => ({
+      partition: slotPartition(slot, deps.devicePartitions),
+      key: String(slot),
+      value: encode('ValidatedDevices', { job, file, batch: number, slot, groups }),
+    }));
+    if (messages.length > 0) await retry('send devices', () => publisher.send('devices', messages), signal);
+  }
+
+  async function sendRejects(
+    batch: RowBatch,
+    job: JobDocument,
+    parsed: ParsedRows,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (parsed.rejects.length === 0) return;
+    const rows = parsed.rejects;
+    const { file, batch: number } = batch;
+    const kept = await retry(
+      'keep rejected rows',
+      () => rejects.keep({ job: job._id, file, batch: number, rows }, deps.rejectsPerFile),
+      signal,
+    );
+    const partition = (job._id + file) % deps.rejectPartitions;
+    const messages: OutgoingMessage[] = [];
+    // 1,000 rows of 200 bytes are far below what one message may hold.
+    for (let at = 0; at < kept.length; at += 1_000) {
+      messages.push({
+        partition,
+        key: `${job._id}.${file}`,
+        value: encode('RejectedRows', {
+          job: job._id,
+          file,
+          batch: number,
+          path: batch.path,
+          rows: kept.slice(at, at + 1_000),
+        }),
+      });
+    }
+    if (messages.length > 0)
+      await retry('send rejected rows', () => publisher.send('rejects', messages), signal);
+  }
+
+  return {
+    name: 'validate',
+    input: 'rows',
+    async handle({ message, signal }) {
+      if (message.name !== 'RowBatch') return;
+      const batch = message.value;
+      const context = await retry('look up the job', () => contexts.get(batch.job), signal);
+      if (!context?.wanted) return;
+      if (batch.failure) {
+        await retry('write the ledger', () => ledger.record(entryOf(batch, null)), signal);
+        return;
+      }
+      const parsed = await retry('look up the keys', () => parse(batch, context.job), signal);
+      if (!parsed.failure) await sendDevices(batch, parsed, signal);
+      await sendRejects(batch, context.job, parsed, signal);
+      await retry('write the ledger', () => ledger.record(entryOf(batch, parsed)), signal);
+      deps.onValidated?.(parsed.rows);
+    },
+  };
+}
+
+function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
+  const failure = batch.failure
+    ? { ...batch.failure, line: batch.failure.line ?? undefined }
+    : (parsed?.failure ?? imbalanceOf(batch, parsed!));
+  return {
+    job: batch.job,
+    file: batch.file,
+    batch: batch.batch,
+    last: batch.last,
+    start: batch.start,
+    end: batch.end,
+    firstLine: batch.first_line,
+    lines: batch.lines,
+    delimiter: batch.delimiter,
+    rows: parsed?.rows ?? 0,
+    accepted: parsed?.accepted ?? 0,
+    pairs: parsed?.pairs ?? 0,
+    pairsRead: parsed?.pairsRead ?? 0,
+    rejected: parsed?.rejected ?? {},
+    ...(parsed?.events?.length ? { events: parsed.events } : {}),
+    ...(parsed?.eventsOverflow ? { eventsOverflow: true } : {}),
+    ...(failure ? { failure: failure as NonNullable<LedgerEntry['failure']> } : {}),
+  };
+}
+
+/** Split and validate count the lines each in its own way; rows are accepted or rejected, and nothing else. */
+function imbalanceOf(batch: RowBatch, parsed: ParsedRows): LedgerEntry['failure'] {
+  const linesBefore = batch.batch === 0 ? batch.first_line - 1 : 0;
+  const rejected = Object.values(parsed.rejected).reduce((sum, count) => sum + count, 0);
+  if (parsed.lines === batch.lines - linesBefore && parsed.rows === parsed.accepted + rejected)
+    return undefined;
+  return {
+    code: 'ledger_mismatch',
+    message: `Batch ${batch.batch}: ${batch.lines} lines were cut, ${parsed.lines} parsed; ${parsed.rows} rows, ${parsed.accepted} accepted, ${rejected} rejected.`,
+  };
+}

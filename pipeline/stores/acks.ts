@@ -1,0 +1,65 @@
+/** What the slots say when they have merged a job, and up to which job each slot has come. */
+import type { Db } from 'mongodb';
+import { type AckDocument, collections, type SlotDocument } from '../../schemas/documents.ts';
+
+export type AckStore = ReturnType<typeof createAckStore>;
+export type Ack = Omit<AckDocument, '_id'>;
+
+export function createAckStore(db: Db) {
+  const acks = db.collection<AckDocument>(collections.acks);
+  const slots = db.collection<SlotDocument>(collections.slots);
+
+  return {
+    /** First writer wins: a merge that is done again after a crash may find less than the first did. */
+    async record(entries: Ack[]): Promise<void> {
+      await acks.bulkWrite(
+        entries.map((entry) => ({
+          updateOne: {
+            filter: { _id: `${entry.job}.${entry.slot}` },
+            update: { $setOnInsert: entry },
+            upsert: true,
+          },
+        })),
+        { ordered: false },
+      );
+    },
+
+    /** Slots of those given that have acknowledged the job. */
+    async acknowledged(job: number, among: number[]): Promise<Set<number>> {
+      const found = await acks
+        .find({ _id: { $in: among.map((slot) => `${job}.${slot}`) } })
+        .project({ slot: 1 })
+        .toArray();
+      return new Set(found.map(({ slot }) => slot as number));
+    },
+
+    async countByJob(jobs: number[]): Promise<Map<number, number>> {
+      if (jobs.length === 0) return new Map();
+      const counts = await acks
+        .aggregate<{ _id: number; slots: number }>([
+          { $match: { job: { $in: jobs } } },
+          { $group: { _id: '$job', slots: { $sum: 1 } } },
+        ])
+        .toArray();
+      return new Map(counts.map(({ _id, slots }) => [_id, slots]));
+    },
+
+    ofJob: (job: number) => acks.find({ job }).toArray(),
+    forget: (job: number) => acks.deleteMany({ job }),
+
+    /** The last job that each of the slots has merged. */
+    async committedJobs(of: number[]): Promise<Map<number, number>> {
+      const found = await slots.find({ _id: { $in: of } }).toArray();
+      return new Map(of.map((slot) => [slot, found.find(({ _id }) => _id === slot)?.committedJob ?? 0]));
+    },
+
+    async advance(of: number[], job: number): Promise<void> {
+      await slots.bulkWrite(
+        of.map((slot) => ({
+          updateOne: { filter: { _id: slot }, update: { $max: { committedJob: job } }, upsert: true },
+        })),
+        { ordered: false },
+      );
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/** The frozen list of a job's files, and what was decided of each. */
+import type { Db } from 'mongodb';
+import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+
+export type FileStore = ReturnType<typeof createFileStore>;
+
+export type DecidedFile = Pick<
+  FileDocument,
+  'rows' | 'accepted' | 'pairsRead' | 'pairs' | 'rejected' | 'events' | 'eventsCollapsed'
+> & {
+  number: number;
+  failure: FileFailure | null;
+};
+
+export const fileId = (listing: string, number: number) => `${listing}.${number}`;
+const INSERT_AT_ONCE = 5_000;
+
+export function createFileStore(db: Db) {
+  const files = db.collection<FileDocument>(collections.files);
+
+  return {
+    async insertListing(documents: FileDocument[]): Promise<void> {
+      for (let at = 0; at < documents.length; at += INSERT_AT_ONCE) {
+        await files.insertMany(documents.slice(at, at + INSERT_AT_ONCE), { ordered: false });
+      }
+    },
+
+    undecided: (listing: string, fromNumber: number, limit: number) =>
+      files
+        .find({
+          job: jobOf(listing),
+          number: { $gte: fromNumber },
+          listing,
+          status: { $in: [JobStatus.pending, JobStatus.running] },
+        })
+        .sort({ number: 1 })
+        .limit(limit)
+        .toArray(),
+
+    get: (listing: string, number: number) => files.findOne({ _id: fileId(listing, number) }),
+
+    async markRunning(listing: string, numbers: number[]): Promise<void> {
+      await files.updateMany(
+        { _id: { $in: numbers.map((number) => fileId(listing, number)) }, status: JobStatus.pending },
+        { $set: { status: JobStatus.running, updatedAt: new Date() } },
+      );
+    },
+
+    /** A decision is made once. */
+    async decide(listing: string, decided: DecidedFile[]): Promise<void> {
+      if (decided.length === 0) return;
+      const updatedAt = new Date();
+      await files.bulkWrite(
+        decided.map(({ number, failure, ...counts }) => ({
+          updateOne: {
+            filter: { _id: fileId(listing, number), status: { $in: [JobStatus.pending, JobStatus.running] } },
+            update: {
+              $set: { ...counts, failure, status: failure ? JobStatus.error : JobStatus.done, updatedAt },
+            },
+          },
+        })),
+        { ordered: false },
+      );
+    },
+
+    /** What a successor finds done. */
+    async decidedOf(listing: string): Promise<{ files: number; rows: number }> {
+      const [done] = await files
+        .aggregate<{ files: number; rows: number }>([
+          { $match: { job: jobOf(listing), listing, status: { $in: [JobStatus.done, JobStatus.error] } } },
+          { $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' } } },
+        ])
+        .toArray();
+      return done ?? { files: 0, rows: 0 };
+    },
+
+    cancelUndecided: (listing: string, failure: FileFailure) =>
+      files.updateMany(
+        { job: jobOf(listing), listing, status: { $in: [JobStatus.pending, JobStatus.running] } },
+        { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
+      ),
+
+    ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
+
+    async recordDistinctPairs(listing: string, pairs: Map<number, number>): Promise<void> {
+      if (pairs.size === 0) return;
+      await files.bulkWrite(
+        [...pairs].map(([number, distinct]) => ({
+          updateOne: {
+            filter: { _id: fileId(listing, number) },
+            update: [{ $set: { duplicates: { $subtract: ['$pairsRead', distinct] } } }],
+          },
+        })),
+        { ordered: false },
+      );
+    },
+
+    /** Files of an audience that are loaded already: path and ETag. */
+    async loadedOf(audience: number, generation: number): Promise<Set<string>> {
+      const loaded = files
+        .find({ audience, generation, status: JobStatus.done })
+        .project<{ path: string; etag: string }>({
+          _id: 0,
+          path: 1,
+          etag: 1,
+        });
+      const identities = new Set<string>();
+      for await (const { path, etag } of loaded) identities.add(identityOf(path, etag));
+      return identities;
+    },
+
+    /** The newest entry of each path: accepted rows in all, and whether one of them failed. */
+    async summaryOf(audience: number, generation: number): Promise<{ accepted: number; failed: boolean }> {
+      const [summary] = await files
+        .aggregate<{ accepted: number; failed: boolean }>(
+          [
+            { $match: { audience, generation, status: { $in: [JobStatus.done, JobStatus.error] } } },
+            { $sort: { path: 1, job: -1 } },
+            { $group: { _id: '$path', accepted: { $first: '$accepted' }, status: { $first: '$status' } } },
+            {
+              $group: {
+                _id: null,
+                accepted: { $sum: { $cond: [{ $eq: ['$status', JobStatus.done] }, '$accepted', 0] } },
+                failed: { $max: { $eq: ['$status', JobStatus.error] } },
+              },
+            },
+          ],
+          { allowDiskUse: true },
+        )
+        .toArray();
+      return { accepted: summary?.accepted ?? 0, failed: summary?.failed ?? false };
+    },
+
+    /** A listing that lost its race to be the job's. */
+    forgetListing: (listing: string) => files.deleteMany({ job: jobOf(listing), listing }),
+  };
+}
+
+export const identityOf = (path: string, etag: string) => `${etag} ${path}`;
+
+/** A listing is named `<job>-<unique>`. */
+const jobOf = (listing: string) => Number(listing.slice(0, listing.indexOf('-')));

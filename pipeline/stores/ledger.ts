@@ -1,0 +1,136 @@
+/** The ledger: a batch counts once however often it is validated, and a file is complete when its batches join from end to end. */
+import type { Db } from 'mongodb';
+import { rejectCodeList } from '../../schemas/codes.ts';
+import { collections, type FileFailure, type LedgerDocument } from '../../schemas/documents.ts';
+
+export type LedgerStore = ReturnType<typeof createLedgerStore>;
+export type LedgerEntry = Omit<LedgerDocument, '_id'>;
+
+/** What the ledger says of a file so far. */
+export interface FileTally {
+  job: number;
+  file: number;
+  batches: number;
+  /** Number of the last batch, or -1 while it is not there. */
+  lastBatch: number;
+  /** Number of the first batch that failed the file. */
+  failedBatch: number | null;
+  bytes: number;
+  end: number;
+  rows: number;
+  accepted: number;
+  pairs: number;
+  pairsRead: number;
+  rejected: Record<string, number>;
+  /** Event values listed over all batches, repeated ones included. */
+  eventEntries: number;
+  eventsOverflow: boolean;
+}
+
+export interface ResumePoint {
+  batch: number;
+  start: number;
+  firstLine: number;
+  delimiter: number;
+}
+
+const idOf = (job: number, file: number, batch: number) => `${job}.${file}.${batch}`;
+
+export function createLedgerStore(db: Db) {
+  const ledger = db.collection<LedgerDocument>(collections.ledger);
+
+  return {
+    /** First writer wins. */
+    async record(entry: LedgerEntry): Promise<void> {
+      const _id = idOf(entry.job, entry.file, entry.batch);
+      await ledger.updateOne({ _id }, { $setOnInsert: entry }, { upsert: true });
+    },
+
+    /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
+    async resumePoint(job: number, file: number): Promise<ResumePoint | 'complete' | null> {
+      let point = null as ResumePoint | null;
+      const batches = ledger
+        .find({ job, file })
+        .sort({ batch: 1 })
+        .project<Pick<LedgerDocument, 'batch' | 'end' | 'lines' | 'delimiter' | 'last' | 'failure'>>({
+          _id: 0,
+          batch: 1,
+          end: 1,
+          lines: 1,
+          delimiter: 1,
+          last: 1,
+          failure: 1,
+        });
+      for await (const { batch, end, lines, delimiter, last, failure } of batches) {
+        if (failure) return 'complete';
+        if (batch !== (point?.batch ?? 0)) return point;
+        if (last) return 'complete';
+        point = { batch: batch + 1, start: end, firstLine: (point?.firstLine ?? 1) + lines, delimiter };
+      }
+      return point;
+    },
+
+    /** Tallies of the files asked for: for each job, those from a file number on. */
+    async tally(wanted: { job: number; fromFile: number }[]): Promise<FileTally[]> {
+      if (wanted.length === 0) return [];
+      const sum = (field: string) => ({ $sum: `$${field}` });
+      return ledger
+        .aggregate<FileTally>([
+          { $match: { $or: wanted.map(({ job, fromFile }) => ({ job, file: { $gte: fromFile } })) } },
+          {
+            $group: {
+              _id: { job: '$job', file: '$file' },
+              batches: { $sum: 1 },
+              lastBatch: { $max: { $cond: ['$last', '$batch', -1] } },
+              failedBatch: { $min: { $cond: [{ $gt: ['$failure', null] }, '$batch', null] } },
+              bytes: { $sum: { $subtract: ['$end', '$start'] } },
+              end: { $max: '$end' },
+              rows: sum('rows'),
+              accepted: sum('accepted'),
+              pairs: sum('pairs'),
+              pairsRead: sum('pairsRead'),
+              eventEntries: { $sum: { $size: { $ifNull: ['$events', []] } } },
+              eventsOverflow: { $max: { $ifNull: ['$eventsOverflow', false] } },
+              ...Object.fromEntries(rejectCodeList.map((code) => [code, sum(`rejected.${code}`)])),
+            },
+          },
+          {
+            $project: {
+              _id: 0,
+              job: '$_id.job',
+              file: '$_id.file',
+              ...Object.fromEntries(
+                'batches lastBatch failedBatch bytes end rows accepted pairs pairsRead eventEntries eventsOverflow'
+                  .split(' ')
+                  .map((field) => [field, 1]),
+              ),
+              rejected: Object.fromEntries(rejectCodeList.map((code) => [code, `$${code}`])),
+            },
+          },
+        ])
+        .toArray();
+    },
+
+    /** Batches up to and with the given one that are there. */
+    countUpTo: (job: number, file: number, batch: number) =>
+      ledger.countDocuments({ job, file, batch: { $lte: batch } }),
+
+    async failureOf(job: number, file: number, batch: number): Promise<FileFailure | undefined> {
+      return (await ledger.findOne({ _id: idOf(job, file, batch) }))?.failure;
+    },
+
+    /** Rows by event of a complete file. */
+    events: (job: number, file: number) =>
+      ledger
+        .aggregate<{ event: string; rows: number }>([
+          { $match: { job, file } },
+          { $unwind: '$events' },
+          { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
+          { $project: { _id: 0, event: '$_id', rows: 1 } },
+          { $sort: { event: 1 } },
+        ])
+        .toArray(),
+
+    forget: (job: number) => ledger.deleteMany({ job }),
+  };
+}

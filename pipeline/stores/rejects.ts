@@ -1,0 +1,28 @@
+/** Rejected rows, kept for the API up to a number a file. Beyond it they are only counted. */
+import type { Db } from 'mongodb';
+import { collections, type RejectsDocument } from '../../schemas/documents.ts';
+
+export type RejectStore = ReturnType<typeof createRejectStore>;
+
+export function createRejectStore(db: Db) {
+  const rejects = db.collection<RejectsDocument>(collections.rejects);
+
+  return {
+    /** Keeps as many of the rows as the file may still have. Gives those kept. A batch that comes again changes nothing. */
+    async keep(entry: Omit<RejectsDocument, '_id'>, perFile: number): Promise<RejectsDocument['rows']> {
+      const { job, file, batch } = entry;
+      const [others] = await rejects
+        .aggregate<{ rows: number }>([
+          { $match: { job, file, batch: { $ne: batch } } },
+          { $group: { _id: null, rows: { $sum: { $size: '$rows' } } } },
+        ])
+        .toArray();
+      const rows = entry.rows.slice(0, Math.max(0, perFile - (others?.rows ?? 0)));
+      if (rows.length > 0) {
+        const _id = `${job}.${file}.${batch}`;
+        await rejects.updateOne({ _id }, { $setOnInsert: { ...entry, rows } }, { upsert: true });
+      }
+      return rows;
+    },
+  };
+}

@@ -1,0 +1,77 @@
+/** Devices that a sink has put aside until their job commits. The same batch may stand in two spills; it counts once. */
+import { Binary, type Db, ObjectId } from 'mongodb';
+import { decode, encode } from '../../schemas/codec.ts';
+import { collections, type SpillDocument } from '../../schemas/documents.ts';
+import type { ValidatedDevices } from '../../schemas/topics.ts';
+
+export type SpillStore = ReturnType<typeof createSpillStore>;
+
+const LENGTH = 4;
+/** Well below MongoDB's limit of a document. */
+const MOST_BYTES = 8_000_000;
+
+export function createSpillStore(db: Db) {
+  const spills = db.collection<SpillDocument>(collections.spills);
+
+  return {
+    async save({
+      job,
+      slot,
+      devices,
+    }: {
+      job: number;
+      slot: number;
+      devices: ValidatedDevices[];
+    }): Promise<void> {
+      let parts: Buffer[] = [];
+      let size = 0;
+      const flush = async () => {
+        if (parts.length === 0) return;
+        const _id = `${job}.${slot}.${new ObjectId().toHexString()}`;
+        await spills.insertOne({ _id, job, slot, messages: new Binary(Buffer.concat(parts)) });
+        parts = [];
+        size = 0;
+      };
+      for (const message of devices) {
+        const encoded = encode('ValidatedDevices', message);
+        if (size + encoded.length > MOST_BYTES) await flush();
+        const length = Buffer.alloc(LENGTH);
+        length.writeUInt32BE(encoded.length);
+        parts.push(length, encoded);
+        size += encoded.length + LENGTH;
+      }
+      await flush();
+    },
+
+    async sizeOf(job: number, slots: number[]): Promise<Map<number, number>> {
+      const sizes = await spills
+        .aggregate<{ _id: number; bytes: number }>([
+          { $match: { slot: { $in: slots }, job } },
+          { $group: { _id: '$slot', bytes: { $sum: { $binarySize: '$messages' } } } },
+        ])
+        .toArray();
+      return new Map(sizes.map(({ _id, bytes }) => [_id, bytes]));
+    },
+
+    async read(job: number, slot: number): Promise<ValidatedDevices[]> {
+      const messages: ValidatedDevices[] = [];
+      for await (const spill of spills.find({ slot, job })) {
+        const bytes = Buffer.from(
+          spill.messages.buffer.buffer,
+          spill.messages.buffer.byteOffset,
+          spill.messages.length(),
+        );
+        for (let at = 0; at < bytes.length; ) {
+          const length = bytes.readUInt32BE(at);
+          const decoded = decode(bytes.subarray(at + LENGTH, at + LENGTH + length), ['ValidatedDevices']);
+          messages.push(decoded.value as ValidatedDevices);
+          at += LENGTH + length;
+        }
+      }
+      return messages;
+    },
+
+    forget: (slots: number[], upToJob: number) =>
+      spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * One object's bytes, exactly once each and in order. The client repeats a request only up to the headers; a body that
+ * breaks, stalls or ends early is taken up again here, from the byte reached, and only if it is still the same object.
+ */
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from '@aws-sdk/client-s3';
+import { plainEtag } from './etag.ts';
+import { StoreUnavailable, storeFailure, toStoreError } from './store-errors.ts';
+
+export interface ReadOptions {
+  etag: string;
+  size: number;
+  /** First byte wanted; 0 unless given. */
+  from?: number;
+  signal?: AbortSignal;
+}
+
+/** Breaks in a row that brought no byte. */
+const MAX_FRUITLESS = 6;
+const FIRST_WAIT_MS = 100;
+const MOST_WAIT_MS = 5_000;
+
+export async function* readObject(
+  client: S3Client,
+  bucket: string,
+  key: string,
+  { etag, size, from = 0, signal, idleMs }: ReadOptions & { idleMs: number },
+): AsyncGenerator<Buffer, void, undefined> {
+  let position = from;
+  let fruitless = 0;
+
+  const request = async (): Promise<Readable> => {
+    const command = new GetObjectCommand({
+      Bucket: bucket,
+      Key: key,
+      IfMatch: `"${etag}"`,
+      ...(position > 0 ? { Range: `bytes=${position}-` } : {}),
+    });
+    const response = await client.send(command, signal ? { abortSignal: signal } : {});
+    const body = response.Body as Readable;
+    // Whoever reads it sees the error; without a listener, one that comes when nobody reads would end the process.
+    body.on('error', () => {});
+    const problem = checkAnswer(response);
+    if (problem) body.destroy();
+    if (problem) throw problem;
+    return body;
+  };
+
+  const checkAnswer = (response: GetObjectCommandOutput): Error | undefined => {
+    if (response.ETag && plainEtag(response.ETag) !== etag) return storeFailure('changed', bucket, key);
+    if (position > 0 && !response.ContentRange?.startsWith(`bytes ${position}-`)) {
+      return new StoreUnavailable('The storage did not answer with the range asked for.');
+    }
+    if (response.ContentLength !== undefined && response.ContentLength !== size - position) {
+      return storeFailure('changed', bucket, key);
+    }
+    return undefined;
+  };
+
+  // An object of no bytes is asked for too: it may have changed or gone.
+  while (position < size || position === 0) {
+    const before = position;
+    try {
+      for await (const chunk of untilIdle(await request(), idleMs, signal)) {
+        position += chunk.length;
+        if (position > size) throw storeFailure('changed', bucket, key);
+        yield chunk;
+      }
+      if (position === size) return;
+      throw new StoreUnavailable(`The answer ended at byte ${position} of ${size}.`);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const problem = toStoreError(error, bucket, key);
+      fruitless = position > before ? 0 : fruitless + 1;
+      if (!problem.retriable || fruitless >= MAX_FRUITLESS) throw problem;
+    }
+    await sleep(
+      Math.min(MOST_WAIT_MS, FIRST_WAIT_MS * 2 ** fruitless) * (0.5 + Math.random() / 2),
+      undefined,
+      {
+        ...(signal ? { signal } : {}),
+      },
+    );
+  }
+}
+
+/** The time the reader takes does not count, only the time it waits. */
+async function* untilIdle(body: Readable, idleMs: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  const stop = () => body.destroy(signal?.reason);
+  signal?.addEventListener('abort', stop, { once: true });
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  try {
+    for (;;) {
+      const stalled = () => body.destroy(new StoreUnavailable(`No byte came for ${idleMs} ms.`));
+      const timer = setTimeout(stalled, idleMs);
+      const next = await chunks.next().finally(() => clearTimeout(timer));
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    body.destroy();
+  }
+}

@@ -1,0 +1,112 @@
+/** What can go wrong with storage: an answer that asking again will not change, or no answer that counts. */
+
+export type StoreFailureCode =
+  | 'access_denied'
+  | 'no_such_bucket'
+  | 'wrong_region'
+  | 'bad_credentials'
+  | 'missing'
+  | 'changed';
+
+/** The storage's last word on this object, with these credentials. */
+export class StoreFailure extends Error {
+  override readonly name = 'StoreFailure';
+  readonly retriable = false;
+  readonly code: StoreFailureCode;
+
+  constructor(code: StoreFailureCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The network, or a server that is down or overloaded. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+  readonly retriable = true;
+  readonly code = 'store_unavailable';
+}
+
+const codesByName: Record<string, StoreFailureCode> = {
+  AccessDenied: 'access_denied',
+  AllAccessDisabled: 'access_denied',
+  AccountProblem: 'access_denied',
+  InvalidObjectState: 'access_denied',
+  NoSuchBucket: 'no_such_bucket',
+  InvalidBucketName: 'no_such_bucket',
+  PermanentRedirect: 'wrong_region',
+  AuthorizationHeaderMalformed: 'wrong_region',
+  IllegalLocationConstraintException: 'wrong_region',
+  IllegalLocationConstraint: 'wrong_region',
+  InvalidAccessKeyId: 'bad_credentials',
+  SignatureDoesNotMatch: 'bad_credentials',
+  InvalidToken: 'bad_credentials',
+  ExpiredToken: 'bad_credentials',
+  NoSuchKey: 'missing',
+  NotFound: 'missing',
+  KeyTooLongError: 'missing',
+  PreconditionFailed: 'changed',
+  InvalidRange: 'changed',
+};
+
+/** For answers without a body, and for names that are not in the list. */
+const codesByStatus: Record<number, StoreFailureCode> = {
+  301: 'wrong_region',
+  400: 'wrong_region',
+  403: 'access_denied',
+  404: 'missing',
+  412: 'changed',
+  416: 'changed',
+};
+
+const sentences: Record<StoreFailureCode, string> = {
+  access_denied: 'The storage refused access to',
+  no_such_bucket: 'There is no bucket for',
+  wrong_region: 'Another region is responsible for',
+  bad_credentials: 'The storage does not accept the credentials given for',
+  missing: 'There is no object',
+  changed: 'The object was replaced while it was being read:',
+};
+
+interface ServiceError {
+  name: string;
+  code?: unknown;
+  $metadata?: { httpStatusCode?: number };
+}
+
+export const storeFailure = (code: StoreFailureCode, bucket: string, key: string, detail?: string) =>
+  new StoreFailure(code, `${sentences[code]} s3://${bucket}/${key}${detail ? ` (${detail})` : ''}.`);
+
+export const statusOf = (error: unknown): number | undefined =>
+  (error as ServiceError).$metadata?.httpStatusCode;
+
+/** Clocks that differ, requests that took too long, too many of them: the next one may be answered otherwise. */
+const isPassing = (error: ServiceError, status: number): boolean =>
+  status >= 500 ||
+  [408, 409, 425, 429].includes(status) ||
+  ['RequestTimeTooSkewed', 'RequestTimeout', 'SlowDown', 'TemporaryRedirect', 'Throttling'].includes(
+    error.name,
+  );
+
+/**
+ * Any refusal that is not known to pass is final: repeated for ever, it would hold up every later job. Causes are not kept on
+ * failures: a storage's answer to a bad signature quotes what was signed.
+ */
+export function toStoreError(error: unknown, bucket: string, key: string): StoreFailure | StoreUnavailable {
+  if (error instanceof StoreFailure || error instanceof StoreUnavailable) return error;
+  const { name, code, message } = error as ServiceError & Error;
+  const status = statusOf(error);
+  // Credentials that cannot even be sent.
+  if (code === 'ERR_INVALID_CHAR') return storeFailure('bad_credentials', bucket, key);
+  if (status === undefined || status < 300 || isPassing(error as ServiceError, status)) {
+    return new StoreUnavailable(`The storage cannot be read: ${name}: ${message}`, { cause: error });
+  }
+  // An answer without a body has no name of its own, or one that the client made of the status.
+  const known = codesByName[name] ?? (/^(Unknown|\d+$)/.test(name) ? codesByStatus[status] : undefined);
+  return storeFailure(
+    known ?? (status === 404 ? 'missing' : 'access_denied'),
+    bucket,
+    key,
+    `${status} ${name}`,
+  );
+}

@@ -1,0 +1,48 @@
+/** Runs one admin command: configuration, database, output, exit code. */
+import type { Command } from 'commander';
+import type { Db } from 'mongodb';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { isPassing } from '../../pipeline/runtime/retry.ts';
+import { ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import { type Config, parseConfig } from '../../schemas/config.ts';
+
+export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
+
+export interface Outcome {
+  /** What `--json` prints. */
+  json: unknown;
+  /** What a person reads. */
+  text: string[];
+}
+
+const FAILED = 1;
+
+export function createAdminRunner(loadEnv: LoadEnvironment) {
+  return async (command: Command, work: (tools: { db: Db; config: Config }) => Promise<Outcome>) => {
+    const options = command.opts<{ state?: string; json?: boolean }>();
+    // A wrong configuration is thrown on: the command line as a whole knows how to say that.
+    const config = parseConfig(loadEnv(options.state));
+    const mongo = await connectMongo(config);
+    try {
+      await ensureAttributeIndexes(mongo.db);
+      const { json, text } = await work({ db: mongo.db, config });
+      process.stdout.write(
+        options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''),
+      );
+    } catch (error) {
+      const message = explain(error);
+      if (message === undefined) throw error;
+      process.stderr.write(`headrace: ${message}\n`);
+      process.exitCode = FAILED;
+    } finally {
+      await mongo.close();
+    }
+  };
+}
+
+function explain(error: unknown): string | undefined {
+  if (error instanceof ProvisioningError) return error.message;
+  if (isPassing(error)) return `MongoDB does not answer (${(error as Error).message})`;
+  return undefined;
+}

@@ -1,0 +1,57 @@
+/** Partners, keys and attributes as the admin commands print them: records for programs, lines for people. */
+import type { ApiKeyDocument, AttributeDocument, PartnerDocument } from '../../schemas/documents.ts';
+
+export const partnerRecord = (partner: PartnerDocument) => ({
+  partner_id: partner._id,
+  name: partner.name,
+  prefix: partner.prefix,
+  created_at: partner.createdAt,
+});
+export const keyRecord = (key: ApiKeyDocument) => ({
+  key: `hr_${key._id}`,
+  partner_id: key.partner,
+  label: key.label ?? null,
+  created_at: key.createdAt,
+  revoked_at: key.revokedAt,
+});
+export const attributeRecord = (attribute: AttributeDocument) => ({
+  attribute_id: attribute._id,
+  name: attribute.name,
+  partner_foreign_key: attribute.foreignKey ?? null,
+});
+
+function table(header: string[], rows: string[][], none: string): string[] {
+  if (rows.length === 0) return [none];
+  const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
+  return [header, ...rows].map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export const partnerLines = (partners: PartnerDocument[]) =>
+  table(
+    ['PARTNER', 'PREFIX', 'CREATED', 'NAME'],
+    partners.map(({ _id, prefix, createdAt, name }) => [_id, prefix, createdAt.toISOString(), name]),
+    'no partners yet: headrace admin partner create --name …',
+  );
+export const keyLines = (keys: ApiKeyDocument[]) =>
+  table(
+    ['KEY', 'PARTNER', 'CREATED', 'REVOKED', 'LABEL'],
+    keys.map((key) => [
+      `hr_${key._id}`,
+      key.partner,
+      key.createdAt.toISOString(),
+      key.revokedAt?.toISOString() ?? '-',
+      key.label ?? '',
+    ]),
+    'no API keys',
+  );
+export const attributeLines = (attributes: AttributeDocument[]) =>
+  table(
+    ['ATTRIBUTE', 'FOREIGN KEY', 'NAME'],
+    attributes.map(({ _id, foreignKey, name }) => [String(_id), foreignKey ?? '-', name]),
+    'no attributes yet: headrace admin attribute create …',
+  );

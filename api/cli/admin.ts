@@ -1,0 +1,138 @@
+/** `headrace admin …`: provisioning, on the same database as the service. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { createApiKey, listApiKeys, revokeApiKey } from '../../pipeline/stores/api-keys.ts';
+import { associateForeignKey, createAttribute, listAttributes } from '../../pipeline/stores/attributes.ts';
+import { findPartner, listPartners, ProvisioningError } from '../../pipeline/stores/partners.ts';
+import { provisionPartner } from '../provisioning/provision-partner.ts';
+import { signUserToken } from '../user-tokens.ts';
+import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
+import {
+  attributeLines,
+  attributeRecord,
+  keyLines,
+  keyRecord,
+  partnerLines,
+  partnerRecord,
+} from './admin-views.ts';
+
+const wholeNumber = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
+  return Number(text);
+};
+const duration = (text: string) => {
+  if (!/^[1-9]\d{0,8} ?(s|m|h|d|w)$/.test(text))
+    throw new InvalidArgumentError('expected a time such as 30m, 1h or 7d');
+  return text;
+};
+
+export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
+  const admin = program.command('admin').description('provision partners, keys, attributes and user tokens');
+  const run = createAdminRunner(loadEnv);
+  const common = (command: Command) =>
+    command
+      .option('--state <dir>', 'the state folder of a local stack; otherwise the environment says where')
+      .option('--json', 'print one JSON value and nothing else');
+
+  const partner = admin.command('partner').description('partners');
+  common(
+    partner.command('create').description('make a partner, its storage credentials and its first API key'),
+  )
+    .requiredOption('--name <name>', 'a name for people')
+    .action((options: { name: string }, command: Command) =>
+      run(command, async ({ db, config }) => {
+        const made = await provisionPartner(db, config, options.name);
+        const text = [
+          `partner     ${made.partner_id}`,
+          `API key     ${made.api_key}   (shown only now)`,
+          `storage     ${made.s3.endpoint}   region ${made.s3.region}`,
+          `upload to   s3://${made.s3.bucket}/${made.s3.prefix}`,
+          `access key  ${made.s3.access_key_id}`,
+          `secret key  ${made.s3.secret_access_key}   (shown only now)`,
+        ];
+        return { json: made, text };
+      }),
+    );
+  common(partner.command('list').description('all partners')).action((_options, command: Command) =>
+    run(command, async ({ db }) => {
+      const partners = await listPartners(db);
+      return { json: partners.map(partnerRecord), text: partnerLines(partners) };
+    }),
+  );
+
+  const key = admin.command('key').description('API keys');
+  common(key.command('create').description('another API key for a partner'))
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--label <label>', 'what the key is for')
+    .action((options: { partner: string; label?: string }, command: Command) =>
+      run(command, async ({ db, config }) => {
+        const made = await createApiKey(db, config.secret, options.partner, options.label);
+        const json = { partner_id: options.partner, key: `hr_${made.id}`, api_key: made.key };
+        return { json, text: [`API key  ${made.key}   (shown only now)`] };
+      }),
+    );
+  common(key.command('revoke').description('make a key invalid, within five seconds everywhere'))
+    .requiredOption('--key <prefix>', 'its readable part, such as hr_ab12cd34')
+    .action((options: { key: string }, command: Command) =>
+      run(command, async ({ db }) => {
+        const revoked = await revokeApiKey(db, options.key);
+        return { json: keyRecord(revoked), text: [`hr_${revoked._id} is revoked`] };
+      }),
+    );
+  common(key.command('list').description('API keys, without their secret parts'))
+    .option('--partner <id>', 'of this partner only')
+    .action((options: { partner?: string }, command: Command) =>
+      run(command, async ({ db }) => {
+        const keys = await listApiKeys(db, options.partner);
+        return { json: keys.map(keyRecord), text: keyLines(keys) };
+      }),
+    );
+
+  const attribute = admin.command('attribute').description('attributes');
+  common(attribute.command('create').description('make an attribute'))
+    .requiredOption('--partner <id>', 'its owner')
+    .requiredOption('--name <name>', 'a name for people')
+    .option('--foreign-key <key>', 'the partner’s own key for it')
+    .action((options: { partner: string; name: string; foreignKey?: string }, command: Command) =>
+      run(command, async ({ db }) => {
+        const made = await createAttribute(db, options);
+        return { json: attributeRecord(made), text: attributeLines([made]) };
+      }),
+    );
+  common(attribute.command('list').description('the attributes of a partner'))
+    .requiredOption('--partner <id>', 'the partner')
+    .action((options: { partner: string }, command: Command) =>
+      run(command, async ({ db }) => {
+        await findPartner(db, options.partner);
+        const attributes = await listAttributes(db, options.partner);
+        return { json: attributes.map(attributeRecord), text: attributeLines(attributes) };
+      }),
+    );
+  common(attribute.command('associate').description('give an attribute the partner’s own key, for good'))
+    .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
+    .requiredOption('--foreign-key <key>', 'the partner’s own key for it')
+    .action((options: { attribute: number; foreignKey: string }, command: Command) =>
+      run(command, async ({ db }) => {
+        const changed = await associateForeignKey(db, options.attribute, options.foreignKey);
+        return { json: attributeRecord(changed), text: attributeLines([changed]) };
+      }),
+    );
+
+  common(admin.command('user-token').description('sign a user token for a customer of a partner'))
+    .requiredOption('--partner <id>', 'the partner')
+    .requiredOption('--customer <name>', 'the customer')
+    .option('--expires-in <time>', 'such as 30m, 1h, 7d', duration, '1h')
+    .action((options: { partner: string; customer: string; expiresIn: string }, command: Command) =>
+      run(command, async ({ db, config }) => {
+        if (config.userTokenSecret === undefined)
+          throw new ProvisioningError(
+            'not_configured',
+            'HEADRACE_USER_TOKEN_SECRET is not set: user tokens are signed elsewhere',
+          );
+        if (options.customer === '') throw new ProvisioningError('bad_argument', 'a customer has a name');
+        await findPartner(db, options.partner);
+        const claims = { partner: options.partner, customer: options.customer };
+        const token = await signUserToken(config.userTokenSecret, claims, options.expiresIn);
+        return { json: { user_token: token }, text: [token] };
+      }),
+    );
+}

@@ -1,0 +1,95 @@
+/**
+ * Idempotency-Key: the same key and request within 24 hours gives the first answer again. A job carries the token of its
+ * request under a unique index, so a repetition finds it wherever the first try died.
+ */
+import { createHmac } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deriveKey } from '../pipeline/runtime/seal.ts';
+import type { JobRequest } from '../pipeline/stores/accept-jobs.ts';
+import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
+import { collections, type IdempotencyDocument, type JobDocument } from '../schemas/documents.ts';
+import type { Context, Dependencies } from './context.ts';
+import { Problem, unavailable } from './problem.ts';
+
+export interface Answer {
+  status: number;
+  body?: string;
+  location?: string;
+}
+
+export function send(ctx: Context, answer: Answer): void {
+  ctx.status = answer.status;
+  if (answer.location) ctx.set('Location', answer.location);
+  if (answer.body === undefined) return;
+  ctx.type = 'application/json';
+  ctx.body = answer.body;
+}
+
+/** Members in one order, so that the same request hashes the same however it was written. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
+}
+
+/** The mark of this request, or undefined when it has no key. */
+export async function claim(deps: Dependencies, ctx: Context): Promise<IdempotencyDocument | undefined> {
+  if (ctx.req.headers['idempotency-key'] === undefined) return undefined;
+  const key = ctx.get('idempotency-key');
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new Problem('bad_idempotency_key', 'Use 1 to 255 visible ASCII characters.');
+  const { partner, customer } = ctx.state.scope;
+  // Keyed: a body may hold a secret, and a plain hash of it could be guessed at.
+  const requestHash = createHmac('sha256', deriveKey(deps.config.secret, 'idempotency'))
+    .update(`${ctx.method} ${ctx.path}\n${customer ?? ''}\n${canonical(ctx.request.body)}`)
+    .digest('base64url');
+  const mark = await claimKey(deps.db, partner, key, requestHash);
+  if (mark.requestHash !== requestHash)
+    throw new Problem('idempotency_conflict', 'This Idempotency-Key was used for another request.');
+  return mark;
+}
+
+/** For later repetitions only; should it fail, the job itself tells the answer. */
+export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer: Answer): void {
+  storeAnswer(deps.db, mark, answer).catch((error) =>
+    deps.log.debug({ err: error }, 'the answer of a repeatable request was not kept'),
+  );
+}
+
+/** A job that another process is accepting at this moment may still be withdrawn: waits until it cannot. */
+async function settle(deps: Dependencies, job: JobDocument, mark: IdempotencyDocument): Promise<JobDocument> {
+  const jobs = deps.db.collection<JobDocument>(collections.jobs);
+  const marks = deps.db.collection<IdempotencyDocument>(collections.idempotency);
+  const settledAt = job.createdAt.getTime() + deps.config.limitBackendMs + 1_500;
+  for (let seen = job; ; ) {
+    if (seen.phase !== 'accepted' || Date.now() > settledAt) return seen;
+    if ((await marks.findOne({ _id: mark._id }))?.status !== undefined) return seen;
+    await sleep(50);
+    seen = (await jobs.findOne({ _id: job._id })) ?? seen;
+  }
+}
+
+/** Queues the job of a request once, and gives the answer that it makes. */
+export async function queueOnce(
+  deps: Dependencies,
+  ctx: Context,
+  request: JobRequest,
+  answerFor: (job: JobDocument) => Answer,
+): Promise<Answer> {
+  let mark = await claim(deps, ctx);
+  if (!mark) return answerFor((await deps.queue.accept(request)).job);
+  for (let tries = 0; tries < 5; tries++) {
+    const { status, body, location } = mark;
+    if (status !== undefined) return { status, body, location };
+    const accepted = await deps.queue.accept({ ...request, requestToken: mark.token });
+    const job = accepted.repeated ? await settle(deps, accepted.job, mark) : accepted.job;
+    if (job.phase !== 'withdrawn') {
+      const answer = answerFor(job);
+      keepAnswer(deps, mark, answer);
+      return answer;
+    }
+    mark = await renewToken(deps.db, mark);
+  }
+  throw unavailable('The request could not be queued. Try again shortly.');
+}

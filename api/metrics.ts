@@ -1,0 +1,31 @@
+/** What operators see. On its own port, so that partners do not. */
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  return {
+    registry,
+    requests: new Histogram({
+      name: 'headrace_http_request_duration_seconds',
+      help: 'Time from a request’s arrival to the end of its answer',
+      labelNames: ['method', 'route', 'status'] as const,
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    }),
+    jobs: new Counter({
+      name: 'headrace_jobs_queued_total',
+      help: 'Jobs accepted and published',
+      labelNames: ['kind'] as const,
+      registers,
+    }),
+    publish: new Histogram({
+      name: 'headrace_publish_duration_seconds',
+      help: 'Time to publish a batch of accepted jobs',
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    }),
+  };
+}
+export type Metrics = ReturnType<typeof createMetrics>;

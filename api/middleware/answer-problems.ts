@@ -1,0 +1,33 @@
+/** The one place where an error becomes an answer. Only what a Problem says reaches the client. */
+import type { Logger } from '../../pipeline/runtime/log.ts';
+import { isPassing } from '../../pipeline/runtime/retry.ts';
+import { NotAccepted } from '../../pipeline/stores/accept-jobs.ts';
+import type { Middleware } from '../context.ts';
+import { Problem, unavailable } from '../problem.ts';
+
+function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof NotAccepted) return unavailable('Nothing was queued. Try again shortly.', error);
+  if (isPassing(error))
+    return unavailable('A part of the service does not answer. Try again shortly.', error);
+  return new Problem('internal', 'The failure has been recorded under the request id.', { cause: error });
+}
+
+export function createAnswerProblems(log: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const problem = toProblem(error);
+      if (problem.status >= 500) {
+        const level = problem.status === 503 ? 'warn' : 'error';
+        log[level]({ request_id: ctx.state.requestId, err: problem.extra.cause ?? error }, 'request failed');
+      }
+      ctx.status = problem.status;
+      ctx.set('Cache-Control', 'no-store');
+      if (problem.extra.headers) ctx.set(problem.extra.headers);
+      ctx.type = 'application/problem+json';
+      ctx.body = problem.toBody(ctx.state.requestId);
+    }
+  };
+}

@@ -1,0 +1,55 @@
+/** A token bucket for each API key: `burst` at once, `perSecond` on average. */
+import type { Middleware } from '../context.ts';
+import { Problem } from '../problem.ts';
+
+interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+const MOST_KEPT = 10_000;
+
+export function createTokenBuckets(perSecond: number, burst: number, clock = () => performance.now()) {
+  const buckets = new Map<string, Bucket>();
+  return {
+    /** Takes a token. Gives what is left, or less than 0 when there was none. */
+    take(key: string): number {
+      const now = clock();
+      let bucket = buckets.get(key);
+      if (!bucket) {
+        if (buckets.size >= MOST_KEPT) buckets.delete(buckets.keys().next().value!);
+        bucket = { tokens: burst, at: now };
+        buckets.set(key, bucket);
+      }
+      bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1_000) * perSecond);
+      bucket.at = now;
+      if (bucket.tokens < 1) return bucket.tokens - 1;
+      bucket.tokens -= 1;
+      return bucket.tokens;
+    },
+  };
+}
+
+export function createLimitRate(perSecond: number, burst: number): Middleware {
+  const buckets = createTokenBuckets(perSecond, burst);
+  const policy = `"key";q=${burst};w=${Math.ceil(burst / perSecond)}`;
+  return (ctx, next) => {
+    const left = buckets.take(ctx.state.keyId!);
+    const remaining = Math.max(0, Math.floor(left));
+    const untilFull = Math.ceil((burst - Math.max(0, left)) / perSecond);
+    ctx.set('RateLimit-Policy', policy);
+    ctx.set('RateLimit', `"key";r=${remaining};t=${untilFull}`);
+    ctx.set('RateLimit-Limit', String(burst));
+    ctx.set('RateLimit-Remaining', String(remaining));
+    ctx.set('RateLimit-Reset', String(untilFull));
+    if (left < 0)
+      throw new Problem(
+        'rate_limited',
+        `This key may make ${perSecond} requests a second, ${burst} at once.`,
+        {
+          headers: { 'Retry-After': String(Math.max(1, Math.ceil(-left / perSecond))) },
+        },
+      );
+    return next();
+  };
+}

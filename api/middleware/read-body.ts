@@ -1,0 +1,72 @@
+/**
+ * Reads a JSON body with koa-body and answers by the book when it is not one: 415 before a byte is read, 413 beyond the
+ * limit, 400 for what is not JSON, 422 for what is JSON and yet not to be had.
+ */
+import type { Context as KoaContext } from 'koa';
+import { HttpMethodEnum, koaBody } from 'koa-body';
+import type { Config } from '../../schemas/config.ts';
+import type { Context, Middleware } from '../context.ts';
+import { Problem } from '../problem.ts';
+
+const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
+
+const hasBody = (ctx: Context) =>
+  ctx.req.headers['transfer-encoding'] !== undefined || Number(ctx.req.headers['content-length'] ?? 0) > 0;
+
+/** Never with the cause: co-body hangs the whole body on its errors, secrets included. */
+function bodyProblem(error: Error & { status?: number; type?: string }): Problem {
+  const close = { headers: { Connection: 'close' } };
+  if (error.status === 413) return new Problem('body_too_large', 'The body is over the limit.', close);
+  if (error.status === 415)
+    return new Problem('unsupported_media_type', 'The content encoding is not supported.', close);
+  if (/forbidden prototype property/.test(error.message))
+    return new Problem('invalid_body', 'The body breaks a rule.', {
+      errors: [{ path: '__proto__', message: 'is not a known field' }],
+    });
+  if (error instanceof RangeError) return new Problem('too_deep', 'The body is nested too deeply.');
+  return new Problem('bad_json', 'The body could not be read as JSON.', close);
+}
+
+export function exceedsDepth(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (depth === 0) return true;
+  return Object.values(value).some((member) => exceedsDepth(member, depth - 1));
+}
+
+export function createReadBody(
+  config: Pick<Config, 'limitBodyBytes' | 'limitJsonDepth'>,
+  { optional = false } = {},
+): Middleware {
+  const parse = koaBody({
+    json: true,
+    text: false,
+    urlencoded: false,
+    multipart: false,
+    jsonTypes: ['application/json'],
+    jsonLimit: config.limitBodyBytes,
+    // Not strict: a lone number is JSON, and what is wrong with it is for the schema to say.
+    jsonStrict: false,
+    // DELETE is not among koa-body's own.
+    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+    onError(error: Error) {
+      throw bodyProblem(error);
+    },
+  } as Parameters<typeof koaBody>[0]);
+  const nothing = async () => {};
+
+  return async (ctx, next) => {
+    if (!hasBody(ctx)) {
+      if (!optional) throw new Problem('bad_json', 'The request has no body.');
+      ctx.request.body = {};
+      return next();
+    }
+    if (!jsonType.test(ctx.get('content-type')))
+      throw new Problem('unsupported_media_type', 'Send Content-Type: application/json.', {
+        headers: { Connection: 'close' },
+      });
+    await parse(ctx as unknown as KoaContext, nothing);
+    if (exceedsDepth(ctx.request.body, config.limitJsonDepth))
+      throw new Problem('too_deep', `The body is nested more than ${config.limitJsonDepth} levels deep.`);
+    return next();
+  };
+}

@@ -1,0 +1,38 @@
+/** An answer that is not a success: thrown anywhere below the routes, written once by middleware/answer-problems.ts. */
+import { type FieldError, type ProblemCode, problems, problemType } from '../schemas/problems.ts';
+
+export class Problem extends Error {
+  readonly status: number;
+
+  constructor(
+    readonly code: ProblemCode,
+    readonly detail: string,
+    readonly extra: {
+      errors?: FieldError[];
+      headers?: Record<string, string>;
+      members?: Record<string, unknown>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(detail, { cause: extra.cause });
+    this.status = problems[code].status;
+  }
+
+  toBody(instance: string): string {
+    return JSON.stringify({
+      type: problemType(this.code),
+      title: problems[this.code].title,
+      status: this.status,
+      detail: this.detail,
+      code: this.code,
+      instance,
+      ...(this.extra.errors ? { errors: this.extra.errors } : {}),
+      ...this.extra.members,
+    });
+  }
+}
+
+export const notFound = () => new Problem('not_found', 'Nothing with this address exists for you.');
+
+export const unavailable = (detail: string, cause?: unknown) =>
+  new Problem('unavailable', detail, { headers: { 'Retry-After': '2' }, cause });

@@ -1,0 +1,50 @@
+/** Makes a partner with its storage credentials and first API key, or nothing at all. */
+import type { Db } from 'mongodb';
+import { createApiKey, removeApiKeys } from '../../pipeline/stores/api-keys.ts';
+import {
+  draftPartner,
+  insertPartner,
+  ProvisioningError,
+  removePartner,
+} from '../../pipeline/stores/partners.ts';
+import type { Config } from '../../schemas/config.ts';
+import { createStorageIssuer, type StorageIssuer } from './storage-issuer.ts';
+
+export async function provisionPartner(
+  db: Db,
+  config: Config,
+  name: string,
+  issuer: StorageIssuer = createStorageIssuer(config, db),
+) {
+  const partner = draftPartner(name);
+  const { _id: id, prefix, storageUser } = partner;
+  await insertPartner(db, partner);
+  try {
+    const storage = await issuer.issue({ id, prefix, storageUser });
+    const { key } = await createApiKey(db, config.secret, id, 'first');
+    return {
+      partner_id: id,
+      api_key: key,
+      s3: {
+        endpoint:
+          config.s3Endpoint === '' ? `https://s3.${config.s3Region}.amazonaws.com` : config.s3Endpoint,
+        region: config.s3Region,
+        bucket: config.s3Bucket,
+        prefix,
+        access_key_id: storage.accessKeyId,
+        secret_access_key: storage.secretAccessKey,
+      },
+    };
+  } catch (cause) {
+    await Promise.allSettled([
+      issuer.revoke({ id, prefix, storageUser }),
+      removeApiKeys(db, id),
+      removePartner(db, id),
+    ]);
+    throw new ProvisioningError(
+      'storage_failed',
+      `the partner was not made: its storage credentials could not be issued (${(cause as Error).message})`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,23 @@
+/** Live: the process answers. Ready: Kafka and MongoDB answer it. */
+import { createReadiness } from '../../pipeline/runtime/health.ts';
+import type { Dependencies, Handler } from '../context.ts';
+import { send } from '../idempotent.ts';
+import { Problem } from '../problem.ts';
+
+export function createHealth({ db, publisher }: Pick<Dependencies, 'db' | 'publisher'>) {
+  const readiness = createReadiness([
+    { name: 'kafka', check: () => publisher.check() },
+    { name: 'mongodb', check: async () => (await db.command({ ping: 1 })).ok === 1 },
+  ]);
+  const live: Handler = (ctx) => send(ctx, { status: 200, body: '{"live":true}' });
+  const ready: Handler = async (ctx) => {
+    const state = await readiness();
+    if (!state.ready)
+      throw new Problem('unavailable', 'Not ready: a backend does not answer.', {
+        headers: { 'Retry-After': '2' },
+        members: { ...state },
+      });
+    send(ctx, { status: 200, body: JSON.stringify(state) });
+  };
+  return { live, ready };
+}

@@ -1,0 +1,95 @@
+/** Group A: /v1/marketplace/import. */
+import { Binary } from 'mongodb';
+import { seal } from '../../pipeline/runtime/seal.ts';
+import type { JobRequest } from '../../pipeline/stores/accept-jobs.ts';
+import { resolveKeys } from '../../pipeline/stores/attributes.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import type { Dependencies, Handler } from '../context.ts';
+import { type Answer, queueOnce, send } from '../idempotent.ts';
+import { parseId } from '../ids.ts';
+import { notFound, Problem } from '../problem.ts';
+import { createSharedReads } from '../shared-reads.ts';
+import { validate } from '../validate.ts';
+import { findImportLog, listImportLogs, toImportLog } from './import-records.ts';
+
+const queued = (job: JobDocument): Answer => ({
+  status: 202,
+  body: JSON.stringify({ import_log_id: job._id }),
+  location: `/v1/marketplace/import/${job._id}`,
+});
+
+export function createMarketplaceImport(deps: Dependencies) {
+  const { db, config, bodies } = deps;
+  const sharedList = createSharedReads(async (partner) =>
+    Buffer.from(JSON.stringify((await listImportLogs(db, partner)).map(toImportLog))),
+  );
+
+  const list: Handler = async (ctx) => {
+    const body = await sharedList(ctx.state.scope.partner);
+    ctx.type = 'application/json';
+    ctx.body = body;
+  };
+
+  const get: Handler = async (ctx) => {
+    const job = await findImportLog(db, ctx.state.scope.partner, parseId(ctx.params.import_log_id));
+    if (!job) throw notFound();
+    send(ctx, { status: 200, body: JSON.stringify(toImportLog(job)) });
+  };
+
+  const queue: Handler = async (ctx) => {
+    const body = validate(bodies.importRequest, ctx.request.body);
+    const request: JobRequest = {
+      kind: 'import',
+      partner: ctx.state.scope.partner,
+      filePath: body.file_path,
+      pathType: body.path_type,
+      keyType: body.key_type,
+      compressed: body.compressed ?? null,
+      keys: null,
+      attributes: null,
+      audience: null,
+      generation: null,
+    };
+    if (body.credentials) {
+      const { accessKeyId, secretAccessKey, region } = body.credentials;
+      const sealed = seal(config.secret, JSON.stringify({ accessKeyId, secretAccessKey }));
+      request.credentials = new Binary(sealed);
+      request.region = region;
+    }
+    send(ctx, await queueOnce(deps, ctx, request, queued));
+  };
+
+  const remove: Handler = async (ctx) => {
+    const body = validate(bodies.deleteRequest, ctx.request.body);
+    const { partner } = ctx.state.scope;
+    const { attributes, unknown } = await resolveKeys(db, partner, body.key_type, body.keys);
+    if (unknown.length > 0) {
+      const names = unknown.map((index) => body.keys[index]);
+      throw new Problem(
+        'unknown_keys',
+        `Not keys of yours: ${names.slice(0, 20).join(', ')}. Nothing was queued.`,
+        {
+          errors: unknown.map((index) => ({
+            path: `keys.${index}`,
+            message: `${body.keys[index]} is not a key of yours`,
+          })),
+        },
+      );
+    }
+    const request: JobRequest = {
+      kind: 'delete',
+      partner,
+      filePath: '',
+      pathType: 0,
+      keyType: body.key_type,
+      compressed: null,
+      keys: body.keys,
+      attributes,
+      audience: null,
+      generation: null,
+    };
+    send(ctx, await queueOnce(deps, ctx, request, queued));
+  };
+
+  return { list, get, queue, remove };
+}

@@ -1,0 +1,112 @@
+/** The API as a process: connects, listens, and stops in flow order. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db } from 'mongodb';
+import { createPublisher, ensureTopics } from '../pipeline/runtime/kafka.ts';
+import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
+import { connectMongo } from '../pipeline/runtime/mongo.ts';
+import { createShutdown } from '../pipeline/runtime/shutdown.ts';
+import { createAcceptQueue, ensureAcceptIndexes } from '../pipeline/stores/accept-jobs.ts';
+import { ensureAttributeIndexes } from '../pipeline/stores/attributes.ts';
+import { ensureAudienceIndexes } from '../pipeline/stores/audiences.ts';
+import { ensureIdempotencyIndexes } from '../pipeline/stores/idempotency.ts';
+import type { Config } from '../schemas/config.ts';
+import { createBodies } from '../schemas/http.ts';
+import { createApp } from './app.ts';
+import { answerClientError } from './client-errors.ts';
+import { createMetrics } from './metrics.ts';
+
+export async function ensureApiIndexes(db: Db): Promise<void> {
+  await Promise.all([
+    ensureAcceptIndexes(db),
+    ensureAttributeIndexes(db),
+    ensureAudienceIndexes(db),
+    ensureIdempotencyIndexes(db),
+  ]);
+}
+
+/** The API is up before its backends are, and says that it is not ready. Each step goes on until it has come through. */
+async function untilDone(log: Logger, step: string, attempt: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (tries === 1 || tries % 20 === 0)
+        log.warn({ err: error, step, tries }, 'not yet; will be tried again');
+      await sleep(Math.min(2_000, 100 * tries), undefined, { ref: false });
+    }
+  }
+}
+
+const listen = (server: Server, port: number, host: string) =>
+  new Promise<AddressInfo>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+
+/** Stops taking connections, and waits for the requests that are under way. */
+const finish = (server: Server) =>
+  new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+
+export async function runApi(config: Config): Promise<void> {
+  const log = createLogger(config, 'api');
+  const shutdown = createShutdown(log, config.shutdownMs);
+  const mongo = await connectMongo(config);
+  const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs });
+  const metrics = createMetrics();
+  const queue = createAcceptQueue({
+    db: mongo.db,
+    publisher,
+    log,
+    limitMs: config.limitBackendMs,
+    onPublished(jobs, seconds) {
+      metrics.publish.observe(seconds);
+      for (const { kind } of jobs) metrics.jobs.labels(kind).inc();
+    },
+  });
+  const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
+  const { koa } = createApp({ config, db: mongo.db, publisher, queue, bodies, metrics, log });
+
+  const timeouts = {
+    requestTimeout: config.limitRequestMs,
+    headersTimeout: Math.min(config.limitHeadersMs, config.limitRequestMs),
+    connectionsCheckingInterval: 500,
+  };
+  const server = createServer(timeouts, koa.callback());
+  server.on('clientError', answerClientError);
+  const metricsServer = createServer(async (request, response) => {
+    if (request.url !== '/metrics') return response.writeHead(404).end();
+    const text = await metrics.registry.metrics();
+    return response.writeHead(200, { 'Content-Type': metrics.registry.contentType }).end(text);
+  });
+
+  const api = await listen(server, config.apiPort, config.apiHost);
+  const metricsAt = await listen(metricsServer, config.apiMetricsPort, config.apiHost);
+  shutdown.add('finish requests', () => finish(server));
+  shutdown.add('flush the queue', () => queue.drain());
+  shutdown.add('disconnect', async () => {
+    metricsServer.close();
+    metricsServer.closeAllConnections();
+    await Promise.allSettled([publisher.close(), mongo.close()]);
+  });
+  log.info(
+    { url: `http://${config.apiHost}:${api.port}`, metrics_port: metricsAt.port, port: api.port },
+    'api listens',
+  );
+
+  await Promise.all([
+    untilDone(log, 'make the indexes', () => ensureApiIndexes(mongo.db)),
+    untilDone(log, 'make the topics', () => ensureTopics(config, log)).then(() =>
+      untilDone(log, 'connect to Kafka', () => publisher.connect()),
+    ),
+  ]);
+  log.info('api is connected');
+}

@@ -1,0 +1,27 @@
+/** Checks a value with a zod schema and says all that is wrong with it, unknown fields by name. */
+import type { z } from 'zod';
+import type { FieldError, ProblemCode } from '../schemas/problems.ts';
+import { Problem } from './problem.ts';
+
+const MOST_ERRORS = 100;
+
+export function validate<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  code: ProblemCode = 'invalid_body',
+): z.output<S> {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const errors: FieldError[] = checked.error.issues.flatMap((issue) => {
+    const at = issue.path.map(String);
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({ path: [...at, key].join('.'), message: 'is not a known field' }));
+    const missing = issue.code === 'invalid_type' && issue.input === undefined && at.length > 0;
+    return [{ path: at.join('.'), message: missing ? 'is required' : issue.message }];
+  });
+  const detail = errors
+    .slice(0, 3)
+    .map(({ path, message }) => `${path === '' ? 'the body' : path} ${message}`)
+    .join('; ');
+  throw new Problem(code, `${detail}.`, { errors: errors.slice(0, MOST_ERRORS) });
+}

@@ -1,0 +1,272 @@
+/**
+ * Accepts jobs: numbers them without gaps in the order of acceptance, stores them, publishes them, and only then answers.
+ *
+ * Requests that arrive while a flush is under way form the next one, so a busy process pays one write and one publish for
+ * many requests. The process may die anywhere: before the insert there is no job; after it the number is taken, and
+ * dispatch, to whom numbers have no gaps, finds the job in MongoDB even if its message never came.
+ */
+import { randomUUID } from 'node:crypto';
+import { type Db, MongoBulkWriteError } from 'mongodb';
+import { encode } from '../../schemas/codec.ts';
+import { collections, type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import type { Publisher } from '../runtime/kafka.ts';
+import type { Logger } from '../runtime/log.ts';
+import { currentSequence } from './attributes.ts';
+import { createWithdrawal } from './withdraw-jobs.ts';
+
+export type JobRequest = Pick<
+  JobDocument,
+  | 'kind'
+  | 'partner'
+  | 'filePath'
+  | 'pathType'
+  | 'keyType'
+  | 'compressed'
+  | 'keys'
+  | 'attributes'
+  | 'audience'
+  | 'generation'
+> &
+  Pick<JobDocument, 'requestToken' | 'credentials' | 'region' | 'audienceName' | 'customer'>;
+
+export interface Accepted {
+  job: JobDocument;
+  /** The request had been accepted before: this is the job of then. */
+  repeated: boolean;
+}
+
+/** Kafka or MongoDB did not answer in time. Nothing is queued. */
+export class NotAccepted extends Error {
+  readonly code = 'not_accepted';
+  readonly retriable = true;
+}
+
+export interface AcceptQueue {
+  accept(request: JobRequest): Promise<Accepted>;
+  /** Resolves when nothing waits. Call it once no request comes any more. */
+  drain(): Promise<void>;
+}
+
+interface Waiting {
+  request: JobRequest;
+  since: number;
+  resolve(accepted: Accepted): void;
+  reject(error: unknown): void;
+}
+
+interface Dependencies {
+  db: Db;
+  publisher: Pick<Publisher, 'ready' | 'send'>;
+  log: Logger;
+  limitMs: number;
+  onPublished?(jobs: JobDocument[], seconds: number): void;
+}
+
+const MAX_BATCH = 500;
+const MAX_WAITING = 20_000;
+/** A request that waited long for its flush still gets this much of one. */
+const LEAST_FLUSH_MS = 1_000;
+
+export async function ensureAcceptIndexes(db: Db): Promise<void> {
+  await db.collection(collections.jobs).createIndexes([
+    { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
+    { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
+    { key: { partner: 1, kind: 1, phase: 1, audience: 1, generation: 1 }, name: 'by_phase' },
+  ]);
+}
+
+export const acceptedMessage = (job: JobDocument): Buffer =>
+  encode('AcceptedJob', {
+    job: job._id,
+    kind: job.kind,
+    partner: job.partner,
+    file_path: job.filePath,
+    path_type: job.pathType,
+    key_type: job.keyType,
+    compressed: job.compressed,
+    keys: job.keys ?? [],
+    audience: job.audience,
+    generation: job.generation,
+    accepted_at: job.createdAt.getTime(),
+  });
+
+function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
+  const makesAudience = request.kind === 'audience' && request.audience === null;
+  return {
+    ...request,
+    _id: id,
+    requestToken: request.requestToken ?? randomUUID(),
+    audience: makesAudience ? id : request.audience,
+    generation: makesAudience ? 1 : request.generation,
+    attributesAsOf,
+    phase: 'accepted',
+    status: JobStatus.pending,
+    fileCount: 0,
+    filesDone: 0,
+    rows: 0,
+    uniqueDevices: 0,
+    errors: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** Which unique index refused the first document that was refused. */
+function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | undefined {
+  if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) return undefined;
+  const failure = Array.isArray(error.writeErrors) ? error.writeErrors[0] : error.writeErrors;
+  if (!failure) return undefined;
+  return {
+    index: failure.index,
+    by: / index: request_token /.test(failure.errmsg ?? '') ? 'token' : 'number',
+  };
+}
+
+export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: Dependencies): AcceptQueue {
+  const jobs = db.collection<JobDocument>(collections.jobs);
+  const withdrawal = createWithdrawal(db, log);
+  const waiting: Waiting[] = [];
+  let flushing: Promise<void> | undefined;
+
+  async function highestNumber(): Promise<number> {
+    const [highest] = await jobs
+      .find({}, { projection: { _id: 1 }, readConcern: { level: 'local' } })
+      .sort({ _id: -1 })
+      .limit(1)
+      .toArray();
+    return highest?._id ?? 0;
+  }
+
+  /** Inserts in order, unless too late; `attempted` holds, at any moment, what may have been stored. */
+  async function insert(
+    batch: Waiting[],
+    attempted: Map<Waiting, JobDocument>,
+    late: () => boolean,
+  ): Promise<Waiting[]> {
+    const repeated: Waiting[] = [];
+    let rest = batch;
+    const asOf = await currentSequence(db);
+    const now = new Date();
+    while (rest.length > 0) {
+      const highest = await highestNumber();
+      if (late()) throw new NotAccepted('MongoDB answers too late');
+      const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
+      rest.forEach((entry, i) => {
+        attempted.set(entry, documents[i]!);
+      });
+      try {
+        await jobs.insertMany(documents, { ordered: true });
+        return repeated;
+      } catch (error) {
+        const refused = refusedBy(error);
+        if (!refused) throw error;
+        for (const entry of rest.slice(refused.index)) attempted.delete(entry);
+        if (refused.by === 'token') repeated.push(rest[refused.index]!);
+        // A number that another process took is no failure of the request: the next round counts from there.
+        rest = rest.slice(refused.by === 'token' ? refused.index + 1 : refused.index);
+      }
+    }
+    return repeated;
+  }
+
+  async function publish(documents: JobDocument[]): Promise<void> {
+    const start = performance.now();
+    await publisher.send(
+      'jobs',
+      documents.map((job) => ({ partition: 0, key: String(job._id), value: acceptedMessage(job) })),
+    );
+    onPublished?.(documents, (performance.now() - start) / 1_000);
+  }
+
+  async function answerRepeated(entries: Waiting[]): Promise<void> {
+    if (entries.length === 0) return;
+    const tokens = entries.map(({ request }) => request.requestToken!);
+    const found = await jobs.find({ requestToken: { $in: tokens } }).toArray();
+    const byToken = new Map(found.map((job) => [job.requestToken, job]));
+    for (const entry of entries) {
+      const job = byToken.get(entry.request.requestToken);
+      if (job) entry.resolve({ job, repeated: true });
+      else entry.reject(new NotAccepted('the job of this request cannot be read'));
+    }
+  }
+
+  async function flush(batch: Waiting[]): Promise<void> {
+    const attempted = new Map<Waiting, JobDocument>();
+    const waited = performance.now() - batch[0]!.since;
+    const deadline = createDeadline(Math.max(LEAST_FLUSH_MS, limitMs - waited));
+    try {
+      if (!publisher.ready()) throw new NotAccepted('Kafka does not answer');
+      let repeated: Waiting[];
+      const inserting = insert(batch, attempted, deadline.passed);
+      try {
+        repeated = await deadline.limit(inserting);
+      } catch (cause) {
+        // What was stored is not known: take back whatever was, for as long as it takes.
+        withdrawal.inBackground([...attempted.values()], inserting);
+        throw new NotAccepted('MongoDB does not answer', { cause });
+      }
+      if (attempted.size > 0) {
+        try {
+          await deadline.limit(publish([...attempted.values()]));
+        } catch (cause) {
+          const taken = await withdrawal.now([...attempted.values()]);
+          for (const [entry, job] of attempted)
+            if (taken.has(job._id)) entry.resolve({ job, repeated: false });
+          throw new NotAccepted('Kafka does not answer', { cause });
+        }
+        for (const [entry, job] of attempted) entry.resolve({ job, repeated: false });
+      }
+      await deadline.limit(answerRepeated(repeated));
+    } catch (error) {
+      log.warn({ err: error, jobs: batch.length }, 'jobs not accepted');
+      // Those that came meanwhile would meet the same fate, only later.
+      for (const entry of [...batch, ...waiting.splice(0)]) entry.reject(asNotAccepted(error));
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async function run(): Promise<void> {
+    // One turn of the loop, so that requests of the same tick share a flush.
+    await new Promise(setImmediate);
+    while (waiting.length > 0) await flush(waiting.splice(0, MAX_BATCH));
+    flushing = undefined;
+  }
+
+  return {
+    accept: (request) =>
+      new Promise((resolve, reject) => {
+        if (!publisher.ready()) return reject(new NotAccepted('Kafka does not answer'));
+        if (waiting.length >= MAX_WAITING) return reject(new NotAccepted('too many requests wait'));
+        waiting.push({ request, since: performance.now(), resolve, reject });
+        flushing ??= run();
+      }),
+    async drain() {
+      while (flushing) await flushing;
+      await withdrawal.settled();
+    },
+  };
+}
+
+const asNotAccepted = (error: unknown) =>
+  error instanceof NotAccepted ? error : new NotAccepted('the job could not be queued', { cause: error });
+
+interface Deadline {
+  limit<T>(work: Promise<T>): Promise<T>;
+  passed(): boolean;
+  clear(): void;
+}
+
+function createDeadline(ms: number): Deadline {
+  const end = performance.now() + ms;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(ms)} ms`)), ms);
+  });
+  late.catch(() => {});
+  return {
+    limit: (work) => Promise.race([work, late]),
+    passed: () => performance.now() >= end,
+    clear: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,70 @@
+/** Audiences. What waits or runs is seen from the jobs; an audience holds what its finished loads came to. */
+import type { Db } from 'mongodb';
+import { type AudienceDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+
+const audiences = (db: Db) => db.collection<AudienceDocument>(collections.audiences);
+
+/** The id in the console's deep link. Apart from audience ids, so that one is never taken for the other. */
+export const segmentOf = (audience: number): number => 10_000_000 + audience;
+
+export async function ensureAudienceIndexes(db: Db): Promise<void> {
+  await audiences(db).createIndexes([
+    { key: { partner: 1, _id: -1 }, name: 'by_partner' },
+    { key: { partner: 1, customer: 1, _id: -1 }, name: 'by_customer' },
+    { key: { segment: 1 }, name: 'segment', unique: true },
+  ]);
+}
+
+/** Makes the audience of the job that creates it, once: API and dispatch both call this, in case the other did not. */
+export async function ensureAudience(
+  db: Db,
+  job: Pick<JobDocument, '_id' | 'kind' | 'audience' | 'partner' | 'customer' | 'audienceName' | 'createdAt'>,
+): Promise<void> {
+  if (job.kind !== 'audience' || job.audience !== job._id) return;
+  await audiences(db).updateOne(
+    { _id: job._id },
+    {
+      $setOnInsert: {
+        partner: job.partner,
+        customer: job.customer ?? null,
+        name: job.audienceName ?? '',
+        segment: segmentOf(job._id),
+        generation: 1,
+        uniqueDevices: 0,
+        uploadedDevices: 0,
+        matchedDevices: 0,
+        outcome: 2,
+        createdAt: job.createdAt,
+        updatedAt: job.createdAt,
+      },
+    },
+    { upsert: true },
+  );
+}
+
+/** Whose audiences a call may see: the partner's, or those of one of its customers. */
+export interface Scope {
+  partner: string;
+  customer: string | null;
+}
+
+export const inScope = ({ partner, customer }: Scope) =>
+  customer === null ? { partner } : { partner, customer };
+
+export const findAudience = (db: Db, scope: Scope, id: number): Promise<AudienceDocument | null> =>
+  audiences(db).findOne({ _id: id, ...inScope(scope) });
+
+/**
+ * Clears the audience if it still is at the given generation: one atomic step that makes all earlier work void.
+ * If it is not, somebody has cleared it since the generation was read, which comes to the same.
+ */
+export async function clearAudience(db: Db, scope: Scope, id: number, generation: number): Promise<boolean> {
+  const result = await audiences(db).updateOne(
+    { _id: id, generation, ...inScope(scope) },
+    {
+      $inc: { generation: 1 },
+      $set: { uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0, outcome: 2, updatedAt: new Date() },
+    },
+  );
+  return result.modifiedCount === 1;
+}

@@ -1,0 +1,63 @@
+/** Partners: who may call, and where their files lie in the shared bucket. */
+import { randomInt } from 'node:crypto';
+import type { Db } from 'mongodb';
+import { collections, type PartnerDocument } from '../../schemas/documents.ts';
+
+/** Something the operator asked for that cannot be. The message is for a person. */
+export class ProvisioningError extends Error {
+  constructor(
+    readonly code:
+      | 'bad_argument'
+      | 'unknown_partner'
+      | 'unknown_attribute'
+      | 'unknown_key'
+      | 'foreign_key_taken'
+      | 'already_associated'
+      | 'storage_failed'
+      | 'not_configured',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
+export const randomName = (length: number, alphabet = letters) =>
+  Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
+
+const partners = (db: Db) => db.collection<PartnerDocument>(collections.partners);
+
+/**
+ * A partner that is not stored yet. The prefix is the id and a slash: random, so never given twice, and with its only
+ * slash at the end, so that no prefix can begin with another.
+ */
+export function draftPartner(name: string): PartnerDocument {
+  if (name.trim() === '' || name.length > 256)
+    throw new ProvisioningError('bad_argument', 'a partner’s name has 1 to 256 characters');
+  const id = `p-${randomName(12)}`;
+  return {
+    _id: id,
+    name,
+    prefix: `${id}/`,
+    storageUser: `HR${randomName(18, 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789')}`,
+    createdAt: new Date(),
+  };
+}
+
+export async function insertPartner(db: Db, partner: PartnerDocument): Promise<void> {
+  await partners(db).insertOne(partner);
+}
+
+export async function removePartner(db: Db, id: string): Promise<void> {
+  await partners(db).deleteOne({ _id: id });
+}
+
+export async function findPartner(db: Db, id: string): Promise<PartnerDocument> {
+  const partner = await partners(db).findOne({ _id: id });
+  if (!partner) throw new ProvisioningError('unknown_partner', `there is no partner ${id}`);
+  return partner;
+}
+
+export const listPartners = (db: Db): Promise<PartnerDocument[]> =>
+  partners(db).find().sort({ createdAt: 1, _id: 1 }).toArray();

@@ -1,0 +1,38 @@
+/** What a path may look like. `pattern` says the same to readers of the OpenAPI document; a test holds the two together. */
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const control = /[\u0000-\u001f\u007f-\u009f]/;
+/** A lone half of a surrogate pair, or what bytes that are not UTF-8 were read as: no object has such a name. */
+const notText = /\p{Surrogate}|\ufffd/u;
+const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//;
+
+const noDots = String.raw`(?!(?:[\s\S]*/)?\.{1,2}(?:/|$))`;
+const text = String.raw`[^\u0000-\u001f\u007f-\u009f\ufffd]+`;
+export const sharedPathPattern = `^(?!/)(?![A-Za-z][A-Za-z0-9+.-]*://)${noDots}${text}$`;
+export const ownPathPattern = String.raw`^s3://[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9]/(?!/)${noDots}${text}$`;
+
+function keyProblem(key: string, limitBytes: number): string | undefined {
+  if (key === '') return 'must not be empty';
+  if (control.test(key)) return 'must not hold a control character';
+  if (notText.test(key)) return 'must be valid text';
+  if (key.startsWith('/')) return 'must not begin with a slash';
+  if (key.split('/').some((segment) => segment === '.' || segment === '..'))
+    return 'must not hold a . or .. segment';
+  if (Buffer.byteLength(key) > limitBytes) return `must not be longer than ${limitBytes} bytes`;
+  return undefined;
+}
+
+/** A path in the shared bucket, relative to the partner's prefix. */
+export function sharedPathProblem(path: string, limitBytes: number): string | undefined {
+  if (scheme.test(path)) return 'must be relative to your prefix; s3://… needs path_type 1';
+  return keyProblem(path, limitBytes);
+}
+
+const own = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\/([\s\S]*)$/;
+
+/** `s3://<bucket>/<path>` */
+export function ownPathProblem(path: string, limitBytes: number): string | undefined {
+  const parts = own.exec(path);
+  if (!parts) return 'must have the form s3://<bucket>/<path>';
+  return keyProblem(parts[2]!, limitBytes);
+}

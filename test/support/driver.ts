@@ -1,0 +1,149 @@
+/**
+ * Drives a running pipeline as the API would, without the API: makes partners and attributes, uploads files, queues jobs, waits
+ * for their end. For tests of the pipeline; the way through REST has tests of its own.
+ */
+import { randomBytes } from 'node:crypto';
+import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { createPublisher, ensureTopics } from '../../pipeline/runtime/kafka.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import {
+  createAcceptQueue,
+  ensureAcceptIndexes,
+  type JobRequest,
+} from '../../pipeline/stores/accept-jobs.ts';
+import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { clearAudience, ensureAudience } from '../../pipeline/stores/audiences.ts';
+import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import type { Config } from '../../schemas/config.ts';
+import {
+  type AudienceDocument,
+  collections,
+  type FileDocument,
+  type JobDocument,
+  type PartnerDocument,
+} from '../../schemas/documents.ts';
+import { SLOTS } from '../../schemas/topics.ts';
+import { waitFor } from './wait-for.ts';
+
+export type Driver = Awaited<ReturnType<typeof createDriver>>;
+
+export async function createDriver(config: Config) {
+  const log = createLogger({ logLevel: 'silent' }, 'driver');
+  const mongo = await connectMongo(config);
+  const { db } = mongo;
+  const publisher = createPublisher(config, log);
+  await publisher.connect();
+  await ensureTopics(config, log);
+  await ensureAcceptIndexes(db);
+  const queue = createAcceptQueue({ db, publisher, log, limitMs: 20_000 });
+  const s3 = new S3Client({
+    endpoint: config.s3Endpoint,
+    region: config.s3Region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+  });
+  const sets = createDeviceSets(db, { cacheBytes: 0 });
+  const jobs = db.collection<JobDocument>(collections.jobs);
+  const audiences = db.collection<AudienceDocument>(collections.audiences);
+
+  const request: Omit<JobRequest, 'partner' | 'kind'> = {
+    filePath: '',
+    pathType: 0,
+    keyType: null,
+    compressed: null,
+    keys: null,
+    attributes: null,
+    audience: null,
+    generation: null,
+  };
+  const accept = async (wanted: JobRequest) => (await queue.accept(wanted)).job._id;
+
+  return {
+    db,
+    config,
+    publisher,
+    sets,
+    jobs,
+    audiences,
+
+    async partner(): Promise<PartnerDocument> {
+      const partner = draftPartner(`partner ${randomBytes(4).toString('hex')}`);
+      await insertPartner(db, partner);
+      return partner;
+    },
+    attribute: async (partner: PartnerDocument, foreignKey?: string) =>
+      (
+        await createAttribute(db, {
+          partner: partner._id,
+          name: 'attribute',
+          ...(foreignKey ? { foreignKey } : {}),
+        })
+      )._id,
+
+    upload: (partner: PartnerDocument, path: string, body: Buffer | string) =>
+      s3.send(new PutObjectCommand({ Bucket: config.s3Bucket, Key: partner.prefix + path, Body: body })),
+    uploadTo: (bucket: string, key: string, body: Buffer | string) =>
+      s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body })),
+    makeBucket: (bucket: string) => s3.send(new CreateBucketCommand({ Bucket: bucket })),
+
+    import: (partner: PartnerDocument, filePath: string, options: Partial<JobRequest> = {}) =>
+      accept({ ...request, kind: 'import', partner: partner._id, filePath, keyType: 0, ...options }),
+    delete: (partner: PartnerDocument, attributes: number[]) =>
+      accept({
+        ...request,
+        kind: 'delete',
+        partner: partner._id,
+        keyType: 0,
+        attributes,
+        keys: attributes.map(String),
+      }),
+    async createAudience(partner: PartnerDocument, filePath: string) {
+      const id = await accept({
+        ...request,
+        kind: 'audience',
+        partner: partner._id,
+        filePath,
+        audienceName: 'audience',
+        customer: null,
+      });
+      await ensureAudience(db, (await jobs.findOne({ _id: id }))!);
+      return id;
+    },
+    async append(partner: PartnerDocument, audience: number, filePath: string) {
+      const { generation } = (await audiences.findOne({ _id: audience }))!;
+      return accept({ ...request, kind: 'audience', partner: partner._id, filePath, audience, generation });
+    },
+    async clear(partner: PartnerDocument, audience: number) {
+      const { generation } = (await audiences.findOne({ _id: audience }))!;
+      await clearAudience(db, { partner: partner._id, customer: null }, audience, generation);
+    },
+
+    /** The job, when it has ended. */
+    ended: (job: number, deadlineMs = 120_000): Promise<JobDocument> =>
+      waitFor(() => jobs.findOne({ _id: job, phase: 'ended' }), {
+        what: `the end of job ${job}`,
+        deadlineMs,
+      }) as Promise<JobDocument>,
+    filesOf: (job: number) =>
+      db.collection<FileDocument>(collections.files).find({ job }).sort({ number: 1 }).toArray(),
+
+    /** Everything in a set, as lower-case identifiers. */
+    async members(set: string): Promise<Set<string>> {
+      const members = new Set<string>();
+      for (let slot = 0; slot < SLOTS; slot++) {
+        const devices = Buffer.from(await sets.read(set, slot));
+        for (let at = 0; at < devices.length; at += 16) members.add(devices.toString('hex', at, at + 16));
+      }
+      return members;
+    },
+
+    async close() {
+      await queue.drain();
+      await publisher.close();
+      await mongo.close();
+      s3.destroy();
+    },
+  };
+}

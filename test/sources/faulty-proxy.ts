@@ -1,0 +1,83 @@
+/** An HTTP proxy in front of the real storage that breaks answers on demand. */
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What happens to one request; those without a fault pass. */
+export type Fault =
+  | { kind: 'pass' }
+  | { kind: 'status'; status: number; code: string }
+  | { kind: 'reset' }
+  | { kind: 'silence' }
+  /** After so many bytes of the body: the connection is cut, or nothing more comes. */
+  | { kind: 'cut' | 'stall'; after: number };
+
+export interface SeenRequest {
+  method: string;
+  path: string;
+  range: string | undefined;
+}
+
+export interface FaultyProxy {
+  endpoint: string;
+  seen: SeenRequest[];
+  /** For the next requests, one each, in this order. */
+  faults: Fault[];
+  close(): Promise<void>;
+}
+
+export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
+  const seen: SeenRequest[] = [];
+  const faults: Fault[] = [];
+
+  const forward = (incoming: IncomingMessage, outgoing: ServerResponse, fault: Fault) => {
+    const { hostname, port } = new URL(target);
+    // Headers pass as they are, the host too: it is part of what the client signed.
+    const options = {
+      hostname,
+      port,
+      method: incoming.method,
+      path: incoming.url,
+      headers: incoming.headers,
+      agent: false,
+    };
+    const upstream = request(options, async (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      if (fault.kind !== 'cut' && fault.kind !== 'stall') {
+        answer.pipe(outgoing);
+        return;
+      }
+      let left = fault.after;
+      outgoing.flushHeaders();
+      for await (const chunk of answer as AsyncIterable<Buffer>) {
+        outgoing.write(chunk.subarray(0, left));
+        left -= Math.min(left, chunk.length);
+        if (left === 0) break;
+      }
+      if (fault.kind === 'cut') outgoing.write('', () => outgoing.socket?.end());
+    });
+    upstream.on('error', () => outgoing.destroy());
+    incoming.pipe(upstream);
+  };
+
+  const server = createServer((incoming, outgoing) => {
+    seen.push({ method: incoming.method ?? '', path: incoming.url ?? '', range: incoming.headers.range });
+    const fault = faults.shift() ?? { kind: 'pass' };
+    if (fault.kind === 'reset') incoming.socket.resetAndDestroy();
+    else if (fault.kind === 'status') {
+      const xml = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>made up</Message></Error>`;
+      outgoing.writeHead(fault.status, { 'content-type': 'application/xml' });
+      outgoing.end(incoming.method === 'HEAD' ? undefined : xml);
+    } else if (fault.kind !== 'silence') forward(incoming, outgoing, fault);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    faults,
+    close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      return closed;
+    },
+  };
+}

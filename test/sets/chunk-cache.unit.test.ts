@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { createChunkCache } from '../../pipeline/sets/chunk-cache.ts';
+
+const bytes = (length: number, fill = 1) => new Uint8Array(length).fill(fill);
+
+it('never holds more than its bound, and lets go of what was not used for longest', () => {
+  const cache = createChunkCache(100);
+  cache.put('a', bytes(40));
+  cache.put('b', bytes(40));
+  cache.get('a');
+  cache.put('c', bytes(40));
+  expect(cache.bytes).toBe(80);
+  expect(cache.get('b')).toBeUndefined();
+  expect(cache.get('a')).toEqual(bytes(40));
+  expect(cache.get('c')).toEqual(bytes(40));
+});
+
+it('does not take what is larger than all of it, and counts a chunk once', () => {
+  const cache = createChunkCache(100);
+  cache.put('huge', bytes(101));
+  expect(cache.get('huge')).toBeUndefined();
+  cache.put('a', bytes(60));
+  cache.put('a', bytes(60));
+  expect(cache.bytes).toBe(60);
+  cache.forget('a');
+  cache.forget('a');
+  expect(cache.bytes).toBe(0);
+});
+
+it('keeps a copy, not the reply that the bytes came in', () => {
+  const cache = createChunkCache(100);
+  const reply = bytes(1_000);
+  cache.put('a', reply.subarray(10, 26));
+  reply.fill(9);
+  expect(cache.get('a')).toEqual(bytes(16));
+  expect(cache.get('a')!.buffer.byteLength).toBe(16);
+});

@@ -1,0 +1,191 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createDeviceSets, FencedError } from '../../pipeline/sets/device-sets.ts';
+import { setNames } from '../../schemas/documents.ts';
+import { checkEveryManifest, chunksOf, createGate, openDatabase } from './database.ts';
+import { numberedDevices, randomDevices, toHex } from './devices.ts';
+
+const database = openDatabase();
+const owner = async () => true;
+const noOwner = async () => false;
+const inAMinute = () => Date.now() + 60_000;
+const tiny = { inlineDevices: 4, chunkDevices: 64, smallChunks: 3 };
+
+let unique = 0;
+const freshSet = () => setNames.attribute(++unique);
+/** One that stops between its chunks and its manifests the first time, until the gate opens. */
+const paused = (gate: ReturnType<typeof createGate>) => {
+  let first = true;
+  return createDeviceSets(database.db, {
+    layout: tiny,
+    hooks: {
+      chunksWritten: async () => {
+        if (first) {
+          first = false;
+          await gate.wait();
+        }
+      },
+    },
+  });
+};
+
+beforeAll(() => createDeviceSets(database.db).ensureIndexes());
+
+describe('two that add to the same set and slot', () => {
+  it('both get everything in, and together they add each device once', async () => {
+    const set = freshSet();
+    const adders = [1, 2, 3].map(() => createDeviceSets(database.db, { layout: tiny, cacheBytes: 2_048 }));
+    const results = await Promise.all(
+      adders.map(async (sets, number) => {
+        let added = 0;
+        for (let i = 0; i < 15; i++) {
+          const from = number * 100 + i * 20;
+          const [result] = await sets.add(
+            [{ set, slot: 0, devices: numberedDevices(from, from + 35) }],
+            owner,
+          );
+          added += result!.added;
+        }
+        return added;
+      }),
+    );
+    const expected = numberedDevices(0, 200 + 14 * 20 + 35);
+    expect(toHex(await adders[0]!.read(set, 0))).toEqual(toHex(expected));
+    expect(results.reduce((sum, added) => sum + added, 0)).toBe(expected.byteLength / 16);
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+  });
+
+  it.each([
+    ['no manifest yet', 0],
+    ['an inline set', 3],
+    ['a set with chunks', 300],
+  ])('the slower one redoes only what it lost: %s', async (_, existing) => {
+    const [lost, won] = [freshSet(), freshSet()];
+    const quick = createDeviceSets(database.db, { layout: tiny });
+    const start = numberedDevices(0, existing);
+    await quick.add(
+      [lost, won].map((set) => ({ set, slot: 1, devices: start })),
+      owner,
+    );
+    const gate = createGate();
+    const slow = paused(gate).add(
+      [lost, won].map((set) => ({ set, slot: 1, devices: numberedDevices(1_000, 1_020) })),
+      owner,
+    );
+    await gate.reached;
+    await quick.add([{ set: lost, slot: 1, devices: numberedDevices(1_010, 1_030) }], owner);
+    gate.open();
+    expect(await slow).toEqual([
+      { added: 10, count: existing + 30 },
+      { added: 20, count: existing + 20 },
+    ]);
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+  });
+});
+
+describe('an owner that has been replaced', () => {
+  it.each([
+    ['there was no set', 0, 50],
+    ['the set was inline', 3, 4],
+    ['the set had chunks', 300, 350],
+  ])('resurrects nothing after a drop: %s', async (_, existing, offered) => {
+    const set = freshSet();
+    const heir = createDeviceSets(database.db, { layout: tiny });
+    await heir.add([{ set, slot: 2, devices: numberedDevices(0, existing) }], owner);
+    const gate = createGate();
+    const stale = paused(gate).add([{ set, slot: 2, devices: numberedDevices(0, offered) }], noOwner);
+    await gate.reached;
+    expect(await heir.drop([set], 2, owner)).toEqual([{ set, removed: existing }]);
+    gate.open();
+    await expect(stale).rejects.toBeInstanceOf(FencedError);
+    await expect(stale).rejects.toMatchObject({ code: 'fenced' });
+    expect(await heir.count(set)).toBe(0);
+    expect((await heir.read(set, 2)).byteLength).toBe(0);
+    expect(await chunksOf(database.db).countDocuments({ set })).toBe(0);
+  });
+
+  it('nor after a second drop of what was empty already', async () => {
+    const set = freshSet();
+    const heir = createDeviceSets(database.db, { layout: tiny });
+    await heir.drop([set, set], 0, owner);
+    const gate = createGate();
+    const stale = paused(gate).add([{ set, slot: 0, devices: numberedDevices(0, 9) }], noOwner);
+    await gate.reached;
+    await heir.drop([set], 0, owner);
+    gate.open();
+    await expect(stale).rejects.toBeInstanceOf(FencedError);
+    expect(await heir.count(set)).toBe(0);
+    expect(await heir.add([{ set, slot: 0, devices: numberedDevices(0, 9) }], owner)).toEqual([
+      { added: 9, count: 9 },
+    ]);
+  });
+});
+
+describe('an end between the chunks and the manifest', () => {
+  it('leaves the sets as they were; the same addition then goes in; the orphans are swept', async () => {
+    const set = freshSet();
+    const sets = createDeviceSets(database.db, { layout: tiny });
+    await sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], owner);
+    const chunksWritten = () => {
+      throw new Error('power cut');
+    };
+    const crashing = createDeviceSets(database.db, { layout: tiny, hooks: { chunksWritten } });
+    const addition = { set, slot: 0, devices: numberedDevices(50, 400) };
+    await expect(crashing.add([addition], owner)).rejects.toThrow('power cut');
+
+    expect(toHex(await sets.read(set, 0))).toEqual(toHex(numberedDevices(0, 100)));
+    const orphans = await checkEveryManifest(database.db);
+    expect(orphans.length).toBeGreaterThan(0);
+    expect(await sets.add([addition], owner)).toEqual([{ added: 300, count: 400 }]);
+    expect(await sets.sweepOrphans({ olderThanMs: 60 * 60_000 })).toBe(0);
+    expect(await sets.sweepOrphans({ olderThanMs: 0, now: inAMinute })).toBe(orphans.length);
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+    expect(toHex(await sets.read(set, 0))).toEqual(toHex(numberedDevices(0, 400)));
+  });
+
+  it('a sweep meanwhile leaves young chunks to the addition that is about to name them', async () => {
+    const set = freshSet();
+    const gate = createGate();
+    const adding = paused(gate).add([{ set, slot: 0, devices: numberedDevices(0, 90) }], owner);
+    await gate.reached;
+    const sets = createDeviceSets(database.db);
+    expect(await sets.sweepOrphans({ olderThanMs: 10_000 })).toBe(0);
+    gate.open();
+    expect(await adding).toEqual([{ added: 90, count: 90 }]);
+    expect(toHex(await sets.read(set, 0))).toEqual(toHex(numberedDevices(0, 90)));
+  });
+});
+
+it('a reader beside merges and drops sees a set as it was at some moment', async () => {
+  const set = freshSet();
+  const writer = createDeviceSets(database.db, { layout: tiny });
+  const reader = createDeviceSets(database.db, { layout: tiny, cacheBytes: 0 });
+  await writer.add([{ set, slot: 0, devices: numberedDevices(0, 30) }], owner);
+  let writing = true;
+  const written = (async () => {
+    for (let i = 1; i < 40; i++) {
+      await writer.add([{ set, slot: 0, devices: numberedDevices(i * 30, i * 30 + 30) }], owner);
+    }
+    writing = false;
+  })();
+  const seen: number[] = [];
+  while (writing) {
+    const [{ byteLength }, { devices, matched }] = await Promise.all([
+      reader.read(set, 0),
+      reader.overlap(set, 0),
+    ]);
+    seen.push(byteLength / 16);
+    expect(matched).toBe(devices);
+  }
+  await written;
+  expect(seen.every((count, i) => count % 30 === 0 && count >= (seen[i - 1] ?? 30))).toBe(true);
+});
+
+it('a process that was away reads through its cache and still finds what is new', async () => {
+  const set = freshSet();
+  const [one, other] = [createDeviceSets(database.db), createDeviceSets(database.db)];
+  await one.add([{ set, slot: 0, devices: randomDevices(5_000, 1) }], owner);
+  await other.add([{ set, slot: 0, devices: randomDevices(5_000, 2) }], owner);
+  expect(await one.add([{ set, slot: 0, devices: randomDevices(5_000, 2) }], owner)).toEqual([
+    { added: 0, count: 10_000 },
+  ]);
+});

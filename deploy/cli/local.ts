@@ -30,4 +30,10 @@ export function registerLocalCommands(program: Command): void {
     .option(...stateOption)
     .option('--json', 'one JSON object')
     .action(async (options) => (await import('./status.ts')).status(options));
+  program
+    .command('demo')
+    .description('up, then a demo partner, sample files and two loads to look at; this is npm start')
+    .option(...stateOption)
+    .option('--mongod-cache-gb <n>', "mongod's cache", gigabytes, 1)
+    .action(async (options) => (await import('../demo/demo.ts')).demo(options));
 }

@@ -1,5 +1,6 @@
 /** The two servers as a deployment runs them: the environment is all they are told. */
 import type { Command } from 'commander';
+import { StartError } from '../local/start-error.ts';
 
 export function registerServers(program: Command): void {
   program
@@ -22,7 +23,9 @@ export function registerServers(program: Command): void {
     .action(async ({ stages }: { stages?: string[] }) => {
       const { parseConfig } = await import('../../schemas/config.ts');
       const config = parseConfig(process.env);
-      const { runPipeline } = await import('../../pipeline/worker.ts');
-      await runPipeline(config, stages);
+      const { runPipeline, UnknownStage } = await import('../../pipeline/worker.ts');
+      await runPipeline(config, stages).catch((error: unknown) => {
+        throw error instanceof UnknownStage ? new StartError('unknown_stage', error.message) : error;
+      });
     });
 }

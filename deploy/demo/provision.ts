@@ -1,0 +1,49 @@
+/** The demo's partner: made once, kept in the state. */
+import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { createAttribute, ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { serviceEnvironment } from '../local/service.ts';
+import type { Stack } from '../local/stack.ts';
+import { createClient } from './client.ts';
+import { foreignKeys } from './samples.ts';
+
+export interface DemoPartner {
+  readonly partner_id: string;
+  readonly api_key: string;
+  readonly s3: {
+    readonly region: string;
+    readonly bucket: string;
+    readonly prefix: string;
+    readonly access_key_id: string;
+    readonly secret_access_key: string;
+  };
+}
+
+/** The database may be another one than last time: then the key is unknown there. */
+async function isStillKnown(apiUrl: string, partner: DemoPartner): Promise<boolean> {
+  const { status } = await createClient(apiUrl, partner.api_key).get('/v1/marketplace/import');
+  return status !== 401;
+}
+
+export async function demoPartner(
+  { folder }: Stack,
+  apiUrl: string,
+): Promise<{ partner: DemoPartner; made: boolean }> {
+  const known = folder.state.demo as DemoPartner | undefined;
+  if (known && (await isStillKnown(apiUrl, known))) return { partner: known, made: false };
+  const config = parseConfig(serviceEnvironment(folder, process.env));
+  const mongo = await connectMongo(config);
+  try {
+    await ensureAttributeIndexes(mongo.db);
+    const partner = await provisionPartner(mongo.db, config, 'Demo');
+    for (const key of foreignKeys) {
+      await createAttribute(mongo.db, { partner: partner.partner_id, name: `Likes ${key}`, foreignKey: key });
+    }
+    folder.state.demo = partner;
+    folder.save();
+    return { partner, made: true };
+  } finally {
+    await mongo.close();
+  }
+}

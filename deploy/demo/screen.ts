@@ -1,0 +1,71 @@
+/**
+ * What the demo shows: clack's frame on a terminal, plain lines elsewhere. Its spinner is not used: it takes the
+ * terminal's Ctrl-C and leaves at once, and ours has servers to stop.
+ */
+import { stripVTControlCharacters } from 'node:util';
+import { intro, log, note, outro } from '@clack/prompts';
+
+export interface Screen {
+  open(title: string): void;
+  step(line: string): void;
+  done(line: string): void;
+  failed(line: string): void;
+  /** Replaces itself on a terminal; a line each time it changes elsewhere. */
+  progress(line: string): void;
+  panel(title: string, lines: readonly string[]): void;
+  plain(lines: readonly string[]): void;
+  close(line: string): void;
+}
+
+const eraseLine = '\r\x1b[2K';
+
+function terminalScreen(output: NodeJS.WriteStream): Screen {
+  let live = false;
+  const settle = () => {
+    if (live) output.write(eraseLine);
+    live = false;
+  };
+  const after =
+    <A extends unknown[]>(show: (...args: A) => void) =>
+    (...args: A) => {
+      settle();
+      show(...args);
+    };
+  return {
+    open: after((title) => intro(title)),
+    step: after((line) => log.step(line, { spacing: 0 })),
+    done: after((line) => log.success(line, { spacing: 0 })),
+    failed: after((line) => log.error(line, { spacing: 0 })),
+    progress(line) {
+      output.write(`${eraseLine}${`│  ${line}`.slice(0, (output.columns ?? 80) - 1)}`);
+      live = true;
+    },
+    panel: after((title, lines) => note(lines.join('\n'), title)),
+    plain: after((lines) => output.write(`\n${lines.join('\n')}\n\n`)),
+    close: after((line) => outro(line)),
+  };
+}
+
+function lineScreen(output: NodeJS.WritableStream): Screen {
+  const say = (line: string) => {
+    output.write(`${stripVTControlCharacters(line)}\n`);
+  };
+  let last = '';
+  return {
+    open: say,
+    step: say,
+    done: say,
+    failed: say,
+    progress(line) {
+      if (line !== last) say(line);
+      last = line;
+    },
+    panel: (title, lines) => [`${title}:`, ...lines.map((line) => `  ${line}`)].forEach(say),
+    plain: (lines) => ['', ...lines, ''].forEach(say),
+    close: say,
+  };
+}
+
+export function createScreen(output: NodeJS.WriteStream): Screen {
+  return output.isTTY ? terminalScreen(output) : lineScreen(output);
+}

@@ -75,7 +75,7 @@ export async function queueOnce(
   deps: Dependencies,
   ctx: Context,
   request: JobRequest,
-  answerFor: (job: JobDocument) => Answer,
+  answerFor: (job: JobDocument) => Answer | Promise<Answer>,
 ): Promise<Answer> {
   let mark = await claim(deps, ctx);
   if (!mark) return answerFor((await deps.queue.accept(request)).job);
@@ -85,7 +85,7 @@ export async function queueOnce(
     const accepted = await deps.queue.accept({ ...request, requestToken: mark.token });
     const job = accepted.repeated ? await settle(deps, accepted.job, mark) : accepted.job;
     if (job.phase !== 'withdrawn') {
-      const answer = answerFor(job);
+      const answer = await answerFor(job);
       keepAnswer(deps, mark, answer);
       return answer;
     }

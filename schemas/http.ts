@@ -13,12 +13,15 @@ const plainText = /^[^\u0000-\u001f\u007f]*$/;
 const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
+/** The generator knows literals one at a time only. */
+const zeroOrOne = { type: 'integer', enum: [0, 1] };
+const pathTypes = '0: the provider’s shared bucket; 1: a bucket of the partner';
 const keyType = z
   .literal([0, 1], 'must be 0 (attribute_id) or 1 (partner_foreign_key)')
-  .meta({ description: '0: provider-assigned attribute_id; 1: partner_foreign_key', type: 'integer' });
+  .meta({ description: '0: provider-assigned attribute_id; 1: partner_foreign_key', ...zeroOrOne });
 const pathType = z
   .literal([0, 1], 'must be 0 (shared bucket) or 1 (your own bucket)')
-  .meta({ description: '0: the provider’s shared bucket; 1: a bucket of the partner', type: 'integer' });
+  .meta({ description: pathTypes, ...zeroOrOne });
 
 const visible = (most: number, what: string) =>
   z
@@ -86,7 +89,7 @@ export function createBodies(limits: BodyLimits) {
         example: 'day=2026-06-01/devices.csv',
       }),
       key_type: keyType,
-      path_type: pathType.default(0),
+      path_type: pathType.default(0).meta({ ...zeroOrOne, default: 0, description: pathTypes }),
       credentials: credentials.optional(),
       compressed: z
         .boolean('must be true or false')
@@ -159,7 +162,7 @@ const countText = z.string().regex(/^\d+$/).meta({ description: 'A number, as te
 const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
 const status = z
   .literal([0, 1, 2, 3])
-  .meta({ description: '0 pending, 1 running, 2 done, 3 error', type: 'integer' });
+  .meta({ description: '0 pending, 1 running, 2 done, 3 error', type: 'integer', enum: [0, 1, 2, 3] });
 
 export const importLogError = z
   .strictObject({
@@ -175,10 +178,10 @@ export const importLog = z
   .strictObject({
     import_log_id: id,
     file_path: z.string(),
-    path_type: z.literal([0, 1]).meta({ type: 'integer' }),
-    key_type: z.literal([0, 1]).meta({ type: 'integer' }),
+    path_type: z.literal([0, 1]).meta(zeroOrOne),
+    key_type: z.literal([0, 1]).meta(zeroOrOne),
     status,
-    log_type: z.literal([0, 1]).meta({ type: 'integer', description: '0 import, 1 deletion' }),
+    log_type: z.literal([0, 1]).meta({ ...zeroOrOne, description: '0 import, 1 deletion' }),
     keys: z.array(z.string()).nullable(),
     unique_devices: countText,
     total_rows: countText,

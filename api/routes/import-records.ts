@@ -51,7 +51,7 @@ export const listImportLogs = (db: Db, partner: string) =>
 export const findImportLog = (db: Db, partner: string, id: number) =>
   db
     .collection<JobDocument>(collections.jobs)
-    .findOne<ShownJob & Pick<JobDocument, 'listing'>>(
+    .findOne<ShownJob & Pick<JobDocument, 'listing' | 'phase'>>(
       { _id: id, ...importLogs(partner) },
-      { projection: { ...shown, listing: 1 } },
+      { projection: { ...shown, listing: 1, phase: 1 } },
     );

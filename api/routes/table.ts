@@ -1,7 +1,11 @@
 /** All that the API answers to. The router is built from this list, and the OpenAPI document is held against it. */
 import type { Dependencies, Handler } from '../context.ts';
+import { createDescription } from './description.ts';
+import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
 import { createMarketplaceImport } from './marketplace-import.ts';
+import { createReports } from './reports.ts';
+import { createSchemaRegistry } from './schema-registry.ts';
 
 export interface Route {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -12,16 +16,63 @@ export interface Route {
   handler: Handler;
 }
 
+export const importPath = '/v1/marketplace/import';
+/** One resource under two versions: the specification shows both. */
+export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audience'];
+
 export function createRoutes(deps: Dependencies): Route[] {
   const imports = createMarketplaceImport(deps);
+  const audiences = createFirstpartyAudience(deps);
+  const reports = createReports(deps, audiences);
   const health = createHealth(deps);
-  const importPath = '/v1/marketplace/import';
-  return [
+  const registry = createSchemaRegistry(deps.config);
+  const description = createDescription(deps);
+
+  const importLog = `${importPath}/:import_log_id`;
+  const partner: Route[] = [
     { method: 'get', path: importPath, access: 'partner', handler: imports.list },
     { method: 'post', path: importPath, access: 'partner', body: 'required', handler: imports.queue },
     { method: 'delete', path: importPath, access: 'partner', body: 'required', handler: imports.remove },
-    { method: 'get', path: `${importPath}/:import_log_id`, access: 'partner', handler: imports.get },
-    { method: 'get', path: '/health/live', access: 'public', handler: health.live },
-    { method: 'get', path: '/health/ready', access: 'public', handler: health.ready },
+    { method: 'get', path: importLog, access: 'partner', handler: imports.get },
+    { method: 'get', path: `${importLog}/files`, access: 'partner', handler: reports.importFiles },
+    { method: 'get', path: `${importLog}/rejects`, access: 'partner', handler: reports.importRejects },
+  ];
+  const user = audiencePaths.flatMap((path): Route[] => [
+    { method: 'get', path, access: 'user', handler: audiences.list },
+    { method: 'post', path, access: 'user', body: 'required', handler: audiences.create },
+    { method: 'get', path: `${path}/:audience_id`, access: 'user', handler: audiences.get },
+    {
+      method: 'patch',
+      path: `${path}/:audience_id`,
+      access: 'user',
+      body: 'required',
+      handler: audiences.append,
+    },
+    {
+      method: 'put',
+      path: `${path}/:audience_id`,
+      access: 'user',
+      body: 'optional',
+      handler: audiences.clear,
+    },
+    { method: 'get', path: `${path}/:audience_id/files`, access: 'user', handler: reports.audienceFiles },
+    { method: 'get', path: `${path}/:audience_id/rejects`, access: 'user', handler: reports.audienceRejects },
+  ]);
+  const open: [string, Handler][] = [
+    ['/', description.index],
+    ['/openapi.json', description.openapi],
+    ['/docs', description.docs],
+    ['/docs/reference.js', description.docsScript],
+    ['/health/live', health.live],
+    ['/health/ready', health.ready],
+    ['/subjects', registry.listSubjects],
+    ['/subjects/:subject/versions', registry.listVersions],
+    ['/subjects/:subject/versions/:version', registry.getVersion],
+    ['/schemas/ids/:id', registry.getSchema],
+  ];
+  return [
+    ...partner,
+    ...user,
+    ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', handler })),
   ];
 }

@@ -1,0 +1,52 @@
+/** What needs no key. */
+import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
+import { z } from 'zod';
+import { json, problemAnswers } from './answers.ts';
+
+const checks = z.strictObject({ ready: z.boolean(), checks: z.record(z.string(), z.boolean()) });
+const schemaVersion = z.strictObject({
+  subject: z.string(),
+  version: z.int(),
+  id: z.int(),
+  schema: z.string(),
+});
+
+const operations: [path: string, operationId: string, summary: string, schema: z.ZodType, type?: string][] = [
+  ['/', 'getIndex', 'Where to look', z.record(z.string(), z.unknown())],
+  ['/openapi.json', 'getOpenApi', 'This document', z.record(z.string(), z.unknown())],
+  ['/docs', 'getDocs', 'This document as a page', z.string(), 'text/html'],
+  ['/docs/reference.js', 'getDocsScript', 'The script of the page', z.string(), 'text/javascript'],
+  ['/health/live', 'getLive', 'The process answers', z.strictObject({ live: z.boolean() })],
+  ['/health/ready', 'getReady', 'Kafka and MongoDB answer', checks],
+  ['/subjects', 'listSubjects', 'Avro schemas of the topics: subjects', z.array(z.string())],
+  ['/subjects/{subject}/versions', 'listSchemaVersions', 'Versions of a subject', z.array(z.int())],
+  ['/subjects/{subject}/versions/{version}', 'getSchemaVersion', 'A version of a subject', schemaVersion],
+  ['/schemas/ids/{id}', 'getSchemaById', 'A schema by its id', z.strictObject({ schema: z.string() })],
+];
+
+export function describePublic(registry: OpenAPIRegistry): void {
+  for (const [path, operationId, summary, schema, type] of operations) {
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+    const params = z.object(Object.fromEntries(names.map((name) => [name, z.string().min(1)])));
+    registry.registerPath({
+      tags: ['Service'],
+      security: [],
+      method: 'get',
+      path,
+      operationId,
+      summary,
+      ...(names.length > 0 ? { request: { params } } : {}),
+      responses: {
+        200: json(schema, summary, {}, type),
+        ...problemAnswers(
+          'bad_request',
+          'request_timeout',
+          'headers_too_large',
+          'internal',
+          'unavailable',
+          ...(names.length > 0 ? (['not_found'] as const) : []),
+        ),
+      },
+    });
+  }
+}

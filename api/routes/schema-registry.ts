@@ -1,0 +1,42 @@
+/**
+ * The topics' Avro schemas in the Schema Registry's REST form, read only, so that the usual tools decode our topics.
+ * A topic of several kinds of messages has a subject for each (`<topic>-<message>`); with one kind, `<topic>-value`.
+ */
+import type { Config } from '../../schemas/config.ts';
+import { type MessageName, messages, topics } from '../../schemas/topics.ts';
+import type { Handler } from '../context.ts';
+import { send } from '../idempotent.ts';
+import { notFound } from '../problem.ts';
+
+export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>) {
+  const subjects = new Map<string, MessageName>();
+  for (const { name, holds } of Object.values(topics))
+    for (const message of holds as readonly MessageName[])
+      subjects.set(`${config.topicPrefix}.${name}-${holds.length === 1 ? 'value' : message}`, message);
+  const byId = new Map(Object.values(messages).map(({ id, schema }) => [String(id), JSON.stringify(schema)]));
+
+  const json = (value: unknown) => ({ status: 200, body: JSON.stringify(value) });
+  const messageOf = (subject: string | undefined): MessageName => {
+    const message = subjects.get(subject ?? '');
+    if (!message) throw notFound();
+    return message;
+  };
+
+  const listSubjects: Handler = (ctx) => send(ctx, json([...subjects.keys()]));
+  const listVersions: Handler = (ctx) => {
+    messageOf(ctx.params.subject);
+    send(ctx, json([1]));
+  };
+  const getVersion: Handler = (ctx) => {
+    const message = messageOf(ctx.params.subject);
+    if (ctx.params.version !== '1' && ctx.params.version !== 'latest') throw notFound();
+    const { id, schema } = messages[message];
+    send(ctx, json({ subject: ctx.params.subject, version: 1, id, schema: JSON.stringify(schema) }));
+  };
+  const getSchema: Handler = (ctx) => {
+    const schema = byId.get(ctx.params.id ?? '');
+    if (schema === undefined) throw notFound();
+    send(ctx, json({ schema }));
+  };
+  return { listSubjects, listVersions, getVersion, getSchema };
+}

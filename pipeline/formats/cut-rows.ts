@@ -160,7 +160,7 @@ export function createRowCutter({
     let blank = 0;
     while (blank < window.length) {
       const next = skipBlankLine(window, blank, window.length);
-      if (next < 0 || (!atEnd && window[next - 1] !== LF)) break;
+      if (next < 0 || (!atEnd && window[next - 1] !== LF) || isRowTooLong(window, blank, next)) break;
       blank = next;
     }
     linesOfHead += consume(blank);

@@ -44,7 +44,7 @@ export function parseIdentifier(source: Uint8Array, at: number, target: Uint8Arr
 }
 
 /**
- * A hash of all 16 bytes (murmur3's mixing), the same on every machine. Stored sets are cut by it: it never changes.
+ * MurmurHash3 (x86, 32 bits) of all 16 bytes, the same on every machine. Stored sets are cut by it: it never changes.
  * Identifiers are not always random (version bits, sequential test data, one vendor's constants), hence the full mixing.
  */
 export function hashIdentifier(devices: Uint8Array, offset: number): number {

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  formatIdentifier,
+  Parsed,
+  parseIdentifier,
+  SLOTS,
+  slotOf,
+} from '../../pipeline/formats/identifier.ts';
+
+const bytesOf = (text: string) => Buffer.from(text.replaceAll('-', ''), 'hex');
+
+describe('an identifier', () => {
+  it('is read in any case, at any place, and written in one form', () => {
+    const offset = fc.nat({ max: 40 });
+    fc.assert(
+      fc.property(
+        fc.uuid(),
+        fc.array(fc.boolean(), { minLength: 36, maxLength: 36 }),
+        offset,
+        offset,
+        (id, upper, at, to) => {
+          const text = [...id].map((digit, place) => (upper[place] ? digit.toUpperCase() : digit)).join('');
+          const target = new Uint8Array(to + 16);
+          expect(parseIdentifier(Buffer.from(`${'x'.repeat(at)}${text},5`), at, target, to)).toBe(Parsed.ok);
+          expect(formatIdentifier(target, to)).toBe(id.toLowerCase());
+          expect(Buffer.from(target.subarray(to))).toEqual(bytesOf(id));
+        },
+      ),
+    );
+  });
+
+  it('of zeros is an opt-out', () => {
+    const zeros = Buffer.from('00000000-0000-0000-0000-000000000000');
+    expect(parseIdentifier(zeros, 0, new Uint8Array(16), 0)).toBe(Parsed.zeros);
+    for (const place of [0, 7, 9, 35]) {
+      const other = Buffer.from(zeros);
+      other[place] = 0x31;
+      expect(parseIdentifier(other, 0, new Uint8Array(16), 0)).toBe(Parsed.ok);
+    }
+  });
+
+  it('with any one byte that does not belong there is bad', () => {
+    const good = Buffer.from('abcdef01-2345-4789-8abc-def012345678');
+    for (let place = 0; place < 36; place++) {
+      for (let byte = 0; byte < 256; byte++) {
+        const text = Buffer.from(good);
+        text[place] = byte;
+        const fits = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.toString('latin1'));
+        expect(parseIdentifier(text, 0, new Uint8Array(16), 0) === Parsed.ok).toBe(fits);
+      }
+    }
+  });
+
+  it('cut short by the end of the bytes is bad', () => {
+    const good = Buffer.from('abcdef01-2345-4789-8abc-def012345678');
+    for (let length = 0; length < 36; length++) {
+      expect(parseIdentifier(good.subarray(0, length), 0, new Uint8Array(16), 0)).toBe(Parsed.bad);
+    }
+  });
+});
+
+describe('a slot', () => {
+  // Stored sets are cut by it: a change of these numbers would lose every device that is stored.
+  it.each([
+    ['00000000-0000-0000-0000-000000000001', 10],
+    ['01000000-0000-0000-0000-000000000000', 2],
+    ['abcdef01-2345-4789-8abc-def012345678', 11],
+    ['ffffffff-ffff-ffff-ffff-ffffffffffff', 15],
+    ['6d92078a-8246-4ba4-ae5b-76104861e7dc', 3],
+    ['38400000-8cf0-11bd-b23e-10b96e40000d', 3],
+    ['123e4567-e89b-12d3-a456-426614174000', 6],
+  ])('of %s is %d for ever', (identifier, slot) => {
+    expect(slotOf(bytesOf(identifier), 0)).toBe(slot);
+  });
+
+  it('does not depend on where the identifier stands', () => {
+    const device = bytesOf('abcdef01-2345-4789-8abc-def012345678');
+    const shifted = Buffer.concat([Buffer.alloc(7, 0xff), device]);
+    expect(slotOf(shifted, 7)).toBe(slotOf(device, 0));
+  });
+
+  it.each([
+    ['random', () => bytesOf(randomUUID())],
+    [
+      'counting in the first bytes',
+      (n: number) => bytesOf(`${n.toString(16).padStart(8, '0')}-0000-4000-8000-000000000000`),
+    ],
+    [
+      'counting in the last bytes',
+      (n: number) => bytesOf(`00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`),
+    ],
+    [
+      'counting in the middle',
+      (n: number) =>
+        bytesOf(
+          `aaaaaaaa-${(n >> 4).toString(16).padStart(4, '0')}-4${(n & 15).toString(16)}00-8000-000000000000`,
+        ),
+    ],
+  ])('takes its share of identifiers that are %s', (_, identifier) => {
+    const total = 32_000;
+    const counts = new Array<number>(SLOTS).fill(0);
+    for (let n = 0; n < total; n++) counts[slotOf(identifier(n), 0)]!++;
+    // Five standard deviations of what chance allows.
+    const spread = 5 * Math.sqrt((total / SLOTS) * (1 - 1 / SLOTS));
+    for (const count of counts) expect(Math.abs(count - total / SLOTS)).toBeLessThan(spread);
+  });
+});

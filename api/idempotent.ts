@@ -5,8 +5,8 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deriveKey } from '../pipeline/runtime/seal.ts';
-import type { JobRequest } from '../pipeline/stores/accept-jobs.ts';
 import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
+import type { JobRequest } from '../pipeline/stores/new-job.ts';
 import { collections, type IdempotencyDocument, type JobDocument } from '../schemas/documents.ts';
 import type { Context, Dependencies } from './context.ts';
 import { Problem, unavailable } from './problem.ts';

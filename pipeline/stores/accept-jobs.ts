@@ -5,29 +5,14 @@
  * many requests. The process may die anywhere: before the insert there is no job; after it the number is taken, and
  * dispatch, to whom numbers have no gaps, finds the job in MongoDB even if its message never came.
  */
-import { randomUUID } from 'node:crypto';
 import { type Db, MongoBulkWriteError } from 'mongodb';
-import { encode } from '../../schemas/codec.ts';
-import { collections, type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { createDeadline } from '../runtime/deadline.ts';
 import type { Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
 import { currentSequence } from './attributes.ts';
+import { acceptedMessage, type JobRequest, numbered } from './new-job.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
-
-export type JobRequest = Pick<
-  JobDocument,
-  | 'kind'
-  | 'partner'
-  | 'filePath'
-  | 'pathType'
-  | 'keyType'
-  | 'compressed'
-  | 'keys'
-  | 'attributes'
-  | 'audience'
-  | 'generation'
-> &
-  Pick<JobDocument, 'requestToken' | 'credentials' | 'region' | 'audienceName' | 'customer'>;
 
 export interface Accepted {
   job: JobDocument;
@@ -75,42 +60,6 @@ export async function ensureAcceptIndexes(db: Db): Promise<void> {
   ]);
 }
 
-export const acceptedMessage = (job: JobDocument): Buffer =>
-  encode('AcceptedJob', {
-    job: job._id,
-    kind: job.kind,
-    partner: job.partner,
-    file_path: job.filePath,
-    path_type: job.pathType,
-    key_type: job.keyType,
-    compressed: job.compressed,
-    keys: job.keys ?? [],
-    audience: job.audience,
-    generation: job.generation,
-    accepted_at: job.createdAt.getTime(),
-  });
-
-function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
-  const makesAudience = request.kind === 'audience' && request.audience === null;
-  return {
-    ...request,
-    _id: id,
-    requestToken: request.requestToken ?? randomUUID(),
-    audience: makesAudience ? id : request.audience,
-    generation: makesAudience ? 1 : request.generation,
-    attributesAsOf,
-    phase: 'accepted',
-    status: JobStatus.pending,
-    fileCount: 0,
-    filesDone: 0,
-    rows: 0,
-    uniqueDevices: 0,
-    errors: null,
-    createdAt: now,
-    updatedAt: now,
-  };
-}
-
 /** Which unique index refused the first document that was refused. */
 function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | undefined {
   if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) return undefined;
@@ -127,6 +76,9 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   const withdrawal = createWithdrawal(db, log);
   const waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
+  /** A publish that was given up but not yet refused: Kafka is away, and nothing may overtake it. */
+  let stuck: Promise<unknown> | undefined;
+  const kafkaAnswers = () => publisher.ready() && stuck === undefined;
 
   async function highestNumber(): Promise<number> {
     const [highest] = await jobs
@@ -178,6 +130,15 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
     onPublished?.(documents, (performance.now() - start) / 1_000);
   }
 
+  function holdUntilSettled(publishing: Promise<unknown>): void {
+    const held = publishing
+      .catch(() => {})
+      .then(() => {
+        if (stuck === held) stuck = undefined;
+      });
+    stuck = held;
+  }
+
   async function answerRepeated(entries: Waiting[]): Promise<void> {
     if (entries.length === 0) return;
     const tokens = entries.map(({ request }) => request.requestToken!);
@@ -195,7 +156,7 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
     const waited = performance.now() - batch[0]!.since;
     const deadline = createDeadline(Math.max(LEAST_FLUSH_MS, limitMs - waited));
     try {
-      if (!publisher.ready()) throw new NotAccepted('Kafka does not answer');
+      if (!kafkaAnswers()) throw new NotAccepted('Kafka does not answer');
       let repeated: Waiting[];
       const inserting = insert(batch, attempted, deadline.passed);
       try {
@@ -206,9 +167,11 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
         throw new NotAccepted('MongoDB does not answer', { cause });
       }
       if (attempted.size > 0) {
+        const publishing = publish([...attempted.values()]);
         try {
-          await deadline.limit(publish([...attempted.values()]));
+          await deadline.limit(publishing);
         } catch (cause) {
+          holdUntilSettled(publishing);
           const taken = await withdrawal.now([...attempted.values()]);
           for (const [entry, job] of attempted)
             if (taken.has(job._id)) entry.resolve({ job, repeated: false });
@@ -236,7 +199,7 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   return {
     accept: (request) =>
       new Promise((resolve, reject) => {
-        if (!publisher.ready()) return reject(new NotAccepted('Kafka does not answer'));
+        if (!kafkaAnswers()) return reject(new NotAccepted('Kafka does not answer'));
         if (waiting.length >= MAX_WAITING) return reject(new NotAccepted('too many requests wait'));
         waiting.push({ request, since: performance.now(), resolve, reject });
         flushing ??= run();
@@ -250,23 +213,3 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
 
 const asNotAccepted = (error: unknown) =>
   error instanceof NotAccepted ? error : new NotAccepted('the job could not be queued', { cause: error });
-
-interface Deadline {
-  limit<T>(work: Promise<T>): Promise<T>;
-  passed(): boolean;
-  clear(): void;
-}
-
-function createDeadline(ms: number): Deadline {
-  const end = performance.now() + ms;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(ms)} ms`)), ms);
-  });
-  late.catch(() => {});
-  return {
-    limit: (work) => Promise.race([work, late]),
-    passed: () => performance.now() >= end,
-    clear: () => clearTimeout(timer),
-  };
-}

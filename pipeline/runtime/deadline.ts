@@ -1,0 +1,20 @@
+/** A limit on how long somebody waits. What was begun goes on; only the waiting ends. */
+export interface Deadline {
+  limit<T>(work: Promise<T>): Promise<T>;
+  passed(): boolean;
+  clear(): void;
+}
+
+export function createDeadline(ms: number): Deadline {
+  const end = performance.now() + ms;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(ms)} ms`)), ms);
+  });
+  late.catch(() => {});
+  return {
+    limit: (work) => Promise.race([work, late]),
+    passed: () => performance.now() >= end,
+    clear: () => clearTimeout(timer),
+  };
+}

@@ -56,7 +56,7 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
   const topic = topicName(config, stage.input);
   const consumer: Consumer = createKafka(config, log).consumer({
     groupId: groupName(config, stage.name),
-    sessionTimeout: 20_000,
+    sessionTimeout: 10_000,
     rebalanceTimeout: 30_000,
     heartbeatInterval: HEARTBEAT_MS,
     maxWaitTimeInMs: 1_000,

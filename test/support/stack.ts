@@ -104,7 +104,12 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
-  const ports = { api: await anyFreePort(), metrics: await anyFreePort(), pipeline: await anyFreePort() };
+  const free = async (name: string) => Number(options.env?.[name] ?? (await anyFreePort()));
+  const ports = {
+    api: await free('HEADRACE_API_PORT'),
+    metrics: await free('HEADRACE_API_METRICS_PORT'),
+    pipeline: await free('HEADRACE_PIPELINE_PORT'),
+  };
   const env = {
     ...uniqueEnvironment(),
     HEADRACE_API_PORT: String(ports.api),

@@ -1,0 +1,105 @@
+/** `headrace tap` and `headrace replay`: for those who look into the topics, or send them through once more. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { decode } from '../../schemas/codec.ts';
+import { type Config, parseConfig } from '../../schemas/config.ts';
+import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
+import { createPublisher, topicName } from '../runtime/kafka.ts';
+import { createLogger } from '../runtime/log.ts';
+import { type ReadMessage, readTopic } from '../runtime/read-topic.ts';
+
+type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
+
+const topicKeys = Object.keys(topics) as TopicKey[];
+function topicArgument(given: string): TopicKey {
+  const found = topicKeys.find((key) =>
+    [key, topics[key].name, `ingest.${topics[key].name}`].includes(given),
+  );
+  if (!found)
+    throw new InvalidArgumentError(`there are ${topicKeys.map((key) => topics[key].name).join(', ')}`);
+  return found;
+}
+
+/** Bytes are shown by their length, devices by their number: a tap is for people. */
+function readable(_: string, value: unknown): unknown {
+  if (
+    value !== null &&
+    typeof value === 'object' &&
+    'type' in value &&
+    value.type === 'Buffer' &&
+    'data' in value
+  ) {
+    return `${(value.data as number[]).length} bytes`;
+  }
+  if (ArrayBuffer.isView(value)) return `${value.byteLength / 16} devices`;
+  return value;
+}
+
+export function line(topic: TopicKey, { partition, offset, timestamp, key, value }: ReadMessage): string {
+  const where = { partition, offset, at: timestamp.toISOString(), key: key?.toString() ?? null };
+  try {
+    const message = decode(value, topics[topic].holds as readonly MessageName[]);
+    if (message.name === 'ValidatedDevices') {
+      const groups = message.value.groups.map((group) => ({
+        key: group.key,
+        devices: group.devices.length / 16,
+      }));
+      return JSON.stringify({ ...where, type: message.name, value: { ...message.value, groups } });
+    }
+    return JSON.stringify({ ...where, type: message.name, value: message.value }, readable);
+  } catch (error) {
+    return JSON.stringify({ ...where, error: (error as Error).message });
+  }
+}
+
+export async function replay(config: Config, topic: TopicKey): Promise<number> {
+  const log = createLogger({ logLevel: 'warn' }, 'replay');
+  const publisher = createPublisher(config, log);
+  await publisher.connect();
+  let count = 0;
+  try {
+    await readTopic(config, log, topic, async ({ partition, key, value }) => {
+      if (value === null) return;
+      await publisher.send(topic, [{ partition, key: key?.toString() ?? '', value }]);
+      count++;
+    });
+  } finally {
+    await publisher.close();
+  }
+  return count;
+}
+
+export function registerPipelineCommands(program: Command, loadEnvironment: LoadEnvironment): void {
+  const state = () => new Option('--state <dir>', 'the local stack to work with, instead of the environment');
+
+  program
+    .command('tap')
+    .description('show the messages of a topic, a line of JSON each')
+    .argument('<topic>', topicKeys.map((key) => topics[key].name).join(', '), topicArgument)
+    .option('--follow', 'go on with what comes')
+    .addOption(state())
+    .action(async (topic: TopicKey, options: { follow?: boolean; state?: string }) => {
+      const config = parseConfig(loadEnvironment(options.state));
+      const stop = new AbortController();
+      process.once('SIGINT', () => stop.abort());
+      const show = (message: ReadMessage) => void process.stdout.write(`${line(topic, message)}\n`);
+      const reading = { follow: options.follow ?? false, signal: stop.signal };
+      await readTopic(config, createLogger({ logLevel: 'warn' }, 'tap'), topic, show, reading);
+    });
+
+  program
+    .command('replay')
+    .description('publish what a topic holds once more; no count and no set changes by it')
+    .argument('<topic>', topicKeys.map((key) => topics[key].name).join(', '), topicArgument)
+    .option('--json', 'print the result as JSON')
+    .addOption(state())
+    .action(async (topic: TopicKey, options: { json?: boolean; state?: string }) => {
+      const config = parseConfig(loadEnvironment(options.state));
+      const messages = await replay(config, topic);
+      const name = topicName(config, topic);
+      process.stdout.write(
+        options.json
+          ? `${JSON.stringify({ topic: name, messages })}\n`
+          : `${messages} messages of ${name} published once more\n`,
+      );
+    });
+}

@@ -1,0 +1,132 @@
+/** Whatever is delivered again, or was never meant to be delivered, changes no count and no set. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { line, replay } from '../../pipeline/cli/commands.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { readTopic } from '../../pipeline/runtime/read-topic.ts';
+import { encode } from '../../schemas/codec.ts';
+import { setNames } from '../../schemas/documents.ts';
+import type { AcceptedJob, TopicKey } from '../../schemas/topics.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { asMembers, file, ids } from '../support/rows.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
+
+let service: Service;
+let driver: Driver;
+beforeAll(async () => {
+  service = await startService({ parts: ['pipeline'] });
+  driver = await createDriver(service.config);
+});
+afterAll(async () => {
+  await driver?.close();
+  await service?.stop();
+});
+
+const log = createLogger({ logLevel: 'silent' }, 'test');
+async function linesOf(topic: TopicKey): Promise<string[]> {
+  const lines: string[] = [];
+  await readTopic(service.config, log, topic, (message) => void lines.push(line(topic, message)));
+  return lines;
+}
+
+/** Everything that users can see, less the times. */
+async function picture() {
+  const strip = (documents: object[]) => documents.map((document) => ({ ...document, updatedAt: null }));
+  return {
+    jobs: strip(await driver.jobs.find().sort({ _id: 1 }).toArray()),
+    audiences: strip(await driver.audiences.find().sort({ _id: 1 }).toArray()),
+    files: strip(await driver.db.collection('files').find().sort({ job: 1, number: 1 }).toArray()),
+    manifests: (await driver.db.collection('manifests').find().sort({ _id: 1 }).toArray()).map(
+      ({ _id, count }) => ({ _id, count }),
+    ),
+    rejects: await driver.db.collection('rejects').countDocuments(),
+    ledger: await driver.db.collection('ledger').countDocuments(),
+    acks: await driver.db.collection('acks').countDocuments(),
+  };
+}
+
+it('every topic replayed from offset 0 into the running service changes nothing', async () => {
+  const partner = await driver.partner();
+  const [kept, gone] = [await driver.attribute(partner), await driver.attribute(partner)];
+  const devices = ids(4_000);
+  await driver.upload(partner, 'both.csv', `${file(devices, `${kept},${gone}`)}junk,${kept}\n`);
+  await driver.upload(partner, 'aud.csv', file(devices.slice(0, 1_500), 'event'));
+  await driver.import(partner, 'both.csv');
+  const audience = await driver.createAudience(partner, 'aud.csv');
+  await driver.ended(await driver.delete(partner, [gone]));
+  const before = await picture();
+
+  for (const topic of ['jobs', 'files', 'rows', 'devices'] as const) {
+    expect(await replay(service.config, topic)).toBeGreaterThan(0);
+  }
+  // A job behind it all: when it has ended, everything replayed before it has been read.
+  await driver.upload(partner, 'after.csv', file(ids(10), kept));
+  const after = await driver.ended(await driver.import(partner, 'after.csv'));
+  expect(after).toMatchObject({ status: 2, uniqueDevices: 10 });
+
+  const now = await picture();
+  expect(now.jobs.slice(0, -1)).toEqual(before.jobs);
+  expect(now.audiences).toEqual(before.audiences);
+  expect(now.files.slice(0, -1)).toEqual(before.files);
+  expect(now.rejects).toBe(before.rejects);
+  expect([now.ledger, now.acks]).toEqual([0, 0]);
+  expect(await driver.members(setNames.attribute(gone))).toEqual(new Set());
+  expect((await driver.members(setNames.attribute(kept))).size).toBe(4_010);
+  expect(await driver.members(setNames.audience(audience, 1))).toEqual(asMembers(devices.slice(0, 1_500)));
+});
+
+it('garbage on every topic goes to the dead letters with its origin, and the partition goes on', async () => {
+  const before = (await linesOf('deadLetters')).length;
+  const garbage = [
+    Buffer.from('garbage'),
+    Buffer.of(0, 0, 0, 0, 4, 255, 255, 255),
+    encode('DeadLetter', letter()),
+  ];
+  for (const topic of ['jobs', 'files', 'rows', 'devices'] as const) {
+    await driver.publisher.send(
+      topic,
+      garbage.map((value) => ({ partition: 0, key: 'garbage', value })),
+    );
+  }
+  // A well-formed message about a job that nobody accepted.
+  const forged = {
+    job: 999_999,
+    kind: 'import',
+    partner: 'p',
+    file_path: 'x',
+    path_type: 0,
+    key_type: 0,
+    compressed: null,
+    keys: [],
+    audience: null,
+    generation: null,
+    accepted_at: 0,
+  } satisfies AcceptedJob;
+  await driver.publisher.send('jobs', [
+    { partition: 0, key: 'forged', value: encode('AcceptedJob', forged) },
+  ]);
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  await driver.upload(partner, 'a.csv', file(ids(100), attribute));
+  expect(await driver.ended(await driver.import(partner, 'a.csv'))).toMatchObject({
+    status: 2,
+    uniqueDevices: 100,
+  });
+  await waitFor(async () => (await linesOf('deadLetters')).length >= before + 12, {
+    what: '12 dead letters',
+  });
+  const letters = await linesOf('deadLetters');
+  const origins = letters.slice(before).map((text) => JSON.parse(text).value.topic.split('.').pop());
+  expect(origins.sort()).toEqual(
+    ['devices', 'files', 'jobs', 'rows'].flatMap((topic) => [topic, topic, topic]),
+  );
+});
+
+const letter = () => ({
+  topic: 't',
+  partition: 0,
+  offset: '0',
+  error: '',
+  key: null,
+  value: Buffer.alloc(0),
+  at: 0,
+});

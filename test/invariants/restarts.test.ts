@@ -1,0 +1,83 @@
+/** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { setNames } from '../../schemas/documents.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { bigFile } from '../support/rows.ts';
+import { type Service, startService } from '../support/stack.ts';
+
+let service: Service;
+let driver: Driver;
+beforeEach(async () => {
+  service = await startService({ parts: ['pipeline'] });
+  driver = await createDriver(service.config);
+});
+afterEach(async () => {
+  await driver?.close();
+  await service?.stop();
+});
+
+const FILES = 6;
+const ROWS = 60_000;
+
+/** One prefix of several files; every other file repeats the one before it. */
+async function queueLoad(): Promise<{ job: number; attribute: number }> {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  let body: Buffer = Buffer.alloc(0);
+  for (let i = 0; i < FILES; i++) {
+    if (i % 2 === 0) body = bigFile(ROWS, attribute);
+    await driver.upload(partner, `load/${i}.csv`, body);
+  }
+  return { job: await driver.import(partner, 'load/', { compressed: false }), attribute };
+}
+
+async function expectExact({ job, attribute }: { job: number; attribute: number }): Promise<void> {
+  const unique = (FILES / 2) * ROWS;
+  expect(await driver.ended(job)).toMatchObject({
+    status: 2,
+    rows: FILES * ROWS,
+    uniqueDevices: unique,
+    errors: null,
+  });
+  expect(await driver.sets.count(setNames.attribute(attribute))).toBe(unique);
+  expect((await driver.members(setNames.attribute(attribute))).size).toBe(unique);
+}
+
+const begun = async (job: number, rows: number) => {
+  while (!(await driver.jobs.findOne({ _id: job, $or: [{ rows: { $gte: rows } }, { phase: 'ended' }] })))
+    await sleep(10);
+};
+
+it('a half-done job goes on after SIGTERM and a new start, and nothing is lost', async () => {
+  const load = await queueLoad();
+  await begun(load.job, 1);
+  expect(await driver.jobs.findOne({ _id: load.job })).not.toMatchObject({ phase: 'ended' });
+  const stopping = performance.now();
+  await service.restart('pipeline');
+  expect(performance.now() - stopping).toBeLessThan(30_000);
+  await expectExact(load);
+});
+
+it('killed with -9 again and again in the middle of a job', async () => {
+  const load = await queueLoad();
+  for (let i = 0; i < 3; i++) {
+    await sleep(300 + 500 * i);
+    await service.kill('pipeline');
+    await service.restart('pipeline');
+  }
+  await expectExact(load);
+});
+
+it('two processes share the work, one leaves and comes back during a job', async () => {
+  const { HEADRACE_PIPELINE_PORT: _, ...env } = service.env;
+  const second = await startService({ parts: ['pipeline'], env });
+  try {
+    const load = await queueLoad();
+    await begun(load.job, 1);
+    await second.restart('pipeline');
+    await expectExact(load);
+  } finally {
+    await second.stop();
+  }
+});

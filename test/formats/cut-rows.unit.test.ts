@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Cut, type CutResume, createRowCutter } from '../../pipeline/formats/cut-rows.ts';
-import { generatedFile, inChunks } from './generate-file.ts';
+import { inChunks, largeFile } from './generate-file.ts';
 
 const COMMA = 0x2c;
 const DEVICE = 'abcdef01-0000-4000-8000-0000000000ff';
@@ -18,27 +18,6 @@ const summary = (cuts: Cut[]) =>
   cuts.map((batch) => ({ ...batch, bytes: createHash('sha1').update(batch.bytes).digest('hex') }));
 const textOf = (cuts: Cut[]) => cuts.map(({ bytes }) => bytes.toString());
 
-/** Larger than the cutter's window, so that it cuts before it has seen the end; with rows around every limit. */
-const largeFile = fc
-  .tuple(
-    generatedFile,
-    fc.integer({ min: 1, max: 40 }),
-    fc.array(fc.constantFrom(900, 1_000, 1_100, 4_000, 65_400, 65_535, 65_536, 65_537, 65_538, 70_000), {
-      maxLength: 3,
-    }),
-    fc.boolean(),
-  )
-  .map(([{ bytes }, times, lengths, quoted]) => {
-    const parts: Buffer[] = [bytes];
-    for (const length of lengths) {
-      for (let time = 0; time < times; time++) parts.push(Buffer.from('\n'), bytes.subarray(0, 20_000));
-      const filler = quoted ? `"${'é\n,'.repeat(Math.floor((length - 2) / 4))}"` : '';
-      parts.push(
-        Buffer.from(`\n${filler.padStart(length - (Buffer.byteLength(filler) - filler.length), 'x')}\r\n`),
-      );
-    }
-    return Buffer.concat(parts);
-  });
 const batchBytes = fc.constantFrom(1_000, 3_333, 64_000, 65_536, 66_000, 150_000);
 const chunkSizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 100_000 })), {
   minLength: 1,
@@ -49,7 +28,7 @@ describe('cutting', () => {
   it('depends on the bytes alone, not on the chunks in which they come', () => {
     let several = 0;
     fc.assert(
-      fc.property(largeFile, batchBytes, chunkSizes, (bytes, size, sizes) => {
+      fc.property(largeFile, batchBytes, chunkSizes, ({ bytes }, size, sizes) => {
         const whole = cut(bytes, size);
         if (whole.length > 2) several++;
         expect(summary(cut(bytes, size, sizes))).toEqual(summary(whole));
@@ -61,7 +40,7 @@ describe('cutting', () => {
 
   it('loses no byte and no line, and ends batches where rows end', () => {
     fc.assert(
-      fc.property(largeFile, batchBytes, (bytes, size) => {
+      fc.property(largeFile, batchBytes, ({ bytes }, size) => {
         const cuts = cut(bytes, size, [65_536]);
         let end = 0;
         let lines = 0;
@@ -89,7 +68,7 @@ describe('cutting', () => {
 
   it('goes on from the end of any batch with the same batches', () => {
     fc.assert(
-      fc.property(largeFile, batchBytes, fc.nat(), chunkSizes, (bytes, size, pick, sizes) => {
+      fc.property(largeFile, batchBytes, fc.nat(), chunkSizes, ({ bytes }, size, pick, sizes) => {
         const cuts = cut(bytes, size);
         const done = pick % cuts.length;
         if (done === 0) return;

@@ -124,6 +124,27 @@ export const generatedFile: fc.Arbitrary<GeneratedFile> = fc
       });
   });
 
+/** Larger than the cutter's window, so that it cuts before it has seen the end; with rows around every limit. */
+export const largeFile: fc.Arbitrary<GeneratedFile> = fc
+  .tuple(
+    generatedFile,
+    fc.integer({ min: 1, max: 40 }),
+    fc.array(fc.constantFrom(900, 1_000, 1_100, 4_000, 65_400, 65_535, 65_536, 65_537, 65_538, 70_000), {
+      maxLength: 3,
+    }),
+    fc.boolean(),
+  )
+  .map(([{ bytes, layout }, times, lengths, quoted]) => {
+    const parts: Buffer[] = [bytes];
+    for (const length of lengths) {
+      for (let time = 0; time < times; time++) parts.push(Buffer.from('\n'), bytes.subarray(0, 20_000));
+      const filler = quoted ? `"${'é\n,'.repeat(Math.floor((length - 2) / 4))}"` : '';
+      parts.push(
+        Buffer.from(`\n${filler.padStart(length - (Buffer.byteLength(filler) - filler.length), 'x')}\r\n`),
+      );
+    }
+    return { layout, bytes: Buffer.concat(parts) };
+  });
 /** The same bytes in chunks whose sizes repeat. */
 export function inChunks(bytes: Buffer, sizes: number[]): Buffer[] {
   const chunks: Buffer[] = [];

@@ -11,7 +11,13 @@ import { createScreen, type Screen } from './screen.ts';
 const importPath = '/v1/marketplace/import';
 const audiencePath = '/v2/firstparty/audience';
 
-async function loadSamples(stack: Stack, partner: DemoPartner, screen: Screen, signal: AbortSignal) {
+/** The path of what was loaded last. */
+async function loadSamples(
+  stack: Stack,
+  partner: DemoPartner,
+  screen: Screen,
+  signal: AbortSignal,
+): Promise<string> {
   const url = apiUrl(stack.folder);
   const client = createClient(url, partner.api_key);
   const samples = [marketplaceSample, audienceSample];
@@ -44,7 +50,7 @@ async function loadSamples(stack: Stack, partner: DemoPartner, screen: Screen, s
     counts: (audience) =>
       `${audience.uploaded_devices} rows, ${audience.unique_devices} devices, ${audience.matched_devices} of them in the marketplace`,
   });
-  return { importId, audienceId };
+  return audienceId === undefined ? `${importPath}/${importId}` : `${audiencePath}/${audienceId}`;
 }
 
 function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void {
@@ -60,12 +66,7 @@ function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void
 }
 
 /** Without a frame around them, so that they can be copied. */
-function showCommands(
-  url: string,
-  partner: DemoPartner,
-  audienceId: number | undefined,
-  screen: Screen,
-): void {
+function showCommands(url: string, partner: DemoPartner, last: string, screen: Screen): void {
   const key = `-H 'Authorization: Bearer ${partner.api_key}'`;
   const body = JSON.stringify({ file_path: marketplaceSample.path, key_type: 1 });
   screen.plain([
@@ -73,8 +74,8 @@ function showCommands(
     `curl -s ${key} ${url}${importPath}`,
     '# queue one more',
     `curl -s ${key} -H 'Content-Type: application/json' -d '${body}' ${url}${importPath}`,
-    '# the audience, with its files',
-    `curl -s ${key} ${url}${audiencePath}${audienceId === undefined ? '' : `/${audienceId}`}`,
+    '# what was loaded last',
+    `curl -s ${key} ${url}${last}`,
   ]);
 }
 
@@ -94,9 +95,9 @@ export async function demo(options: UpOptions): Promise<void> {
         : `partner ${partner.partner_id} is the one of the last start`,
     );
     screen.done(`up after ${((Date.now() - since) / 1000).toFixed(1)} s`);
-    const { audienceId } = await loadSamples(stack, partner, screen, signal);
+    const last = await loadSamples(stack, partner, screen, signal);
     showAddresses(stack, partner, screen);
-    showCommands(url, partner, audienceId, screen);
+    showCommands(url, partner, last, screen);
     screen.close('Ctrl-C stops everything; the data stays for the next start');
     await stayUntilStopped(options.state, screen.failed, signal);
   } catch (error) {

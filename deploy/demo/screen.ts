@@ -3,7 +3,7 @@
  * terminal's Ctrl-C and leaves at once, and ours has servers to stop.
  */
 import { stripVTControlCharacters } from 'node:util';
-import { intro, log, note, outro } from '@clack/prompts';
+import { intro, log, outro } from '@clack/prompts';
 
 export interface Screen {
   open(title: string): void;
@@ -37,10 +37,11 @@ function terminalScreen(output: NodeJS.WriteStream): Screen {
     done: after((line) => log.success(line, { spacing: 0 })),
     failed: after((line) => log.error(line, { spacing: 0 })),
     progress(line) {
-      output.write(`${eraseLine}${`│  ${line}`.slice(0, (output.columns ?? 80) - 1)}`);
+      output.write(`${eraseLine}${`│  ${line}`.slice(0, (output.columns || 80) - 1)}`);
       live = true;
     },
-    panel: after((title, lines) => note(lines.join('\n'), title)),
+    // Not clack's note, which breaks a long key into two lines.
+    panel: after((title, lines) => log.step([title, ...lines].join('\n'), { spacing: 1 })),
     plain: after((lines) => output.write(`\n${lines.join('\n')}\n\n`)),
     close: after((line) => outro(line)),
   };

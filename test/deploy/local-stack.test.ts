@@ -82,6 +82,18 @@ describe('the local stack', () => {
     expect(code).toBe(1);
   });
 
+  test('a process that dies while it starts is told with the end of its log, and what ran before goes on', async () => {
+    const { code, stderr } = await runHeadrace(['up', '--detach', '--state', state], {
+      HEADRACE_LOG_LEVEL: 'loud',
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/(api|pipeline) ended while it was starting/);
+    expect(stderr).toContain('HEADRACE_LOG_LEVEL: expected a pino level');
+    expect(readState(state)?.state.processes).toMatchObject({ kafka: { pid: first.processes.kafka } });
+    expect(Object.keys(readState(state)!.state.processes).sort()).toEqual(['kafka', 'mongod', 's3']);
+    expect(isRunning(identify(first.processes.kafka))).toBe(true);
+  });
+
   test('down stops exactly these, cleanly', async () => {
     const identities = [first.processes.kafka, first.processes.mongod, first.processes.s3].map(identify);
     expect(identities.every(isRunning)).toBe(true);
@@ -99,7 +111,9 @@ describe('the local stack', () => {
       taken.map(
         (port) =>
           new Promise<ReturnType<typeof createServer>>((resolve) => {
-            const server = createServer().listen(port, '127.0.0.1', () => resolve(server));
+            const server = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1', () =>
+              resolve(server),
+            );
           }),
       ),
     );

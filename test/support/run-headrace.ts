@@ -14,6 +14,8 @@ export interface Outcome {
 export interface RunningHeadrace {
   readonly child: ChildProcess;
   readonly outcome: Promise<Outcome>;
+  /** What it has said so far. */
+  stdout(): string;
   stderr(): string;
 }
 
@@ -39,7 +41,7 @@ export function startHeadrace(args: readonly string[], env: Environment = {}): R
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stdout, stderr }));
   });
-  return { child, outcome, stderr: () => stderr };
+  return { child, outcome, stdout: () => stdout, stderr: () => stderr };
 }
 
 export function runHeadrace(args: readonly string[], env: Environment = {}): Promise<Outcome> {

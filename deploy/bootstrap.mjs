@@ -108,11 +108,21 @@ function failures({ testResults, code }) {
   return names.length === 0 && code !== 0 ? [`vitest ended with ${code}`] : names;
 }
 
+/** vitest's own lines above give the reason of each; a filter on the command line skips what it leaves out without one. */
+function skips({ testResults }) {
+  const notRun = (test) => test.status === 'skipped' || test.status === 'pending' || test.status === 'todo';
+  return testResults.flatMap((file) =>
+    file.assertionResults.filter(notRun).map((test) => `${file.name}: ${test.fullName}`),
+  );
+}
+
 async function test(args) {
   const checks = await check();
   const results = await runTests(args);
   const failed = [...checks.failed, ...failures(results)];
   for (const name of failed) process.stdout.write(`failed: ${name.replace(`${root}/`, '')}\n`);
+  if (args.length === 0)
+    for (const name of skips(results)) process.stdout.write(`skipped: ${name.replace(`${root}/`, '')}\n`);
   const passed = checks.passed + results.numPassedTests;
   const skipped = results.numPendingTests + results.numTodoTests;
   process.stdout.write(

@@ -100,7 +100,7 @@ describe('rows with attributes', () => {
   });
 
   it('keep a row with thousands of columns', () => {
-    const parsed = attributes(`${A}${',5,50'.repeat(5_000)}\n`);
+    const parsed = attributes(`${A}${',5'.repeat(5_000)},50\n`);
     expect(parsed).toMatchObject({ accepted: 1, pairsRead: 2, pairs: 2 });
   });
 

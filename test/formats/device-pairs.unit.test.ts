@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { DevicePairs } from '../../pipeline/formats/device-pairs.ts';
+
+/** Half full, so that the search meets many entries that are almost the one it looks for. */
+const MANY = 16_384;
+
+describe('pairs of device and key', () => {
+  it.each([0, 4, 8, 12])('are told apart by the four bytes at %d alone', (at) => {
+    const pairs = new DevicePairs(MANY);
+    const device = Buffer.alloc(16, 0xab);
+    for (const added of [true, false]) {
+      for (let number = 0; number < MANY; number++) {
+        device.writeUInt32LE(number, at);
+        expect(pairs.add(device, 0, 0)).toBe(added);
+      }
+    }
+    expect(pairs.size).toBe(MANY);
+  });
+
+  it('are told apart by the key alone', () => {
+    const pairs = new DevicePairs(MANY);
+    const device = Buffer.alloc(16, 0xab);
+    for (const added of [true, false]) {
+      for (let key = 0; key < MANY; key++) expect(pairs.add(device, 0, key)).toBe(added);
+    }
+    expect(pairs.size).toBe(MANY);
+  });
+
+  it('come out once each, by slot and then by key', () => {
+    const pairs = new DevicePairs(4);
+    const names = ['a', 'b', 'c'];
+    const expected = new Set<string>();
+    for (let number = 0; number < 300; number++) {
+      const device = Buffer.alloc(16);
+      device.writeUInt32BE(number >> 1, 12);
+      pairs.add(device, 0, number % 3);
+      expected.add(`${device.toString('hex')} ${names[number % 3]}`);
+    }
+    const slots = pairs.bySlot(names);
+    const found = slots.flatMap(({ groups }) =>
+      groups.flatMap(({ key, devices }) =>
+        Array.from({ length: devices.length / 16 }, (_, at) => {
+          return `${Buffer.from(devices.subarray(16 * at, 16 * at + 16)).toString('hex')} ${key}`;
+        }),
+      ),
+    );
+    expect(found).toHaveLength(expected.size);
+    expect(new Set(found)).toEqual(expected);
+    expect(slots.map(({ slot }) => slot)).toEqual(slots.map(({ slot }) => slot).toSorted((a, b) => a - b));
+    for (const { groups } of slots) {
+      const order = groups.map(({ key }) => key);
+      expect(order).toEqual(order.toSorted());
+    }
+  });
+});

@@ -4,6 +4,8 @@ import { type ProcessName, processNames, readState, type StateFolder } from '../
 import { runningProcess, type Startable } from '../local/supervise.ts';
 
 interface ProcessStatus {
+  /** A server whose address was given in the environment is somebody else's to watch. */
+  readonly elsewhere: boolean;
   readonly pid: number | null;
   readonly running: boolean;
   readonly healthy: boolean;
@@ -14,10 +16,20 @@ function probe(name: ProcessName): Pick<Startable, 'answers'> {
   return name === 'api' || name === 'pipeline' ? serviceProcess(name, {}) : describeServer(name);
 }
 
+function isElsewhere(folder: StateFolder, name: ProcessName): boolean {
+  const { addresses, ports } = folder.state;
+  if (addresses === undefined) return false;
+  const ours = (address: string, port?: number) => address.includes(`127.0.0.1:${port}`);
+  if (name === 'kafka') return !ours(addresses.kafkaBrokers.join(), ports.kafka);
+  if (name === 'mongod') return !ours(addresses.mongoUrl, ports.mongod);
+  return name === 's3' && !ours(addresses.s3.endpoint, ports.s3);
+}
+
 async function statusOf(folder: StateFolder, name: ProcessName): Promise<ProcessStatus> {
   const known = folder.state.processes[name];
   const running = known !== undefined && ('container' in known || runningProcess(folder, name) !== undefined);
   return {
+    elsewhere: isElsewhere(folder, name),
     pid: running ? known.pid : null,
     running,
     healthy: running && (await probe(name).answers(folder)),
@@ -41,12 +53,13 @@ export async function status({ state, json }: { state: string; json?: boolean })
       `${JSON.stringify({ state: folder.directory, api_url: apiUrl(folder), processes })}\n`,
     );
   } else {
-    for (const [name, { pid, running, healthy, log }] of entries) {
-      const word = healthy ? 'answers' : running ? 'does not answer' : 'not running';
+    for (const [name, { elsewhere, pid, running, healthy, log }] of entries) {
+      const absent = elsewhere ? 'elsewhere' : 'not running';
+      const word = healthy ? 'answers' : running ? 'does not answer' : absent;
       process.stdout.write(
         `${name.padEnd(9)} ${word.padEnd(16)} ${(pid === null ? '' : `pid ${pid}`).padEnd(12)} ${log}\n`,
       );
     }
   }
-  process.exit(entries.every(([, { healthy }]) => healthy) ? 0 : 1);
+  process.exit(entries.every(([, { healthy, elsewhere }]) => healthy || elsewhere) ? 0 : 1);
 }

@@ -11,10 +11,15 @@ export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/co
 const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
 
 /** What the state remembers goes before what the caller's environment says: the data was written with it. */
-export function serviceEnvironment(folder: StateFolder, base: Environment): Environment {
+export function serviceEnvironment(
+  folder: StateFolder,
+  base: Environment,
+  settings: Environment = folder.state.settings ?? {},
+): Environment {
   const { ports, secrets, addresses } = folder.state;
   const port = (value: number | undefined) => (value === undefined ? undefined : String(value));
   const env: Environment = {
+    ...settings,
     ...base,
     ...(addresses ? addressesAsEnvironment(addresses) : {}),
     HEADRACE_SECRET: secrets.headrace,
@@ -43,10 +48,17 @@ export function serviceProcess(name: 'api' | 'pipeline', env: Environment): Star
     prepare: async (folder) => ({
       command: process.execPath,
       args: [headrace, name],
-      env: serviceEnvironment(folder, env),
+      env: serviceEnvironment(folder, env, {}),
     }),
     answers: (folder) => isReady(name === 'api' ? apiUrl(folder) : pipelineUrl(folder)),
   };
+}
+
+function ownSettings(env: Environment): Record<string, string> {
+  const given = Object.entries(env).filter(
+    ([name, value]) => name.startsWith('HEADRACE_') && value !== undefined,
+  );
+  return Object.fromEntries(given) as Record<string, string>;
 }
 
 export async function startService(run: Run, env: Environment): Promise<void> {
@@ -57,4 +69,7 @@ export async function startService(run: Run, env: Environment): Promise<void> {
   const outcomes = await Promise.allSettled(both.map((one) => ensureRunning(run, one)));
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
+  // Only now: a setting that kept them from starting must not be remembered.
+  run.folder.state.settings = ownSettings(env);
+  run.folder.save();
 }

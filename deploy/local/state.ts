@@ -30,6 +30,8 @@ export interface State {
   };
   processes: Partial<Record<ProcessName, Running>>;
   addresses?: ServerAddresses;
+  /** The HEADRACE_ settings of the last start, for commands that are told only the folder. */
+  settings?: Record<string, string>;
   /** What the demo has provisioned; only the demo reads it. */
   demo?: unknown;
 }

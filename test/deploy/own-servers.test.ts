@@ -1,0 +1,94 @@
+/** `headrace up` beside servers that somebody else runs, provisioned and used by the commands a person has. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { identify, isRunning } from '../../deploy/local/process-identity.ts';
+import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { servers, uniqueEnvironment, waitFor } from '../support/stack.ts';
+
+interface Described {
+  api_url: string;
+  kafka_brokers: string[];
+  processes: { kafka: null; mongod: null; s3: null; api: number; pipeline: number };
+}
+interface Partner {
+  partner_id: string;
+  api_key: string;
+  s3: {
+    endpoint: string;
+    region: string;
+    bucket: string;
+    prefix: string;
+    access_key_id: string;
+    secret_access_key: string;
+  };
+}
+
+let state: string;
+let described: Described;
+
+beforeAll(() => {
+  state = mkdtempSync(join(tmpdir(), 'headrace-own-'));
+});
+afterAll(async () => {
+  await runHeadrace(['down', '--purge', '--state', state]);
+  rmSync(state, { recursive: true, force: true });
+});
+
+test('starts only the API and the pipeline where the environment names the servers', async () => {
+  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], uniqueEnvironment());
+  expect(outcome.code, outcome.stderr).toBe(0);
+  described = lastJsonLine<Described>(outcome);
+  expect(described.kafka_brokers).toEqual(servers().kafkaBrokers);
+  expect(described.processes).toMatchObject({ kafka: null, mongod: null, s3: null });
+  const status = await runHeadrace(['status', '--state', state]);
+  expect(status.stdout.match(/elsewhere/g)).toHaveLength(3);
+  expect(status.code).toBe(0);
+});
+
+test('admin commands are told only the folder; an upload and a POST reach status 2', async () => {
+  const admin = async <T>(...args: string[]) => {
+    const outcome = await runHeadrace(['admin', ...args, '--json', '--state', state]);
+    expect(outcome.code, outcome.stderr).toBe(0);
+    return lastJsonLine<T>(outcome);
+  };
+  const { partner_id, api_key, s3 } = await admin<Partner>('partner', 'create', '--name', 'Acme');
+  const made = ['attribute', 'create', '--partner', partner_id, '--name', 'Likes coffee'];
+  const { attribute_id } = await admin<{ attribute_id: number }>(...made);
+  const client = new S3Client({
+    endpoint: s3.endpoint,
+    region: s3.region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: s3.access_key_id, secretAccessKey: s3.secret_access_key },
+  });
+  const rows = `11111111-2222-3333-4444-555555555555,${attribute_id}\n11111111-2222-3333-4444-666666666666,${attribute_id}\n`;
+  await client.send(new PutObjectCommand({ Bucket: s3.bucket, Key: `${s3.prefix}day.csv`, Body: rows }));
+  client.destroy();
+  const headers = { Authorization: `Bearer ${api_key}`, 'Content-Type': 'application/json' };
+  const url = `${described.api_url}/v1/marketplace/import`;
+  const body = JSON.stringify({ file_path: 'day.csv', key_type: 0 });
+  const queued = (await (await fetch(url, { method: 'POST', headers, body })).json()) as {
+    import_log_id: number;
+  };
+  const done = await waitFor(
+    async () => {
+      const log = (await (await fetch(`${url}/${queued.import_log_id}`, { headers })).json()) as {
+        status: number;
+      };
+      return log.status >= 2 && log;
+    },
+    { what: 'the import to end' },
+  );
+  expect(done).toMatchObject({ status: 2, unique_devices: '2', total_rows: '2' });
+});
+
+test('down stops our two processes and leaves the servers alone', async () => {
+  const ours = [described.processes.api, described.processes.pipeline].map(identify);
+  expect(ours.every(isRunning)).toBe(true);
+  const outcome = await runHeadrace(['down', '--json', '--state', state]);
+  expect(lastJsonLine(outcome)).toEqual({ stopped: ['api', 'pipeline'], purged: false });
+  expect(ours.some(isRunning)).toBe(false);
+  expect((await fetch(`${servers().s3.endpoint}/_health`)).ok).toBe(true);
+});

@@ -48,10 +48,10 @@ export type JobStatus = (typeof JobStatus)[keyof typeof JobStatus];
 export const LogType = { import: 0, deletion: 1 } as const;
 
 /**
- * accepted → listing → loading → sealed → ended, or accepted → withdrawn (never queued: its request was answered with an error).
+ * accepted → loading → sealed → ended, or accepted → withdrawn (never queued: its request was answered with an error).
  * Each step is a compare-and-set on the phase, so of two dispatchers only one makes it.
  */
-export type JobPhase = 'accepted' | 'withdrawn' | 'listing' | 'loading' | 'sealed' | 'ended';
+export type JobPhase = 'accepted' | 'withdrawn' | 'loading' | 'sealed' | 'ended';
 
 export interface JobError {
   code: FileFailureCode | JobFailureCode;
@@ -217,9 +217,13 @@ export interface AckDocument {
   matchedDevices: number;
 }
 
-/** The last job that a slot has merged; nothing of that job or an earlier one is taken again. */
+/**
+ * The last job that a slot has merged; nothing of that job or an earlier one is taken again. Beside the acknowledgements, so
+ * that both are written in one go, in order.
+ */
 export interface SlotDocument {
-  _id: number;
+  /** `slot <number>` */
+  _id: string;
   committedJob: number;
 }
 
@@ -285,7 +289,6 @@ export const collections = {
   audiences: 'audiences',
   ledger: 'ledger',
   acks: 'acks',
-  slots: 'slots',
   rejects: 'rejects',
   manifests: 'manifests',
   chunks: 'chunks',

@@ -10,7 +10,7 @@ import {
 } from '../../schemas/documents.ts';
 
 const waiting: JobPhase[] = ['accepted'];
-const running: JobPhase[] = ['listing', 'loading', 'sealed'];
+const running: JobPhase[] = ['loading', 'sealed'];
 
 const jobs = (db: Db) => db.collection<JobDocument>(collections.jobs);
 

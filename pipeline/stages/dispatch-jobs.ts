@@ -75,8 +75,8 @@ function createSession(deps: DispatchDependencies) {
     const watch = deps.createWatch(signal);
     const afterEarlierLoads = async (job: JobDocument) => earlier.get(job._id);
     turns = {
-      sealing: createInOrder(first, signal),
-      ending: createInOrder(first, signal),
+      markers: createInOrder(first, signal),
+      ends: createInOrder(first, signal),
       watch,
       signal,
       afterEarlierLoads,

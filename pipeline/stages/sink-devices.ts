@@ -90,9 +90,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
         if (owner.slots.some((slot) => owner.committed.get(slot)! < marker.job)) throw error;
         return owner.uncommitted.forgetUpTo(marker.job);
       }
-      await retry('advance the slots', () => acks.advance(behind, marker.job), signal);
       for (const slot of behind) owner.committed.set(slot, marker.job);
-      await retry('drop what was put aside', () => spills.forget(behind, marker.job), signal);
     }
     owner.uncommitted.forgetUpTo(marker.job);
   }

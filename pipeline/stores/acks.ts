@@ -1,5 +1,5 @@
 /** What the slots say when they have merged a job, and up to which job each slot has come. */
-import type { Db } from 'mongodb';
+import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type AckDocument, collections, type SlotDocument } from '../../schemas/documents.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
@@ -7,21 +7,35 @@ export type Ack = Omit<AckDocument, '_id'>;
 
 export function createAckStore(db: Db) {
   const acks = db.collection<AckDocument>(collections.acks);
-  const slots = db.collection<SlotDocument>(collections.slots);
+  const slots = db.collection<SlotDocument>(collections.acks);
+  const slotId = (slot: number) => `slot ${slot}`;
+
+  /** First writer wins: a merge that is done again after a crash may find less than the first did. */
+  const acknowledge = (entry: Ack) => ({
+    updateOne: {
+      filter: { _id: `${entry.job}.${entry.slot}` },
+      update: { $setOnInsert: entry },
+      upsert: true,
+    },
+  });
+  const advance = (slot: number, job: number) => ({
+    updateOne: { filter: { _id: slotId(slot) }, update: { $max: { committedJob: job } }, upsert: true },
+  });
+  type Write = AnyBulkWriteOperation<AckDocument>;
 
   return {
-    /** First writer wins: a merge that is done again after a crash may find less than the first did. */
-    async record(entries: Ack[]): Promise<void> {
-      await acks.bulkWrite(
-        entries.map((entry) => ({
-          updateOne: {
-            filter: { _id: `${entry.job}.${entry.slot}` },
-            update: { $setOnInsert: entry },
-            upsert: true,
-          },
-        })),
-        { ordered: false },
-      );
+    async record(entry: Ack): Promise<void> {
+      await acks.bulkWrite([acknowledge(entry)]);
+    },
+
+    async advance(slot: number, job: number): Promise<void> {
+      await slots.bulkWrite([advance(slot, job)]);
+    },
+
+    /** Acknowledges and advances in one go, in this order: a slot that has advanced is never asked again. */
+    async recordAndAdvance(entries: Ack[]): Promise<void> {
+      const advances = entries.map(({ slot, job }) => advance(slot, job) as Write);
+      await acks.bulkWrite([...entries.map(acknowledge), ...advances], { ordered: true });
     },
 
     /** Slots of those given that have acknowledged the job. */
@@ -49,16 +63,9 @@ export function createAckStore(db: Db) {
 
     /** The last job that each of the slots has merged. */
     async committedJobs(of: number[]): Promise<Map<number, number>> {
-      const found = await slots.find({ _id: { $in: of } }).toArray();
-      return new Map(of.map((slot) => [slot, found.find(({ _id }) => _id === slot)?.committedJob ?? 0]));
-    },
-
-    async advance(of: number[], job: number): Promise<void> {
-      await slots.bulkWrite(
-        of.map((slot) => ({
-          updateOne: { filter: { _id: slot }, update: { $max: { committedJob: job } }, upsert: true },
-        })),
-        { ordered: false },
+      const found = await slots.find({ _id: { $in: of.map(slotId) } }).toArray();
+      return new Map(
+        of.map((slot) => [slot, found.find(({ _id }) => _id === slotId(slot))?.committedJob ?? 0]),
       );
     },
   };

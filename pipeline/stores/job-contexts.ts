@@ -32,7 +32,7 @@ export function createJobContexts(db: Db) {
   async function load(id: number): Promise<JobContext | null> {
     const job = await jobs.findOne({ _id: id });
     if (!job) return null;
-    let wanted = job.phase === 'loading' || job.phase === 'listing';
+    let wanted = job.phase === 'loading';
     if (wanted && job.audience !== null) {
       const audience = await audiences.findOne({ _id: job.audience }, { projection: { generation: 1 } });
       wanted = audience?.generation === job.generation;

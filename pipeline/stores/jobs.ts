@@ -13,7 +13,7 @@ import {
 
 export type JobStore = ReturnType<typeof createJobStore>;
 
-const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'listing', 'loading', 'sealed'] } };
+const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'loading', 'sealed'] } };
 
 export function createJobStore(db: Db) {
   const jobs = db.collection<JobDocument>(collections.jobs);
@@ -49,17 +49,9 @@ export function createJobStore(db: Db) {
       return (oldest?._id ?? (newest?._id ?? 0) + 1) as number;
     },
 
-    /** Takes the job from the API, or from a dispatcher that died while listing. Null: somebody went further. */
-    claim: (id: number, listing: string) =>
-      step(
-        id,
-        { phase: { $in: ['accepted', 'listing'] } },
-        { phase: 'listing', listing, status: JobStatus.running },
-      ),
-
-    /** Makes this listing the job's. Null: another one was frozen. */
+    /** Takes the job from the API and makes this listing its list of files. Null: somebody else did, or it was withdrawn. */
     freeze: (id: number, listing: string, fileCount: number) =>
-      step(id, { phase: 'listing', listing }, { phase: 'loading', fileCount }),
+      step(id, { phase: 'accepted' }, { phase: 'loading', listing, fileCount, status: JobStatus.running }),
 
     progress: (id: number, filesDone: number, rows: number) =>
       jobs.updateOne({ _id: id, phase: 'loading' }, { $set: { filesDone, rows, updatedAt: new Date() } }),
@@ -67,7 +59,12 @@ export function createJobStore(db: Db) {
     seal: (
       id: number,
       outcome: { verdict: JobVerdict; rows: number; filesDone: number; errors: JobError[] | null },
-    ) => step(id, { phase: { $in: ['listing', 'loading'] } }, { phase: 'sealed', ...outcome }),
+    ) =>
+      step(
+        id,
+        { phase: { $in: ['accepted', 'loading'] } },
+        { phase: 'sealed', status: JobStatus.running, ...outcome },
+      ),
 
     /** The end. A partner's storage credentials go with it. */
     async end(id: number, outcome: Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>) {

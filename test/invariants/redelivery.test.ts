@@ -39,8 +39,6 @@ async function picture() {
       ({ _id, count }) => ({ _id, count }),
     ),
     rejects: await driver.db.collection('rejects').countDocuments(),
-    ledger: await driver.db.collection('ledger').countDocuments(),
-    acks: await driver.db.collection('acks').countDocuments(),
   };
 }
 
@@ -68,7 +66,9 @@ it('every topic replayed from offset 0 into the running service changes nothing'
   expect(now.audiences).toEqual(before.audiences);
   expect(now.files.slice(0, -1)).toEqual(before.files);
   expect(now.rejects).toBe(before.rejects);
-  expect([now.ledger, now.acks]).toEqual([0, 0]);
+  await waitFor(async () => (await driver.db.collection('ledger').countDocuments()) === 0, {
+    what: 'an empty ledger',
+  });
   expect(await driver.members(setNames.attribute(gone))).toEqual(new Set());
   expect((await driver.members(setNames.attribute(kept))).size).toBe(4_010);
   expect(await driver.members(setNames.audience(audience, 1))).toEqual(asMembers(devices.slice(0, 1_500)));

@@ -86,6 +86,7 @@ export function createDispatcher(deps: Dependencies): Stage {
     batchBytes: config.batchBytes,
     fileWindow: config.fileWindow,
   });
+  const ending = createEndJob({ db, log, retry, jobs, files, ledger, acks });
   const runJob = createRunJob({
     log,
     retry,
@@ -93,7 +94,8 @@ export function createDispatcher(deps: Dependencies): Stage {
     jobs,
     files,
     listFiles,
-    endJob: createEndJob({ db, log, retry, jobs, files, ledger, acks }),
+    concludeJob: ending.conclude,
+    endJob: ending.end,
     ensureAudience: (job) => ensureAudience(db, job),
     isCancelled: async (job) => (await cancelled([job])).size > 0,
     publishStatus,
@@ -128,7 +130,7 @@ export function createDispatcher(deps: Dependencies): Stage {
         signal,
         deps.onFatal,
       ),
-    sweep: createSweep({ db, log, sets: deps.sets }),
+    sweep: createSweep({ db, log, sets: deps.sets, jobs }),
     window: config.jobWindow,
     onFatal: deps.onFatal,
   });

@@ -15,7 +15,7 @@ import type { FileStore } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 
-export type EndJob = (sealed: JobDocument, signal: AbortSignal) => Promise<JobDocument>;
+type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
 
 interface Dependencies {
   db: Db;
@@ -27,8 +27,10 @@ interface Dependencies {
   acks: AckStore;
 }
 
-export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies): EndJob {
+export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
+
+  const forget = (job: number) => Promise.all([ledger.forget(job), acks.forget(job)]);
 
   /** Only while the audience is of the job's generation: a clear in between stays a clear. */
   async function updateAudience(
@@ -52,38 +54,40 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
     );
   }
 
-  return async (job, signal) => {
-    const words = await retry('read the acknowledgements', () => acks.ofJob(job._id), signal);
-    const pairs = sum(words, 'pairs');
-    const expected = job.kind === 'delete' ? pairs : job.verdict!.pairs;
-    let errors = job.errors;
-    if (pairs !== expected) {
-      const message = `The slots received ${pairs} devices where the ledger counts ${expected}.`;
-      log.error({ job: job._id, pairs, expected }, 'the ledger does not balance');
-      errors = [...(errors ?? []), { code: 'ledger_mismatch', message }];
-    }
-    await retry(
-      'record duplicates',
-      () => files.recordDistinctPairs(job.listing!, pairsByFile(words)),
-      signal,
-    );
-    if (job.audience !== null)
-      await retry('update the audience', () => updateAudience(job, words, errors), signal);
-    const outcome = {
-      status: errors ? JobStatus.error : JobStatus.done,
-      uniqueDevices: sum(words, 'uniqueDevices'),
-      rows: job.kind === 'delete' ? pairs : job.rows,
-      errors,
-    };
-    const ended =
-      (await retry('end the job', () => jobs.end(job._id, outcome), signal)) ??
-      (await retry('look up the job', () => jobs.get(job._id), signal))!;
-    await retry(
-      'forget the ledger',
-      () => Promise.all([ledger.forget(job._id), acks.forget(job._id)]),
-      signal,
-    );
-    return ended;
+  return {
+    /** Everything but the end itself: may be done before earlier jobs have ended. */
+    async conclude(job: JobDocument, signal: AbortSignal): Promise<JobOutcome> {
+      const words = await retry('read the acknowledgements', () => acks.ofJob(job._id), signal);
+      const pairs = sum(words, 'pairs');
+      const expected = job.kind === 'delete' ? pairs : job.verdict!.pairs;
+      let errors = job.errors;
+      if (pairs !== expected) {
+        const message = `The slots received ${pairs} devices where the ledger counts ${expected}.`;
+        log.error({ job: job._id, pairs, expected }, 'the ledger does not balance');
+        errors = [...(errors ?? []), { code: 'ledger_mismatch', message }];
+      }
+      const distinct = pairsByFile(words);
+      await retry('record duplicates', () => files.recordDistinctPairs(job.listing!, distinct), signal);
+      if (job.audience !== null)
+        await retry('update the audience', () => updateAudience(job, words, errors), signal);
+      return {
+        status: errors ? JobStatus.error : JobStatus.done,
+        uniqueDevices: sum(words, 'uniqueDevices'),
+        rows: job.kind === 'delete' ? pairs : job.rows,
+        errors,
+      };
+    },
+
+    async end(job: JobDocument, outcome: JobOutcome, signal: AbortSignal): Promise<JobDocument> {
+      const ended =
+        (await retry('end the job', () => jobs.end(job._id, outcome), signal)) ??
+        (await retry('look up the job', () => jobs.get(job._id), signal))!;
+      // Nothing asks for these again; should the process die first, the sweep finds them.
+      forget(job._id).catch((error) =>
+        log.warn({ err: error, job: job._id }, 'the ledger of an ended job was not cleared'),
+      );
+      return ended;
+    },
   };
 }
 

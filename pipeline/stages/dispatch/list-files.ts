@@ -26,7 +26,7 @@ const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailur
   message,
 });
 
-export const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url')}`;
+const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url')}`;
 
 export function createListFiles(deps: ListDependencies) {
   async function find(job: JobDocument): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
@@ -97,8 +97,9 @@ export function createListFiles(deps: ListDependencies) {
     };
   }
 
-  /** The job is claimed with `listing`. Null: another dispatcher has taken the job further. */
-  return async (job: JobDocument, listing: string): Promise<Listed> => {
+  /** Null: another dispatcher has taken the job further, or it was withdrawn. */
+  return async (job: JobDocument): Promise<Listed> => {
+    const listing = newListing(job._id);
     let selected: Awaited<ReturnType<typeof select>>;
     try {
       selected = await select(job);

@@ -1,6 +1,6 @@
 /**
- * One job, from accepted to ended: list → load → seal → commit → end. Sealing and ending wait their turn, so that jobs are
- * merged and finished strictly in the order of their numbers; everything before that runs ahead. Every step can be
+ * One job, from accepted to ended: list → load → seal → mark → commit → end. Marking and ending wait their turn, so that jobs
+ * are merged and finished strictly in the order of their numbers; everything else runs ahead. Every step can be
  * taken again by a successor: what was decided is in MongoDB before it is acted upon.
  */
 
@@ -12,9 +12,9 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
-import type { EndJob } from './end-job.ts';
+import type { createEndJob } from './end-job.ts';
 import type { InOrder } from './in-order.ts';
-import { type createListFiles, newListing } from './list-files.ts';
+import type { createListFiles } from './list-files.ts';
 import type { LedgerWatch } from './watch-ledger.ts';
 
 export interface RunDependencies {
@@ -24,7 +24,8 @@ export interface RunDependencies {
   jobs: JobStore;
   files: FileStore;
   listFiles: ReturnType<typeof createListFiles>;
-  endJob: EndJob;
+  concludeJob: ReturnType<typeof createEndJob>['conclude'];
+  endJob: ReturnType<typeof createEndJob>['end'];
   ensureAudience(job: JobDocument): Promise<void>;
   isCancelled(job: JobDocument): Promise<boolean>;
   publishStatus(job: JobDocument): Promise<void>;
@@ -33,8 +34,8 @@ export interface RunDependencies {
 
 /** What the jobs under way at one dispatcher share. */
 export interface Turns {
-  sealing: InOrder;
-  ending: InOrder;
+  markers: InOrder;
+  ends: InOrder;
   watch: LedgerWatch;
   signal: AbortSignal;
   /** Resolves when the job before this one of the same audience has ended: what it loaded is not loaded again. */
@@ -60,17 +61,15 @@ export function createRunJob(deps: RunDependencies) {
   /** Lists the files, unless an earlier dispatcher did. Gives the outcome at once where there is nothing to load. */
   async function list(job: JobDocument, turns: Turns): Promise<{ job: JobDocument; outcome?: Outcome }> {
     const { signal } = turns;
-    if (job.phase === 'loading' || job.phase === 'sealed') return { job };
+    if (job.phase !== 'accepted') return { job };
     await retry('make the audience', () => deps.ensureAudience(job), signal);
     await turns.afterEarlierLoads(job);
-    const listing = newListing(job._id);
-    const claimed = await retry('claim the job', () => jobs.claim(job._id, listing), signal);
-    if (!claimed) return { job: (await retry('look up the job', () => jobs.get(job._id), signal))! };
-    await deps.publishStatus(claimed);
-    if (job.kind === 'delete') return { job: claimed, outcome: empty(null) };
-    const listed = await retry('list files', () => deps.listFiles(claimed, listing), signal);
+    if (job.kind === 'delete') return { job, outcome: empty(null) };
+    const listed = await retry('list files', () => deps.listFiles(job), signal);
     if (!listed) return { job: (await retry('look up the job', () => jobs.get(job._id), signal))! };
-    return listed.problem ? { job: listed.job, outcome: empty([listed.problem]) } : { job: listed.job };
+    if (listed.problem) return { job: listed.job, outcome: empty([listed.problem]) };
+    await deps.publishStatus(listed.job);
+    return { job: listed.job };
   }
 
   /** Adds up what was decided of the files. */
@@ -104,26 +103,24 @@ export function createRunJob(deps: RunDependencies) {
     return outcome;
   }
 
-  /** Writes down what will be merged, then says so to every partition. In turn, so the markers stand in the order of the jobs. */
+  /** Writes down what will be merged, so that every marker says the same. */
   async function seal(
     job: JobDocument,
     early: Outcome | undefined,
     signal: AbortSignal,
   ): Promise<JobDocument> {
-    let sealed: JobDocument | null = job.phase === 'sealed' ? job : null;
-    if (!sealed) {
-      let outcome = early ?? (await retry('add up the files', () => addUp(job), signal));
-      if (await retry('look for a clear', () => deps.isCancelled(job), signal)) {
-        outcome = empty([{ code: 'cancelled', message: fileFailureCodes.cancelled }]);
-      }
-      sealed =
-        (await retry('seal the job', () => jobs.seal(job._id, outcome), signal)) ??
-        (await retry('look up the job', () => jobs.get(job._id), signal));
+    if (job.phase !== 'accepted' && job.phase !== 'loading') return job;
+    let outcome = early ?? (await retry('add up the files', () => addUp(job), signal));
+    if (await retry('look for a clear', () => deps.isCancelled(job), signal)) {
+      outcome = empty([{ code: 'cancelled', message: fileFailureCodes.cancelled }]);
     }
-    if (sealed?.phase === 'sealed') await sendMarkers(sealed, signal);
-    return sealed!;
+    return (
+      (await retry('seal the job', () => jobs.seal(job._id, outcome), signal)) ??
+      (await retry('look up the job', () => jobs.get(job._id), signal))!
+    );
   }
 
+  /** All of the job's devices are in their partitions; this stands behind them. */
   async function sendMarkers(job: JobDocument, signal: AbortSignal): Promise<void> {
     const value = encode('CommitMarker', {
       job: job._id,
@@ -145,25 +142,21 @@ export function createRunJob(deps: RunDependencies) {
   return async (job: JobDocument, turns: Turns): Promise<void> => {
     const { signal } = turns;
     const log = deps.log.child({ job: job._id });
-    let current = job;
-    if (current.phase !== 'withdrawn' && current.phase !== 'ended') {
-      const listed = await list(current, turns);
-      current = listed.job;
-      if (current.phase === 'loading' && !listed.outcome) {
-        log.info({ files: current.fileCount }, 'loading');
-        await turns.watch.load(current);
-      }
-      current = await turns.sealing.pass(job._id, async () =>
-        current.phase === 'withdrawn' ? current : seal(current, listed.outcome, signal),
-      );
-      if (current.phase === 'sealed') await turns.watch.commit(job._id);
-    } else {
-      await turns.sealing.pass(job._id, async () => {});
+    const listed = await list(job, turns);
+    let current = listed.job;
+    if (current.phase === 'loading') {
+      log.info({ files: current.fileCount }, 'loading');
+      await turns.watch.load(current);
     }
-    await turns.ending.pass(job._id, async () => {
-      if (current.phase === 'sealed') current = await deps.endJob(current, signal);
-      if (current.phase === 'ended') await deps.publishStatus(current);
+    current = await seal(current, listed.outcome, signal);
+    const sealed = current.phase === 'sealed';
+    await turns.markers.pass(job._id, async () => sealed && sendMarkers(current, signal));
+    if (sealed) await turns.watch.commit(job._id);
+    const outcome = sealed ? await deps.concludeJob(current, signal) : null;
+    await turns.ends.pass(job._id, async () => {
+      if (outcome) current = await deps.endJob(current, outcome, signal);
     });
+    if (current.phase === 'ended') await deps.publishStatus(current);
     if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');
     else
       log.info({ phase: current.phase, rows: current.rows, unique_devices: current.uniqueDevices }, 'ended');

@@ -8,10 +8,18 @@ import {
 } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
+import type { JobStore } from '../../stores/jobs.ts';
 
 const ORPHAN_AGE_MS = 15 * 60_000;
 
-export function createSweep({ db, log, sets }: { db: Db; log: Logger; sets: DeviceSets }) {
+interface Dependencies {
+  db: Db;
+  log: Logger;
+  sets: DeviceSets;
+  jobs: JobStore;
+}
+
+export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
   const jobs = db.collection<JobDocument>(collections.jobs);
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
@@ -30,8 +38,19 @@ export function createSweep({ db, log, sets }: { db: Db; log: Logger; sets: Devi
     }
   }
 
+  /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
+  async function sweepEnded(): Promise<void> {
+    const before = { job: { $lt: await jobStore.firstUnfinished() } };
+    await Promise.all(
+      [collections.ledger, collections.acks, collections.spills].map((name) =>
+        db.collection(name).deleteMany(before),
+      ),
+    );
+  }
+
   return async (signal: AbortSignal): Promise<void> => {
     await sweepCleared(signal);
+    await sweepEnded();
     if (performance.now() - lastOrphanSweep < ORPHAN_AGE_MS) return;
     lastOrphanSweep = performance.now();
     await sets.sweepOrphans({ olderThanMs: ORPHAN_AGE_MS });

@@ -1,5 +1,5 @@
 /**
- * Merges one job into the device sets of some slots, and acknowledges it. Done again after a crash it ends the same: sets do not
+ * Merges one job into the device sets of some slots, acknowledges it, and only then lets the slots advance. Done again after a crash it ends the same: sets do not
  * change when merged twice, and an acknowledgement, once written, stays.
  */
 import { setNames } from '../../../schemas/documents.ts';
@@ -60,6 +60,8 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
       bytes += sizeOf(slot);
     }
     await mergeTogether(together);
+    if (spilled.size > 0)
+      await retry('drop what was put aside', () => spills.forget(slots, marker.job), signal);
 
     async function mergeTogether(some: number[]): Promise<void> {
       const gathered: GatheredSlot[] = [];
@@ -103,7 +105,7 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
         matchedDevices: overlap.matched,
       });
     }
-    await retry('acknowledge', () => acks.record(entries), signal);
+    await retry('acknowledge', () => acks.recordAndAdvance(entries), signal);
   }
 
   async function remove(marker: CommitMarker, slots: number[], signal: AbortSignal): Promise<void> {
@@ -124,10 +126,11 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
           audienceDevices: 0,
           matchedDevices: 0,
         };
-        await retry('acknowledge', () => acks.record([entry]), signal);
+        await retry('acknowledge', () => acks.record(entry), signal);
       }
       const stillOurs = async () => ((await acks.committedJobs([slot])).get(slot) ?? 0) < marker.job;
       await retry('empty the sets', () => sets.drop(names, slot, stillOurs), signal);
+      await retry('advance the slot', () => acks.advance(slot, marker.job), signal);
     }
   }
 

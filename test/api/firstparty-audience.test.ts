@@ -1,0 +1,238 @@
+/** Group B, row by row of the specification and of the decisions. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { segmentOf } from '../../pipeline/stores/audiences.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import { audience, audienceDetails, audienceIds } from '../../schemas/http.ts';
+import { type Api, AUDIENCE, listFiles, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const good = { name: 'Summer', file_path: 'acme/summer/' };
+const create = async (body: object = good) =>
+  (await partner.call('POST', AUDIENCE, { body })).json.audience_id as number;
+const details = async (id: number) => (await partner.call('GET', `${AUDIENCE}/${id}`)).json;
+const append = (id: number, file_path = 'more.csv') =>
+  partner.call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path } });
+
+describe('create an audience', () => {
+  it('answers 201 with both ids and a Location', async () => {
+    const reply = await partner.call('POST', AUDIENCE, { body: good });
+    expect(reply.status).toBe(201);
+    const ids = audienceIds.parse(reply.json);
+    expect(ids.default_warehouse_segment_id).toBe(segmentOf(ids.audience_id));
+    expect(reply.headers.get('location')).toBe(`${AUDIENCE}/${ids.audience_id}`);
+    const job = await api.jobs.findOne({ _id: ids.audience_id });
+    expect(job).toMatchObject({
+      kind: 'audience',
+      audience: ids.audience_id,
+      generation: 1,
+      audienceName: 'Summer',
+    });
+  });
+
+  it.each([
+    ['no name', { file_path: 'a' }, 'name'],
+    ['an empty name', { ...good, name: '' }, 'name'],
+    ['a name of 257 characters', { ...good, name: 'n'.repeat(257) }, 'name'],
+    ['a name with a NUL byte', { ...good, name: 'a\u0000' }, 'name'],
+    ['no file_path', { name: 'n' }, 'file_path'],
+    ['an empty file_path', { ...good, file_path: '' }, 'file_path'],
+    ['an absolute file_path', { ...good, file_path: 's3://bucket/a' }, 'file_path'],
+    ['a leading slash', { ...good, file_path: '/a' }, 'file_path'],
+    ['a .. segment', { ...good, file_path: 'a/../b' }, 'file_path'],
+    ['an unknown field', { ...good, compressed: true }, 'compressed'],
+  ])('refuses %s with 422', async (_, body, path) => {
+    const reply = await partner.call('POST', AUDIENCE, { body });
+    expect(reply.status).toBe(422);
+    expect(reply.json.errors.map((error: { path: string }) => error.path)).toContain(path);
+  });
+
+  it('counts characters, not code units, in a name', async () => {
+    expect((await partner.call('POST', AUDIENCE, { body: { ...good, name: '😀'.repeat(256) } })).status).toBe(
+      201,
+    );
+    expect((await partner.call('POST', AUDIENCE, { body: { ...good, name: '😀'.repeat(257) } })).status).toBe(
+      422,
+    );
+  });
+
+  it('is there even if the process died before it made the audience', async () => {
+    const id = await create();
+    await api.db.collection<AudienceDocument>(collections.audiences).deleteOne({ _id: id });
+    expect((await partner.call('GET', `${AUDIENCE}/${id}`)).json).toMatchObject({
+      audience_id: id,
+      status: 0,
+    });
+    expect((await append(id)).status).toBe(204);
+  });
+});
+
+describe('details', () => {
+  it('give the record with `file`, counts as integers', async () => {
+    const id = await create();
+    const reply = await partner.call('GET', `${AUDIENCE}/${id}`);
+    expect(reply.status).toBe(200);
+    audienceDetails.parse(reply.json);
+    expect(reply.json).toMatchObject({
+      audience_id: id,
+      name: 'Summer',
+      status: 0,
+      file: [],
+      unique_devices: 0,
+    });
+  });
+
+  it('show files of the frozen list only, one entry a path, the latest load’s', async () => {
+    const id = await create();
+    await listFiles(api, id, [
+      { path: 'p-x/b.csv', status: 2, accepted: 5 },
+      { path: 'p-x/a.csv', status: 3, accepted: 4 },
+      { path: 'p-x/c.csv', listing: 'another-listing', _id: 'another-listing.9' },
+    ]);
+    await append(id);
+    const second = (await api.jobs.findOne({ audience: id, _id: { $ne: id } }))!._id;
+    await listFiles(api, second, [{ path: 'p-x/b.csv', status: 1, accepted: 2 }]);
+    const { file, status } = await details(id);
+    expect(file.map(({ s3_path, status, rows_uploaded }: never) => [s3_path, status, rows_uploaded])).toEqual(
+      [
+        ['p-x/a.csv', 3, 0],
+        ['p-x/b.csv', 1, 2],
+      ],
+    );
+    expect(status).toBe(1);
+  });
+
+  it('status: 1 if a load runs; else 0 if one waits; else what the finished ones came to', async () => {
+    const id = await create();
+    expect((await details(id)).status).toBe(0);
+    await append(id);
+    await api.jobs.updateOne({ _id: id }, { $set: { phase: 'sealed' } });
+    expect((await details(id)).status).toBe(1);
+    await api.jobs.updateOne({ _id: id }, { $set: { phase: 'ended' } });
+    expect((await details(id)).status).toBe(0);
+    await api.jobs.updateMany({ audience: id }, { $set: { phase: 'ended' } });
+    expect((await details(id)).status).toBe(2);
+    await api.db
+      .collection<AudienceDocument>(collections.audiences)
+      .updateOne(
+        { _id: id },
+        { $set: { outcome: 3, uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1 } },
+      );
+    expect(await details(id)).toMatchObject({
+      status: 3,
+      unique_devices: 3,
+      uploaded_devices: 5,
+      matched_devices: 1,
+    });
+    const listed = (await partner.call('GET', AUDIENCE)).json.find(
+      (each: { audience_id: number }) => each.audience_id === id,
+    );
+    expect(listed.status).toBe(3);
+  });
+});
+
+describe('list', () => {
+  it('gives all, newest first, without `file`', async () => {
+    const lister = await api.partner();
+    const ids: number[] = [];
+    for (let i = 0; i < 5; i++)
+      ids.push((await lister.call('POST', AUDIENCE, { body: good })).json.audience_id);
+    const reply = await lister.call('GET', AUDIENCE);
+    expect(reply.status).toBe(200);
+    z.array(audience).parse(reply.json);
+    expect(reply.json.map((each: { audience_id: number }) => each.audience_id)).toEqual(ids.toReversed());
+    expect(reply.headers.get('link')).toBeNull();
+  });
+
+  it('pages with limit and cursor, by the Link header', async () => {
+    const lister = await api.partner();
+    const ids: number[] = [];
+    for (let i = 0; i < 5; i++)
+      ids.push((await lister.call('POST', AUDIENCE, { body: good })).json.audience_id);
+    const seen: number[] = [];
+    let next: string | undefined = `${AUDIENCE}?limit=2`;
+    while (next) {
+      const reply = await lister.call('GET', next);
+      seen.push(...reply.json.map((each: { audience_id: number }) => each.audience_id));
+      next = /<([^>]+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
+    }
+    expect(seen).toEqual(ids.toReversed());
+  });
+
+  it.each([
+    'limit=0',
+    'limit=x',
+    'limit=1001',
+    'cursor=-1',
+    'cursor=abc',
+    'limit=1&limit=2',
+    'limit[$gt]=1&cursor=$gt',
+  ])('refuses ?%s with 422', async (query) => {
+    const reply = await partner.call('GET', `${AUDIENCE}?${query}`);
+    expect(reply.status).toBe(422);
+    expect(reply.json.code).toBe('invalid_query');
+  });
+});
+
+describe('append and clear', () => {
+  it('append: 204 without a body; a job of the present generation', async () => {
+    const id = await create();
+    const reply = await append(id, 'acme/day2/');
+    expect(reply.status).toBe(204);
+    expect(reply.text).toBe('');
+    const job = await api.jobs.findOne({ audience: id, _id: { $ne: id } });
+    expect(job).toMatchObject({ kind: 'audience', generation: 1, filePath: 'acme/day2/' });
+    expect((await append(id, '../x')).status).toBe(422);
+  });
+
+  it('clear: 204; counts 0, no files, status 2, at once; a later append counts again', async () => {
+    const id = await create();
+    await listFiles(api, id, [{ status: 1 }]);
+    await api.db
+      .collection<AudienceDocument>(collections.audiences)
+      .updateOne(
+        { _id: id },
+        { $set: { uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1, outcome: 3 } },
+      );
+    const reply = await partner.call('PUT', `${AUDIENCE}/${id}`);
+    expect(reply.status).toBe(204);
+    expect(reply.text).toBe('');
+    expect(await details(id)).toMatchObject({
+      status: 2,
+      file: [],
+      unique_devices: 0,
+      uploaded_devices: 0,
+      matched_devices: 0,
+    });
+    await append(id);
+    expect((await details(id)).status).toBe(0);
+    expect(await api.jobs.findOne({ audience: id, generation: 2 })).not.toBeNull();
+  });
+
+  it('clear: an empty audience, an empty object, but no fields', async () => {
+    const id = await create();
+    expect((await partner.call('PUT', `${AUDIENCE}/${id}`)).status).toBe(204);
+    expect((await partner.call('PUT', `${AUDIENCE}/${id}`, { body: {} })).status).toBe(204);
+    expect((await partner.call('PUT', `${AUDIENCE}/${id}`, { body: { name: 'x' } })).status).toBe(422);
+  });
+});
+
+describe('/v1/firstparty/audience', () => {
+  it('is the same resource', async () => {
+    const v1 = '/v1/firstparty/audience';
+    const reply = await partner.call('POST', v1, { body: good });
+    expect(reply.status).toBe(201);
+    const id = reply.json.audience_id;
+    expect((await partner.call('GET', `${v1}/${id}`)).json).toEqual(await details(id));
+    expect((await partner.call('PATCH', `${v1}/${id}`, { body: { file_path: 'a' } })).status).toBe(204);
+    expect((await partner.call('PUT', `${v1}/${id}`)).status).toBe(204);
+    expect((await partner.call('GET', v1)).json).toEqual((await partner.call('GET', AUDIENCE)).json);
+  });
+});

@@ -1,0 +1,105 @@
+/** The service's state in the oracle's words. */
+import {
+  collections,
+  type FileDocument,
+  type RejectsDocument,
+  setNames,
+} from '../../../schemas/documents.ts';
+import type { Driver } from '../../support/driver.ts';
+import type {
+  ExpectedAudience,
+  ExpectedError,
+  ExpectedFile,
+  ExpectedJob,
+  Oracle,
+} from '../../support/oracle.ts';
+
+export interface Picture {
+  jobs: Record<number, ExpectedJob>;
+  files: Record<number, ExpectedFile[]>;
+  audiences: Record<number, ExpectedAudience>;
+  sets: Record<string, string[]>;
+}
+
+const inOrder = <T>(list: T[], by: (one: T) => string) => [...list].sort((a, b) => (by(a) < by(b) ? -1 : 1));
+const byFile = (errors: ExpectedError[] | null) => errors && inOrder(errors, ({ file }) => file ?? '');
+const byPath = (files: ExpectedFile[]) => inOrder(files, ({ path }) => path);
+const only = ({ code, file, line, count }: ExpectedError): ExpectedError => ({
+  code,
+  ...(file === undefined ? {} : { file }),
+  ...(line === undefined ? {} : { line }),
+  ...(count === undefined ? {} : { count }),
+});
+
+export function expected(oracle: Oracle): Picture {
+  const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {} };
+  for (const [id, job] of oracle.jobs) picture.jobs[id] = { ...job, errors: byFile(job.errors) };
+  for (const [id, files] of oracle.files) picture.files[id] = byPath(files);
+  for (const [
+    id,
+    { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome },
+  ] of oracle.audiences)
+    picture.audiences[id] = { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome };
+  for (const name of oracle.filledSets()) picture.sets[name] = [...oracle.members(name)].sort();
+  return picture;
+}
+
+export async function observed(driver: Driver, oracle: Oracle): Promise<Picture> {
+  const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {} };
+  const ids = [...oracle.jobs.keys()];
+  for (const job of await driver.jobs.find({ _id: { $in: ids } }).toArray()) {
+    const { _id, status, rows, uniqueDevices, filesDone, errors } = job;
+    picture.jobs[_id] = {
+      status: status as 2 | 3,
+      rows,
+      uniqueDevices,
+      files: filesDone,
+      errors: byFile(errors && errors.map(only)),
+    };
+    picture.files[_id] = [];
+  }
+  const rejects = await rejectsOf(driver, ids);
+  const files = driver.db.collection<FileDocument>(collections.files).find({ job: { $in: ids } });
+  for await (const file of files) {
+    const wanted = oracle.files.get(file.job)?.find(({ path }) => path === file.path);
+    picture.files[file.job]!.push({
+      path: file.path,
+      status: file.status as 2 | 3,
+      rows: file.rows,
+      accepted: file.accepted,
+      duplicates: file.duplicates,
+      rejected: file.rejected,
+      events: Object.fromEntries((file.events ?? []).map(({ event, rows }) => [event, rows])),
+      failure: file.failure && only(file.failure),
+      rejects: wanted?.rejects === null ? null : (rejects.get(`${file.job}.${file.number}`) ?? []),
+    });
+  }
+  for (const id of ids) picture.files[id] = byPath(picture.files[id] ?? []);
+  const audiences = driver.audiences.find({ _id: { $in: [...oracle.audiences.keys()] } });
+  for await (const { _id, generation, uniqueDevices, uploadedDevices, matchedDevices, outcome } of audiences)
+    picture.audiences[_id] = { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome };
+  picture.sets = await setsOf(driver, oracle);
+  return picture;
+}
+
+async function rejectsOf(driver: Driver, jobs: number[]): Promise<Map<string, RejectsDocument['rows']>> {
+  const rejects = new Map<string, RejectsDocument['rows']>();
+  const cursor = driver.db
+    .collection<RejectsDocument>(collections.rejects)
+    .find({ job: { $in: jobs } })
+    .sort({ job: 1, file: 1, batch: 1 });
+  for await (const { job, file, rows } of cursor)
+    rejects.set(`${job}.${file}`, [...(rejects.get(`${job}.${file}`) ?? []), ...rows]);
+  return rejects;
+}
+
+/** Every set that holds anything, of the attributes and the present generations. */
+async function setsOf(driver: Driver, oracle: Oracle): Promise<Record<string, string[]>> {
+  const sets: Record<string, string[]> = {};
+  const names = [
+    ...oracle.attributes.map(({ id }) => setNames.attribute(id)),
+    ...[...oracle.audiences].map(([id, { generation }]) => setNames.audience(id, generation)),
+  ];
+  for (const [name, members] of await driver.membersOf(names)) sets[name] = [...members].sort();
+  return sets;
+}

@@ -30,7 +30,15 @@ export function createVersitygwIssuer(config: Config, exclusive: Exclusive): Sto
 
   async function writePolicy(policy: Policy): Promise<void> {
     if (policy.Statement.length === 0) await call('DELETE', policyPath);
-    else await call('PUT', policyPath, JSON.stringify(policy));
+    else
+      await call('PUT', policyPath, JSON.stringify(policy)).catch((cause) => {
+        const partners = policy.Statement.length / 2;
+        throw new Error(
+          `the bucket’s policy with ${partners} partners was not taken; versitygw keeps it in a file attribute, ` +
+            `which most file systems limit to 4 KB, unless it is started with --sidecar`,
+          { cause },
+        );
+      });
   }
 
   const change = (partner: StoragePartner, statements: ReturnType<typeof partnerStatements>) =>

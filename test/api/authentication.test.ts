@@ -1,0 +1,221 @@
+/** Keys, user tokens, and who sees what. */
+import { connect } from 'node:net';
+import { SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signUserToken } from '../../api/user-tokens.ts';
+import { createApiKey, revokeApiKey } from '../../pipeline/stores/api-keys.ts';
+import { type ApiKeyDocument, collections } from '../../schemas/documents.ts';
+import { waitFor } from '../support/stack.ts';
+import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+let other: TestPartner;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+  other = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const token = (claims: { partner: string; customer: string }, expires = '1h') =>
+  signUserToken(api.config.userTokenSecret!, claims, expires);
+const withToken = async (customer: string, who = partner) => ({
+  'x-user-token': await token({ partner: who.id, customer }),
+});
+
+const protectedRoutes: [string, string][] = [
+  ['GET', IMPORT],
+  ['POST', IMPORT],
+  ['DELETE', IMPORT],
+  ['GET', `${IMPORT}/1`],
+  ['GET', `${IMPORT}/1/files`],
+  ['GET', `${IMPORT}/1/rejects`],
+  ...['/v1/firstparty/audience', AUDIENCE].flatMap((path): [string, string][] => [
+    ['GET', path],
+    ['POST', path],
+    ['GET', `${path}/1`],
+    ['PATCH', `${path}/1`],
+    ['PUT', `${path}/1`],
+    ['GET', `${path}/1/files`],
+    ['GET', `${path}/1/rejects`],
+  ]),
+];
+
+describe('API keys', () => {
+  it.each(protectedRoutes)('%s %s without a key: 401 with WWW-Authenticate: Bearer', async (method, path) => {
+    const reply = await api.anonymous(method, path);
+    expect(reply.status).toBe(401);
+    expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer/);
+    expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(reply.json.code).toBe('unauthorized');
+  });
+
+  it.each([
+    ['another scheme', 'Basic abc'],
+    ['no scheme', 'hr_abcdefgh'],
+    ['an empty key', 'Bearer '],
+    ['a malformed key', 'Bearer hr_x_y'],
+    ['an unknown key', `Bearer hr_aaaaaaaa_${'A'.repeat(43)}`],
+    ['an operator', 'Bearer {"$ne":null}'],
+    ['two keys', 'Bearer a, Bearer b'],
+  ])('%s: 401', async (_, authorization) => {
+    expect((await api.anonymous('GET', IMPORT, { headers: { authorization } })).status).toBe(401);
+  });
+
+  it('the right readable part with a wrong secret: 401', async () => {
+    const wrong = partner.key.slice(0, -1) + (partner.key.endsWith('A') ? 'B' : 'A');
+    const forged = `${partner.key.slice(0, 12)}${'x'.repeat(43)}`;
+    for (const key of [wrong, forged])
+      expect((await createCaller(api.service.apiUrl, key)('GET', IMPORT)).status).toBe(401);
+  });
+
+  it('the scheme’s case does not matter', async () => {
+    const headers = { authorization: `bearer ${partner.key}` };
+    expect((await api.anonymous('GET', IMPORT, { headers })).status).toBe(200);
+  });
+
+  it('a second Authorization header: 401', async () => {
+    const { hostname, port } = new URL(api.service.apiUrl);
+    const head = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(port), hostname, () =>
+        socket.write(
+          `GET ${IMPORT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\nAuthorization: Bearer ${other.key}\r\nConnection: close\r\n\r\n`,
+        ),
+      );
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('end', () => resolve(text));
+      socket.on('error', reject);
+    });
+    expect(head).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
+  it('are stored as a keyed hash alone', async () => {
+    const stored = await api.db.collection<ApiKeyDocument>(collections.apiKeys).find().toArray();
+    const secret = partner.key.slice(12);
+    expect(stored.length).toBeGreaterThan(0);
+    expect(JSON.stringify(stored)).not.toContain(secret);
+    expect(stored.some(({ hash }) => Buffer.from(hash.buffer).includes(secret))).toBe(false);
+    expect(partner.key).toMatch(/^hr_[a-z0-9]{8}_[A-Za-z0-9_-]{43}$/);
+  });
+
+  it('revoked: refused within five seconds, the partner’s other keys not', async () => {
+    const { id, key } = await createApiKey(api.db, api.config.secret, partner.id, 'second');
+    const call = createCaller(api.service.apiUrl, key);
+    expect((await call('GET', IMPORT)).status).toBe(200);
+    await revokeApiKey(api.db, `hr_${id}`);
+    await waitFor(async () => (await call('GET', IMPORT)).status === 401, {
+      what: 'the revoked key to be refused',
+      deadlineMs: 5_000,
+    });
+    expect((await partner.call('GET', IMPORT)).status).toBe(200);
+  });
+});
+
+describe('user tokens', () => {
+  it('absent: the call acts for the whole partner; valid: for the customer alone', async () => {
+    const body = { name: 'n', file_path: 'a' };
+    const create = async (headers = {}) =>
+      (await partner.call('POST', AUDIENCE, { body, headers })).json.audience_id as number;
+    const ids = async (headers = {}) =>
+      (await partner.call('GET', AUDIENCE, { headers })).json.map(
+        (each: { audience_id: number }) => each.audience_id,
+      );
+    const acme = await withToken('acme');
+    const bolt = await withToken('bolt');
+    const [ofPartner, ofAcme, ofBolt] = [await create(), await create(acme), await create(bolt)];
+    expect(await ids()).toEqual(expect.arrayContaining([ofPartner, ofAcme, ofBolt]));
+    expect(await ids(acme)).toEqual([ofAcme]);
+    expect(await ids(bolt)).toEqual([ofBolt]);
+    for (const id of [ofPartner, ofBolt])
+      for (const [method, suffix] of [
+        ['GET', ''],
+        ['PATCH', ''],
+        ['PUT', ''],
+        ['GET', '/files'],
+        ['GET', '/rejects'],
+      ]) {
+        const reply = await partner.call(method!, `${AUDIENCE}/${id}${suffix}`, {
+          headers: acme,
+          ...(method === 'PATCH' ? { body: { file_path: 'a' } } : {}),
+        });
+        expect(reply.status).toBe(404);
+      }
+    expect((await partner.call('PUT', `${AUDIENCE}/${ofAcme}`, { headers: acme })).status).toBe(204);
+  });
+
+  it.each([
+    ['not a token', async () => 'x'],
+    ['empty', async () => ''],
+    ['of another partner', () => token({ partner: other.id, customer: 'c' })],
+    ['expired', () => token({ partner: partner.id, customer: 'c' }, '1 minute ago')],
+    [
+      'of another secret',
+      () => signUserToken(new Uint8Array(32), { partner: partner.id, customer: 'c' }, '1h'),
+    ],
+    ['without a customer', () => token({ partner: partner.id } as never)],
+    ['with an empty customer', () => token({ partner: partner.id, customer: '' })],
+    ['with an operator as customer', () => token({ partner: partner.id, customer: { $ne: null } as never })],
+    [
+      'unsigned',
+      async () =>
+        `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(
+          JSON.stringify({ partner: partner.id, customer: 'c', exp: 4_000_000_000 }),
+        ).toString('base64url')}.`,
+    ],
+    [
+      'that never expires',
+      () =>
+        new SignJWT({ partner: partner.id, customer: 'c' })
+          .setProtectedHeader({ alg: 'HS256' })
+          .sign(api.config.userTokenSecret!),
+    ],
+  ])('%s: 401', async (_, make) => {
+    const reply = await partner.call('GET', AUDIENCE, { headers: { 'x-user-token': await make() } });
+    expect(reply.status).toBe(401);
+    expect(reply.json.code).toBe('bad_user_token');
+    expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer/);
+  });
+});
+
+describe('isolation', () => {
+  it('somebody else’s id and no id give the same 404, on every route', async () => {
+    const importId = (await other.call('POST', IMPORT, { body: { file_path: 'a', key_type: 0 } })).json
+      .import_log_id;
+    const audienceId = (await other.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
+      .audience_id;
+    const routes: [string, (id: number) => string, unknown?][] = [
+      ['GET', (id) => `${IMPORT}/${id}`],
+      ['GET', (id) => `${IMPORT}/${id}/files`],
+      ['GET', (id) => `${IMPORT}/${id}/rejects`],
+      ...['/v1/firstparty/audience', AUDIENCE].flatMap(
+        (path): [string, (id: number) => string, unknown?][] => [
+          ['GET', (id) => `${path}/${id}`],
+          ['GET', (id) => `${path}/${id}/files`],
+          ['GET', (id) => `${path}/${id}/rejects`],
+          ['PATCH', (id) => `${path}/${id}`, { file_path: 'a' }],
+          ['PUT', (id) => `${path}/${id}`],
+        ],
+      ),
+    ];
+    const before = await api.jobs.countDocuments();
+    for (const [method, path, body] of routes) {
+      const id = path(0).startsWith(IMPORT) ? importId : audienceId;
+      const [theirs, none] = [
+        await partner.call(method, path(id), { body }),
+        await partner.call(method, path(987_654_321), { body }),
+      ];
+      expect([theirs.status, none.status]).toEqual([404, 404]);
+      const { instance: _, ...first } = theirs.json;
+      const { instance: __, ...second } = none.json;
+      expect(first).toEqual(second);
+    }
+    expect(await api.jobs.countDocuments()).toBe(before);
+    // An audience's load is no import log, and an import is no audience.
+    expect((await other.call('GET', `${IMPORT}/${audienceId}`)).status).toBe(404);
+    expect((await other.call('GET', `${AUDIENCE}/${importId}`)).status).toBe(404);
+  });
+});

@@ -1,0 +1,149 @@
+/** The additions: files in detail, rejected rows as a stream. Records themselves stay as the specification has them. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { collections, type FileDocument, type RejectsDocument } from '../../schemas/documents.ts';
+import { fileReport, rejectedRow } from '../../schemas/http.ts';
+import {
+  type Api,
+  AUDIENCE,
+  fileDocument,
+  IMPORT,
+  listFiles,
+  rejects,
+  startApi,
+  type TestPartner,
+} from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi({ HEADRACE_REJECTS_PER_FILE: '3' });
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const queueImport = async () =>
+  (await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })).json
+    .import_log_id as number;
+const createAudience = async () =>
+  (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } })).json.audience_id as number;
+const insertRejects = (documents: RejectsDocument[]) =>
+  api.db.collection<RejectsDocument>(collections.rejects).insertMany(documents);
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => rejectedRow.parse(JSON.parse(line)));
+const row = (line: number) => ({ line, code: 'bad_identifier' as const, raw: `row ${line}` });
+
+describe('files', () => {
+  it('of an import that is not listed yet: none', async () => {
+    const reply = await partner.call('GET', `${IMPORT}/${await queueImport()}/files`);
+    expect([reply.status, reply.json]).toEqual([200, []]);
+  });
+
+  it('of an import: in list order, rows by outcome, why one failed', async () => {
+    const id = await queueImport();
+    const failure = { code: 'too_many_invalid' as const, message: 'too many', count: 7 };
+    await listFiles(api, id, [
+      { path: 'p-x/z.csv' },
+      { path: 'p-x/a.csv', status: 3, failure, duplicates: null, rejected: { bad_identifier: 7 } },
+    ]);
+    const reply = await partner.call('GET', `${IMPORT}/${id}/files`);
+    const files = z.array(fileReport).parse(reply.json);
+    expect(files[0]).toEqual({
+      s3_path: 'p-x/z.csv',
+      status: 2,
+      rows_uploaded: 9,
+      updated_at: '2026-06-01T00:00:00.000Z',
+      rows: 10,
+      rows_accepted: 9,
+      rows_duplicate: 1,
+      rows_rejected: { bad_identifier: 1 },
+      failure: null,
+    });
+    expect(files[1]).toMatchObject({ s3_path: 'p-x/a.csv', status: 3, rows_uploaded: 0, failure });
+  });
+
+  it('of an audience: those of its `file` array', async () => {
+    const id = await createAudience();
+    await listFiles(api, id, [{ path: 'p-x/a.csv' }, { path: 'p-x/b.csv' }]);
+    const { file } = (await partner.call('GET', `${AUDIENCE}/${id}`)).json;
+    const reply = await partner.call('GET', `${AUDIENCE}/${id}/files`);
+    expect(
+      z
+        .array(fileReport)
+        .parse(reply.json)
+        .map(({ s3_path }) => s3_path),
+    ).toEqual(['p-x/a.csv', 'p-x/b.csv']);
+    expect(reply.json).toMatchObject(file);
+  });
+
+  it('by the ten thousand come as a stream, and the API stays small', async () => {
+    const id = await createAudience();
+    const job = await listFiles(api, id, []);
+    const documents = Array.from({ length: 20_000 }, (_, i) =>
+      fileDocument(job, i, { path: `p-x/${String(i).padStart(6, '0')}.csv` }),
+    );
+    await api.db.collection<FileDocument>(collections.files).insertMany(documents, { ordered: false });
+    const reply = await partner.call('GET', `${AUDIENCE}/${id}`);
+    expect(reply.headers.get('transfer-encoding')).toBe('chunked');
+    expect(reply.json.file).toHaveLength(20_000);
+    expect((await partner.call('GET', `${IMPORT}`)).status).toBe(200);
+  });
+});
+
+describe('rejects', () => {
+  it('of an import: NDJSON, in the order of files and lines, at most so many a file', async () => {
+    const id = await queueImport();
+    await listFiles(api, id, [{ path: 'p-x/one.csv' }, { path: 'p-x/two.csv' }]);
+    await insertRejects([
+      rejects(id, 1, 0, [row(4)]),
+      rejects(id, 0, 1, [row(20), row(21)]),
+      rejects(id, 0, 0, [row(2), row(3)]),
+    ]);
+    const reply = await partner.call('GET', `${IMPORT}/${id}/rejects`);
+    expect(reply.status).toBe(200);
+    expect(reply.headers.get('content-type')).toMatch(/^application\/x-ndjson/);
+    expect(lines(reply.text).map(({ file, line }) => [file, line])).toEqual([
+      ['p-x/one.csv', 2],
+      ['p-x/one.csv', 3],
+      ['p-x/one.csv', 20],
+      ['p-x/two.csv', 4],
+    ]);
+    expect(lines(reply.text)[0]).toEqual({
+      file: 'p-x/one.csv',
+      line: 2,
+      code: 'bad_identifier',
+      raw: 'row 2',
+    });
+  });
+
+  it('of many files: each under its own path', async () => {
+    const id = await queueImport();
+    const paths = Array.from({ length: 120 }, (_, i) => `p-x/${String(i).padStart(3, '0')}.csv`);
+    await listFiles(
+      api,
+      id,
+      paths.map((path) => ({ path })),
+    );
+    await insertRejects(paths.map((_, i) => rejects(id, i, 0, [row(i + 1)])));
+    const reply = await partner.call('GET', `${IMPORT}/${id}/rejects`);
+    expect(lines(reply.text).map(({ file }) => file)).toEqual(paths);
+  });
+
+  it('of an audience: its present generation’s; after a clear none', async () => {
+    const id = await createAudience();
+    await listFiles(api, id, [{ path: 'p-x/one.csv' }]);
+    await insertRejects([rejects(id, 0, 0, [row(2)])]);
+    expect(lines((await partner.call('GET', `${AUDIENCE}/${id}/rejects`)).text)).toHaveLength(1);
+    await partner.call('PUT', `${AUDIENCE}/${id}`);
+    const cleared = await partner.call('GET', `${AUDIENCE}/${id}/rejects`);
+    expect([cleared.status, cleared.text]).toEqual([200, '']);
+  });
+
+  it('a HEAD sends none of it', async () => {
+    const reply = await partner.call('HEAD', `${IMPORT}/${await queueImport()}/rejects`);
+    expect([reply.status, reply.text]).toEqual([200, '']);
+  });
+});

@@ -1,0 +1,160 @@
+/** The API alone, on the shared servers, with partners that have keys but no storage: enough for all that HTTP can show. */
+import type { Db } from 'mongodb';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { createApiKey } from '../../pipeline/stores/api-keys.ts';
+import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import type { Config } from '../../schemas/config.ts';
+import {
+  collections,
+  type FileDocument,
+  type JobDocument,
+  type RejectsDocument,
+} from '../../schemas/documents.ts';
+import { type Service, startService } from '../support/stack.ts';
+
+export const IMPORT = '/v1/marketplace/import';
+export const AUDIENCE = '/v2/firstparty/audience';
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is what a test is about to look into
+  json: any;
+}
+
+export interface CallOptions {
+  body?: unknown;
+  raw?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string>;
+}
+export type Call = (method: string, path: string, options?: CallOptions) => Promise<Reply>;
+
+export function createCaller(base: string, key?: string): Call {
+  return async (method, path, { body, raw, headers = {} } = {}) => {
+    const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(base + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(sent === undefined ? {} : { body: sent }),
+    });
+    const text = await response.text();
+    const isJson = /^application\/(problem\+)?json/.test(response.headers.get('content-type') ?? '');
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson ? JSON.parse(text) : null,
+    };
+  };
+}
+
+export interface TestPartner {
+  id: string;
+  prefix: string;
+  key: string;
+  call: Call;
+}
+
+export interface Api {
+  service: Service;
+  config: Config;
+  db: Db;
+  jobs: ReturnType<typeof jobsOf>;
+  partner(): Promise<TestPartner>;
+  attribute(partner: TestPartner, foreignKey?: string): Promise<number>;
+  anonymous: Call;
+  stop(): Promise<void>;
+}
+
+const jobsOf = (db: Db) => db.collection<JobDocument>(collections.jobs);
+
+export async function startApi(env: Record<string, string> = {}): Promise<Api> {
+  const service = await startService({ parts: ['api'], env });
+  const mongo = await connectMongo(service.config);
+  const { db } = mongo;
+  return {
+    service,
+    config: service.config,
+    db,
+    jobs: jobsOf(db),
+    anonymous: createCaller(service.apiUrl),
+    async partner() {
+      const partner = draftPartner('test');
+      await insertPartner(db, partner);
+      const { key } = await createApiKey(db, service.config.secret, partner._id);
+      return { id: partner._id, prefix: partner.prefix, key, call: createCaller(service.apiUrl, key) };
+    },
+    attribute: async (partner, foreignKey) =>
+      (
+        await createAttribute(db, {
+          partner: partner.id,
+          name: 'attribute',
+          ...(foreignKey ? { foreignKey } : {}),
+        })
+      )._id,
+    async stop() {
+      await service.stop();
+      await mongo.close();
+    },
+  };
+}
+
+/** What dispatch and its ledger would have written about a file. */
+export function fileDocument(job: JobDocument, number: number, changes: Partial<FileDocument>): FileDocument {
+  const listing = job.listing ?? `${job._id}-listing`;
+  return {
+    _id: `${listing}.${number}`,
+    job: job._id,
+    listing,
+    number,
+    audience: job.audience,
+    generation: job.generation,
+    path: `p-x/file-${number}.csv`,
+    etag: 'etag',
+    size: 100,
+    compressed: false,
+    batchBytes: 700_000,
+    status: 2,
+    rows: 10,
+    accepted: 9,
+    pairsRead: 9,
+    pairs: 9,
+    duplicates: 1,
+    rejected: { bad_identifier: 1 },
+    failure: null,
+    updatedAt: new Date('2026-06-01T00:00:00Z'),
+    ...changes,
+  } as FileDocument;
+}
+
+/** Gives a job a frozen list of files, as dispatch does. */
+export async function listFiles(api: Api, id: number, files: Partial<FileDocument>[]): Promise<JobDocument> {
+  const listing = `${id}-listing`;
+  const job = await api.jobs.findOneAndUpdate(
+    { _id: id },
+    { $set: { phase: 'loading', status: 1, listing, fileCount: files.length } },
+    { returnDocument: 'after' },
+  );
+  const documents = files.map((changes, number) => fileDocument(job!, number, changes));
+  if (documents.length > 0) await api.db.collection<FileDocument>(collections.files).insertMany(documents);
+  return job!;
+}
+
+export const rejects = (
+  job: number,
+  file: number,
+  batch: number,
+  rows: RejectsDocument['rows'],
+): RejectsDocument => ({
+  _id: `${job}.${file}.${batch}`,
+  job,
+  file,
+  batch,
+  rows,
+});

@@ -74,8 +74,16 @@ export async function runPipeline(config: Config, only?: string[]): Promise<void
     partitions,
     onFatal,
   });
+  const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
   const run = async (name: StageName) => {
-    const consumption = await consume(topology[name](), { config, log, publisher, retry, onFatal });
+    const consumption = await consume(topology[name](), {
+      config,
+      log,
+      publisher,
+      retry,
+      onHandled,
+      onFatal,
+    });
     consumptions.push(consumption);
     await consumption.joined;
   };

@@ -166,6 +166,8 @@ export interface AudienceDocument {
   matchedDevices: number;
   /** 2 or 3: the outcome of the finished loads. What waits or runs is seen from the jobs. */
   outcome: 2 | 3;
+  /** The last load that these counts come from. */
+  loadedBy?: number;
   /** Generations below this one have left nothing behind. */
   sweptBelow?: number;
   createdAt: Date;

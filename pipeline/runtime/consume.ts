@@ -46,6 +46,8 @@ interface Dependencies {
   log: Logger;
   publisher: Publisher;
   retry: Retry;
+  /** How long the stage worked on a message, waiting included. */
+  onHandled?(stage: string, seconds: number): void;
   /** Called once, for what no retry mends. The process is to end. */
   onFatal(error: unknown): void;
 }
@@ -116,7 +118,9 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
       if (error instanceof MalformedMessage) return deadLetter(partition, message, error);
       throw error;
     }
+    const began = performance.now();
     await stage.handle({ partition, offset: BigInt(message.offset), message: decoded, signal });
+    deps.onHandled?.(stage.name, (performance.now() - began) / 1_000);
   }
 
   async function eachBatch({

@@ -13,6 +13,12 @@ export function createPipelineMetrics() {
       help: 'Data rows read by validate.',
       registers: [registry],
     }),
+    stageSeconds: new Counter({
+      name: 'headrace_stage_seconds_total',
+      help: 'Time that a stage had messages in hand, waiting included, summed over partitions.',
+      labelNames: ['stage'],
+      registers: [registry],
+    }),
     jobs: new Counter({
       name: 'headrace_jobs_ended_total',
       help: 'Jobs that this dispatcher has ended, by status.',

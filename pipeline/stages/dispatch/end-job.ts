@@ -32,7 +32,10 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
 
   const forget = (job: number) => Promise.all([ledger.forget(job), acks.forget(job)]);
 
-  /** Only while the audience is of the job's generation: a clear in between stays a clear. */
+  /**
+   * Only while the audience is of the job's generation: a clear in between stays a clear. And only once: a dispatcher that was
+   * taken for dead and comes late must not put back what a later load has changed.
+   */
   async function updateAudience(
     job: JobDocument,
     words: AckDocument[],
@@ -41,13 +44,14 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
     const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
     const wholeJobFailed = errors?.some(({ file }) => file === undefined) ?? false;
     await audiences.updateOne(
-      { _id: job.audience!, generation: job.generation! },
+      { _id: job.audience!, generation: job.generation!, loadedBy: { $not: { $gte: job._id } } },
       {
         $set: {
           uniqueDevices: sum(words, 'audienceDevices'),
           matchedDevices: sum(words, 'matchedDevices'),
           uploadedDevices: accepted,
           outcome: failed || wholeJobFailed ? JobStatus.error : JobStatus.done,
+          loadedBy: job._id,
           updatedAt: new Date(),
         },
       },

@@ -1,0 +1,138 @@
+/** The real service for a bench: every server and both processes of our own, with the default settings, in a folder that goes with it. */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { createClient } from '../../deploy/demo/client.ts';
+import type { Environment } from '../../deploy/local/addresses.ts';
+import { withLock } from '../../deploy/local/lock.ts';
+import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/service.ts';
+import { bringUp, takeDown } from '../../deploy/local/stack.ts';
+import { type ProcessName, processNames, type StateFolder } from '../../deploy/local/state.ts';
+import { ensureRunning, type Run, type Startable, settlePorts } from '../../deploy/local/supervise.ts';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { createAttribute, ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
+import { parseConfig } from '../../schemas/config.ts';
+
+const guardian = fileURLToPath(new URL('../support/guardian.ts', import.meta.url));
+
+export interface BenchStackOptions {
+  readonly report: (line: string) => void;
+  readonly signal: AbortSignal;
+  /** Where the pipeline leaves its CPU profile when it ends. */
+  readonly profileTo?: string;
+}
+
+export type BenchStack = Awaited<ReturnType<typeof startBenchStack>>;
+
+/** The bench measures the defaults: no setting of the caller's environment reaches it. */
+function withoutOurs(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HEADRACE_')));
+}
+
+/** Holds a file for as long as we live; the guardian stops the servers should we not live to do it. */
+function guard(directory: string): () => Promise<void> {
+  const owner = `${directory}.owner`;
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held = withLock(owner, () => released);
+  const args = ['--import', 'tsx', guardian, directory, owner];
+  spawn(process.execPath, args, { detached: true, stdio: 'ignore' }).unref();
+  return async () => {
+    release();
+    await held;
+  };
+}
+
+function profiled(startable: Startable, directory: string): Startable {
+  mkdirSync(directory, { recursive: true });
+  return {
+    ...startable,
+    async prepare(folder) {
+      const { args, ...command } = await startable.prepare(folder);
+      return { ...command, args: ['--cpu-prof', `--cpu-prof-dir=${directory}`, ...args] };
+    },
+  };
+}
+
+function startProcesses(env: Environment, profileTo: string | undefined) {
+  return async (run: Run) => {
+    const pipeline = serviceProcess('pipeline', env);
+    const both = [
+      serviceProcess('api', env),
+      profileTo === undefined ? pipeline : profiled(pipeline, profileTo),
+    ];
+    for (const { ports } of both) await settlePorts(run, ports);
+    for (const one of both) await ensureRunning(run, one);
+  };
+}
+
+function pidsOf(folder: StateFolder): Record<ProcessName, number> {
+  const pids = processNames.map((name) => [name, folder.state.processes[name]!.pid]);
+  return Object.fromEntries(pids) as Record<ProcessName, number>;
+}
+
+export async function startBenchStack({ report, signal, profileTo }: BenchStackOptions) {
+  const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+  const release = guard(directory);
+  const env = withoutOurs(process.env);
+  const purge = async () => {
+    await takeDown(directory, report, { purge: true });
+    rmSync(directory, { recursive: true, force: true });
+    await release();
+  };
+  try {
+    const wantedPorts = {
+      kafka: 0,
+      kafkaController: 0,
+      mongod: 0,
+      s3: 0,
+      api: 0,
+      apiMetrics: 0,
+      pipeline: 0,
+    };
+    const { folder, addresses } = await bringUp(
+      { directory, report, signal, env, wantedPorts },
+      startProcesses(env, profileTo),
+    );
+    const config = parseConfig(serviceEnvironment(folder, env));
+    const mongo = await connectMongo(config);
+    const { db } = mongo;
+    await ensureAttributeIndexes(db);
+    const partner = await provisionPartner(db, config, 'Bench');
+    return {
+      directory,
+      addresses,
+      config,
+      db,
+      partner,
+      client: createClient(apiUrl(folder), partner.api_key),
+      metricsUrl: `http://127.0.0.1:${folder.state.ports.pipeline}/metrics`,
+      pids: pidsOf(folder),
+      /** Where Kafka keeps its topics; there is none to look into when it runs elsewhere. */
+      kafkaLogs: join(folder.data('kafka'), 'logs'),
+
+      async attributes(count: number): Promise<number[]> {
+        const ids: number[] = [];
+        for (let number = 1; number <= count; number++) {
+          ids.push((await createAttribute(db, { partner: partner.partner_id, name: `Bench ${number}` }))._id);
+        }
+        return ids;
+      },
+
+      /** Stops everything; with `keep`, leaves it running. */
+      async stop({ keep = false } = {}): Promise<void> {
+        await mongo.close();
+        if (keep) await release();
+        else await purge();
+      },
+    };
+  } catch (error) {
+    await purge();
+    throw error;
+  }
+}

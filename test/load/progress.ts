@@ -1,0 +1,31 @@
+/** What is going on, on the standard error: one live line on a terminal, a line every few seconds elsewhere. */
+const eraseLine = '\r\x1b[2K';
+const plainEveryMs = 2_000;
+
+export interface Progress {
+  /** Something that has happened; it stays. */
+  step(line: string): void;
+  /** How far it is; the next one takes its place. */
+  live(line: string): void;
+}
+
+export function createProgress(output: NodeJS.WriteStream = process.stderr): Progress {
+  let shown = false;
+  let lastAt = 0;
+  return {
+    step(line) {
+      output.write(`${shown ? eraseLine : ''}${line}\n`);
+      shown = false;
+      lastAt = performance.now();
+    },
+    live(line) {
+      if (output.isTTY) {
+        output.write(eraseLine + line.slice(0, (output.columns || 80) - 1));
+        shown = true;
+      } else if (performance.now() - lastAt >= plainEveryMs) {
+        output.write(`${line}\n`);
+        lastAt = performance.now();
+      }
+    },
+  };
+}

@@ -10,6 +10,10 @@ import type { Manifest, Manifests } from './manifests.ts';
 import { union } from './packed-merge.ts';
 import { DEVICE_BYTES, emptySet } from './packed-order.ts';
 import { markMembers, overlapsRange, withoutMarked } from './packed-search.ts';
+import { type Fence, requireOwnership } from './races.ts';
+
+/** A sweep takes chunks that are older than this by far. */
+const NAME_CHUNKS_WITHIN_MS = 5 * 60_000;
 
 export interface Addition {
   set: string;
@@ -47,11 +51,17 @@ interface Merging {
 }
 
 /** Tries once to make these additions, each to another set or slot; undefined for each one that lost a race. */
-export async function tryToAdd(deps: AddDeps, additions: Addition[]): Promise<(Added | undefined)[]> {
+export async function tryToAdd(
+  deps: AddDeps,
+  additions: Addition[],
+  fence: Fence,
+): Promise<(Added | undefined)[]> {
+  const start = performance.now();
   const merging = await findNewDevices(deps, additions);
   const results: (Added | undefined)[] = additions.map(() => undefined);
   const changes: Change[] = [];
   const writer = createWriter(deps);
+  if (merging.some(({ known, bits }) => known < bits.length)) await requireOwnership(fence);
   for (const [index, one] of merging.entries()) {
     if (one.raced) continue;
     const fresh = withoutMarked(one.devices, one.bits, one.known);
@@ -63,7 +73,9 @@ export async function tryToAdd(deps: AddDeps, additions: Addition[]): Promise<(A
   }
   await writer.flush();
   await deps.hooks.chunksWritten?.();
-  const landed = await deps.manifests.replace(changes.map(({ next }) => next));
+  // A process that was suspended must not name chunks that a sweep has taken for orphans meanwhile.
+  const late = performance.now() - start > NAME_CHUNKS_WITHIN_MS;
+  const landed = late ? [] : await deps.manifests.replace(changes.map(({ next }) => next));
   const unused: string[] = [];
   const lost: Change[] = [];
   for (const [i, change] of changes.entries()) {

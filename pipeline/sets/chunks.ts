@@ -28,6 +28,7 @@ export function chunkCollection(db: Db): Collection<ChunkDocument> {
   return db.collection<ChunkDocument>(collections.chunks, {
     readConcern: 'majority',
     readPreference: 'primary',
+    promoteBuffers: false,
   });
 }
 

@@ -89,7 +89,7 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
       }
       const results: Added[] = [];
       for (const round of rounds(additions)) {
-        results.push(...(await settleAll(round, fence, (open) => tryToAdd(addDeps, open))));
+        results.push(...(await settleAll(round, fence, (open) => tryToAdd(addDeps, open, fence))));
       }
       return results;
     },
@@ -97,7 +97,7 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
     /** Empties sets in a slot and says what each of them held. May be repeated. */
     async drop(sets: string[], slot: number, fence: Fence): Promise<Dropped[]> {
       const dropped = await settleAll([...new Set(sets)], fence, (open) =>
-        tryToDrop({ manifests, chunks }, open, slot),
+        tryToDrop({ manifests, chunks }, open, slot, fence),
       );
       const removed = new Map(dropped.map((one) => [one.set, one]));
       return sets.map((set) => removed.get(set)!);

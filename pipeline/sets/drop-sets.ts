@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { type Chunks, chunkCollection } from './chunks.ts';
 import { type Manifests, manifestCollection } from './manifests.ts';
 import { emptySet } from './packed-order.ts';
+import { type Fence, requireOwnership } from './races.ts';
 
 /** How many devices a drop took from a set in its slot. */
 export interface Dropped {
@@ -18,8 +19,10 @@ export async function tryToDrop(
   { manifests, chunks }: { manifests: Manifests; chunks: Chunks },
   sets: string[],
   slot: number,
+  fence: Fence,
 ): Promise<(Dropped | undefined)[]> {
   const before = await manifests.read(sets.map((set) => ({ set, slot })));
+  await requireOwnership(fence);
   const landed = await manifests.replace(
     before.map((manifest) => ({ ...manifest, count: 0, inline: emptySet, chunks: [] })),
   );

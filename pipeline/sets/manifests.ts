@@ -31,6 +31,7 @@ export function manifestCollection(db: Db) {
   return db.collection<ManifestDocument>(collections.manifests, {
     readConcern: 'majority',
     readPreference: 'primary',
+    promoteBuffers: false,
   });
 }
 

@@ -3,6 +3,7 @@
  * chunks pass through, many of them to a round trip.
  */
 import type { Db } from 'mongodb';
+import { bytesOf } from './binary.ts';
 import type { ChunkRequest, Chunks } from './chunks.ts';
 import { between } from './drop-sets.ts';
 import { fromDocument, type Manifest, type Manifests, manifestCollection } from './manifests.ts';
@@ -76,7 +77,7 @@ export async function overlapWithAttributes(
     for await (const [manifest, probe] of targets) {
       probe.common += markMembers(devices, manifest.inline, bits);
       for (const entry of manifest.chunks) {
-        if (overlapsRange(devices, entry.first.buffer, entry.last.buffer)) yield { entry, for: probe };
+        if (overlapsRange(devices, bytesOf(entry.first), bytesOf(entry.last))) yield { entry, for: probe };
       }
     }
   }

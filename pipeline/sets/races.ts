@@ -1,8 +1,14 @@
-/** What to do when somebody else was faster: ask the fence, wait a little, try again what was lost. */
+/**
+ * Two owners of one slot, one of which does not know that it has been replaced.
+ *
+ * Every attempt reads the manifests, then asks the fence, then writes with a compare-and-set. Whatever the next owner does after
+ * the fence was asked raises a version that was read before, so the write fails; whatever it did earlier, the fence knows.
+ * Asking only after a lost race would not do: an owner that wakes up after a drop reads the empty set, and wins.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ContendedError, FencedError } from './errors.ts';
 
-/** True while the caller owns what it writes to. */
+/** True while nobody else can have written what the caller is about to write to. */
 export type Fence = () => Promise<boolean>;
 
 const ATTEMPTS = 30;
@@ -35,8 +41,13 @@ export async function settle<Result>(attempt: () => Promise<Result | undefined>)
   return result!;
 }
 
-async function afterLoss(round: number, fence: Fence): Promise<void> {
+/** To be asked between reading what is there and writing what follows from it. */
+export async function requireOwnership(fence: Fence): Promise<void> {
   if (!(await fence())) throw new FencedError();
+}
+
+async function afterLoss(round: number, fence: Fence): Promise<void> {
+  await requireOwnership(fence);
   if (round === ATTEMPTS) throw new ContendedError(round);
   // What beat us may not be visible to majority reads yet; and two that collide should not do so in step.
   await sleep(Math.random() * Math.min(2 ** round, LONGEST_WAIT_MS));

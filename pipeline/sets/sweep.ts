@@ -12,7 +12,7 @@ import { manifestCollection } from './manifests.ts';
 const PAGE = 2_000;
 
 export interface SweepOptions {
-  /** Far above what an addition can take, and the clocks of two machines can differ. */
+  /** Well above the five minutes that an addition has for naming its chunks, and what clocks of two machines may differ by. */
   olderThanMs: number;
   now?: () => number;
 }

@@ -8,11 +8,24 @@ it('never holds more than its bound, and lets go of what was not used for longes
   cache.put('a', bytes(40));
   cache.put('b', bytes(40));
   cache.get('a');
-  cache.put('c', bytes(40));
+  for (let offered = 0; offered < 8; offered++) cache.put('c', bytes(40));
   expect(cache.bytes).toBe(80);
   expect(cache.get('b')).toBeUndefined();
   expect(cache.get('a')).toEqual(bytes(40));
   expect(cache.get('c')).toEqual(bytes(40));
+});
+
+it('a set larger than the cache still finds part of itself when it is read again', () => {
+  const cache = createChunkCache(40 * 16);
+  let found = 0;
+  for (let round = 0; round < 10; round++) {
+    for (let chunk = 0; chunk < 100; chunk++) {
+      if (cache.get(String(chunk))) found++;
+      else cache.put(String(chunk), bytes(16));
+    }
+  }
+  expect(cache.bytes).toBe(40 * 16);
+  expect(found).toBeGreaterThan(200);
 });
 
 it('does not take what is larger than all of it, and counts a chunk once', () => {

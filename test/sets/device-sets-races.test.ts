@@ -7,6 +7,14 @@ import { numberedDevices, randomDevices, toHex } from './devices.ts';
 const database = openDatabase();
 const owner = async () => true;
 const noOwner = async () => false;
+/** Owns the slot until it is told otherwise. */
+const createOwnership = () => {
+  let owns = true;
+  const lose = () => {
+    owns = false;
+  };
+  return { fence: async () => owns, lose };
+};
 const inAMinute = () => Date.now() + 60_000;
 const tiny = { inlineDevices: 4, chunkDevices: 64, smallChunks: 3 };
 
@@ -87,13 +95,15 @@ describe('an owner that has been replaced', () => {
     ['there was no set', 0, 50],
     ['the set was inline', 3, 4],
     ['the set had chunks', 300, 350],
-  ])('resurrects nothing after a drop: %s', async (_, existing, offered) => {
+  ])('resurrects nothing when a drop overtakes it: %s', async (_, existing, offered) => {
     const set = freshSet();
     const heir = createDeviceSets(database.db, { layout: tiny });
     await heir.add([{ set, slot: 2, devices: numberedDevices(0, existing) }], owner);
     const gate = createGate();
-    const stale = paused(gate).add([{ set, slot: 2, devices: numberedDevices(0, offered) }], noOwner);
+    const { fence, lose } = createOwnership();
+    const stale = paused(gate).add([{ set, slot: 2, devices: numberedDevices(0, offered) }], fence);
     await gate.reached;
+    lose();
     expect(await heir.drop([set], 2, owner)).toEqual([{ set, removed: existing }]);
     gate.open();
     await expect(stale).rejects.toBeInstanceOf(FencedError);
@@ -103,13 +113,15 @@ describe('an owner that has been replaced', () => {
     expect(await chunksOf(database.db).countDocuments({ set })).toBe(0);
   });
 
-  it('nor after a second drop of what was empty already', async () => {
+  it('nor when what was dropped was empty already', async () => {
     const set = freshSet();
     const heir = createDeviceSets(database.db, { layout: tiny });
     await heir.drop([set, set], 0, owner);
     const gate = createGate();
-    const stale = paused(gate).add([{ set, slot: 0, devices: numberedDevices(0, 9) }], noOwner);
+    const { fence, lose } = createOwnership();
+    const stale = paused(gate).add([{ set, slot: 0, devices: numberedDevices(0, 9) }], fence);
     await gate.reached;
+    lose();
     await heir.drop([set], 0, owner);
     gate.open();
     await expect(stale).rejects.toBeInstanceOf(FencedError);
@@ -117,6 +129,33 @@ describe('an owner that has been replaced', () => {
     expect(await heir.add([{ set, slot: 0, devices: numberedDevices(0, 9) }], owner)).toEqual([
       { added: 9, count: 9 },
     ]);
+  });
+
+  it('writes nothing when it wakes up after the drop, though no race is left to lose', async () => {
+    const set = freshSet();
+    const sets = createDeviceSets(database.db, { layout: tiny });
+    await sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], owner);
+    await sets.drop([set], 0, owner);
+    const late = sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], noOwner);
+    await expect(late).rejects.toBeInstanceOf(FencedError);
+    expect(await sets.count(set)).toBe(0);
+    expect(await chunksOf(database.db).countDocuments({ set })).toBe(0);
+  });
+
+  it('drops nothing of what its heir has added since', async () => {
+    const set = freshSet();
+    const sets = createDeviceSets(database.db, { layout: tiny });
+    await sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], owner);
+    await expect(sets.drop([set], 0, noOwner)).rejects.toBeInstanceOf(FencedError);
+    const { fence, lose } = createOwnership();
+    const overtaken = sets.drop([set], 0, async () => {
+      const owns = await fence();
+      lose();
+      await sets.add([{ set, slot: 0, devices: numberedDevices(100, 110) }], owner);
+      return owns;
+    });
+    await expect(overtaken).rejects.toBeInstanceOf(FencedError);
+    expect(await sets.count(set)).toBe(110);
   });
 });
 

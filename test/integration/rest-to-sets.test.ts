@@ -1,0 +1,138 @@
+/** What a partner does, and nothing else: provisioned by the command, files up with its own credentials, calls over REST. */
+import { readFileSync } from 'node:fs';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { file, ids } from '../support/rows.ts';
+import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
+
+interface Partner {
+  partner_id: string;
+  api_key: string;
+  s3: {
+    endpoint: string;
+    region: string;
+    bucket: string;
+    prefix: string;
+    access_key_id: string;
+    secret_access_key: string;
+  };
+}
+
+let service: Service;
+let partner: Partner;
+let s3: S3Client;
+
+const admin = async <T>(...args: string[]): Promise<T> =>
+  lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
+
+beforeAll(async () => {
+  service = await startService();
+  partner = await admin('partner', 'create', '--name', 'Acme');
+  const { endpoint, region, access_key_id, secret_access_key } = partner.s3;
+  const credentials = { accessKeyId: access_key_id, secretAccessKey: secret_access_key };
+  s3 = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
+});
+afterAll(async () => {
+  s3?.destroy();
+  await service?.stop();
+});
+
+const upload = (key: string, Body: string) =>
+  s3.send(new PutObjectCommand({ Bucket: partner.s3.bucket, Key: key, Body }));
+
+async function call(method: string, path: string, body?: unknown): Promise<Response> {
+  return fetch(service.apiUrl + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${partner.api_key}`,
+      ...(body ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+}
+
+/** The record, when it shows status 2 or 3. */
+async function finished(path: string): Promise<Record<string, unknown>> {
+  let record: Record<string, unknown> = {};
+  const done = async () => {
+    record = (await (await call('GET', path)).json()) as Record<string, unknown>;
+    return (record.status as number) >= 2;
+  };
+  await waitFor(done, { what: `the end of ${path}` });
+  return record;
+}
+
+it('a file, a key, a POST: the import log reaches status 2 with the right counts', async () => {
+  const { attribute_id } = await admin<{ attribute_id: number }>(
+    ...['attribute', 'create', '--partner', partner.partner_id, '--name', 'shoes', '--foreign-key', 'shoes'],
+  );
+  const devices = ids(2_000);
+  await upload(
+    `${partner.s3.prefix}day.csv`,
+    `maid,key\n${file([...devices, ...devices.slice(0, 50)], 'shoes')}`,
+  );
+  const answer = await call('POST', '/v1/marketplace/import', { file_path: 'day.csv', key_type: 1 });
+  expect(answer.status).toBe(202);
+  const { import_log_id } = (await answer.json()) as { import_log_id: number };
+  expect(await finished(`/v1/marketplace/import/${import_log_id}`)).toEqual({
+    import_log_id,
+    file_path: 'day.csv',
+    path_type: 0,
+    key_type: 1,
+    status: 2,
+    log_type: 0,
+    keys: null,
+    unique_devices: '2000',
+    total_rows: '2050',
+    errors: null,
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
+  });
+
+  await upload(`${partner.s3.prefix}aud/1.csv`, file(devices.slice(0, 300), ''));
+  const created = await call('POST', '/v2/firstparty/audience', { name: 'Visitors', file_path: 'aud/' });
+  expect(created.status).toBe(201);
+  const { audience_id } = (await created.json()) as { audience_id: number };
+  expect(await finished(`/v2/firstparty/audience/${audience_id}`)).toMatchObject({
+    status: 2,
+    unique_devices: 300,
+    uploaded_devices: 300,
+    matched_devices: 300,
+    file: [{ s3_path: `${partner.s3.prefix}aud/1.csv`, status: 2, rows_uploaded: 300 }],
+  });
+
+  const deletion = await call('DELETE', '/v1/marketplace/import', {
+    key_type: 0,
+    keys: [String(attribute_id)],
+  });
+  const deleted = (await deletion.json()) as { import_log_id: number };
+  expect(await finished(`/v1/marketplace/import/${deleted.import_log_id}`)).toMatchObject({
+    status: 2,
+    log_type: 1,
+    keys: [String(attribute_id)],
+    unique_devices: '2000',
+    total_rows: '2000',
+  });
+});
+
+it('a partner’s storage credentials are confined to its prefix', async () => {
+  const other = await admin<Partner>('partner', 'create', '--name', 'Other');
+  await upload(`${partner.s3.prefix}mine.csv`, 'x');
+  for (const key of [`${other.s3.prefix}x.csv`, 'x.csv', `${partner.s3.prefix}../x.csv`]) {
+    await expect(upload(key, 'x')).rejects.toThrow();
+    await expect(s3.send(new GetObjectCommand({ Bucket: partner.s3.bucket, Key: key }))).rejects.toThrow();
+  }
+});
+
+it('neither a key nor a storage secret is in a log', () => {
+  const logs = readFileSync(service.log('api'), 'utf8') + readFileSync(service.log('pipeline'), 'utf8');
+  expect(logs).toContain('"msg"');
+  const secrets = [
+    partner.api_key,
+    partner.s3.secret_access_key,
+    service.env.HEADRACE_SECRET!,
+    service.env.HEADRACE_S3_SECRET_ACCESS_KEY!,
+  ];
+  for (const secret of secrets) expect(logs).not.toContain(secret);
+});

@@ -70,7 +70,13 @@ export function kafkaServer(home: () => Promise<string>): Startable {
       writeFileSync(log4j, logProperties);
       const java = ['-cp', join(await home(), 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
       if (!existsSync(join(logs, 'meta.properties'))) {
-        const format = ['format', '-t', secrets.kafkaClusterId, '-c', properties, '--ignore-formatted'];
+        const format = [
+          'format',
+          `--cluster-id=${secrets.kafkaClusterId}`,
+          '--config',
+          properties,
+          '--ignore-formatted',
+        ];
         await runTool('java', ['-XX:TieredStopAtLevel=1', ...java, 'kafka.tools.StorageTool', ...format]);
       }
       const heap = [

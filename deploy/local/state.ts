@@ -44,6 +44,13 @@ export interface StateFolder {
   log(name: ProcessName): string;
 }
 
+/** Kafka's form of a random id. Its first bit is 0, so that it never begins with a dash, which Kafka's tools take for an option. */
+function newClusterId(): string {
+  const bytes = randomBytes(16);
+  bytes[0]! &= 0x7f;
+  return bytes.toString('base64url');
+}
+
 function newState(): State {
   return {
     product: 'headrace',
@@ -54,7 +61,7 @@ function newState(): State {
       userToken: randomBytes(32).toString('base64'),
       s3AccessKeyId: `root${randomBytes(8).toString('hex')}`,
       s3SecretAccessKey: randomBytes(24).toString('hex'),
-      kafkaClusterId: randomBytes(16).toString('base64url'),
+      kafkaClusterId: newClusterId(),
     },
     processes: {},
   };

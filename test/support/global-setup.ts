@@ -12,6 +12,8 @@ import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 declare module 'vitest' {
   export interface ProvidedContext {
     servers: ServerAddresses;
+    /** A folder that goes when the run does. */
+    scratch: string;
   }
 }
 
@@ -54,6 +56,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
     });
     project.provide('servers', stack.addresses);
+    project.provide('scratch', directory);
   } catch (error) {
     await stop();
     throw error;

@@ -1,8 +1,7 @@
 /** The real service for tests: the shared servers, and processes of our own with names nobody else has. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, mkdtempSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
@@ -40,11 +39,11 @@ export function uniqueEnvironment(): Record<string, string> {
 }
 
 const alive = new Set<ChildProcess>();
-const logFolders = new Set<string>();
 process.once('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
-  for (const folder of logFolders) rmSync(folder, { recursive: true, force: true });
 });
+// vitest ends a worker with SIGTERM, which alone would not let it end its children.
+process.once('SIGTERM', () => process.exit());
 
 /** The environment of the test run is for the servers, not for a service under test. */
 function withoutOurs(env: Environment): Environment {
@@ -119,8 +118,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     HEADRACE_PIPELINE_PORT: String(ports.pipeline),
     ...options.env,
   } as Record<string, string>;
-  const logs = mkdtempSync(join(tmpdir(), 'headrace-logs-'));
-  logFolders.add(logs);
+  const logs = mkdtempSync(join(inject('scratch'), 'logs-'));
   const parts = options.parts ?? ['api', 'pipeline'];
   const urls = { api: `http://127.0.0.1:${ports.api}`, pipeline: `http://127.0.0.1:${ports.pipeline}` };
   const log = (part: Part) => join(logs, `${part}.log`);

@@ -96,7 +96,10 @@ export function toStoreError(error: unknown, bucket: string, key: string): Store
   if (error instanceof StoreFailure || error instanceof StoreUnavailable) return error;
   const { name, code, message } = error as ServiceError & Error;
   const status = statusOf(error);
-  // Credentials that cannot even be sent.
+  // A region or credentials that cannot even be sent: the client throws before it asks anybody.
+  if (name === 'EndpointError' || /^(Region not accepted|Invalid region)/i.test(message)) {
+    return storeFailure('wrong_region', bucket, key);
+  }
   if (code === 'ERR_INVALID_CHAR') return storeFailure('bad_credentials', bucket, key);
   if (status === undefined || status < 300 || isPassing(error as ServiceError, status)) {
     return new StoreUnavailable(`The storage cannot be read: ${name}: ${message}`, { cause: error });

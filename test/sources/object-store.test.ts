@@ -147,6 +147,13 @@ describe('what storage refuses is a failure with a code', () => {
     odd.close();
   });
 
+  it('a region that cannot be one', async () => {
+    const odd = storeWith({ region: 'no region' });
+    expect(await refusal(odd.head(bucket, 'x'))).toBe('wrong_region');
+    expect(await refusal(listOf(odd))).toBe('wrong_region');
+    odd.close();
+  });
+
   it('a bucket that does not exist', async () => {
     expect(await refusal(listOf(store, 'no-such-bucket-here'))).toBe('no_such_bucket');
     expect(await refusal(store.open('no-such-bucket-here', 'x', { etag: 'x', size: 1 }).next())).toBe(
@@ -283,6 +290,7 @@ describe('open', () => {
     const object = await put('large.bin', content);
     const chunks: Buffer[] = [];
     for await (const chunk of store.open(bucket, object.key, object)) {
+      // Slowness is what is tested: a reader that waits for Kafka, while the storage has long sent the rest.
       if (chunks.length === 0) await new Promise((resolve) => setTimeout(resolve, 2 * IDLE_MS));
       chunks.push(chunk);
     }

@@ -49,7 +49,7 @@ export function createCaller(base: string, key?: string): Call {
       status: response.status,
       headers: response.headers,
       text,
-      json: isJson ? JSON.parse(text) : null,
+      json: isJson && text !== '' ? JSON.parse(text) : null,
     };
   };
 }

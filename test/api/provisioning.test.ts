@@ -1,0 +1,116 @@
+/** A partner's storage credentials are real ones, and good for its own prefix alone. */
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { createStorageIssuer } from '../../api/provisioning/storage-issuer.ts';
+import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import { type Config, parseConfig } from '../../schemas/config.ts';
+import { type ApiKeyDocument, collections, type PartnerDocument } from '../../schemas/documents.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+
+let config: Config;
+let mongo: Mongo;
+let one: Awaited<ReturnType<typeof provisionPartner>>;
+let two: typeof one;
+beforeAll(async () => {
+  config = parseConfig(uniqueEnvironment());
+  mongo = await connectMongo(config);
+  // At the same moment: the bucket's policy is one document, and neither may lose its part of it.
+  [one, two] = await Promise.all([
+    provisionPartner(mongo.db, config, 'One'),
+    provisionPartner(mongo.db, config, 'Two'),
+  ]);
+});
+afterAll(async () => {
+  const issuer = createStorageIssuer(config, mongo.db);
+  for (const partner of await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray())
+    await issuer.revoke({ id: partner._id, ...partner });
+  await mongo.db.dropDatabase();
+  await mongo.close();
+});
+
+const clientOf = ({ s3 }: typeof one) =>
+  new S3Client({
+    endpoint: s3.endpoint,
+    region: s3.region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: s3.access_key_id, secretAccessKey: s3.secret_access_key },
+    maxAttempts: 1,
+  });
+const Bucket = () => one.s3.bucket;
+const put = (who: typeof one, Key: string, Body = 'x') =>
+  clientOf(who).send(new PutObjectCommand({ Bucket: Bucket(), Key, Body }));
+const get = async (who: typeof one, Key: string) =>
+  (await clientOf(who).send(new GetObjectCommand({ Bucket: Bucket(), Key }))).Body!.transformToString();
+const list = async (who: typeof one, Prefix?: string) =>
+  (await clientOf(who).send(new ListObjectsV2Command({ Bucket: Bucket(), Prefix }))).Contents?.map(
+    ({ Key }) => Key,
+  );
+const denied = { $metadata: expect.objectContaining({ httpStatusCode: 403 }) };
+
+describe('a partner’s credentials', () => {
+  it('write, read, list and delete under the own prefix', async () => {
+    const key = `${one.s3.prefix}day/devices.csv`;
+    await put(one, key, 'mine');
+    expect(await get(one, key)).toBe('mine');
+    expect(await list(one, one.s3.prefix)).toEqual([key]);
+    expect(await list(one, `${one.s3.prefix}day/`)).toEqual([key]);
+    await clientOf(one).send(new DeleteObjectCommand({ Bucket: Bucket(), Key: key }));
+    expect(await list(one, one.s3.prefix)).toBeUndefined();
+  });
+
+  it('do nothing under another’s prefix, nor beside it, nor at the top', async () => {
+    const theirs = `${two.s3.prefix}secret.csv`;
+    await put(two, theirs, 'secret');
+    const alike = `${one.s3.prefix.slice(0, -1)}x/a.csv`;
+    for (const key of [theirs, alike, 'top.csv']) await expect(put(one, key)).rejects.toMatchObject(denied);
+    await expect(get(one, theirs)).rejects.toMatchObject(denied);
+    await expect(
+      clientOf(one).send(new DeleteObjectCommand({ Bucket: Bucket(), Key: theirs })),
+    ).rejects.toMatchObject(denied);
+    await expect(list(one, two.s3.prefix)).rejects.toMatchObject(denied);
+    await expect(list(one)).rejects.toMatchObject(denied);
+    await expect(list(one, '')).rejects.toMatchObject(denied);
+    await expect(get(one, `${one.s3.prefix}../${theirs}`)).rejects.toThrow();
+    await expect(put(one, `${one.s3.prefix}../top.csv`)).rejects.toThrow();
+    expect(await get(two, theirs)).toBe('secret');
+  });
+
+  it('end when they are revoked, and the other’s do not', async () => {
+    const partners = mongo.db.collection<PartnerDocument>(collections.partners);
+    const three = await provisionPartner(mongo.db, config, 'Three');
+    await put(three, `${three.s3.prefix}a`);
+    const stored = (await partners.findOne({ _id: three.partner_id }))!;
+    await createStorageIssuer(config, mongo.db).revoke({ id: stored._id, ...stored });
+    await partners.deleteOne({ _id: stored._id });
+    await expect(get(three, `${three.s3.prefix}a`)).rejects.toThrow();
+    await put(two, `${two.s3.prefix}still`);
+  });
+});
+
+describe('a partner that cannot be made', () => {
+  it('leaves nothing behind', async () => {
+    const before = await mongo.db.collection(collections.partners).countDocuments();
+    const failing = {
+      issue: async () => {
+        throw new Error('no');
+      },
+      revoke: async () => {},
+    };
+    await expect(provisionPartner(mongo.db, config, 'Four', failing)).rejects.toThrow(/was not made/);
+    await expect(provisionPartner(mongo.db, config, ' ')).rejects.toThrow(/name/);
+    expect(await mongo.db.collection(collections.partners).countDocuments()).toBe(before);
+    const partners = await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray();
+    const keys = await mongo.db.collection<ApiKeyDocument>(collections.apiKeys).find().toArray();
+    const known = partners.map(({ _id }) => _id);
+    expect(keys.filter(({ partner }) => !known.includes(partner)).map(({ label }) => label)).toEqual([
+      'first',
+    ]);
+  });
+});

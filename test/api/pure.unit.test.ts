@@ -1,0 +1,157 @@
+/** The parts of the API that are plain functions. */
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { canonical } from '../../api/idempotent.ts';
+import { createTokenBuckets } from '../../api/middleware/limit-rate.ts';
+import { exceedsDepth } from '../../api/middleware/read-body.ts';
+import { createSharedReads } from '../../api/shared-reads.ts';
+import { seal, unseal } from '../../pipeline/runtime/seal.ts';
+import { keyIdOf } from '../../pipeline/stores/api-keys.ts';
+import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';
+import { problemCodes, problems } from '../../schemas/problems.ts';
+
+describe('sealed secrets', () => {
+  const secret = randomBytes(32);
+  it('come back as they went in, and look different each time', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const sealed = seal(secret, text);
+        expect(unseal(secret, sealed)).toBe(Buffer.from(text).toString());
+        expect(seal(secret, text).equals(sealed)).toBe(false);
+      }),
+    );
+  });
+  it('do not open with another key, nor when a bit has changed', () => {
+    const sealed = seal(secret, 'hello');
+    expect(() => unseal(randomBytes(32), sealed)).toThrow(/another key/);
+    for (let i = 0; i < sealed.length; i++) {
+      const altered = Buffer.from(sealed);
+      altered[i]! ^= 1;
+      expect(() => unseal(secret, altered)).toThrow();
+    }
+    expect(() => unseal(secret, Buffer.alloc(3))).toThrow(/not a sealed/);
+  });
+});
+
+describe('paths', () => {
+  const pieces = fc.constantFrom(
+    ...[
+      'a',
+      '.',
+      '..',
+      '/',
+      '//',
+      's3://',
+      'bucket-x/',
+      '\n',
+      '\u0000',
+      '\u2028',
+      'ü',
+      '\ud800',
+      '\ufffd',
+      '...',
+      ' ',
+      '\u0085',
+    ],
+  );
+  const paths = fc.array(pieces, { maxLength: 8 }).map((list) => list.join(''));
+
+  it.each([
+    ['shared', sharedPathPattern, sharedPathProblem],
+    ['own', ownPathPattern, ownPathProblem],
+  ] as const)('the published pattern of a %s path says what the check says', (_, pattern, check) => {
+    const published = new RegExp(pattern);
+    fc.assert(
+      fc.property(paths, (path) => {
+        // A lone surrogate is no text in JSON Schema's eyes either; no pattern can say so.
+        fc.pre(!/\p{Surrogate}/u.test(path));
+        expect(published.test(path)).toBe(check(path, 1_024) === undefined);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
+describe('the token bucket', () => {
+  it('never gives more than burst + rate × time, and never less than rate × time', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 50 }),
+        fc.integer({ min: 1, max: 50 }),
+        fc.array(fc.integer({ min: 0, max: 2_000 }), { maxLength: 200 }),
+        (rate, burst, gaps) => {
+          let now = 0;
+          const buckets = createTokenBuckets(rate, burst, () => now);
+          let given = 0;
+          for (const gap of gaps) {
+            now += gap;
+            if (buckets.take('k') >= 0) given++;
+          }
+          expect(given).toBeLessThanOrEqual(burst + (rate * now) / 1_000 + 1e-6);
+          expect(given).toBeGreaterThanOrEqual(Math.min(gaps.length, burst));
+        },
+      ),
+    );
+  });
+});
+
+describe('shared reads', () => {
+  it('give nobody an answer from before the question', async () => {
+    let clock = 0;
+    let reads = 0;
+    const read = createSharedReads(async () => {
+      const at = ++clock;
+      reads++;
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      return at;
+    });
+    const ask = async () => {
+      const asked = clock;
+      expect(await read('k')).toBeGreaterThan(asked);
+    };
+    const askers = Array.from({ length: 100 }, async (_, i) => {
+      await new Promise((resolve) => setTimeout(resolve, i % 10));
+      await ask();
+    });
+    await Promise.all(askers);
+    expect(reads).toBeLessThan(50);
+  });
+
+  it('go on after a read that failed', async () => {
+    let fail = true;
+    const read = createSharedReads(async () => {
+      if (fail) throw new Error('down');
+      return 1;
+    });
+    const both = Promise.allSettled([read('k'), read('k')]);
+    expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    fail = false;
+    expect(await read('k')).toBe(1);
+  });
+});
+
+describe('small things', () => {
+  it('canonical JSON does not depend on the order of members', () => {
+    expect(canonical({ b: [1, { d: null, c: 'x' }], a: true })).toBe(
+      canonical({ a: true, b: [1, { c: 'x', d: null }] }),
+    );
+    expect(canonical({ a: [1, 2] })).not.toBe(canonical({ a: [2, 1] }));
+  });
+  it('depth counts objects and arrays', () => {
+    expect(exceedsDepth({ a: [] }, 2)).toBe(false);
+    expect(exceedsDepth({ a: [[]] }, 2)).toBe(true);
+    expect(exceedsDepth(7, 0)).toBe(false);
+  });
+  it('a key’s readable part', () => {
+    expect(keyIdOf(`hr_abcd1234_${'_'.repeat(43)}`)).toBe('abcd1234');
+    expect(keyIdOf(`hr_abcd1234_${'_'.repeat(42)}`)).toBeUndefined();
+    expect(keyIdOf('')).toBeUndefined();
+  });
+  it('every problem has a client or server error status and a title', () => {
+    for (const code of problemCodes) {
+      expect(problems[code].status).toBeGreaterThanOrEqual(400);
+      expect(problems[code].title.length).toBeGreaterThan(10);
+    }
+  });
+});

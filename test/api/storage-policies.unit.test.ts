@@ -1,0 +1,101 @@
+/** What the AWS issuer asks of IAM: the calls in order, and a policy that opens one prefix and nothing else. */
+import { describe, expect, it } from 'vitest';
+import { awsPolicy, createAwsIssuer } from '../../api/provisioning/aws-issuer.ts';
+import { emptyPolicy, partnerStatements, withStatements } from '../../api/provisioning/policies.ts';
+import type { SignedRequest } from '../../api/provisioning/signed-request.ts';
+import type { Config } from '../../schemas/config.ts';
+
+const partner = { id: 'p-one', prefix: 'p-one/', storageUser: 'HRONE' };
+const config = { s3Bucket: 'shared', s3AccessKeyId: 'root', s3SecretAccessKey: 'secret' } as Config;
+
+describe('the policy', () => {
+  it('allows objects under the prefix, and listing of the prefix', () => {
+    expect(awsPolicy('shared', partner)).toEqual({
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Sid: 'ObjectsHRONE',
+          Effect: 'Allow',
+          Action: [
+            's3:GetObject',
+            's3:PutObject',
+            's3:DeleteObject',
+            's3:AbortMultipartUpload',
+            's3:ListMultipartUploadParts',
+          ],
+          Resource: 'arn:aws:s3:::shared/p-one/*',
+        },
+        {
+          Sid: 'ListHRONE',
+          Effect: 'Allow',
+          Action: ['s3:ListBucket'],
+          Resource: 'arn:aws:s3:::shared',
+          Condition: { StringLike: { 's3:prefix': ['p-one/*'] } },
+        },
+      ],
+    });
+  });
+
+  it.each(['', '/', '*/', 'p-one', 'p-?/', 'a/b/', 'p$/'])('refuses %j as a prefix', (prefix) => {
+    expect(() => awsPolicy('shared', { ...partner, prefix })).toThrow(/prefix/);
+  });
+
+  it('of a bucket: a partner’s statements replace its own and leave the others', () => {
+    const other = { ...partner, prefix: 'p-two/', storageUser: 'HRTWO' };
+    const statements = (who: typeof partner) => partnerStatements('shared', who, { named: true });
+    let policy = withStatements(emptyPolicy(), 'HRONE', statements(partner));
+    policy = withStatements(policy, 'HRTWO', statements(other));
+    policy = withStatements(policy, 'HRONE', statements(partner));
+    expect(policy.Statement).toHaveLength(4);
+    expect(new Set(policy.Statement.map(({ Principal }) => Principal!.AWS[0]))).toEqual(
+      new Set(['HRONE', 'HRTWO']),
+    );
+    expect(withStatements(policy, 'HRONE', []).Statement).toEqual(statements(other));
+  });
+});
+
+describe('IAM', () => {
+  const answers: Record<string, string> = {
+    CreateAccessKey: '<x><AccessKeyId>AKIA1</AccessKeyId><SecretAccessKey>abc/+=</SecretAccessKey></x>',
+    ListAccessKeys: '<x><AccessKeyId>AKIA1</AccessKeyId></x>',
+  };
+  function record() {
+    const calls: { action: string; parameters: Record<string, string>; request: SignedRequest }[] = [];
+    const issuer = createAwsIssuer(config, async (request) => {
+      const {
+        Action: action,
+        Version: _,
+        ...parameters
+      } = Object.fromEntries(new URLSearchParams(request.body));
+      calls.push({ action: action!, parameters, request });
+      return answers[action!] ?? '';
+    });
+    return { calls, issuer };
+  }
+
+  it('issue: the user, confined before it has a key', async () => {
+    const { calls, issuer } = record();
+    expect(await issuer.issue(partner)).toEqual({ accessKeyId: 'AKIA1', secretAccessKey: 'abc/+=' });
+    expect(calls.map(({ action }) => action)).toEqual(['CreateUser', 'PutUserPolicy', 'CreateAccessKey']);
+    expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(awsPolicy('shared', partner));
+    for (const { parameters, request } of calls) {
+      expect(parameters.UserName).toBe('HRONE');
+      expect([request.url.host, request.service, request.region]).toEqual([
+        'iam.amazonaws.com',
+        'iam',
+        'us-east-1',
+      ]);
+    }
+  });
+
+  it('revoke: keys, policy, user', async () => {
+    const { calls, issuer } = record();
+    await issuer.revoke(partner);
+    expect(calls.map(({ action }) => action)).toEqual([
+      'ListAccessKeys',
+      'DeleteAccessKey',
+      'DeleteUserPolicy',
+      'DeleteUser',
+    ]);
+  });
+});

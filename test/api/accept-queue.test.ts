@@ -1,0 +1,206 @@
+/** Queueing without loss: numbers without gaps, each job once, and what happens when Kafka or MongoDB fails in the middle. */
+import { randomUUID } from 'node:crypto';
+import type { Db } from 'mongodb';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { OutgoingMessage } from '../../pipeline/runtime/kafka.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import {
+  createAcceptQueue,
+  ensureAcceptIndexes,
+  type JobRequest,
+} from '../../pipeline/stores/accept-jobs.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { uniqueEnvironment, waitFor } from '../support/stack.ts';
+
+const log = createLogger({ logLevel: 'silent' }, 'test');
+let mongo: Mongo;
+let db: Db;
+beforeAll(async () => {
+  mongo = await connectMongo(parseConfig(uniqueEnvironment()));
+  db = mongo.db;
+});
+beforeEach(async () => {
+  await db.dropDatabase();
+  await ensureAcceptIndexes(db);
+});
+afterAll(async () => {
+  await db.dropDatabase();
+  await mongo.close();
+});
+
+const jobs = () => db.collection<JobDocument>(collections.jobs);
+const stored = () => jobs().find().sort({ _id: 1 }).toArray();
+const request = (changes: Partial<JobRequest> = {}): JobRequest => ({
+  kind: 'import',
+  partner: 'p',
+  filePath: 'a',
+  pathType: 0,
+  keyType: 0,
+  compressed: null,
+  keys: null,
+  attributes: null,
+  audience: null,
+  generation: null,
+  ...changes,
+});
+
+/** Our side of the door to Kafka, so that it can be shut at a chosen moment. The way through it has tests of its own. */
+function door() {
+  const published: number[] = [];
+  const state = { open: true, before: async () => {} };
+  return {
+    published,
+    state,
+    publisher: {
+      ready: () => state.open,
+      async send(_topic: string, messages: OutgoingMessage[]) {
+        await state.before();
+        published.push(...messages.map(({ key }) => Number(key)));
+      },
+    },
+  };
+}
+const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 1_000, handle = db) =>
+  createAcceptQueue({ db: handle, publisher, log, limitMs });
+
+describe('acceptance', () => {
+  it('numbers from 1 without gaps in the order asked, and publishes in that order', async () => {
+    const kafka = door();
+    const queue = queueBehind(kafka);
+    const accepted = await Promise.all(
+      Array.from({ length: 1_200 }, (_, i) => queue.accept(request({ filePath: String(i) }))),
+    );
+    expect(accepted.map(({ job }) => job._id)).toEqual(Array.from({ length: 1_200 }, (_, i) => i + 1));
+    expect(kafka.published).toEqual(accepted.map(({ job }) => job._id));
+    expect((await stored()).map(({ filePath }) => filePath)).toEqual(accepted.map((_, i) => String(i)));
+  });
+
+  it('two processes at once: no gap, no number twice, every job published once', async () => {
+    const doors = [door(), door()];
+    const clients = await Promise.all(doors.map(() => connectMongo(parseConfig(uniqueEnvironment()))));
+    const queues = doors.map((kafka, i) =>
+      queueBehind(kafka, 10_000, clients[i]!.client.db(db.databaseName)),
+    );
+    const accepted = await Promise.all(
+      Array.from({ length: 400 }, async (_, i) => {
+        await new Promise((resolve) => setTimeout(resolve, i % 20));
+        return (await queues[i % 2]!.accept(request())).job._id;
+      }),
+    );
+    const all = Array.from({ length: 400 }, (_, i) => i + 1);
+    expect(accepted.toSorted((a, b) => a - b)).toEqual(all);
+    expect(doors.flatMap(({ published }) => published).toSorted((a, b) => a - b)).toEqual(all);
+    for (const { published } of doors) expect(published).toEqual(published.toSorted((a, b) => a - b));
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  it('an audience’s first job is its audience', async () => {
+    const queue = queueBehind(door());
+    await queue.accept(request());
+    const { job } = await queue.accept(request({ kind: 'audience', audienceName: 'n' }));
+    expect(job).toMatchObject({ _id: 2, audience: 2, generation: 1 });
+    expect((await queue.accept(request({ kind: 'audience', audience: 2, generation: 5 }))).job).toMatchObject(
+      {
+        audience: 2,
+        generation: 5,
+      },
+    );
+  });
+
+  it('a token that comes again, also in the same flush: the job of the first, the others without a gap', async () => {
+    const queue = queueBehind(door());
+    const token = randomUUID();
+    const asked = [request({ requestToken: token }), request(), request({ requestToken: token }), request()];
+    const accepted = await Promise.all(asked.map((each) => queue.accept(each)));
+    expect(accepted.map(({ job, repeated }) => [job._id, repeated])).toEqual([
+      [1, false],
+      [2, false],
+      [1, true],
+      [3, false],
+    ]);
+    expect((await queue.accept(request({ requestToken: token }))).job._id).toBe(1);
+    expect(await jobs().countDocuments()).toBe(3);
+  });
+});
+
+describe('Kafka away', () => {
+  it('known before: refused at once, nothing written', async () => {
+    const kafka = door();
+    kafka.state.open = false;
+    await expect(queueBehind(kafka).accept(request())).rejects.toMatchObject({ code: 'not_accepted' });
+    expect(await jobs().countDocuments()).toBe(0);
+  });
+
+  it('found out by a failing publish: the jobs are withdrawn', async () => {
+    const kafka = door();
+    const queue = queueBehind(kafka);
+    kafka.state.before = async () => {
+      throw new Error('broker gone');
+    };
+    const results = await Promise.allSettled([queue.accept(request()), queue.accept(request())]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn', 'withdrawn']);
+    kafka.state.before = async () => {};
+    expect((await queue.accept(request())).job._id).toBe(3);
+  });
+
+  it('a job that dispatch took meanwhile is accepted, the rest is not', async () => {
+    const kafka = door();
+    kafka.state.before = async () => {
+      await jobs().updateOne({ _id: 1 }, { $set: { phase: 'loading' } });
+      throw new Error('broker gone');
+    };
+    const queue = queueBehind(kafka);
+    const results = await Promise.allSettled([queue.accept(request()), queue.accept(request())]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect((await stored()).map(({ phase }) => phase)).toEqual(['loading', 'withdrawn']);
+  });
+
+  it('a publish that hangs: refused in time, and at once until it has settled', async () => {
+    const kafka = door();
+    let letGo = () => {};
+    kafka.state.before = () =>
+      new Promise((resolve) => {
+        letGo = resolve;
+      });
+    const queue = queueBehind(kafka);
+    const start = performance.now();
+    await expect(queue.accept(request())).rejects.toMatchObject({ code: 'not_accepted' });
+    expect(performance.now() - start).toBeLessThan(2_500);
+    const again = performance.now();
+    await expect(queue.accept(request())).rejects.toMatchObject({ code: 'not_accepted' });
+    expect(performance.now() - again).toBeLessThan(100);
+    kafka.state.before = async () => {};
+    letGo();
+    const accepted = await waitFor(() => queue.accept(request()).catch(() => undefined), {
+      what: 'Kafka back',
+    });
+    expect(accepted.job._id).toBe(2);
+    expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn', 'accepted']);
+  });
+
+  it('withdrawn jobs keep no credentials', async () => {
+    const kafka = door();
+    kafka.state.before = async () => {
+      throw new Error('broker gone');
+    };
+    const { Binary } = await import('mongodb');
+    await queueBehind(kafka)
+      .accept(request({ credentials: new Binary(Buffer.from('sealed')) }))
+      .catch(() => {});
+    expect((await stored())[0]!.credentials).toBeNull();
+  });
+});
+
+describe('the end of a process', () => {
+  it('drain waits for what was asked', async () => {
+    const kafka = door();
+    const queue = queueBehind(kafka);
+    const asked = Array.from({ length: 50 }, () => queue.accept(request()));
+    await queue.drain();
+    expect(kafka.published).toHaveLength(50);
+    await Promise.all(asked);
+  });
+});

@@ -1,0 +1,155 @@
+/** `headrace admin …`, as an operator runs it. */
+import { jwtVerify } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createStorageIssuer } from '../../api/provisioning/storage-issuer.ts';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type PartnerDocument } from '../../schemas/documents.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+
+let env: Record<string, string>;
+// biome-ignore lint/suspicious/noExplicitAny: what the command printed
+let made: any;
+const run = (...args: string[]) => runHeadrace(['admin', ...args], env);
+// biome-ignore lint/suspicious/noExplicitAny: what the command printed
+const json = async (...args: string[]): Promise<any> => {
+  const outcome = await run(...args, '--json');
+  expect([outcome.code, outcome.stderr]).toEqual([0, '']);
+  return JSON.parse(outcome.stdout);
+};
+const refused = async (...args: string[]) => {
+  const { code, stdout, stderr } = await run(...args);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).not.toMatch(/ at .*\.ts:/);
+  return stderr;
+};
+
+beforeAll(async () => {
+  env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
+  made = await json('partner', 'create', '--name', 'Acme');
+});
+afterAll(async () => {
+  const config = parseConfig(
+    Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'))),
+  );
+  const mongo = await connectMongo(config);
+  const issuer = createStorageIssuer(config, mongo.db);
+  for (const partner of await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray())
+    await issuer.revoke({ id: partner._id, ...partner });
+  await mongo.db.dropDatabase();
+  await mongo.close();
+});
+
+describe('partner', () => {
+  it('create --json: id, API key and storage', () => {
+    expect(made).toEqual({
+      partner_id: expect.stringMatching(/^p-[a-z0-9]{12}$/),
+      api_key: expect.stringMatching(/^hr_[a-z0-9]{8}_[A-Za-z0-9_-]{43}$/),
+      s3: {
+        endpoint: env.HEADRACE_S3_ENDPOINT,
+        region: env.HEADRACE_S3_REGION,
+        bucket: env.HEADRACE_S3_BUCKET,
+        prefix: `${made.partner_id}/`,
+        access_key_id: expect.any(String),
+        secret_access_key: expect.any(String),
+      },
+    });
+  });
+
+  it('list', async () => {
+    expect(await json('partner', 'list')).toMatchObject([{ partner_id: made.partner_id, name: 'Acme' }]);
+    const { stdout } = await run('partner', 'list');
+    expect(stdout).toContain(made.partner_id);
+    expect(stdout).not.toContain(made.api_key);
+  });
+});
+
+describe('key', () => {
+  it('create, list, revoke', async () => {
+    const second = await json('key', 'create', '--partner', made.partner_id, '--label', 'nightly');
+    expect(second.api_key.startsWith(second.key)).toBe(true);
+    await json('key', 'revoke', '--key', second.key);
+    const listed = await json('key', 'list', '--partner', made.partner_id);
+    expect(listed).toMatchObject([
+      { key: made.api_key.slice(0, 11), revoked_at: null },
+      { key: second.key, label: 'nightly', revoked_at: expect.any(String) },
+    ]);
+    expect(await refused('key', 'revoke', '--key', 'hr_nothere1')).toContain('no API key hr_nothere1');
+    expect(await refused('key', 'create', '--partner', 'p-none')).toContain('no partner p-none');
+  });
+});
+
+describe('attribute', () => {
+  it('create, list, associate; what is taken is said', async () => {
+    const plain = await json('attribute', 'create', '--partner', made.partner_id, '--name', 'Red');
+    expect(plain).toEqual({ attribute_id: expect.any(Number), name: 'Red', partner_foreign_key: null });
+    const keyed = await json(
+      'attribute',
+      'create',
+      '--partner',
+      made.partner_id,
+      '--name',
+      'Blue',
+      '--foreign-key',
+      'b',
+    );
+    expect(keyed.partner_foreign_key).toBe('b');
+    const id = String(plain.attribute_id);
+    expect(await refused('attribute', 'associate', '--attribute', id, '--foreign-key', 'b')).toContain(
+      'another attribute',
+    );
+    const now = await json('attribute', 'associate', '--attribute', id, '--foreign-key', 'r');
+    expect(now).toEqual({ ...plain, partner_foreign_key: 'r' });
+    expect(await refused('attribute', 'associate', '--attribute', id, '--foreign-key', 'x')).toContain(
+      'for good',
+    );
+    expect(await refused('attribute', 'associate', '--attribute', '99999', '--foreign-key', 'x')).toContain(
+      'no attribute 99999',
+    );
+    expect(await json('attribute', 'list', '--partner', made.partner_id)).toEqual([now, keyed]);
+  });
+});
+
+describe('user-token', () => {
+  it('is signed, names partner and customer, and expires when asked to', async () => {
+    const { user_token } = await json(
+      'user-token',
+      '--partner',
+      made.partner_id,
+      '--customer',
+      'C',
+      '--expires-in',
+      '2h',
+    );
+    const { payload } = await jwtVerify(user_token, Buffer.from(env.HEADRACE_USER_TOKEN_SECRET!, 'base64'));
+    expect(payload).toMatchObject({ partner: made.partner_id, customer: 'C' });
+    expect(payload.exp! - payload.iat!).toBe(7_200);
+    const { code, stderr } = await run(
+      'user-token',
+      '--partner',
+      made.partner_id,
+      '--customer',
+      'C',
+      '--expires-in',
+      'soon',
+    );
+    expect(code).toBe(1);
+    expect(stderr).toContain('30m, 1h or 7d');
+  });
+});
+
+describe('a command that cannot work', () => {
+  it('says so in one message: a missing option, a wrong configuration, a database that is away', async () => {
+    const missing = await run('partner', 'create');
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("'--name <name>'")]);
+    const wrong = await runHeadrace(['admin', 'partner', 'list'], { ...env, HEADRACE_SECRET: 'short' });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('HEADRACE_SECRET')]);
+    const away = await runHeadrace(['admin', 'partner', 'list'], {
+      ...env,
+      HEADRACE_MONGO_URL: 'mongodb://127.0.0.1:1/?directConnection=true',
+    });
+    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('MongoDB does not answer')]);
+    expect(away.stderr.trim().split('\n')).toHaveLength(1);
+  });
+});

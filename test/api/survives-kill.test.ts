@@ -1,0 +1,40 @@
+/** kill -9 at any moment: every id that was answered is a job, and no number is missing. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi({ HEADRACE_RATE_PER_SECOND: '100000', HEADRACE_RATE_BURST: '100000' });
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+it('answered ids are jobs, once each, after every one of several kills', async () => {
+  const answered: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    let stopped = false;
+    const senders = Array.from({ length: 16 }, async (_, i) => {
+      while (!stopped) {
+        try {
+          const body = { file_path: `r${round}/${i}`, key_type: 0 };
+          const reply = await partner.call('POST', IMPORT, { body });
+          if (reply.status === 202) answered.push(reply.json.import_log_id);
+        } catch {
+          return;
+        }
+      }
+    });
+    const enough = answered.length + 60 + round * 37;
+    while (answered.length < enough) await new Promise((resolve) => setTimeout(resolve, 5));
+    await api.service.kill('api');
+    stopped = true;
+    await Promise.all(senders);
+    await api.service.restart('api');
+  }
+  const stored = await api.jobs.find().sort({ _id: 1 }).toArray();
+  expect(new Set(answered).size).toBe(answered.length);
+  expect(stored.map(({ _id }) => _id)).toEqual(Array.from({ length: stored.length }, (_, i) => i + 1));
+  const live = new Set(stored.filter(({ phase }) => phase === 'accepted').map(({ _id }) => _id));
+  expect(answered.filter((id) => !live.has(id))).toEqual([]);
+});

@@ -10,7 +10,7 @@ import {
 import { servers } from '../support/stack.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 
-const IDLE_MS = 400;
+const IDLE_MS = 1_000;
 const folder = `object-store-${randomBytes(6).toString('hex')}/`;
 let writer: S3Client;
 let proxy: FaultyProxy;

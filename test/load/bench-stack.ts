@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { createClient } from '../../deploy/demo/client.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import { withLock } from '../../deploy/local/lock.ts';
 import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/service.ts';
@@ -15,6 +14,8 @@ import { ensureRunning, type Run, type Startable, settlePorts } from '../../depl
 import { connectMongo } from '../../pipeline/runtime/mongo.ts';
 import { createAttribute, ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
 import { parseConfig } from '../../schemas/config.ts';
+import { createPartnerCalls } from './partner-calls.ts';
+import type { Progress } from './progress.ts';
 
 const guardian = fileURLToPath(new URL('../support/guardian.ts', import.meta.url));
 
@@ -26,6 +27,13 @@ export interface BenchStackOptions {
 }
 
 export type BenchStack = Awaited<ReturnType<typeof startBenchStack>>;
+
+/** What a scenario works with. */
+export interface Bench {
+  readonly stack: BenchStack;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
 
 /** The bench measures the defaults: no setting of the caller's environment reaches it. */
 function withoutOurs(env: Environment): Environment {
@@ -110,7 +118,7 @@ export async function startBenchStack({ report, signal, profileTo }: BenchStackO
       config,
       db,
       partner,
-      client: createClient(apiUrl(folder), partner.api_key),
+      calls: createPartnerCalls(apiUrl(folder), partner.api_key),
       metricsUrl: `http://127.0.0.1:${folder.state.ports.pipeline}/metrics`,
       pids: pidsOf(folder),
       /** Where Kafka keeps its topics; there is none to look into when it runs elsewhere. */

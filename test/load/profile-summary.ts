@@ -1,59 +1,77 @@
-/** The first look at a CPU profile: the functions with the most time of their own. */
+/** The first look at a CPU profile: the functions with the most time of their own, while it was measured. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
+import type { MeasureWindow } from './measure-window.ts';
 
 const TOP = 25;
+/** A thread that did less is none of those that work. */
+const LEAST_BUSY_MS = 50;
 
 interface CpuProfile {
-  nodes: {
-    id: number;
-    callFrame: { functionName: string; url: string; lineNumber: number };
-  }[];
+  nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
+  startTime: number;
   samples: number[];
   timeDeltas: number[];
 }
 
-export interface ProfiledFunction {
-  readonly name: string;
-  readonly where: string;
-  readonly selfMs: number;
+interface ProfiledFunction {
+  name: string;
+  where: string;
+  selfMs: number;
 }
 
-/** Enough of a path to know the file, without what is the same for all of them. */
-function shorten(url: string): string {
+/** Enough of a path to know the file, without what is the same for all of them. Transpiled files have one line. */
+function placeOf(url: string, lineNumber: number): string {
+  if (url === '') return '';
   const path = url.replace(/^file:\/\//, '').replace(/\?.*$/, '');
   const inside = /(?:node_modules\/|\/(?=(?:api|pipeline|schemas|deploy)\/))(.+)$/.exec(path);
-  return inside?.[1] ?? path;
+  return `${inside?.[1] ?? path}${lineNumber > 0 ? `:${lineNumber + 1}` : ''}`;
 }
 
-export function selfTimes(profile: CpuProfile): ProfiledFunction[] {
+function selfMsByNode(profile: CpuProfile, { fromUs, toUs }: MeasureWindow): Map<number, number> {
   const self = new Map<number, number>();
+  let at = profile.startTime;
   for (const [i, node] of profile.samples.entries()) {
-    self.set(node, (self.get(node) ?? 0) + profile.timeDeltas[i]! / 1_000);
+    const delta = profile.timeDeltas[i]!;
+    at += delta;
+    if (at >= fromUs && at <= toUs) self.set(node, (self.get(node) ?? 0) + delta / 1_000);
   }
-  const functions = new Map<string, { name: string; where: string; selfMs: number }>();
+  return self;
+}
+
+export function selfTimes(profile: CpuProfile, window: MeasureWindow): ProfiledFunction[] {
+  const self = selfMsByNode(profile, window);
+  const functions = new Map<string, ProfiledFunction>();
   for (const { id, callFrame } of profile.nodes) {
     const name = callFrame.functionName || '(anonymous)';
-    const where = callFrame.url ? `${shorten(callFrame.url)}:${callFrame.lineNumber + 1}` : '';
-    const known = functions.get(`${name} ${where}`) ?? { name, where, selfMs: 0 };
+    const where = placeOf(callFrame.url, callFrame.lineNumber);
+    const key = `${name} ${where}`;
+    const known = functions.get(key) ?? { name, where, selfMs: 0 };
     known.selfMs += self.get(id) ?? 0;
-    functions.set(`${name} ${where}`, known);
+    functions.set(key, known);
   }
   return [...functions.values()].toSorted((a, b) => b.selfMs - a.selfMs);
 }
 
+function summarize(file: string, window: MeasureWindow): string[] {
+  const all = selfTimes(JSON.parse(readFileSync(file, 'utf8')) as CpuProfile, window);
+  const busy = all.filter(({ name }) => name !== '(idle)');
+  const total = busy.reduce((sum, { selfMs }) => sum + selfMs, 0);
+  if (total < LEAST_BUSY_MS) return [];
+  const seconds = (window.toUs - window.fromUs) / 1e6;
+  const top = busy.slice(0, TOP).map(({ name, where, selfMs }) => {
+    const percent = ((100 * selfMs) / total).toFixed(1).padStart(5);
+    return `  ${percent} % ${selfMs.toFixed(0).padStart(7)} ms  ${name}  ${where}`;
+  });
+  return [
+    `profile ${file}: ${(total / 1_000).toFixed(2)} s busy of ${seconds.toFixed(2)} s measured`,
+    ...top,
+  ];
+}
+
 /** One profile a thread. */
-export function summarizeProfiles(directory: string): string[] {
+export function summarizeProfiles(directory: string, window: MeasureWindow): string[] {
   const files = readdirSync(directory).filter((name) => name.endsWith('.cpuprofile'));
   if (files.length === 0) return [`no profile in ${directory}: the pipeline did not end by itself`];
-  return files.flatMap((file) => {
-    const all = selfTimes(JSON.parse(readFileSync(join(directory, file), 'utf8')) as CpuProfile);
-    const busy = all.filter(({ name }) => name !== '(idle)');
-    const total = busy.reduce((sum, { selfMs }) => sum + selfMs, 0);
-    const top = busy.slice(0, TOP).map(({ name, where, selfMs }) => {
-      const percent = ((100 * selfMs) / total).toFixed(1).padStart(5);
-      return `  ${percent} % ${selfMs.toFixed(0).padStart(7)} ms  ${name}  ${where}`;
-    });
-    return [`profile ${join(directory, basename(file))}: ${(total / 1_000).toFixed(1)} s busy`, ...top];
-  });
+  return files.flatMap((file) => summarize(join(directory, file), window));
 }

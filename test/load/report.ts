@@ -1,69 +1,100 @@
-/** The result of a load as text: the ratio first, then where the time and the memory went. */
-import { wrongOnes } from './check-counts.ts';
+/** Results as text: the number that matters first, then where the time and the memory went. */
+import { describeChecks } from './check-counts.ts';
+import { columns, count, megabytes, seconds, share } from './format.ts';
+import type { Percentiles } from './percentiles.ts';
+import type { AppendResult } from './scenarios/append.ts';
+import type { CompositionResult } from './scenarios/composition.ts';
+import type { JobsResult } from './scenarios/many-jobs.ts';
 import type { PrefixResult } from './scenarios/one-prefix.ts';
+import type { RunUse } from './watch-run.ts';
 
-export const count = (number: number): string => Math.round(number).toLocaleString('en-US');
-export const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
-
-/** Columns as wide as their widest cell; numbers to the right. */
-export function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]!.length))) ?? [];
-  return rows.map(
-    (row) =>
-      `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')}`,
-  );
-}
-
-const share = (part: number, whole: number) => `${whole > 0 ? ((100 * part) / whole).toFixed(0) : 0} %`;
-
-function processLines({ processes, seconds }: PrefixResult): string[] {
-  const total = Object.values(processes).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
-  const rows = Object.entries(processes).map(([name, use]) => [
+function describeUse({ processes, pipeline, topicBytes, window }: RunUse): string[] {
+  const took = (window.toUs - window.fromUs) / 1e6;
+  const cpu = Object.values(processes).reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
+  const byProcess = Object.entries(processes).map(([name, use]) => [
     name,
-    `${use.cpuSeconds.toFixed(2)} s`,
-    share(use.cpuSeconds, total),
+    seconds(use.cpuSeconds),
+    share(use.cpuSeconds, cpu),
     `${use.peakRssMb.toFixed(0)} MB`,
     `${use.highWaterMb.toFixed(0)} MB`,
   ]);
-  const busy = `${(total / seconds).toFixed(2)} cores busy`;
-  return [`process (${busy})`, ...columns([['', 'CPU', 'share', 'peak RSS', 'since its start'], ...rows])];
-}
-
-function stageLines({ pipeline, seconds }: PrefixResult): string[] {
   const stages = Object.entries(pipeline.stageSeconds).toSorted((a, b) => b[1] - a[1]);
-  if (stages.length === 0) return ['stages: the pipeline does not count headrace_stage_seconds_total'];
-  const rows = stages.map(([stage, value]) => [stage, `${value.toFixed(2)} s`, share(value, seconds)]);
-  return ['stage', ...columns([['', 'seconds', 'of the run'], ...rows])];
+  const inStages = stages.reduce((sum, [, value]) => sum + value, 0);
+  const byStage = stages.map(([stage, value]) => [stage, seconds(value), share(value, inStages)]);
+  return [
+    `process (${(cpu / took).toFixed(2)} cores busy)`,
+    ...columns([['', 'CPU', 'share', 'peak RSS', 'since its start'], ...byProcess]),
+    '',
+    ...(stages.length === 0
+      ? ['stages: the pipeline does not count headrace_stage_seconds_total']
+      : [
+          'stage (with messages in hand, waiting included, summed over partitions)',
+          ...columns([['', 'time', 'share'], ...byStage]),
+        ]),
+    '',
+    'topic',
+    ...columns(Object.entries(topicBytes).map(([topic, bytes]) => [topic, megabytes(bytes)])),
+  ];
 }
 
-export function describePrefix(result: PrefixResult): string[] {
-  const { layout, rows, files, duplicates, keys, gzip, baselineResult, storage } = result;
-  const what = layout === 'a' ? 'attributes' : 'events';
+export function describePrefix({ options, baseline, storage, ...result }: PrefixResult): string[] {
+  const { layout, rows, files, duplicates, keys, gzip, seed } = options;
+  const rate = `${count(result.rowsPerSecond)} rows/s`;
   const lead =
-    baselineResult && result.ratio
+    baseline && result.ratio !== null
       ? [
-          `${result.ratio.toFixed(1)} times the baseline: ${count(result.rowsPerSecond)} rows/s against ${count(baselineResult.rowsPerSecond)}`,
-          `(bulk upserts of the first ${count(baselineResult.rows)} rows; that rate falls as the collection grows)`,
+          `${result.ratio.toFixed(1)} times the baseline: ${rate} against ${count(baseline.rowsPerSecond)}`,
+          `(the baseline: bulk upserts of the first ${count(baseline.rows)} rows; its rate falls as the collection grows)`,
         ]
-      : [`${count(result.rowsPerSecond)} rows/s`];
-  const wrong = wrongOnes(result.checks);
+      : [rate];
+  const size = `${files} files${gzip ? ' (gzip)' : ''} of ${megabytes(result.fileBytes)} in all`;
   return [
     ...lead,
     '',
-    `layout ${layout}, ${count(rows)} rows, ${files} files${gzip ? ' (gzip)' : ''} of ${megabytes(result.fileBytes)} in all, ${duplicates * 100} % duplicates, ${keys} ${what}, seed ${result.seed}`,
-    `${result.seconds.toFixed(2)} s from POST to done`,
-    wrong.length === 0
-      ? `all ${result.checks.length} counts are right`
-      : `WRONG: ${wrong.length} of ${result.checks.length} counts`,
-    ...wrong.map(({ what: name, expected, actual }) => `  ${name}: expected ${expected}, found ${actual}`),
+    `layout ${layout}, ${count(rows)} rows, ${size}, ${duplicates * 100} % duplicates, ${keys} ${layout === 'a' ? 'attributes' : 'events'}, seed ${seed}`,
+    `${seconds(result.seconds)} from POST to done`,
+    ...describeChecks(result.checks),
     '',
-    ...processLines(result),
+    ...describeUse(result.use),
     '',
-    ...stageLines(result),
-    '',
-    'topic',
-    ...columns(Object.entries(result.topicBytes).map(([topic, bytes]) => [topic, megabytes(bytes)])),
-    '',
-    `MongoDB: ${storage.bytesPerMembership.toFixed(1)} bytes a membership (${count(storage.memberships)} memberships, chunks and manifests ${megabytes(storage.dataBytes)}, their indexes ${megabytes(storage.indexBytes)})`,
+    `MongoDB: ${storage.bytesPerMembership.toFixed(1)} bytes a membership (${count(storage.memberships)} memberships; chunks and manifests ${megabytes(storage.dataBytes)}, their indexes ${megabytes(storage.indexBytes)})`,
   ];
 }
+
+const latencies = ({ p50, p95, p99, max }: Percentiles) =>
+  `p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, most ${max.toFixed(0)} ms`;
+
+export function describeJobs({ options, together, idleLatency, checks }: JobsResult): string[] {
+  const what = `jobs of ${count(options.rows)} rows, layout ${options.layout}, one of ${options.keys} keys a file`;
+  return [
+    ...(together
+      ? [
+          `${together.jobsPerSecond.toFixed(1)} jobs/s: ${count(options.jobs)} ${what}, in ${seconds(together.seconds)} from the first POST to the last done`,
+          `${latencies(together.latency)} (from POST to the record's updated_at; 16 requests in flight, so most of it is the queue)`,
+        ]
+      : []),
+    ...(idleLatency
+      ? [
+          `one at a time on an idle service: ${latencies(idleLatency)} (${options.idleJobs} ${what}; from POST to the GET that says done)`,
+        ]
+      : []),
+    ...describeChecks(checks),
+    ...(together ? ['', ...describeUse(together.use)] : []),
+  ];
+}
+
+const each = (values: readonly number[]) => values.map((value) => value.toFixed(3)).join(', ');
+
+export const describeAppend = ({ options, ...result }: AppendResult): string[] => [
+  `${result.ratio.toFixed(2)} times: appending ${count(options.appended)} rows to ${count(options.devices)} devices against a new audience of ${count(options.appended)}`,
+  `  append ${each(result.appendedSeconds)} s`,
+  `  create ${each(result.createdSeconds)} s`,
+  ...describeChecks(result.checks),
+  '',
+  ...describeUse(result.use),
+];
+
+export const describeComposition = ({ options, ...result }: CompositionResult): string[] => [
+  `${seconds(result.medianSeconds)}: ${count(options.devices)} devices against ${options.attributes} attributes of ${count(options.attributeDevices)} in one pass (${each(result.seconds)} s)`,
+  ...describeChecks(result.checks),
+];

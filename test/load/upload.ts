@@ -2,13 +2,14 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import type { BenchStack } from './bench-stack.ts';
+import type { Bench } from './bench-stack.ts';
+import { type Generator, spread } from './generate.ts';
 
 const compress = promisify(gzip);
 
 export type Uploader = ReturnType<typeof createUploader>;
 
-export function createUploader({ partner, config }: BenchStack) {
+export function createUploader({ stack: { partner, config } }: Bench) {
   const { region, bucket, prefix, access_key_id, secret_access_key } = partner.s3;
   const client = new S3Client({
     region,
@@ -26,4 +27,28 @@ export function createUploader({ partner, config }: BenchStack) {
     },
     close: () => client.destroy(),
   };
+}
+
+export const fileName = (number: number, gzipped: boolean): string =>
+  `part-${String(number).padStart(6, '0')}.csv${gzipped ? '.gz' : ''}`;
+
+/** All rows of a prefix, one file in memory at a time. Returns the bytes of the objects. */
+export async function uploadPrefix(
+  bench: Bench,
+  generator: Generator,
+  to: { prefix: string; rows: number; files: number; gzip: boolean },
+): Promise<number> {
+  const uploader = createUploader(bench);
+  let bytes = 0;
+  try {
+    for (const [number, rows] of spread(to.rows, to.files).entries()) {
+      bench.signal.throwIfAborted();
+      bench.progress.live(`uploading file ${number + 1} of ${to.files}`);
+      bytes += await uploader.put(to.prefix + fileName(number, to.gzip), generator.nextFile({ rows }).bytes);
+    }
+  } finally {
+    uploader.close();
+  }
+  bench.progress.step(`uploaded ${to.files} files, ${to.rows} rows, ${(bytes / 1e6).toFixed(1)} MB`);
+  return bytes;
 }

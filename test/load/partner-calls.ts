@@ -1,0 +1,91 @@
+/** The calls of a partner that a bench makes: queue a load, append to an audience, follow either to its end. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export type Layout = 'a' | 'b';
+
+const pathOf: Record<Layout, string> = { a: '/v1/marketplace/import', b: '/v2/firstparty/audience' };
+const idField: Record<Layout, string> = { a: 'import_log_id', b: 'audience_id' };
+const DONE = 2;
+const REFUSED_FOR_NOW = 429;
+
+export type LoadRecord = Record<string, unknown>;
+
+export interface Wait {
+  readonly everyMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface TimedLoad {
+  readonly id: number;
+  readonly record: LoadRecord;
+  /** From the request to the first answer that says that the load is done. */
+  readonly seconds: number;
+}
+
+export type PartnerCalls = ReturnType<typeof createPartnerCalls>;
+
+export function createPartnerCalls(apiUrl: string, apiKey: string) {
+  async function call(method: string, path: string, body?: object): Promise<LoadRecord> {
+    for (;;) {
+      const response = await fetch(apiUrl + path, {
+        method,
+        headers: {
+          Authorization: `Bearer ${apiKey}`,
+          ...(body ? { 'Content-Type': 'application/json' } : {}),
+        },
+        body: body && JSON.stringify(body),
+        signal: AbortSignal.timeout(60_000),
+      });
+      const text = await response.text();
+      if (response.ok) return text === '' ? {} : (JSON.parse(text) as LoadRecord);
+      // The limit of requests a second is a default too, and so is left on.
+      if (response.status !== REFUSED_FOR_NOW)
+        throw new Error(`${method} ${path} was answered with ${response.status}: ${text}`);
+      await sleep(100);
+    }
+  }
+
+  async function queue(layout: Layout, filePath: string, gzip = false): Promise<number> {
+    const body =
+      layout === 'a'
+        ? { file_path: filePath, key_type: 0, compressed: gzip }
+        : { name: `Bench ${filePath}`, file_path: filePath };
+    return Number((await call('POST', pathOf[layout], body))[idField[layout]]);
+  }
+
+  const read = (layout: Layout, id: number) => call('GET', `${pathOf[layout]}/${id}`);
+
+  /** A load that fails is an error: nothing was measured. */
+  async function untilDone(layout: Layout, id: number, { everyMs, signal }: Wait): Promise<LoadRecord> {
+    for (;;) {
+      const record = await read(layout, id);
+      const status = Number(record.status);
+      if (status === DONE) return record;
+      if (status > DONE) {
+        const why = record.errors ?? record.file;
+        throw new Error(`load ${id} has failed: ${JSON.stringify(why).slice(0, 2_000)}`);
+      }
+      await sleep(everyMs, undefined, { signal });
+    }
+  }
+
+  async function timed(layout: Layout, wait: Wait, begin: () => Promise<number>): Promise<TimedLoad> {
+    const since = performance.now();
+    const id = await begin();
+    const record = await untilDone(layout, id, wait);
+    return { id, record, seconds: (performance.now() - since) / 1_000 };
+  }
+
+  return {
+    queue,
+    read,
+    untilDone,
+    load: (layout: Layout, filePath: string, gzip: boolean, wait: Wait) =>
+      timed(layout, wait, () => queue(layout, filePath, gzip)),
+    append: (audience: number, filePath: string, wait: Wait) =>
+      timed('b', wait, async () => {
+        await call('PATCH', `${pathOf.b}/${audience}`, { file_path: filePath });
+        return audience;
+      }),
+  };
+}

@@ -1,0 +1,48 @@
+/** A measurement on a fresh service of its own, with a profile of it where one is asked for. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Bench, startBenchStack } from './bench-stack.ts';
+import type { MeasureWindow } from './measure-window.ts';
+import { summarizeProfiles } from './profile-summary.ts';
+import type { Progress } from './progress.ts';
+
+export interface RunOptions {
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+  readonly profile: boolean;
+  readonly keep: boolean;
+  say(lines: readonly string[]): void;
+}
+
+export type RunOn = ReturnType<typeof createRunOn>;
+
+interface Measured {
+  readonly use?: { readonly window: MeasureWindow };
+  readonly together?: Measured | null;
+}
+
+const wholeTime: MeasureWindow = { fromUs: 0, toUs: Number.POSITIVE_INFINITY };
+
+/** What a result says about when it was measured; without it a profile is summed up as a whole. */
+function windowOf(result: unknown): MeasureWindow {
+  const { use, together } = (result ?? {}) as Measured;
+  return (use ?? together?.use)?.window ?? wholeTime;
+}
+
+export function createRunOn({ progress, signal, profile, keep, say }: RunOptions) {
+  return async <T>(name: string, measure: (bench: Bench) => Promise<T>): Promise<T> => {
+    const profileTo = profile ? mkdtempSync(join(tmpdir(), `headrace-profile-${name}-`)) : undefined;
+    const stack = await startBenchStack({ report: progress.step, signal, profileTo });
+    let result: T | undefined;
+    try {
+      result = await measure({ stack, progress, signal });
+      return result;
+    } finally {
+      await stack.stop({ keep });
+      if (keep) progress.step(`everything still runs: npx headrace down --state ${stack.directory}`);
+      if (profileTo !== undefined && keep) progress.step(`the profile will be in ${profileTo}`);
+      if (profileTo !== undefined && !keep) say([...summarizeProfiles(profileTo, windowOf(result)), '']);
+    }
+  };
+}

@@ -1,0 +1,41 @@
+/** Everything that is observed while the service works: its processes, its own numbers, its topics. */
+import type { Bench } from './bench-stack.ts';
+import { type MeasureWindow, openWindow } from './measure-window.ts';
+import { type PipelineUse, watchPipeline } from './observe-pipeline.ts';
+import { type ProcessUse, watchProcesses } from './observe-processes.ts';
+import { flush, grown, topicBytes } from './observe-storage.ts';
+
+export interface RunUse {
+  readonly window: MeasureWindow;
+  readonly processes: Record<string, ProcessUse>;
+  readonly pipeline: PipelineUse;
+  readonly topicBytes: Record<string, number>;
+}
+
+export async function watchRun<T>(
+  { stack, progress }: Bench,
+  work: () => Promise<T>,
+  describeRows?: (rows: number, seconds: number) => string,
+): Promise<{ result: T; use: RunUse }> {
+  const { db, kafkaLogs, metricsUrl, pids, config } = stack;
+  const topics = () => topicBytes(kafkaLogs, config.topicPrefix);
+  await flush(db);
+  const topicsBefore = topics();
+  const since = performance.now();
+  const pipelineWatch = await watchPipeline(metricsUrl, (rows) => {
+    if (describeRows) progress.live(describeRows(rows, (performance.now() - since) / 1_000));
+  });
+  const processWatch = watchProcesses({ ...pids, bench: process.pid });
+  const closeWindow = openWindow();
+  try {
+    const result = await work();
+    const window = closeWindow();
+    const processes = processWatch.stop();
+    const pipeline = await pipelineWatch.stop();
+    return { result, use: { window, processes, pipeline, topicBytes: grown(topicsBefore, topics()) } };
+  } catch (error) {
+    processWatch.stop();
+    await pipelineWatch.stop().catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+/** Kafka or MongoDB away: 503 in time, reads go on where they can, and it all works again without a restart. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
+import { bringUp, takeDown } from '../../deploy/local/stack.ts';
+import { readState } from '../../deploy/local/state.ts';
+import { cleanEnvironment } from '../support/run-headrace.ts';
+import { waitFor } from '../support/stack.ts';
+import { type Api, AUDIENCE, IMPORT, type Reply, startApi, type TestPartner } from './support.ts';
+
+/** Servers of its own: those of the run are everybody's. */
+const directory = mkdtempSync(join(tmpdir(), 'headrace-outage-'));
+const start = () =>
+  bringUp({
+    directory,
+    report: () => {},
+    env: cleanEnvironment(),
+    wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
+  });
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  const { addresses } = await start();
+  api = await startApi(addressesAsEnvironment(addresses));
+  partner = await api.partner();
+});
+afterAll(async () => {
+  await api?.stop();
+  await takeDown(directory, () => {}, { purge: true });
+  rmSync(directory, { recursive: true, force: true });
+});
+
+type Server = 'kafka' | 'mongod';
+const signal = (server: Server, name: NodeJS.Signals) =>
+  process.kill(readState(directory)!.state.processes[server]!.pid, name);
+
+const body = { file_path: 'a', key_type: 0 };
+const post = () => partner.call('POST', IMPORT, { body });
+const timed = async (ask: () => Promise<Reply>) => {
+  const begin = performance.now();
+  const reply = await ask();
+  return { reply, ms: performance.now() - begin };
+};
+const works = () => waitFor(async () => (await post()).status === 202, { what: 'a POST that is accepted' });
+
+async function expectUnavailable(ask: () => Promise<Reply>): Promise<void> {
+  const { reply, ms } = await timed(ask);
+  expect([reply.status, reply.json.code]).toEqual([503, 'unavailable']);
+  expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(ms).toBeLessThan(5_000);
+}
+
+describe.each([
+  ['stopped', 'SIGKILL'],
+  ['frozen', 'SIGSTOP'],
+] as const)('Kafka %s', (_, how) => {
+  it('POST, PATCH and DELETE answer 503 within 5 s and queue nothing; GET works; then all works again', async () => {
+    await works();
+    const audience = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
+      .audience_id;
+    const keys = [String(await api.attribute(partner))];
+    const visible = async () => (await partner.call('GET', IMPORT)).text;
+    const before = await visible();
+    signal('kafka', how);
+    await expectUnavailable(post);
+    await Promise.all([
+      expectUnavailable(post),
+      expectUnavailable(() => partner.call('PATCH', `${AUDIENCE}/${audience}`, { body: { file_path: 'b' } })),
+      expectUnavailable(() => partner.call('DELETE', IMPORT, { body: { key_type: 0, keys } })),
+      expectUnavailable(() => partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })),
+    ]);
+    expect((await api.anonymous('GET', '/health/ready')).status).toBe(503);
+    expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
+    expect(await visible()).toBe(before);
+    expect((await partner.call('PUT', `${AUDIENCE}/${audience}`)).status).toBe(204);
+    if (how === 'SIGSTOP') signal('kafka', 'SIGCONT');
+    else await start();
+    await works();
+    await waitFor(async () => (await api.anonymous('GET', '/health/ready')).status === 200, {
+      what: 'ready again',
+    });
+    const ids = (await api.jobs.find().sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
+    expect(ids).toEqual(ids.map((_, i) => i + 1));
+  });
+});
+
+describe.each([
+  ['stopped', 'SIGKILL'],
+  ['frozen', 'SIGSTOP'],
+] as const)('MongoDB %s', (_, how) => {
+  it('everything answers 503 within 5 s; then all works again without a restart', async () => {
+    await works();
+    signal('mongod', how);
+    for (const ask of [post, () => partner.call('GET', IMPORT), () => partner.call('GET', `${AUDIENCE}/1`)])
+      await expectUnavailable(ask);
+    expect((await api.anonymous('GET', '/health/ready')).status).toBe(503);
+    expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
+    expect((await api.anonymous('GET', '/openapi.json')).status).toBe(200);
+    if (how === 'SIGSTOP') signal('mongod', 'SIGCONT');
+    else await start();
+    await works();
+    // What was under way when it went is taken back, or was never there: no number is missing.
+    await waitFor(
+      async () => {
+        const jobs = await api.jobs.find().sort({ _id: 1 }).toArray();
+        return jobs.length > 0 && jobs.every(({ _id }, i) => _id === i + 1);
+      },
+      { what: 'ids without gaps' },
+    );
+  });
+});

@@ -29,9 +29,9 @@ function writeVarint(target: Buffer, at: number, value: number): number {
 }
 
 export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer {
-  const { job, file, batch, slot, groups } = message;
-  let size =
-    header.length + varintLength(job) + varintLength(file) + varintLength(batch) + varintLength(slot) + 1;
+  const { job, file, batch, slot, part, groups } = message;
+  const numbers = [job, file, batch, slot, part];
+  let size = numbers.reduce((sum, number) => sum + varintLength(number), header.length) + 1;
   if (groups.length > 0) size += varintLength(groups.length);
   for (const group of groups) {
     const keyBytes = Buffer.byteLength(group.key);
@@ -41,7 +41,7 @@ export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer
   }
   const target = Buffer.allocUnsafe(size);
   let at = header.copy(target);
-  for (const number of [job, file, batch, slot]) at = writeVarint(target, at, number);
+  for (const number of numbers) at = writeVarint(target, at, number);
   if (groups.length > 0) at = writeVarint(target, at, groups.length);
   for (const group of groups) {
     at = writeVarint(target, at, Buffer.byteLength(group.key));
@@ -92,8 +92,14 @@ class Reader {
 /** The devices are views into `body`: copy what is to be kept. */
 export function decodeDevices(body: Buffer): ValidatedDevices {
   const reader = new Reader(body);
-  const [job, file, batch, slot] = [reader.long(), reader.long(), reader.long(), reader.long()];
-  if (job < 0 || file < 0 || batch < 0 || slot < 0 || slot >= SLOTS)
+  const [job, file, batch, slot, part] = [
+    reader.long(),
+    reader.long(),
+    reader.long(),
+    reader.long(),
+    reader.long(),
+  ];
+  if (Math.min(job, file, batch, slot, part) < 0 || slot >= SLOTS)
     throw new Error('a number is out of range');
   const groups: ValidatedDevices['groups'] = [];
   reader.blocks((count) => {
@@ -105,5 +111,5 @@ export function decodeDevices(body: Buffer): ValidatedDevices {
     }
   });
   if (reader.at !== body.length) throw new Error('bytes are left over');
-  return { job, file, batch, slot, groups };
+  return { job, file, batch, slot, part, groups };
 }

@@ -68,6 +68,8 @@ export interface ValidatedDevices {
   file: number;
   batch: number;
   slot: number;
+  /** 0, 1, … where a slot's devices are more than one message may hold. */
+  part: number;
   groups: { key: string; devices: Uint8Array }[];
 }
 
@@ -186,6 +188,7 @@ export const messages = {
       { name: 'file', type: 'int' },
       { name: 'batch', type: 'int' },
       { name: 'slot', type: 'int' },
+      { name: 'part', type: 'int' },
       {
         name: 'groups',
         type: {

@@ -14,6 +14,12 @@ import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
 
+type Group = ParsedRows['slots'][number]['groups'][number];
+
+/** A multiple of 16, and well below what one message may hold. */
+const PART_BYTES = 16 * 50_000;
+const GROUP_OVERHEAD = 12;
+
 export interface ValidateDependencies {
   log: Logger;
   retry: Retry;
@@ -42,11 +48,13 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
 
   async function sendDevices(batch: RowBatch, parsed: ParsedRows, signal: AbortSignal): Promise<void> {
     const { job, file, batch: number } = batch;
-    const messages: OutgoingMessage[] = parsed.slots.map(({ slot, groups }) => ({
-      partition: slotPartition(slot, deps.devicePartitions),
-      key: String(slot),
-      value: encode('ValidatedDevices', { job, file, batch: number, slot, groups }),
-    }));
+    const messages: OutgoingMessage[] = parsed.slots.flatMap(({ slot, groups }) =>
+      [...partsOf(groups)].map((some, part) => ({
+        partition: slotPartition(slot, deps.devicePartitions),
+        key: String(slot),
+        value: encode('ValidatedDevices', { job, file, batch: number, slot, part, groups: some }),
+      })),
+    );
     if (messages.length > 0) await retry('send devices', () => publisher.send('devices', messages), signal);
   }
 
@@ -103,6 +111,26 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
       deps.onValidated?.(parsed.rows);
     },
   };
+}
+
+/** A row may name thousands of keys, all in one slot: cut so that each part fits a message, the same way every time. */
+function* partsOf(groups: Group[]): Generator<Group[]> {
+  let part: Group[] = [];
+  let size = 0;
+  for (const group of groups) {
+    for (let at = 0; at < group.devices.length; at += PART_BYTES) {
+      const devices = group.devices.subarray(at, at + PART_BYTES);
+      const cost = devices.length + group.key.length + GROUP_OVERHEAD;
+      if (size > 0 && size + cost > PART_BYTES) {
+        yield part;
+        part = [];
+        size = 0;
+      }
+      part.push({ key: group.key, devices });
+      size += cost;
+    }
+  }
+  if (part.length > 0) yield part;
 }
 
 function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {

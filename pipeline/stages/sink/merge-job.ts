@@ -145,8 +145,8 @@ function gather(marker: CommitMarker, slot: number, messages: ValidatedDevices[]
   const seen = new Set<string>();
   const byFile = new Map<number, Map<string, Uint8Array[]>>();
   let pairs = 0;
-  for (const { file, batch, groups } of messages) {
-    const name = `${file}.${batch}`;
+  for (const { file, batch, part, groups } of messages) {
+    const name = `${file}.${batch}.${part}`;
     if (!passed(file) || seen.has(name)) continue;
     seen.add(name);
     const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Binary } from 'mongodb';
 import { createPublisher, ensureTopics } from '../../pipeline/runtime/kafka.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { connectMongo } from '../../pipeline/runtime/mongo.ts';
@@ -19,9 +20,11 @@ import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import {
   type AudienceDocument,
+  type ChunkDocument,
   collections,
   type FileDocument,
   type JobDocument,
+  type ManifestDocument,
   type PartnerDocument,
 } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
@@ -47,6 +50,8 @@ export async function createDriver(config: Config) {
   const sets = createDeviceSets(db, { cacheBytes: 0 });
   const jobs = db.collection<JobDocument>(collections.jobs);
   const audiences = db.collection<AudienceDocument>(collections.audiences);
+  const manifests = db.collection<ManifestDocument>(collections.manifests);
+  const chunkDocuments = db.collection<ChunkDocument>(collections.chunks);
 
   const request: Omit<JobRequest, 'partner' | 'kind'> = {
     filePath: '',
@@ -137,6 +142,27 @@ export async function createDriver(config: Config) {
         for (let at = 0; at < devices.length; at += 16) members.add(devices.toString('hex', at, at + 16));
       }
       return members;
+    },
+
+    /** The same of many sets and of the sets below them (an audience's events), of those that hold anything. */
+    async membersOf(names: string[]): Promise<Map<string, Set<string>>> {
+      const wanted = { $or: names.flatMap((set) => [{ set }, { set: { $gte: `${set}:`, $lt: `${set};` } }]) };
+      const found = new Map<string, Set<string>>();
+      const add = (set: string, packed: Binary) => {
+        const devices = Buffer.from(packed.value());
+        const members = found.get(set) ?? new Set();
+        for (let at = 0; at < devices.length; at += 16) members.add(devices.toString('hex', at, at + 16));
+        if (members.size > 0) found.set(set, members);
+      };
+      if (names.length === 0) return found;
+      const inChunks = new Map<string, string>();
+      for await (const { set, inline, chunks } of manifests.find({ ...wanted, count: { $gt: 0 } })) {
+        add(set, inline);
+        for (const { id } of chunks) inChunks.set(id, set);
+      }
+      for await (const { _id, devices } of chunkDocuments.find({ _id: { $in: [...inChunks.keys()] } }))
+        add(inChunks.get(_id)!, devices);
+      return found;
     },
 
     async close() {

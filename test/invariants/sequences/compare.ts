@@ -54,7 +54,7 @@ export async function observed(driver: Driver, oracle: Oracle): Promise<Picture>
       rows,
       uniqueDevices,
       files: filesDone,
-      errors: byFile(errors && errors.map(only)),
+      errors: byFile(errors?.map(only) ?? null),
     };
     picture.files[_id] = [];
   }

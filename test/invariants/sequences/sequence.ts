@@ -6,18 +6,14 @@ import type { Driver } from '../../support/driver.ts';
 import { createOracle, type Oracle } from '../../support/oracle.ts';
 import { type FileSpec, fileSpec, writeFile } from './file-spec.ts';
 
-const paths = [
-  'a/1.csv',
-  'a/2.csv',
-  'a/3.csv.gz',
-  'a/b/4.csv.gz',
-  'a/b/5.txt',
-  'solo.csv',
-  'solo.csv.gz',
-  'day-1.tsv',
-  'day-2.tsv',
-];
-const targets = [...paths, 'a/', 'a/b/', 'a/', 'day-', 'solo', 'missing.csv', 'nothing/'];
+/** Where files go by what is in them, so that most jobs find what they can load; the rest is mixed up on purpose. */
+const areas = {
+  byId: ['i/1.csv', 'i/2.csv', 'i/3.tsv', 'i.csv.gz'],
+  byForeignKey: ['f/1.csv.gz', 'f/2.csv.gz', 'f/g/3.gz', 'f.csv'],
+  audience: ['p/1.csv', 'p/2.csv.gz', 'p/q/3.txt', 'p.csv'],
+};
+type Area = keyof typeof areas;
+const anywhere = [...Object.values(areas).flat(), 'i/', 'f/', 'p/', 'i', 'f', 'p', 'missing.csv', 'nothing/'];
 const foreignKeys = ['seg,ment', 'über|key', undefined, 'say "hi"', 'a;b', '__proto__', '007'];
 
 export type Job =
@@ -29,31 +25,45 @@ export type Job =
 
 /** Uploads and clears while nothing runs, then jobs all at once: so it is plain what each of them must find. */
 export interface Round {
-  uploads: { path: string; file: FileSpec }[];
+  uploads: { path: string; byId: boolean; file: FileSpec }[];
   clears: number[];
   jobs: (Job & { partner: 0 | 1 })[];
 }
 
-const target = fc.constantFrom(...targets);
+const mostly = <T>(usual: fc.Arbitrary<T>, other: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: other });
+const target = (area: Area, prefix: string) =>
+  mostly(fc.constantFrom(...areas[area], prefix, prefix), fc.constantFrom(...anywhere));
+const compressed = (usual: boolean) =>
+  mostly<boolean | null>(fc.constant(usual), fc.constantFrom(null, true, false));
 const partner = fc.constantFrom(0 as const, 0 as const, 1 as const);
-const job = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({
+/** A single file's own name says whether it is compressed; a prefix has to be told. */
+const imports = (area: Area, prefix: string, keyType: 0 | 1, packed: boolean) =>
+  fc
+    .record({
       kind: fc.constant('import' as const),
       partner,
-      target,
-      keyType: fc.constantFrom(0 as const, 1 as const),
-      compressed: fc.constantFrom(null, null, true, false),
-    }),
+      target: target(area, prefix),
+      keyType: mostly(fc.constant(keyType), fc.constantFrom(0 as const, 1 as const)),
+      told: mostly(fc.constant(true), fc.boolean()),
+      compressed: compressed(packed),
+    })
+    .map(({ told, ...job }) =>
+      told && areas[area].includes(job.target) ? { ...job, compressed: null } : job,
+    );
+const job = fc.oneof(
+  { weight: 2, arbitrary: imports('byId', 'i/', 0, false) },
+  { weight: 2, arbitrary: imports('byForeignKey', 'f/', 1, true) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('create' as const), partner, target: target('audience', 'p/') }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('create' as const), partner, target }) },
   {
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('append' as const),
       partner,
-      target,
+      target: target('audience', 'p/'),
       audience: fc.nat({ max: 3 }),
     }),
   },
@@ -67,13 +77,31 @@ const job = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('attribute' as const), partner }) },
 );
-const upload = fc.record({ path: fc.constantFrom(...paths), file: fileSpec });
-const round: fc.Arbitrary<Round> = fc.record({
-  uploads: fc.array(upload, { maxLength: 6 }),
-  clears: fc.oneof(fc.constant([]), fc.array(fc.nat({ max: 3 }), { maxLength: 2 })),
-  jobs: fc.array(job, { minLength: 1, maxLength: 6 }),
-});
-export const sequence = fc.array(round, { minLength: 1, maxLength: 4 });
+const uploadsTo = (area: Area) =>
+  fc
+    .record({
+      path: fc.constantFrom(...areas[area]),
+      file: fileSpec,
+      mixedUp: fc.integer({ min: 0, max: 14 }),
+    })
+    .map(({ path, file, mixedUp }) => ({
+      path,
+      byId: (area === 'byId') !== (mixedUp === 0),
+      file: {
+        ...file,
+        layout: (area === 'audience') !== (mixedUp === 1) ? 'audience' : 'attributes',
+      } as FileSpec,
+    }));
+const upload = fc.oneof(uploadsTo('byId'), uploadsTo('byForeignKey'), uploadsTo('audience'));
+const round = (fewestUploads: number): fc.Arbitrary<Round> =>
+  fc.record({
+    uploads: fc.array(upload, { minLength: fewestUploads, maxLength: fewestUploads + 4 }),
+    clears: fc.array(fc.nat({ max: 3 }), { maxLength: 1 }),
+    jobs: fc.array(job, { minLength: 1, maxLength: 7 }),
+  });
+export const sequence: fc.Arbitrary<Round[]> = fc
+  .tuple(round(6), fc.array(round(0), { maxLength: 3 }))
+  .map(([first, later]) => [first, ...later]);
 
 export interface Run {
   oracle: Oracle;
@@ -103,11 +131,9 @@ export async function runSequence(
   }
   for (const index of [0, 0, 0, 1] as const) await addAttribute(index);
 
-  async function put(index: 0 | 1, { path, file }: Round['uploads'][number]): Promise<void> {
+  async function put(index: 0 | 1, { path, byId, file }: Round['uploads'][number]): Promise<void> {
     const owner: PartnerDocument = partners[index];
     const unknownKey = owned[index === 0 ? 1 : 0][0]!;
-    // A file names keys of one type, as partners do.
-    const byId = file.picks[0]! % 2 === 0;
     const keys = owned[index].filter((key) => attributes[index].map(String).includes(key) === byId);
     const bytes = writeFile(file, { tag, keys, unknownKey, path });
     await driver.upload(owner, path, bytes);

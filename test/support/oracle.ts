@@ -1,0 +1,229 @@
+/**
+ * What the service must come to, found slowly and plainly: jobs one after the other, whole files, plain Sets. Told what was
+ * uploaded, provisioned and queued, in that order; knows nothing of Kafka, MongoDB, slots or batches.
+ */
+import { setNames } from '../../schemas/documents.ts';
+import { type FileVerdict, readFileOracle } from './oracle-file.ts';
+
+export interface ExpectedError {
+  code: string;
+  file?: string;
+  line?: number;
+  count?: number;
+}
+
+export interface ExpectedJob {
+  status: 2 | 3;
+  rows: number;
+  uniqueDevices: number;
+  files: number;
+  errors: ExpectedError[] | null;
+}
+
+export interface ExpectedFile {
+  path: string;
+  status: 2 | 3;
+  rows: number;
+  accepted: number;
+  /** Accepted pairs of device and key less the distinct ones; null for a file that failed. */
+  duplicates: number | null;
+  rejected: Record<string, number>;
+  /** Accepted rows by event, of a loaded audience file. */
+  events: Record<string, number>;
+  failure: ExpectedError | null;
+  /** Null where the file failed before its end: how many were seen by then is chance. */
+  rejects: FileVerdict['rejects'] | null;
+}
+
+export interface ExpectedAudience {
+  generation: number;
+  uniqueDevices: number;
+  uploadedDevices: number;
+  matchedDevices: number;
+  outcome: 2 | 3;
+}
+
+interface AudienceState extends ExpectedAudience {
+  /** Path and content of everything loaded since the last clear. */
+  loaded: Map<string, Buffer[]>;
+  /** The newest entry of each path. */
+  entries: Map<string, ExpectedFile>;
+}
+
+export interface OraclePartner {
+  _id: string;
+  prefix: string;
+}
+
+interface ReadFile {
+  entry: ExpectedFile;
+  /** Identifiers of a loaded file by attribute id, or by event. */
+  devices: Map<string, Set<string>>;
+}
+
+export type Oracle = ReturnType<typeof createOracle>;
+
+/** Failures that are known only when the whole file has been read, and so say how many rows it has. */
+const atTheEnd = ['too_many_invalid', 'empty_file'];
+const plain = (id: string) => id.replaceAll('-', '');
+const everything = (sets: Iterable<Set<string>>) => new Set([...sets].flatMap((set) => [...set]));
+
+export function createOracle() {
+  const objects = new Map<string, Buffer>();
+  const attributes: { id: number; partner: string; foreignKey?: string }[] = [];
+  const audiences = new Map<number, AudienceState>();
+  const sets = new Map<string, Set<string>>();
+  const jobs = new Map<number, ExpectedJob>();
+  const files = new Map<number, ExpectedFile[]>();
+  const setOf = (name: string) => sets.get(name) ?? new Set<string>();
+  const addTo = (name: string, devices: Set<string>) => sets.set(name, everything([setOf(name), devices]));
+
+  function find(partner: OraclePartner, path: string): { found: string[]; exact: boolean } {
+    const key = partner.prefix + path;
+    if (objects.has(key)) return { found: [key], exact: true };
+    return { found: [...objects.keys()].filter((name) => name.startsWith(key)), exact: false };
+  }
+
+  function read(path: string, options: Parameters<typeof readFileOracle>[1]): ReadFile {
+    const verdict = readFileOracle(objects.get(path)!, options);
+    const { failure, rows, accepted, rejected, rejects } = verdict;
+    const none = { duplicates: null, events: {}, status: 3 as const };
+    if (failure && !atTheEnd.includes(failure.code)) {
+      const entry = { path, rows: 0, accepted: 0, rejected: {}, rejects: null, failure, ...none };
+      return { entry, devices: new Map() };
+    }
+    if (failure) {
+      const { opted_out = 0 } = rejected;
+      const counted = failure.code === 'too_many_invalid' ? { count: rows - accepted - opted_out } : {};
+      const entry = { path, rows, accepted, rejected, rejects, failure: { ...failure, ...counted }, ...none };
+      return { entry, devices: new Map() };
+    }
+    const devices = new Map([...verdict.devices].map(([key, ids]) => [key, new Set([...ids].map(plain))]));
+    const distinct = [...devices.values()].reduce((sum, set) => sum + set.size, 0);
+    const duplicates = verdict.pairsRead - distinct;
+    const events = Object.fromEntries(verdict.events);
+    const entry = {
+      path,
+      status: 2 as const,
+      rows,
+      accepted,
+      duplicates,
+      rejected,
+      events,
+      failure,
+      rejects,
+    };
+    return { entry, devices };
+  }
+
+  function end(job: number, read: ReadFile[], problem?: string): void {
+    const entries = read.map(({ entry }) => entry);
+    const errors: ExpectedError[] = entries
+      .filter(({ failure }) => failure)
+      .map(({ failure, path }) => ({ ...failure!, file: path }));
+    if (problem) errors.push({ code: problem });
+    files.set(job, entries);
+    jobs.set(job, {
+      status: errors.length > 0 ? 3 : 2,
+      rows: entries.reduce((sum, { rows }) => sum + rows, 0),
+      uniqueDevices: everything(read.flatMap(({ devices }) => [...devices.values()])).size,
+      files: entries.length,
+      errors: errors.length > 0 ? errors : null,
+    });
+  }
+
+  return {
+    jobs,
+    files,
+    audiences: audiences as ReadonlyMap<number, ExpectedAudience>,
+    attributes: attributes as readonly { id: number; partner: string }[],
+    /** Members without dashes, in lower case. */
+    members: setOf,
+    /** The sets that hold anything. */
+    filledSets: () => [...sets].filter(([, set]) => set.size > 0).map(([name]) => name),
+
+    upload: (key: string, bytes: Buffer) => void objects.set(key, bytes),
+    attribute: (id: number, partner: OraclePartner, foreignKey?: string) =>
+      void attributes.push({ id, partner: partner._id, ...(foreignKey === undefined ? {} : { foreignKey }) }),
+
+    import(
+      job: number,
+      partner: OraclePartner,
+      path: string,
+      { keyType, compressed }: { keyType: 0 | 1; compressed: boolean | null },
+    ): void {
+      const { found, exact } = find(partner, path);
+      const problem = found.length === 0 ? 'no_files' : 'compressed_required';
+      if (found.length === 0 || (compressed === null && !exact)) {
+        end(job, [], problem);
+        return;
+      }
+      const own = attributes.filter((attribute) => attribute.partner === partner._id);
+      const keys = new Map<string, number>();
+      for (const { id, foreignKey } of own) {
+        if (keyType === 0) keys.set(String(id), id);
+        else if (foreignKey !== undefined) keys.set(foreignKey, id);
+      }
+      const all = found.map((key) =>
+        read(key, { layout: 'attributes', keys, compressed: compressed ?? key.endsWith('.gz') }),
+      );
+      for (const { devices } of all)
+        for (const [key, ids] of devices) addTo(setNames.attribute(Number(key)), ids);
+      end(job, all);
+    },
+
+    /** Creates the audience if the job has its number. */
+    load(job: number, audience: number, partner: OraclePartner, path: string): void {
+      const fresh = { generation: 1, uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0 };
+      if (job === audience)
+        audiences.set(job, { ...fresh, outcome: 2, loaded: new Map(), entries: new Map() });
+      const state = audiences.get(audience)!;
+      const { found } = find(partner, path);
+      const isLoaded = (key: string) => state.loaded.get(key)?.some((old) => old.equals(objects.get(key)!));
+      const all = found
+        .filter((key) => !isLoaded(key))
+        .map((key) => read(key, { layout: 'audience', compressed: key.endsWith('.gz') }));
+      const problem = found.length === 0 ? 'no_files' : undefined;
+      for (const { entry, devices } of all) {
+        state.entries.set(entry.path, entry);
+        if (entry.failure) continue;
+        state.loaded.set(entry.path, [...(state.loaded.get(entry.path) ?? []), objects.get(entry.path)!]);
+        for (const [event, ids] of devices) {
+          addTo(setNames.audience(audience, state.generation), ids);
+          if (event !== '') addTo(setNames.event(audience, state.generation, event), ids);
+        }
+      }
+      end(job, all, problem);
+      const devices = setOf(setNames.audience(audience, state.generation));
+      const held = everything(attributes.map(({ id }) => setOf(setNames.attribute(id))));
+      const entries = [...state.entries.values()];
+      state.uniqueDevices = devices.size;
+      state.matchedDevices = [...devices].filter((id) => held.has(id)).length;
+      state.uploadedDevices = entries.reduce(
+        (sum, { failure, accepted }) => sum + (failure ? 0 : accepted),
+        0,
+      );
+      state.outcome = problem || entries.some(({ failure }) => failure) ? 3 : 2;
+    },
+
+    /** Of an audience none of whose files waits or loads. */
+    clear(audience: number): void {
+      const state = audiences.get(audience)!;
+      for (const name of sets.keys())
+        if (name.startsWith(`${setNames.audience(audience, state.generation)}`)) sets.delete(name);
+      state.generation++;
+      Object.assign(state, { uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0, outcome: 2 });
+      state.loaded.clear();
+      state.entries.clear();
+    },
+
+    delete(job: number, of: number[]): void {
+      const names = of.map(setNames.attribute);
+      const rows = names.reduce((sum, name) => sum + setOf(name).size, 0);
+      const uniqueDevices = everything(names.map(setOf)).size;
+      for (const name of names) sets.delete(name);
+      files.set(job, []);
+      jobs.set(job, { status: 2, rows, uniqueDevices, files: 0, errors: null });
+    },
+  };
+}

@@ -153,7 +153,7 @@ function gather(marker: CommitMarker, slot: number, messages: ValidatedDevices[]
     byFile.set(file, bySet);
     for (const { key, devices } of groups) {
       pairs += deviceCount(devices);
-      const set = key !== '' && collapsed.has(file) ? OTHER_EVENTS : key;
+      const set = collapsed.has(file) ? OTHER_EVENTS : key;
       const known = bySet.get(set);
       if (known) known.push(devices);
       else bySet.set(set, [devices]);

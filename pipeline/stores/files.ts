@@ -55,7 +55,14 @@ export function createFileStore(db: Db) {
           updateOne: {
             filter: { _id: fileId(listing, number), status: { $in: [JobStatus.pending, JobStatus.running] } },
             update: {
-              $set: { ...counts, failure, status: failure ? JobStatus.error : JobStatus.done, updatedAt },
+              $set: {
+                ...counts,
+                // No slot will have a word to say about a file that loads without a single pair.
+                ...(failure === null && counts.pairsRead === 0 ? { duplicates: 0 } : {}),
+                failure,
+                status: failure ? JobStatus.error : JobStatus.done,
+                updatedAt,
+              },
             },
           },
         })),

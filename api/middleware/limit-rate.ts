@@ -39,15 +39,18 @@ export function createLimitRate(perSecond: number, burst: number): Middleware {
     const untilFull = Math.ceil((burst - Math.max(0, left)) / perSecond);
     ctx.set('RateLimit-Policy', policy);
     ctx.set('RateLimit', `"key";r=${remaining};t=${untilFull}`);
-    ctx.set('RateLimit-Limit', String(burst));
-    ctx.set('RateLimit-Remaining', String(remaining));
-    ctx.set('RateLimit-Reset', String(untilFull));
     if (left < 0)
       throw new Problem(
         'rate_limited',
         `This key may make ${perSecond} requests a second, ${burst} at once.`,
         {
-          headers: { 'Retry-After': String(Math.max(1, Math.ceil(-left / perSecond))) },
+          headers: {
+            'Retry-After': String(Math.max(1, Math.ceil(-left / perSecond))),
+            // For clients that know only the older names.
+            'RateLimit-Limit': String(burst),
+            'RateLimit-Remaining': '0',
+            'RateLimit-Reset': String(untilFull),
+          },
         },
       );
     return next();

@@ -114,7 +114,7 @@ describe('rate', () => {
   it('every answer tells what is left', async () => {
     const call = await fresh();
     const first = await call('GET', IMPORT);
-    expect(first.headers.get('ratelimit-limit')).toBe('20');
-    expect(first.headers.get('ratelimit-remaining')).toBe('19');
+    expect(first.headers.get('ratelimit')).toMatch(/^"key";r=19;t=\d+$/);
+    expect(first.headers.get('ratelimit-policy')).toBe('"key";q=20;w=10');
   });
 });

@@ -1,0 +1,143 @@
+/**
+ * How fast the API is beside a bare Koa server in the same run: 64 connections, a list of 100 import logs, and imports
+ * queued, each of which must be there afterwards, once. Exit code 1 when a share is missed.
+ *
+ * npx tsx test/load/bench-api.ts [--seconds 10] [--json]
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import autocannon from 'autocannon';
+import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
+import { anyFreePort } from '../../deploy/local/ports.ts';
+import { bringUp, takeDown } from '../../deploy/local/stack.ts';
+import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { createApiKey } from '../../pipeline/stores/api-keys.ts';
+import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const { values } = parseArgs({ options: { seconds: { type: 'string' }, json: { type: 'boolean' } } });
+const duration = Number(values.seconds ?? 10);
+const least = { list: 0.25, post: 0.1 };
+const IMPORT = '/v1/marketplace/import';
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const say = (line: string) => process.stderr.write(`${line}\n`);
+const children: ChildProcess[] = [];
+
+async function load(url: string, request: Partial<autocannon.Request> = {}) {
+  const result = await autocannon({ url, connections: 64, duration, requests: [request] });
+  return {
+    perSecond: result.requests.average,
+    p99: result.latency.p99,
+    failed: result.errors + result.non2xx,
+  };
+}
+
+async function startBare(): Promise<string> {
+  const child = spawn(process.execPath, ['--import', 'tsx', file('bare-server.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  const [port] = await once(child.stdout!, 'data');
+  return `http://127.0.0.1:${String(port).trim()}/`;
+}
+
+async function startApi(env: Record<string, string>): Promise<string> {
+  const child = spawn(process.execPath, [file('../../deploy/headrace.mjs'), 'api'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  children.push(child);
+  const url = `http://127.0.0.1:${env.HEADRACE_API_PORT}`;
+  await waitFor(async () => (await fetch(`${url}/health/ready`)).ok, { what: 'the API to be ready' });
+  return url;
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+let missed = false;
+try {
+  const { addresses } = await bringUp({
+    directory,
+    report: say,
+    wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
+  });
+  const env: Record<string, string> = {
+    ...addressesAsEnvironment(addresses),
+    HEADRACE_MONGO_DATABASE: `bench${randomBytes(4).toString('hex')}`,
+    HEADRACE_TOPIC_PREFIX: `bench${randomBytes(4).toString('hex')}`,
+    HEADRACE_SECRET: randomBytes(32).toString('base64'),
+    HEADRACE_API_PORT: String(await anyFreePort()),
+    HEADRACE_API_METRICS_PORT: String(await anyFreePort()),
+    HEADRACE_RATE_PER_SECOND: '1000000',
+    HEADRACE_RATE_BURST: '1000000',
+  };
+  const config = parseConfig(env);
+  const mongo = await connectMongo(config);
+  const jobs = mongo.db.collection<JobDocument>(collections.jobs);
+  const partner = draftPartner('bench');
+  await insertPartner(mongo.db, partner);
+  const { key } = await createApiKey(mongo.db, config.secret, partner._id);
+  const [bareUrl, apiUrl] = [await startBare(), await startApi(env)];
+
+  const accepted: number[] = [];
+  const post: Partial<autocannon.Request> = {
+    method: 'POST',
+    path: IMPORT,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ file_path: 'day/devices.csv', key_type: 0 }),
+    onResponse: (status, body) => {
+      if (status === 202) accepted.push(JSON.parse(body).import_log_id);
+    },
+  };
+  const get: Partial<autocannon.Request> = { path: IMPORT, headers: { authorization: `Bearer ${key}` } };
+  for (let i = 0; i < 100; i++)
+    await fetch(apiUrl + IMPORT, {
+      method: 'POST',
+      headers: post.headers as Record<string, string>,
+      body: post.body as string,
+    });
+
+  const bare = await load(bareUrl);
+  const list = await load(apiUrl, get);
+  const queued = await load(apiUrl, post);
+
+  const stored = await jobs.find({ partner: partner._id }).project<{ _id: number }>({ _id: 1 }).toArray();
+  const present = new Set(stored.map(({ _id }) => _id));
+  const lost = accepted.filter((id) => !present.has(id)).length;
+  const twice = accepted.length - new Set(accepted).size;
+  const shares = { list: list.perSecond / bare.perSecond, post: queued.perSecond / bare.perSecond };
+  missed =
+    shares.list < least.list ||
+    shares.post < least.post ||
+    lost > 0 ||
+    twice > 0 ||
+    list.failed + queued.failed > 0;
+
+  const line = (name: string, { perSecond, p99, failed }: typeof bare, share?: number, atLeast?: number) =>
+    say(
+      `${name.padEnd(22)} ${perSecond.toFixed(0).padStart(7)} /s   p99 ${String(p99).padStart(4)} ms   failed ${failed}` +
+        (share === undefined ? '' : `   share ${share.toFixed(2)} (at least ${atLeast})`),
+    );
+  line('bare Koa, a constant', bare);
+  line('GET list of 100', list, shares.list, least.list);
+  line('POST import', queued, shares.post, least.post);
+  say(`${accepted.length} ids accepted, ${lost} lost, ${twice} given twice`);
+  if (values.json)
+    process.stdout.write(
+      `${JSON.stringify({ bare, list, post: queued, shares, accepted: accepted.length, lost, twice, missed })}\n`,
+    );
+  await mongo.client.db(config.mongoDatabase).dropDatabase();
+  await mongo.close();
+} finally {
+  for (const child of children) child.kill('SIGTERM');
+  await takeDown(directory, () => {}, { purge: true });
+  rmSync(directory, { recursive: true, force: true });
+}
+process.exit(missed ? 1 : 0);

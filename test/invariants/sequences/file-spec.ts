@@ -62,14 +62,14 @@ export const fileSpec: fc.Arbitrary<Omit<FileSpec, 'layout'>> = fc.record({
   quoteAll: fc.boolean(),
   upperCase: fc.boolean(),
   first: fc.integer({ min: 0, max: DEVICES - 1 }),
-  rows: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 100, max: 700 })),
+  rows: weighted<number>([1, 1], [1, 30], [2, 130], [2, 300], [2, 650]),
   picks: fc.array(fc.nat({ max: 20 }), { minLength: 1, maxLength: 3 }),
   severalKeys: fc.boolean(),
   manyEvents: weighted<number>([12, 0], [1, 999], [1, 1_000], [1, 1_001], [1, 1_300]),
   odd: fc.array(
     weighted<Odd>(
-      [4, 'foreign device'],
-      [3, 'zeros'],
+      [8, 'foreign device'],
+      [5, 'zeros'],
       [1, 'bad id'],
       [1, 'bad quotes'],
       [1, 'no key'],

@@ -100,7 +100,7 @@ const round = (fewestUploads: number): fc.Arbitrary<Round> =>
     jobs: fc.array(job, { minLength: 1, maxLength: 7 }),
   });
 export const sequence: fc.Arbitrary<Round[]> = fc
-  .tuple(round(6), fc.array(round(0), { maxLength: 3 }))
+  .tuple(round(9), fc.array(round(0), { maxLength: 3 }))
   .map(([first, later]) => [first, ...later]);
 
 export interface Run {
@@ -171,7 +171,7 @@ export async function runSequence(
   for (const { uploads, clears, jobs: wanted } of rounds) {
     for (const one of uploads) {
       await put(0, one);
-      if (one.file.first % 3 === 0) await put(1, one);
+      if (one.file.first % 3 > 0) await put(1, one);
     }
     for (const place of clears) {
       const audience = audiences[0][place % Math.max(1, audiences[0].length)];

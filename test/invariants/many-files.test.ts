@@ -1,0 +1,52 @@
+/** A prefix of very many small files is one job, read to the last of them. HEADRACE_TEST_FILES=100000 makes it as many. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { setNames } from '../../schemas/documents.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { asMembers, ids } from '../support/rows.ts';
+import { type Service, startService } from '../support/stack.ts';
+
+const FILES = Number(process.env.HEADRACE_TEST_FILES ?? 400);
+/** Uploads under way at a time. */
+const AT_ONCE = 24;
+const MS_A_FILE = 40;
+
+let service: Service;
+let driver: Driver;
+beforeAll(async () => {
+  service = await startService({ parts: ['pipeline'] });
+  driver = await createDriver(service.config);
+});
+afterAll(async () => {
+  await driver?.close();
+  await service?.stop();
+});
+
+it(`loads a prefix of ${FILES} files, a bad one among them`, {
+  timeout: 120_000 + 2 * FILES * MS_A_FILE,
+}, async () => {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const devices = ids(FILES);
+  const bad = FILES >> 1;
+  let next = 0;
+  const began = performance.now();
+  const uploader = async () => {
+    for (let n = next++; n < FILES; n = next++) {
+      const row = n === bad ? '' : `${devices[n]},${attribute}\n${devices[(n + 1) % FILES]},${attribute}\n`;
+      await driver.upload(partner, `many/${n % 10}/${n}.csv`, row);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, uploader));
+  const uploaded = performance.now();
+  const queued = await driver.import(partner, 'many/', { compressed: false });
+  const job = await driver.ended(queued, 60_000 + FILES * MS_A_FILE);
+  const seconds = (from: number, to: number) => `${((to - from) / 1000).toFixed(1)} s`;
+  console.info(
+    `${FILES} files: uploaded in ${seconds(began, uploaded)}, loaded in ${seconds(uploaded, performance.now())}`,
+  );
+
+  expect(job).toMatchObject({ status: 3, fileCount: FILES, filesDone: FILES, rows: 2 * (FILES - 1) });
+  expect(job.errors).toEqual([expect.objectContaining({ code: 'empty_file' })]);
+  expect(job.uniqueDevices).toBe(FILES);
+  expect(await driver.members(setNames.attribute(attribute))).toEqual(asMembers(devices));
+});

@@ -65,6 +65,11 @@ export async function createDriver(config: Config) {
   };
   const accept = async (wanted: JobRequest) => (await queue.accept(wanted)).job._id;
 
+  const put = (bucket: string, key: string, body: Buffer | string) =>
+    s3.send(
+      new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ContentLength: Buffer.byteLength(body) }),
+    );
+
   return {
     db,
     config,
@@ -88,9 +93,8 @@ export async function createDriver(config: Config) {
       )._id,
 
     upload: (partner: PartnerDocument, path: string, body: Buffer | string) =>
-      s3.send(new PutObjectCommand({ Bucket: config.s3Bucket, Key: partner.prefix + path, Body: body })),
-    uploadTo: (bucket: string, key: string, body: Buffer | string) =>
-      s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body })),
+      put(config.s3Bucket, partner.prefix + path, body),
+    uploadTo: put,
     makeBucket: (bucket: string) => s3.send(new CreateBucketCommand({ Bucket: bucket })),
 
     import: (partner: PartnerDocument, filePath: string, options: Partial<JobRequest> = {}) =>

@@ -12,6 +12,8 @@ const ink = '#1f2933';
 const faint = '#d5dbe1';
 const series = '#2563a8';
 const accent = '#c2410c';
+/** Text over a line stays readable. */
+const halo = 'stroke="#ffffff" stroke-width="4" paint-order="stroke"';
 
 const escaped = (raw: string) => raw.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 const text = (x: number, y: number, content: string, attributes = '') =>
@@ -65,7 +67,7 @@ function areaOverTime(result: PrefixResult, top: number): string {
     parts.push(
       rule(LEFT, y(value), LEFT + PLOT_WIDTH, y(value), `stroke="${colour}" stroke-dasharray="6 4"`),
     );
-    parts.push(text(LEFT + PLOT_WIDTH, y(value) - 6, label, `text-anchor="end" fill="${colour}"`));
+    parts.push(text(LEFT + PLOT_WIDTH, y(value) - 6, label, `text-anchor="end" fill="${colour}" ${halo}`));
   };
   level(result.rowsPerSecond, `POST to done: ${count(result.rowsPerSecond)} rows/s`, ink);
   if (result.baseline)

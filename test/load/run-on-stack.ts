@@ -40,7 +40,7 @@ export function createRunOn({ progress, signal, profile, keep, say }: RunOptions
       return result;
     } finally {
       await stack.stop({ keep });
-      if (keep) progress.step(`everything still runs: npx headrace down --state ${stack.directory}`);
+      if (keep) progress.step(`everything still runs: npx headrace down --purge --state ${stack.directory}`);
       if (profileTo !== undefined && keep) progress.step(`the profile will be in ${profileTo}`);
       if (profileTo !== undefined && !keep) say([...summarizeProfiles(profileTo, windowOf(result)), '']);
     }

@@ -8,7 +8,7 @@ import { type RunUse, watchRun } from '../watch-run.ts';
 import { keysOf } from './one-prefix.ts';
 
 const ROUNDS = 5;
-const pollEveryMs = 10;
+const pollEveryMs = 20;
 
 export interface AppendOptions {
   /** Devices of the large audience. */

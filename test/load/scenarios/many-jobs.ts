@@ -14,8 +14,8 @@ import { type RunUse, watchRun } from '../watch-run.ts';
 import { keysOf } from './one-prefix.ts';
 
 const IN_FLIGHT = 16;
+/** What the latencies are exact to, always to the worse side. */
 const pollEveryMs = 20;
-const idlePollEveryMs = 5;
 /** Between two loads of the idle service, so that each finds it idle. */
 const idlePauseMs = 100;
 
@@ -39,6 +39,8 @@ export interface JobsResult {
     readonly jobsPerSecond: number;
     /** From the POST's first byte to the record's updated_at, in milliseconds; both clocks are this machine's. */
     readonly latency: Percentiles;
+    /** When each job ended, in seconds after the first POST, the earliest first. */
+    readonly endedAt: number[];
     readonly use: RunUse;
   } | null;
   /** From POST to the GET that says done, in milliseconds; null when there were none. */
@@ -80,7 +82,7 @@ async function measureIdle(bench: Bench, options: JobsOptions, files: SmallFile[
   const latencies: number[] = [];
   for (const file of files) {
     await sleep(idlePauseMs, undefined, { signal });
-    const wait = { everyMs: idlePollEveryMs, signal };
+    const wait = { everyMs: pollEveryMs, signal };
     const { record, seconds } = await stack.calls.load(options.layout, file.path, options.gzip, wait);
     latencies.push(seconds * 1_000);
     checks.push(...checkLoad(options.layout, record, file));
@@ -112,13 +114,18 @@ async function measureTogether(bench: Bench, options: JobsOptions, files: SmallF
   progress.step(`all done after ${seconds.toFixed(2)} s: ${jobsPerSecond.toFixed(1)} jobs/s`);
 
   const latencies: number[] = [];
+  const endedAt: number[] = [];
+  const firstPost = Math.min(...postedAt);
   await inParallel(files.length, IN_FLIGHT, async (number) => {
     const record = await stack.calls.untilDone(layout, ids[number]!, { everyMs: pollEveryMs, signal });
-    latencies.push(Date.parse(String(record.updated_at)) - postedAt[number]!);
+    const ended = Date.parse(String(record.updated_at));
+    latencies.push(ended - postedAt[number]!);
+    endedAt.push((ended - firstPost) / 1_000);
     checks.push(...checkLoad(layout, record, files[number]!));
     progress.live(`${latencies.length} jobs checked`);
   });
-  return { seconds, jobsPerSecond, latency: percentiles(latencies), use };
+  endedAt.sort((a, b) => a - b);
+  return { seconds, jobsPerSecond, latency: percentiles(latencies), endedAt, use };
 }
 
 export async function measureJobs(bench: Bench, options: JobsOptions): Promise<JobsResult> {

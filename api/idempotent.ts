@@ -2,8 +2,10 @@
  * Idempotency-Key: the same key and request within 24 hours gives the first answer again. A job carries the token of its
  * request under a unique index, so a repetition finds it wherever the first try died.
  */
+
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { faultPoint } from '../pipeline/runtime/fault-points.ts';
 import { deriveKey } from '../pipeline/runtime/seal.ts';
 import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
 import type { JobRequest } from '../pipeline/stores/new-job.ts';
@@ -45,6 +47,7 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
     .update(`${ctx.method} ${ctx.path}\n${customer ?? ''}\n${canonical(ctx.request.body)}`)
     .digest('base64url');
   const mark = await claimKey(deps.db, partner, key, requestHash);
+  faultPoint('api:after-claim');
   if (mark.requestHash !== requestHash)
     throw new Problem('idempotency_conflict', 'This Idempotency-Key was used for another request.');
   return mark;
@@ -52,8 +55,9 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
 
 /** For later repetitions only; should it fail, the job itself tells the answer. */
 export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer: Answer): void {
-  storeAnswer(deps.db, mark, answer).catch((error) =>
-    deps.log.debug({ err: error }, 'the answer of a repeatable request was not kept'),
+  storeAnswer(deps.db, mark, answer).then(
+    () => faultPoint('api:after-keep-answer'),
+    (error) => deps.log.debug({ err: error }, 'the answer of a repeatable request was not kept'),
   );
 }
 
@@ -86,6 +90,7 @@ export async function queueOnce(
     const job = accepted.repeated ? await settle(deps, accepted.job, mark) : accepted.job;
     if (job.phase !== 'withdrawn') {
       const answer = await answerFor(job);
+      faultPoint('api:before-answer');
       keepAnswer(deps, mark, answer);
       return answer;
     }

@@ -1,5 +1,7 @@
 /** Group B: /v2/firstparty/audience, and the same under /v1. */
+
 import { z } from 'zod';
+import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
 import { clearAudience, ensureAudience, segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fixIntent } from '../../pipeline/stores/idempotency.ts';
 import type { JobRequest } from '../../pipeline/stores/new-job.ts';
@@ -110,7 +112,9 @@ export function createFirstpartyAudience(deps: Dependencies) {
     if (mark?.status === undefined) {
       // A repetition clears the generation that the first try meant, and nothing that was appended since.
       const meant = mark ? Number(await fixIntent(db, mark, String(generation))) : generation;
+      faultPoint('api:before-clear');
       await clearAudience(db, ctx.state.scope, _id, meant);
+      faultPoint('api:after-clear');
       if (mark) keepAnswer(deps, mark, { status: 204 });
     }
     send(ctx, { status: 204 });

@@ -5,10 +5,12 @@
  * aborts the handler and is thrown on: whoever gets the partition next begins at the last committed offset. Offsets are
  * committed by a timer, and only up to what the stage calls durable.
  */
+
 import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
+import { faultPoint } from './fault-points.ts';
 import { createKafka, groupName, type Publisher, topicName } from './kafka.ts';
 import type { Logger } from './log.ts';
 import type { Retry } from './retry.ts';
@@ -22,7 +24,7 @@ export interface Delivery {
 }
 
 export interface Stage {
-  name: string;
+  name: 'dispatch' | 'split' | 'validate' | 'sink';
   input: TopicKey;
   handle(delivery: Delivery): Promise<void>;
   /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
@@ -81,7 +83,9 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
         offsets.push({ topic, partition, offset: offset.toString() });
     }
     if (offsets.length === 0) return;
+    faultPoint(`${stage.name}:before-offsets`);
     await consumer.commitOffsets(offsets);
+    faultPoint(`${stage.name}:after-offsets`);
     for (const { partition, offset } of offsets) committed.set(partition, BigInt(offset));
   }
 

@@ -2,7 +2,9 @@
  * Adds devices to sets: what is new of each addition is found against everything that its set holds in the slot, new chunks are
  * written, and then the manifests are replaced. Whatever happens before that last step leaves the sets as they were.
  */
+
 import type { ChunkDocument } from '../../schemas/documents.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
 import { bytesOf } from './binary.ts';
 import { type ChunkRequest, type Chunks, cutIntoChunks } from './chunks.ts';
 import { type ChunkEntry, chunksToMerge, type Layout } from './layout.ts';
@@ -71,11 +73,14 @@ export async function tryToAdd(
       if (change) changes.push({ ...change, index, added: fresh.byteLength / DEVICE_BYTES });
     }
   }
+  faultPoint('sink:before-chunks');
   await writer.flush();
   await deps.hooks.chunksWritten?.();
   // A process that was suspended must not name chunks that a sweep has taken for orphans meanwhile.
   const late = performance.now() - start > NAME_CHUNKS_WITHIN_MS;
+  faultPoint('sink:before-manifest');
   const landed = late ? [] : await deps.manifests.replace(changes.map(({ next }) => next));
+  faultPoint('sink:after-manifest');
   const unused: string[] = [];
   const lost: Change[] = [];
   for (const [i, change] of changes.entries()) {

@@ -3,8 +3,10 @@
  * its marker comes: in band, so everything of the job stands before it. Redelivery is harmless: devices are sets, batches are
  * known by number, and a slot takes nothing of a job that it has merged.
  */
+
 import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import type { Delivery, Stage } from '../runtime/consume.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { FencedError } from '../sets/device-sets.ts';
@@ -67,9 +69,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
     // A small share is not worth a write: whoever holds most will put it aside with its own next message.
     if (total < deps.memoryBytes || owner.uncommitted.bytes * held.size * 2 < total) return;
     // Each partition puts aside its own, and the next message of another one does the same for that.
+    faultPoint('sink:before-spill');
     const put = await owner.uncommitted.putAside((batch) =>
       retry('put devices aside', () => spills.save(batch), signal),
     );
+    faultPoint('sink:after-spill');
     deps.log.info({ bytes: put }, 'devices put aside until their jobs commit');
   }
 

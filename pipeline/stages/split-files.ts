@@ -2,12 +2,14 @@
  * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
  * file that is split again gives the same batches; those that are validated already are not sent again.
  */
+
 import { encode } from '../../schemas/codec.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import { type Cut, createRowCutter } from '../formats/cut-rows.ts';
 import { FormatFailure, gunzip } from '../formats/gunzip.ts';
 import type { Stage } from '../runtime/consume.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
 import type { Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
@@ -74,7 +76,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
         key: `${file.job}.${file.file}.${cut.batch}`,
         value: encodeBatch(file, cut),
       };
-      const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).catch(
+      faultPoint('split:before-send');
+      const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).then(
+        () => faultPoint('split:after-send'),
         (error) => {
           failed ??= error;
         },

@@ -2,11 +2,13 @@
  * validate: parses a batch of raw rows, sends its distinct devices to their slots' partitions and its rejected rows aside, and
  * only then writes the batch into the ledger: what the ledger counts is on its way to the sink for certain.
  */
+
 import { encode } from '../../schemas/codec.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { type RowBatch, slotPartition } from '../../schemas/topics.ts';
 import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
 import type { Stage } from '../runtime/consume.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
 import type { OutgoingMessage, Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
@@ -55,7 +57,9 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
         value: encode('ValidatedDevices', { job, file, batch: number, slot, part, groups: some }),
       })),
     );
+    faultPoint('validate:before-devices');
     if (messages.length > 0) await retry('send devices', () => publisher.send('devices', messages), signal);
+    faultPoint('validate:after-devices');
   }
 
   async function sendRejects(
@@ -67,6 +71,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
     if (parsed.rejects.length === 0) return;
     const rows = parsed.rejects;
     const { file, batch: number } = batch;
+    faultPoint('validate:before-keep-rejects');
     const kept = await retry(
       'keep rejected rows',
       () => rejects.keep({ job: job._id, file, batch: number, rows }, deps.rejectsPerFile),
@@ -88,8 +93,10 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
         }),
       });
     }
+    faultPoint('validate:before-send-rejects');
     if (messages.length > 0)
       await retry('send rejected rows', () => publisher.send('rejects', messages), signal);
+    faultPoint('validate:after-rejects');
   }
 
   return {
@@ -107,7 +114,9 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
       const parsed = await retry('look up the keys', () => parse(batch, context.job), signal);
       if (!parsed.failure) await sendDevices(batch, parsed, signal);
       await sendRejects(batch, context.job, parsed, signal);
+      faultPoint('validate:before-ledger');
       await retry('write the ledger', () => ledger.record(entryOf(batch, parsed)), signal);
+      faultPoint('validate:after-ledger');
       deps.onValidated?.(parsed.rows);
     },
   };

@@ -5,9 +5,11 @@
  * many requests. The process may die anywhere: before the insert there is no job; after it the number is taken, and
  * dispatch, to whom numbers have no gaps, finds the job in MongoDB even if its message never came.
  */
+
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { createDeadline } from '../runtime/deadline.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
 import type { Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
 import { currentSequence } from './attributes.ts';
@@ -108,8 +110,10 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
       rest.forEach((entry, i) => {
         attempted.set(entry, documents[i]!);
       });
+      faultPoint('api:before-insert');
       try {
         await jobs.insertMany(documents, { ordered: true });
+        faultPoint('api:after-insert');
         return repeated;
       } catch (error) {
         const refused = refusedBy(error);
@@ -129,6 +133,7 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
       'jobs',
       documents.map((job) => ({ partition: 0, key: String(job._id), value: acceptedMessage(job) })),
     );
+    faultPoint('api:after-publish');
     onPublished?.(documents, (performance.now() - start) / 1_000);
   }
 

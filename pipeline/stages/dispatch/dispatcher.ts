@@ -1,10 +1,12 @@
 /** Puts the parts of dispatch together. */
+
 import type { Db } from 'mongodb';
 import { encode } from '../../../schemas/codec.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { type AudienceDocument, collections, type JobDocument } from '../../../schemas/documents.ts';
 import type { TopicKey } from '../../../schemas/topics.ts';
 import type { Stage } from '../../runtime/consume.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Publisher } from '../../runtime/kafka.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { PipelineMetrics } from '../../runtime/metrics.ts';
@@ -73,9 +75,11 @@ export function createDispatcher(deps: Dependencies): Stage {
       errors: (job.errors ?? []).map(({ code }) => code),
       updated_at: job.updatedAt.getTime(),
     });
+    faultPoint('dispatch:before-status');
     await retry('publish a status', () =>
       publisher.send('status', [{ partition: 0, key: String(job._id), value }]),
     );
+    faultPoint('dispatch:after-status');
   }
 
   const listFiles = createListFiles({

@@ -1,4 +1,5 @@
 /** Ends a job that every slot has merged: sums the slots' counts, holds them against the ledger, and writes the results. */
+
 import type { Db } from 'mongodb';
 import {
   type AckDocument,
@@ -8,6 +9,7 @@ import {
   type JobError,
   JobStatus,
 } from '../../../schemas/documents.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { AckStore } from '../../stores/acks.ts';
@@ -30,7 +32,10 @@ interface Dependencies {
 export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
-  const forget = (job: number) => Promise.all([ledger.forget(job), acks.forget(job)]);
+  const forget = async (job: number) => {
+    await Promise.all([ledger.forget(job), acks.forget(job)]);
+    faultPoint('dispatch:after-forget');
+  };
 
   /**
    * Only while the audience is of the job's generation: a clear in between stays a clear. And only once: a dispatcher that was
@@ -43,6 +48,7 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
   ): Promise<void> {
     const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
     const wholeJobFailed = errors?.some(({ file }) => file === undefined) ?? false;
+    faultPoint('dispatch:before-audience');
     await audiences.updateOne(
       { _id: job.audience!, generation: job.generation!, loadedBy: { $not: { $gte: job._id } } },
       {
@@ -56,6 +62,7 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
         },
       },
     );
+    faultPoint('dispatch:after-audience');
   }
 
   return {
@@ -71,6 +78,7 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
         errors = [...(errors ?? []), { code: 'ledger_mismatch', message }];
       }
       const distinct = pairsByFile(words);
+      faultPoint('dispatch:before-duplicates');
       await retry('record duplicates', () => files.recordDistinctPairs(job.listing!, distinct), signal);
       if (job.audience !== null)
         await retry('update the audience', () => updateAudience(job, words, errors), signal);
@@ -83,9 +91,11 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
     },
 
     async end(job: JobDocument, outcome: JobOutcome, signal: AbortSignal): Promise<JobDocument> {
+      faultPoint('dispatch:before-end');
       const ended =
         (await retry('end the job', () => jobs.end(job._id, outcome), signal)) ??
         (await retry('look up the job', () => jobs.get(job._id), signal))!;
+      faultPoint('dispatch:after-end');
       // Nothing asks for these again; should the process die first, the sweep finds them.
       forget(job._id).catch((error) =>
         log.warn({ err: error, job: job._id }, 'the ledger of an ended job was not cleared'),

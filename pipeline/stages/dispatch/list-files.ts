@@ -1,7 +1,9 @@
 /** Finds a job's files and freezes the list: what is read later is exactly what was there now. */
+
 import { randomBytes } from 'node:crypto';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
 import { type FileDocument, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
@@ -109,10 +111,13 @@ export function createListFiles(deps: ListDependencies) {
       return { job, problem: problem(code, error.message) };
     }
     if ('code' in selected) return { job, problem: selected };
+    faultPoint('dispatch:before-listing');
     await deps.files.insertListing(
       selected.objects.map((object, number) => documentOf(job, listing, number, object)),
     );
+    faultPoint('dispatch:after-listing');
     const frozen = await deps.jobs.freeze(job._id, listing, selected.objects.length);
+    faultPoint('dispatch:after-freeze');
     if (!frozen) await deps.files.forgetListing(listing);
     return frozen && { job: frozen };
   };

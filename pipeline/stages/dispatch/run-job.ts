@@ -7,6 +7,7 @@
 import { encode } from '../../../schemas/codec.ts';
 import { fileFailureCodes } from '../../../schemas/codes.ts';
 import { type JobDocument, type JobError, JobStatus, type JobVerdict } from '../../../schemas/documents.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Publisher } from '../../runtime/kafka.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
@@ -114,10 +115,10 @@ export function createRunJob(deps: RunDependencies) {
     if (await retry('look for a clear', () => deps.isCancelled(job), signal)) {
       outcome = empty([{ code: 'cancelled', message: fileFailureCodes.cancelled }]);
     }
-    return (
-      (await retry('seal the job', () => jobs.seal(job._id, outcome), signal)) ??
-      (await retry('look up the job', () => jobs.get(job._id), signal))!
-    );
+    faultPoint('dispatch:before-seal');
+    const sealed = await retry('seal the job', () => jobs.seal(job._id, outcome), signal);
+    faultPoint('dispatch:after-seal');
+    return sealed ?? (await retry('look up the job', () => jobs.get(job._id), signal))!;
   }
 
   /** All of the job's devices are in their partitions; this stands behind them. */
@@ -136,7 +137,9 @@ export function createRunJob(deps: RunDependencies) {
       key: `job ${job._id}`,
       value,
     }));
+    faultPoint('dispatch:before-markers');
     await retry('send the markers', () => deps.publisher.send('devices', markers), signal);
+    faultPoint('dispatch:after-markers');
   }
 
   return async (job: JobDocument, turns: Turns): Promise<void> => {

@@ -3,10 +3,12 @@
  * complete, and sees when every slot has acknowledged. It asks MongoDB again and again, more seldom when nothing changes and
  * not at all when no job is under way; so it holds nothing that a successor would have to be told.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encode } from '../../../schemas/codec.ts';
 import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Publisher } from '../../runtime/kafka.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { AckStore } from '../../stores/acks.ts';
@@ -71,14 +73,18 @@ export function createLedgerWatch(
       return;
     }
     const waiting = next.filter(({ status }) => status === 0).map(({ number }) => number);
-    if (waiting.length > 0)
+    if (waiting.length > 0) {
+      faultPoint('dispatch:before-mark-running');
       await retry('mark files as running', () => files.markRunning(listing, waiting), signal);
+    }
     const messages = next.map((file) => ({
       partition: (file.job + file.number) % deps.filePartitions,
       key: `${file.job}.${file.number}`,
       value: encodeFile(entry.job, file),
     }));
+    faultPoint('dispatch:before-hand-out');
     await retry('hand out files', () => publisher.send('files', messages), signal);
+    faultPoint('dispatch:after-hand-out');
     for (const { number } of next) entry.underWay.add(number);
     entry.nextFile = next.at(-1)!.number + 1;
   }
@@ -91,7 +97,9 @@ export function createLedgerWatch(
         .map((tally) => retry('judge a file', () => judgeFile(tally, ledger, deps.maxInvalidShare), signal)),
     );
     const decided = judged.filter((file) => file !== null);
+    if (decided.length > 0) faultPoint('dispatch:before-decide');
     await retry('record what was decided', () => files.decide(listing, decided), signal);
+    if (decided.length > 0) faultPoint('dispatch:after-decide');
     for (const { number, rows } of decided) {
       entry.underWay.delete(number);
       entry.filesDone++;
@@ -128,7 +136,9 @@ export function createLedgerWatch(
       const entry = loading.get(id);
       if (!entry) continue;
       const failure = { code: 'cancelled', message: 'The audience was cleared.' } as const;
+      faultPoint('dispatch:before-cancel');
       await retry('cancel files', () => files.cancelUndecided(entry.job.listing!, failure), signal);
+      faultPoint('dispatch:after-cancel');
       finish(entry);
     }
     const wanted = [...loading.values()]

@@ -2,9 +2,11 @@
  * Merges one job into the device sets of some slots, acknowledges it, and only then lets the slots advance. Done again after a crash it ends the same: sets do not
  * change when merged twice, and an acknowledgement, once written, stays.
  */
+
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
@@ -60,8 +62,10 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
       bytes += sizeOf(slot);
     }
     await mergeTogether(together);
-    if (spilled.size > 0)
+    if (spilled.size > 0) {
       await retry('drop what was put aside', () => spills.forget(slots, marker.job), signal);
+      faultPoint('sink:after-forget-spills');
+    }
 
     async function mergeTogether(some: number[]): Promise<void> {
       const gathered: GatheredSlot[] = [];
@@ -105,7 +109,9 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
         matchedDevices: overlap.matched,
       });
     }
+    faultPoint('sink:before-ack');
     await retry('acknowledge', () => acks.recordAndAdvance(entries), signal);
+    faultPoint('sink:after-ack');
   }
 
   async function remove(marker: CommitMarker, slots: number[], signal: AbortSignal): Promise<void> {
@@ -126,11 +132,16 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
           audienceDevices: 0,
           matchedDevices: 0,
         };
+        faultPoint('sink:before-count-deleted');
         await retry('acknowledge', () => acks.record(entry), signal);
+        faultPoint('sink:after-count-deleted');
       }
       const stillOurs = async () => ((await acks.committedJobs([slot])).get(slot) ?? 0) < marker.job;
+      faultPoint('sink:before-drop');
       await retry('empty the sets', () => sets.drop(names, slot, stillOurs), signal);
+      faultPoint('sink:after-drop');
       await retry('advance the slot', () => acks.advance(slot, marker.job), signal);
+      faultPoint('sink:after-advance');
     }
   }
 

@@ -1,0 +1,92 @@
+/**
+ * Places at which a test lets this process die or freeze: before and after each write, produce and offset commit. Armed by the
+ * environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one is reached); a call of
+ * an empty function otherwise. What `before` one step is `after` the one above it, so each place has one name.
+ */
+export const faultPoints = {
+  api: [
+    'api:after-claim',
+    'api:before-insert',
+    'api:after-insert',
+    'api:after-publish',
+    'api:before-answer',
+    'api:after-keep-answer',
+    'api:before-clear',
+    'api:after-clear',
+  ],
+  dispatch: [
+    'dispatch:before-listing',
+    'dispatch:after-listing',
+    'dispatch:after-freeze',
+    'dispatch:before-mark-running',
+    'dispatch:before-hand-out',
+    'dispatch:after-hand-out',
+    'dispatch:before-decide',
+    'dispatch:after-decide',
+    'dispatch:before-cancel',
+    'dispatch:after-cancel',
+    'dispatch:before-seal',
+    'dispatch:after-seal',
+    'dispatch:before-markers',
+    'dispatch:after-markers',
+    'dispatch:before-duplicates',
+    'dispatch:before-audience',
+    'dispatch:after-audience',
+    'dispatch:before-end',
+    'dispatch:after-end',
+    'dispatch:after-forget',
+    'dispatch:before-status',
+    'dispatch:after-status',
+    'dispatch:before-offsets',
+    'dispatch:after-offsets',
+  ],
+  split: ['split:before-send', 'split:after-send', 'split:before-offsets', 'split:after-offsets'],
+  validate: [
+    'validate:before-devices',
+    'validate:after-devices',
+    'validate:before-keep-rejects',
+    'validate:before-send-rejects',
+    'validate:after-rejects',
+    'validate:before-ledger',
+    'validate:after-ledger',
+    'validate:before-offsets',
+    'validate:after-offsets',
+  ],
+  sink: [
+    'sink:before-spill',
+    'sink:after-spill',
+    'sink:before-chunks',
+    'sink:before-manifest',
+    'sink:after-manifest',
+    'sink:before-ack',
+    'sink:after-ack',
+    'sink:after-forget-spills',
+    'sink:before-count-deleted',
+    'sink:after-count-deleted',
+    'sink:before-drop',
+    'sink:after-drop',
+    'sink:after-advance',
+    'sink:before-offsets',
+    'sink:after-offsets',
+  ],
+} as const;
+
+export type FaultPoint = (typeof faultPoints)[keyof typeof faultPoints][number];
+
+const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
+
+function arm(order: string): (name: FaultPoint) => void {
+  const [stage, place, nth, action] = order.split(':');
+  const name = `${stage}:${place}`;
+  const known = Object.values(faultPoints).flat() as string[];
+  if (!known.includes(name) || !(Number(nth) > 0) || !(action === 'kill' || action === 'stop'))
+    throw new Error(`FAULT_POINT=${order}: expected a point, which time, and kill or stop`);
+  let left = Number(nth);
+  return (reached) => {
+    if (reached === name && --left === 0) process.kill(process.pid, signals[action]);
+  };
+}
+
+export const faultPoint: (name: FaultPoint) => void = process.env.FAULT_POINT
+  ? arm(process.env.FAULT_POINT)
+  : () => {};

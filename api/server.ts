@@ -52,8 +52,12 @@ const listen = (server: Server, port: number, host: string) =>
 /** Stops taking connections, and waits for the requests that are under way. */
 const finish = (server: Server) =>
   new Promise<void>((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
+    // A connection that a client keeps open would hold us up until it times out.
+    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    server.close(() => {
+      clearInterval(sweep);
+      resolve();
+    });
   });
 
 export async function runApi(config: Config): Promise<void> {

@@ -32,7 +32,7 @@ export function createObserveRequests(log: Logger, metrics: Metrics): Middleware
       const status = ctx.res.statusCode;
       series(method, route ?? 'none', status).observe(ms / 1_000);
       // The path alone: neither headers nor query nor body, which may hold secrets.
-      access.info(
+      access[route?.startsWith('/health/') ? 'debug' : 'info'](
         {
           request_id: requestId,
           method,

@@ -38,3 +38,32 @@ it('answered ids are jobs, once each, after every one of several kills', async (
   const live = new Set(stored.filter(({ phase }) => phase === 'accepted').map(({ _id }) => _id));
   expect(answered.filter((id) => !live.has(id))).toEqual([]);
 });
+
+it('SIGTERM: requests under way are answered, their jobs are there, and the process ends by itself', async () => {
+  const answered: number[] = [];
+  const odd: number[] = [];
+  let stopped = false;
+  const senders = Array.from({ length: 16 }, async () => {
+    while (!stopped) {
+      try {
+        const reply = await partner.call('POST', IMPORT, { body: { file_path: 'a', key_type: 0 } });
+        if (reply.status === 202) answered.push(reply.json.import_log_id);
+        else odd.push(reply.status);
+      } catch {
+        return;
+      }
+    }
+  });
+  while (answered.length < 100) await new Promise((resolve) => setTimeout(resolve, 5));
+  const child = api.service.apiProcess;
+  const begin = performance.now();
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  expect(performance.now() - begin).toBeLessThan(10_000);
+  stopped = true;
+  await Promise.all(senders);
+  expect(odd).toEqual([]);
+  const stored = new Set((await api.jobs.find().toArray()).map(({ _id }) => _id));
+  expect(answered.filter((id) => !stored.has(id))).toEqual([]);
+});

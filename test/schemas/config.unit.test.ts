@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ConfigError,
+  type EnvironmentVariable,
+  environmentVariables,
+  parseConfig,
+} from '../../schemas/config.ts';
+import { readEnvFile } from '../support/env-file.ts';
+
+const minimal = readEnvFile(new URL('../../deploy/config/minimal.env', import.meta.url));
+
+/** What any variable but these refuses. */
+const anyTextGoes: EnvironmentVariable[] = [
+  'HEADRACE_S3_ACCESS_KEY_ID',
+  'HEADRACE_S3_SECRET_ACCESS_KEY',
+  'HEADRACE_API_HOST',
+  'HEADRACE_PIPELINE_HOST',
+];
+
+describe('the configuration', () => {
+  it('refuses a wrong value of each variable, by its name, and says what was expected', () => {
+    for (const name of environmentVariables) {
+      const wrong = anyTextGoes.includes(name) ? '' : '!? not this';
+      const parse = () => parseConfig({ ...minimal, [name]: wrong });
+      expect(parse, name).toThrow(ConfigError);
+      expect(parse, name).toThrow(new RegExp(`^${name}: expected `));
+    }
+  });
+
+  it('names every wrong variable at once', () => {
+    const wrong = {
+      ...minimal,
+      HEADRACE_API_PORT: '70000',
+      HEADRACE_PARTITIONS: '17',
+      HEADRACE_SECRET: 'short',
+    };
+    expect(() => parseConfig(wrong)).toThrow(
+      /HEADRACE_SECRET: expected 32 bytes[\s\S]*HEADRACE_API_PORT: expected 65535 or less[\s\S]*HEADRACE_PARTITIONS: expected 16 or less/,
+    );
+  });
+
+  it('never shows a wrong secret', () => {
+    const parse = () => parseConfig({ ...minimal, HEADRACE_SECRET: 'hunter2' });
+    expect(parse).toThrow('HEADRACE_SECRET');
+    expect(parse).not.toThrow('hunter2');
+  });
+
+  it('is frozen, typed, and leaves other programs’ variables alone', () => {
+    const config = parseConfig({ ...minimal, PATH: '/bin', HEADRACE_KAFKA_BROKERS: 'a:1,b:2' });
+    expect(config).toMatchObject({
+      kafkaBrokers: ['a:1', 'b:2'],
+      s3Region: 'us-east-1',
+      maxInvalidShare: 0.05,
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+});

@@ -1,36 +1,16 @@
 /**
- * The only door to kafkajs, which works but is no longer maintained. What bites, and is answered here and in consume.ts:
- * its idle request queue re-arms a 1 ms timer; one send is one record batch a partition and is never split by size;
- * a keyless message may change its partition on a retry.
+ * The only door to kafkajs (mended in kafkajs.ts). What bites, and is answered here and in consume.ts: one send is one record
+ * batch a partition and is never split by size; a keyless message may change its partition on a retry.
  */
-import { Kafka, type KafkaConfig, type LogEntry, logLevel, type Producer } from 'kafkajs';
-// @ts-expect-error kafkajs gives no types for its inner modules.
-import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
+import type { Kafka as KafkaClient, KafkaConfig, LogEntry, Producer } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { Kafka, logLevel } from './kafkajs.ts';
 import type { Logger } from './log.ts';
-
-/** Without this an idle process keeps a core busy: the original arms the timer when nothing is pending, too. */
-interface PatchedQueue {
-  pending: unknown[];
-  throttledUntil: number;
-  throttleCheckTimeoutId: NodeJS.Timeout | null;
-  checkPendingRequests(): void;
-}
-RequestQueue.prototype.scheduleCheckPendingRequests = function (this: PatchedQueue) {
-  if (this.pending.length === 0 || this.throttleCheckTimeoutId) return;
-  this.throttleCheckTimeoutId = setTimeout(
-    () => {
-      this.throttleCheckTimeoutId = null;
-      this.checkPendingRequests();
-    },
-    Math.max(10, this.throttledUntil - Date.now()),
-  );
-};
 
 const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'debug', [logLevel.INFO]: 'debug' } as const;
 
-export function createKafka(config: Config, log: Logger, options: Partial<KafkaConfig> = {}): Kafka {
+export function createKafka(config: Config, log: Logger, options: Partial<KafkaConfig> = {}): KafkaClient {
   return new Kafka({
     clientId: 'headrace',
     brokers: [...config.kafkaBrokers],

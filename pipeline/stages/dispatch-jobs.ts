@@ -65,6 +65,8 @@ function createSession(deps: DispatchDependencies) {
   const underWay = new Map<number, { offset: bigint | null; ended: Promise<void> }>();
   const lastOfAudience = new Map<number, Promise<void>>();
   let room: () => void = () => {};
+  let noRoom: (reason: unknown) => void = () => {};
+  signal.addEventListener('abort', () => noRoom(signal.reason), { once: true });
   let turns: Turns;
   let next = 0;
   let checksWithout = 0;
@@ -109,9 +111,10 @@ function createSession(deps: DispatchDependencies) {
 
   async function begin(job: JobDocument, offset: bigint | null): Promise<void> {
     while (underWay.size >= deps.window) {
+      signal.throwIfAborted();
       await new Promise<void>((resolve, reject) => {
         room = resolve;
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        noRoom = reject;
       });
     }
     signal.throwIfAborted();

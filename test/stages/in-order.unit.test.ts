@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createInOrder } from '../../pipeline/stages/dispatch/in-order.ts';
@@ -48,6 +49,15 @@ describe('a gate that lets numbers through in order', () => {
     stop.abort(new Error('stopping'));
     await expect(next).rejects.toThrow('stopping');
     expect(passed).toBe(false);
+  });
+
+  it('listens once for its end, however many wait', async () => {
+    const stop = new AbortController();
+    const gate = createInOrder(1, stop.signal);
+    const waiting = Array.from({ length: 100 }, (_, n) => gate.pass(n + 2, async () => n));
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+    stop.abort(new Error('stopping'));
+    expect((await Promise.allSettled(waiting)).every(({ status }) => status === 'rejected')).toBe(true);
   });
 
   it('refuses those who wait and those who come when it is closed', async () => {

@@ -6,24 +6,28 @@ export interface InOrder {
 
 export function createInOrder(first: number, signal: AbortSignal): InOrder {
   let next = first;
-  const waiting = new Map<number, () => void>();
+  const waiting = new Map<number, { let(): void; refuse(reason: unknown): void }>();
+  // One listener for all who wait: a window of jobs would be a crowd of them.
+  signal.addEventListener(
+    'abort',
+    () => {
+      for (const { refuse } of waiting.values()) refuse(signal.reason);
+    },
+    { once: true },
+  );
 
   return {
     async pass(number, step) {
+      signal.throwIfAborted();
       if (number > next) {
         await new Promise<void>((resolve, reject) => {
-          const give = () => reject(signal.reason);
-          signal.addEventListener('abort', give, { once: true });
-          waiting.set(number, () => {
-            signal.removeEventListener('abort', give);
-            resolve();
-          });
+          waiting.set(number, { let: resolve, refuse: reject });
         });
       }
       signal.throwIfAborted();
       const result = await step();
       next = number + 1;
-      waiting.get(next)?.();
+      waiting.get(next)?.let();
       waiting.delete(next);
       return result;
     },

@@ -25,6 +25,7 @@ export function createObserveRequests(log: Logger, metrics: Metrics): Middleware
     const given = ctx.get('x-request-id');
     ctx.state.requestId = acceptable.test(given) ? given : randomUUID();
     ctx.set('X-Request-Id', ctx.state.requestId);
+    ctx.set('X-Content-Type-Options', 'nosniff');
     ctx.res.once('close', () => {
       const ms = performance.now() - start;
       const { scope, keyId, requestId, route } = ctx.state;

@@ -40,8 +40,14 @@ async function untilDone(log: Logger, step: string, attempt: () => Promise<unkno
   }
 }
 
-const listen = (server: Server, port: number, host: string) =>
-  new Promise<AddressInfo>((resolve, reject) => {
+/** A port that cannot be had is the operator's to mend: one line says which setting, and the process ends. */
+const listen = (server: Server, port: number, host: string, setting: string, log: Logger) =>
+  new Promise<AddressInfo>((resolve) => {
+    const reject = (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be had (${error.code})`;
+      log.fatal({ host, port, setting }, `port ${port} on ${host} ${why}: set ${setting} to another`);
+      process.exit(1);
+    };
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
@@ -92,8 +98,14 @@ export async function runApi(config: Config): Promise<void> {
     return response.writeHead(200, { 'Content-Type': metrics.registry.contentType }).end(text);
   });
 
-  const api = await listen(server, config.apiPort, config.apiHost);
-  const metricsAt = await listen(metricsServer, config.apiMetricsPort, config.apiHost);
+  const api = await listen(server, config.apiPort, config.apiHost, 'HEADRACE_API_PORT', log);
+  const metricsAt = await listen(
+    metricsServer,
+    config.apiMetricsPort,
+    config.apiHost,
+    'HEADRACE_API_METRICS_PORT',
+    log,
+  );
   shutdown.add('finish requests', () => finish(server));
   shutdown.add('flush the queue', () => queue.drain());
   shutdown.add('disconnect', async () => {

@@ -35,7 +35,7 @@ export function createReadiness(
 export async function serveHealth(
   address: { host: string; port: number },
   readiness: ReturnType<typeof createReadiness>,
-  registry: Registry,
+  metrics: () => Promise<Registry>,
 ): Promise<Server> {
   const server = createServer(async (request, response) => {
     const answer = (status: number, type: string, body: string) =>
@@ -45,7 +45,10 @@ export async function serveHealth(
       const state = await readiness();
       return answer(state.ready ? 200 : 503, 'application/json', JSON.stringify(state));
     }
-    if (request.url === '/metrics') return answer(200, registry.contentType, await registry.metrics());
+    if (request.url === '/metrics') {
+      const registry = await metrics();
+      return answer(200, registry.contentType, await registry.metrics());
+    }
     return answer(404, 'application/json', '{"detail":"there is /health/live, /health/ready and /metrics"}');
   });
   await new Promise<void>((resolve, reject) => {

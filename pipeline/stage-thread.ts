@@ -1,0 +1,85 @@
+/** One thread of the pipeline: some of its stages, with clients of their own. worker.ts starts it and stops it. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { type Config, parseConfig } from '../schemas/config.ts';
+import { type Consumption, consume } from './runtime/consume.ts';
+import { createPublisher, ensureTopics } from './runtime/kafka.ts';
+import { createLogger } from './runtime/log.ts';
+import { createPipelineMetrics } from './runtime/metrics.ts';
+import { connectMongo, ensurePipelineIndexes } from './runtime/mongo.ts';
+import { createRetry } from './runtime/retry.ts';
+import { answerQuestions } from './runtime/threads.ts';
+import { createDeviceSets } from './sets/device-sets.ts';
+import { createJobSources } from './sources/job-sources.ts';
+import { createTopology, type StageName } from './topology.ts';
+
+export interface ThreadHealth {
+  kafka: boolean;
+  mongodb: boolean;
+  stages: boolean;
+}
+
+async function runStages(config: Config, stages: StageName[]): Promise<void> {
+  const log = createLogger(config, 'pipeline');
+  const retry = createRetry(log);
+  const metrics = createPipelineMetrics();
+  const mongo = await connectMongo(config);
+  const publisher = createPublisher(config, log);
+  const sources = createJobSources(config, mongo.db);
+  const consumptions: Consumption[] = [];
+  let ready = false;
+
+  const onFatal = answerQuestions(parentPort!, {
+    async health(): Promise<ThreadHealth> {
+      const [kafka, mongodb] = await Promise.all([
+        publisher.check(),
+        mongo.db.command({ ping: 1 }).then(
+          () => true,
+          () => false,
+        ),
+      ]);
+      return { kafka, mongodb, stages: ready };
+    },
+    metrics: () => metrics.registry.getMetricsAsJSON(),
+    async stop() {
+      await Promise.all(consumptions.map((consumption) => consumption.stop()));
+      sources.close();
+      await publisher.close();
+      await mongo.close();
+    },
+  });
+  process.on('unhandledRejection', onFatal);
+
+  const reach = <T>(what: string, attempt: () => Promise<T>) =>
+    retry(what, () =>
+      attempt().catch((cause: Error) => {
+        throw Object.assign(new Error(`${what}: ${cause.message}`, { cause }), { retriable: true });
+      }),
+    );
+  const partitions = await reach('reach Kafka', async () => {
+    await publisher.connect();
+    return ensureTopics(config, log);
+  });
+  await reach('reach MongoDB', () => ensurePipelineIndexes(mongo.db));
+  await reach('reach MongoDB', () => createDeviceSets(mongo.db).ensureIndexes());
+
+  const around = { config, db: mongo.db, log, retry, publisher, sources, metrics, partitions, onFatal };
+  const topology = createTopology(around);
+  const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
+  const run = async (name: StageName) => {
+    const consumption = await consume(topology[name](), {
+      config,
+      log,
+      publisher,
+      retry,
+      onHandled,
+      onFatal,
+    });
+    consumptions.push(consumption);
+    await consumption.joined;
+  };
+  await Promise.all(stages.map(run));
+  ready = true;
+  log.info({ stages, partitions }, 'ready');
+}
+
+await runStages(parseConfig(process.env), (workerData as { stages: StageName[] }).stages);

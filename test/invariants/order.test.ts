@@ -1,10 +1,10 @@
 /** Jobs complete in the order in which they were accepted. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
+import { collections, setNames } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, bigFile, file, ids } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
 
 let service: Service;
 let driver: Driver;
@@ -67,12 +67,15 @@ it('a deletion between two imports of one attribute leaves exactly the second', 
 
 it('a clear in the middle of a load leaves nothing, and an append right after it loads fully', async () => {
   const partner = await driver.partner();
-  await driver.upload(partner, 'big.csv', bigFile(400_000, 'seen'));
+  await driver.upload(partner, 'big.csv', bigFile(600_000, 'seen'));
   const small = ids(700);
   await driver.upload(partner, 'small.csv', file(small, 'seen'));
   const audience = await driver.createAudience(partner, 'big.csv');
-  await driver.jobs.findOne({ _id: audience });
-  while ((await driver.jobs.findOne({ _id: audience, rows: { $gt: 0 } })) === null) await sleep(5);
+  // The first batch in the ledger: the progress on the job comes so much later that the load may be over by then.
+  await waitFor(() => driver.db.collection(collections.ledger).findOne({ job: audience }), {
+    what: 'the first batch',
+    everyMs: 5,
+  });
   await driver.clear(partner, audience);
   expect(await driver.audiences.findOne({ _id: audience })).toMatchObject({
     uniqueDevices: 0,

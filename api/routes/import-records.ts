@@ -16,7 +16,7 @@ const shown = {
   createdAt: 1,
   updatedAt: 1,
 } as const;
-type ShownJob = Pick<JobDocument, '_id' | keyof typeof shown>;
+export type ShownJob = Pick<JobDocument, '_id' | keyof typeof shown>;
 
 /** Jobs that are import logs. A withdrawn one was never accepted: nobody sees it. */
 export const importLogs = (partner: string): Filter<JobDocument> => ({
@@ -40,10 +40,11 @@ export const toImportLog = (job: ShownJob) => ({
   updated_at: job.updatedAt,
 });
 
-export const listImportLogs = (db: Db, partner: string) =>
+/** The last hundred, newest first, as the bytes that MongoDB sent. */
+export const listImportLogs = (db: Db, partner: string): Promise<Uint8Array[]> =>
   db
     .collection<JobDocument>(collections.jobs)
-    .find<ShownJob>(importLogs(partner), { projection: shown, batchSize: LISTED + 1 })
+    .find<Uint8Array>(importLogs(partner), { projection: shown, batchSize: LISTED + 1, raw: true })
     .sort({ _id: -1 })
     .limit(LISTED)
     .toArray();

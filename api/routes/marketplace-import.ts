@@ -11,6 +11,7 @@ import { notFound, Problem } from '../problem.ts';
 import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
 import { findImportLog, listImportLogs, toImportLog } from './import-records.ts';
+import { createRenderer } from './render-records.ts';
 
 const queued = (job: JobDocument): Answer => ({
   status: 202,
@@ -20,8 +21,9 @@ const queued = (job: JobDocument): Answer => ({
 
 export function createMarketplaceImport(deps: Dependencies) {
   const { db, config, bodies } = deps;
+  const render = createRenderer();
   const sharedList = createSharedReads(async (partner) =>
-    Buffer.from(JSON.stringify((await listImportLogs(db, partner)).map(toImportLog))),
+    Buffer.from(`[${(await listImportLogs(db, partner)).map(render).join(',')}]`),
   );
 
   const list: Handler = async (ctx) => {

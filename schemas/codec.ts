@@ -1,6 +1,7 @@
 /** Avro in the Confluent wire format: a zero byte, the schema's id in four bytes, the value. */
 import avro from 'avsc';
 import { decodeDevices, encodeDevices } from './devices-codec.ts';
+import { decodeRowBatch, encodeRowBatch } from './rows-codec.ts';
 import { type MessageName, type MessageTypes, messages } from './topics.ts';
 
 const HEADER = 5;
@@ -23,32 +24,18 @@ export function wireHeader(name: MessageName): Buffer {
   return header;
 }
 
-/** The rows are most of the message: they are copied once, between what Avro writes before and after them. */
-function encodeRowBatch(header: Buffer, value: MessageTypes['RowBatch']): Buffer {
-  const { rows, ...rest } = value;
-  const around = types.RowBatch.toBuffer({ ...rest, rows: noRows });
-  const tail = failureType.toBuffer(value.failure).length;
-  const length = lengthType.toBuffer(rows.length);
-  // Empty bytes are the one byte 0 in front of the tail.
-  return Buffer.concat([
-    header,
-    around.subarray(0, around.length - tail - 1),
-    length,
-    rows,
-    around.subarray(around.length - tail),
-  ]);
-}
-const noRows = Buffer.alloc(0);
-const lengthType = avro.Type.forSchema('long');
-const failureType = (types.RowBatch as avro.types.RecordType).field('failure').type;
-
 export function encode<N extends MessageName>(name: N, value: MessageTypes[N]): Buffer {
   const header = wireHeader(name);
-  // The devices codec is ours: an object a device would cost more than everything else on the way.
+  // These two are most of what flows: an object a device, or a copy of the rows, would cost more than all the rest.
   if (name === 'ValidatedDevices') return encodeDevices(header, value as MessageTypes['ValidatedDevices']);
   if (name === 'RowBatch') return encodeRowBatch(header, value as MessageTypes['RowBatch']);
   return Buffer.concat([header, types[name].toBuffer(value)]);
 }
+
+const byHand: Partial<Record<MessageName, (body: Buffer) => unknown>> = {
+  ValidatedDevices: decodeDevices,
+  RowBatch: decodeRowBatch,
+};
 
 export function decode(bytes: Buffer | null, expected: readonly MessageName[]): Decoded {
   if (bytes === null || bytes.length < HEADER || bytes[0] !== 0)
@@ -59,7 +46,7 @@ export function decode(bytes: Buffer | null, expected: readonly MessageName[]): 
     throw new MalformedMessage(`schema id ${id} does not belong here`);
   try {
     const body = bytes.subarray(HEADER);
-    const value = name === 'ValidatedDevices' ? decodeDevices(body) : types[name].fromBuffer(body);
+    const value = (byHand[name] ?? ((bytes: Buffer) => types[name].fromBuffer(bytes)))(body);
     return { name, value } as Decoded;
   } catch (cause) {
     throw new MalformedMessage(`not a valid ${name}: ${(cause as Error).message}`, { cause });

@@ -1,0 +1,82 @@
+/** Avro's binary encoding, as far as the messages need it that are mostly bytes: no object a device, no copy of the rows. */
+
+/** Zigzag varint of a number that is not negative and fits a double. */
+export function longLength(value: number): number {
+  let rest = value * 2;
+  let length = 1;
+  while (rest >= 128) {
+    rest = Math.floor(rest / 128);
+    length++;
+  }
+  return length;
+}
+
+export class AvroWriter {
+  at = 0;
+  readonly bytes: Buffer;
+
+  constructor(header: Buffer, size: number) {
+    this.bytes = Buffer.allocUnsafe(header.length + size);
+    this.raw(header);
+  }
+
+  long(value: number): void {
+    let rest = value * 2;
+    while (rest >= 128) {
+      this.bytes[this.at++] = (rest % 128) + 128;
+      rest = Math.floor(rest / 128);
+    }
+    this.bytes[this.at++] = rest;
+  }
+
+  raw(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+  }
+
+  string(text: string): void {
+    this.long(Buffer.byteLength(text));
+    this.at += this.bytes.write(text, this.at);
+  }
+}
+
+export class AvroReader {
+  at = 0;
+  constructor(readonly bytes: Buffer) {}
+
+  long(): number {
+    let value = 0;
+    let scale = 1;
+    for (;;) {
+      const byte = this.bytes[this.at++];
+      if (byte === undefined || scale > 2 ** 56) throw new Error('cut short');
+      value += (byte & 0x7f) * scale;
+      if (byte < 128) break;
+      scale *= 128;
+    }
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  /** A view: copy what is to be kept. */
+  raw(length: number): Buffer {
+    if (length < 0 || this.at + length > this.bytes.length) throw new Error('cut short');
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+
+  string(): string {
+    return this.raw(this.long()).toString();
+  }
+
+  /** An array comes in blocks; a negative count is followed by the block's size in bytes. */
+  blocks(visit: (count: number) => void): void {
+    for (let count = this.long(); count !== 0; count = this.long()) {
+      if (count < 0) this.long();
+      visit(Math.abs(count));
+    }
+  }
+
+  end(): void {
+    if (this.at !== this.bytes.length) throw new Error('bytes are left over');
+  }
+}

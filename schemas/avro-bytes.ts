@@ -76,6 +76,10 @@ export class AvroReader {
     }
   }
 
+  get left(): number {
+    return this.bytes.length - this.at;
+  }
+
   end(): void {
     if (this.at !== this.bytes.length) throw new Error('bytes are left over');
   }

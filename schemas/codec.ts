@@ -1,5 +1,6 @@
 /** Avro in the Confluent wire format: a zero byte, the schema's id in four bytes, the value. */
 import avro from 'avsc';
+import { checkAvro } from './avro-check.ts';
 import { decodeDevices, encodeDevices } from './devices-codec.ts';
 import { decodeRowBatch, encodeRowBatch } from './rows-codec.ts';
 import { type MessageName, type MessageTypes, messages } from './topics.ts';
@@ -37,6 +38,11 @@ const byHand: Partial<Record<MessageName, (body: Buffer) => unknown>> = {
   RowBatch: decodeRowBatch,
 };
 
+function decodeChecked(name: MessageName, body: Buffer): unknown {
+  checkAvro(messages[name].schema, body);
+  return types[name].fromBuffer(body);
+}
+
 export function decode(bytes: Buffer | null, expected: readonly MessageName[]): Decoded {
   if (bytes === null || bytes.length < HEADER || bytes[0] !== 0)
     throw new MalformedMessage('no wire-format header');
@@ -46,7 +52,7 @@ export function decode(bytes: Buffer | null, expected: readonly MessageName[]): 
     throw new MalformedMessage(`schema id ${id} does not belong here`);
   try {
     const body = bytes.subarray(HEADER);
-    const value = (byHand[name] ?? ((bytes: Buffer) => types[name].fromBuffer(bytes)))(body);
+    const value = byHand[name]?.(body) ?? decodeChecked(name, body);
     return { name, value } as Decoded;
   } catch (cause) {
     throw new MalformedMessage(`not a valid ${name}: ${(cause as Error).message}`, { cause });

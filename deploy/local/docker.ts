@@ -70,10 +70,11 @@ function describeContainer(
     .withEnvironment({ ROOT_ACCESS_KEY: secrets.s3AccessKeyId, ROOT_SECRET_KEY: secrets.s3SecretAccessKey })
     .withCommand([
       ...['--port', `:${ports.s3}`, '--keep-alive', '--quiet', '--health', '/_health'],
-      ...['--iam-dir', '/tmp/users', 'posix', '/tmp/files'],
+      ...['--iam-dir', '/tmp/users', 'posix', '--sidecar', '/tmp/metadata', '/tmp/files'],
     ])
     .withCopyContentToContainer([
       { content: '', target: '/tmp/users/.keep' },
+      { content: '', target: '/tmp/metadata/.keep' },
       { content: '', target: '/tmp/files/.keep' },
     ])
     .withExposedPorts(published(ports.s3!));

@@ -42,11 +42,25 @@ export function s3Server(home: () => Promise<string>): Startable {
     async prepare(folder) {
       const files = join(folder.data('s3'), 'files');
       const users = join(folder.data('s3'), 'users');
-      for (const directory of [files, users]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+      // Not in file attributes: there a bucket's policy ends at 4 KiB, which is seven partners.
+      const metadata = join(folder.data('s3'), 'metadata');
+      for (const directory of [files, users, metadata])
+        mkdirSync(directory, { recursive: true, mode: 0o700 });
       const listen = ['--port', `127.0.0.1:${folder.state.ports.s3}`, '--region', s3Region, '--keep-alive'];
       return {
         command: join(await home(), 'versitygw'),
-        args: [...listen, '--quiet', '--health', healthPath, '--iam-dir', users, 'posix', files],
+        args: [
+          ...listen,
+          '--quiet',
+          '--health',
+          healthPath,
+          '--iam-dir',
+          users,
+          'posix',
+          '--sidecar',
+          metadata,
+          files,
+        ],
         // Not as arguments, which everybody on the machine can read.
         env: {
           ...process.env,

@@ -202,3 +202,15 @@ describe('every message', () => {
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 });
+
+it('a forged array of 2^40 items is refused at once', () => {
+  const body = Buffer.concat([
+    Buffer.of(2, 0, 0),
+    Buffer.of(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
+    Buffer.alloc(3),
+  ]);
+  const marker = Buffer.concat([wireHeader('CommitMarker'), body]);
+  const began = performance.now();
+  expect(() => decode(marker, ['CommitMarker'])).toThrow(MalformedMessage);
+  expect(performance.now() - began).toBeLessThan(1_000);
+});

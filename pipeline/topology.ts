@@ -47,9 +47,6 @@ export interface Surroundings {
 export const stageNames = ['dispatch', 'split', 'validate', 'sink'] as const;
 export type StageName = (typeof stageNames)[number];
 
-/** What runs together in a thread: three that cost about the same. */
-export const threads: readonly (readonly StageName[])[] = [['dispatch', 'split'], ['validate'], ['sink']];
-
 export function createTopology(around: Surroundings): Record<StageName, () => Stage> {
   const { config, db, log, retry, publisher, partitions, sources, metrics } = around;
   const jobs = createJobStore(db);
@@ -103,7 +100,7 @@ export function createTopology(around: Surroundings): Record<StageName, () => St
         spills,
         mergeSlots: createMergeSlots({ retry, sets, acks, spills }),
         devicePartitions: partitions.devices,
-        memoryBytes: config.sinkMemoryMb * 1_000_000,
+        memoryBytes: (config.sinkMemoryMb * 1_000_000) / config.threads,
       }),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * `headrace pipeline`: runs the stages of topology.ts, all of them or those asked for, until a signal or a fatal error. The stages
- * meet only in Kafka and MongoDB, so they run in threads of their own and share a machine's cores.
+ * `headrace pipeline`: runs the stages of topology.ts, all of them or those asked for, until a signal or a fatal error. Stages meet
+ * only in Kafka and MongoDB, so each of some threads runs them all, and they share the partitions as processes would.
  */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../schemas/config.ts';
@@ -9,7 +9,7 @@ import { createLogger } from './runtime/log.ts';
 import { createShutdown } from './runtime/shutdown.ts';
 import { startThread } from './runtime/threads.ts';
 import type { ThreadHealth } from './stage-thread.ts';
-import { type StageName, stageNames, threads as threadsOfStages } from './topology.ts';
+import { type StageName, stageNames } from './topology.ts';
 
 export class UnknownStage extends Error {}
 
@@ -23,8 +23,9 @@ export async function runPipeline(config: Config, only?: string[]): Promise<void
   const shutdown = createShutdown(log, config.shutdownMs);
   const module = new URL('./stage-thread.ts', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
-  const threads = threadsOfStages
-    .map((stages) => stages.filter((stage) => chosen.includes(stage)))
+  // One dispatcher works at a time anyway; standing by is for other processes.
+  const others = chosen.filter((stage) => stage !== 'dispatch');
+  const threads = Array.from({ length: config.threads }, (_, i) => (i === 0 ? chosen : others))
     .filter((stages) => stages.length > 0)
     .map((stages) => startThread(module, { stages }, onFailure));
 

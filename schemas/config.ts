@@ -82,6 +82,8 @@ const environment = z.object({
   HEADRACE_REPLICATION_FACTOR: integer(1, 9, 1),
   HEADRACE_RETENTION_HOURS: integer(1, 8_760, 72),
 
+  /** Threads of a pipeline process; each runs its stages, and the partitions are shared among them. */
+  HEADRACE_THREADS: integer(1, 64, 2),
   /** Jobs read ahead of the oldest unfinished one. */
   HEADRACE_JOB_WINDOW: integer(1, 1_000, 64),
   /** Files of a job handed out at a time. */

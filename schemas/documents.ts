@@ -217,6 +217,8 @@ export interface AckDocument {
   /** An audience's devices in this slot after the merge, and those that some attribute holds too. */
   audienceDevices: number;
   matchedDevices: number;
+  /** A deletion that has been counted and is not carried out yet: this does not count as a word. */
+  removing?: true;
 }
 
 /**

@@ -24,12 +24,15 @@ export function createAckStore(db: Db) {
   type Write = AnyBulkWriteOperation<AckDocument>;
 
   return {
-    async record(entry: Ack): Promise<void> {
-      await acks.bulkWrite([acknowledge(entry)]);
+    /** What a deletion is going to remove. Not yet an acknowledgement: the devices are still there. */
+    async count(entry: Ack): Promise<void> {
+      await acks.bulkWrite([acknowledge({ ...entry, removing: true })]);
     },
 
-    async advance(slot: number, job: number): Promise<void> {
-      await slots.bulkWrite([advance(slot, job)]);
+    /** It is removed: now the count is an acknowledgement. */
+    async removed(slot: number, job: number): Promise<void> {
+      const done = { updateOne: { filter: { _id: `${job}.${slot}` }, update: { $unset: { removing: '' } } } };
+      await acks.bulkWrite([done as Write, advance(slot, job) as Write], { ordered: true });
     },
 
     /** Acknowledges and advances in one go, in this order: a slot that has advanced is never asked again. */
@@ -38,8 +41,8 @@ export function createAckStore(db: Db) {
       await acks.bulkWrite([...entries.map(acknowledge), ...advances], { ordered: true });
     },
 
-    /** Slots of those given that have acknowledged the job. */
-    async acknowledged(job: number, among: number[]): Promise<Set<number>> {
+    /** Slots of those given that have counted what the deletion removes. */
+    async counted(job: number, among: number[]): Promise<Set<number>> {
       const found = await acks
         .find({ _id: { $in: among.map((slot) => `${job}.${slot}`) } })
         .project({ slot: 1 })
@@ -51,7 +54,7 @@ export function createAckStore(db: Db) {
       if (jobs.length === 0) return new Map();
       const counts = await acks
         .aggregate<{ _id: number; slots: number }>([
-          { $match: { job: { $in: jobs } } },
+          { $match: { job: { $in: jobs }, removing: { $ne: true } } },
           { $group: { _id: '$job', slots: { $sum: 1 } } },
         ])
         .toArray();

@@ -116,9 +116,9 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
 
   async function remove(marker: CommitMarker, slots: number[], signal: AbortSignal): Promise<void> {
     const names = marker.attributes.map(setNames.attribute);
-    const counted = await retry('see what was counted', () => acks.acknowledged(marker.job, slots), signal);
+    const counted = await retry('see what was counted', () => acks.counted(marker.job, slots), signal);
     for (const slot of slots) {
-      // Counted and acknowledged before anything is removed: done again, there would be less to count.
+      // Counted before anything is removed: done again, there would be less to count. Acknowledged when it is gone.
       if (!counted.has(slot)) {
         const held = await Promise.all(
           names.map((set) => retry('read a set', () => sets.read(set, slot), signal)),
@@ -133,14 +133,14 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
           matchedDevices: 0,
         };
         faultPoint('sink:before-count-deleted');
-        await retry('acknowledge', () => acks.record(entry), signal);
+        await retry('count what will be removed', () => acks.count(entry), signal);
         faultPoint('sink:after-count-deleted');
       }
       const stillOurs = async () => ((await acks.committedJobs([slot])).get(slot) ?? 0) < marker.job;
       faultPoint('sink:before-drop');
       await retry('empty the sets', () => sets.drop(names, slot, stillOurs), signal);
       faultPoint('sink:after-drop');
-      await retry('advance the slot', () => acks.advance(slot, marker.job), signal);
+      await retry('acknowledge', () => acks.removed(slot, marker.job), signal);
       faultPoint('sink:after-advance');
     }
   }

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { type Service, startService } from '../support/stack.ts';
 import { expected, observed } from './sequences/compare.ts';
-import { type Round, runSequence, sequence } from './sequences/sequence.ts';
+import { runSequence } from './sequences/run-sequence.ts';
+import { type Round, sequence } from './sequences/sequence.ts';
 
 /** Sequences that run side by side on the one service: the jobs of each stand between those of the others. */
 const AT_ONCE = 3;
@@ -30,6 +31,11 @@ afterAll(async () => {
 });
 
 const done = { sequences: 0, jobs: 0, jobsWithErrors: 0, files: 0, filesLoaded: 0, rows: 0, sets: 0 };
+/** How often each code came up: what never does is not tested here. */
+const codes: Record<string, number> = {};
+const count = (code: string, times: number) => {
+  codes[code] = (codes[code] ?? 0) + times;
+};
 
 async function endsAsTheOracleSays(rounds: Round[]): Promise<void> {
   const { oracle } = await runSequence(driver, rounds, async (run) =>
@@ -44,6 +50,8 @@ async function endsAsTheOracleSays(rounds: Round[]): Promise<void> {
   done.filesLoaded += files.filter(({ status }) => status === 2).length;
   done.rows += files.reduce((sum, { rows }) => sum + rows, 0);
   done.sets += oracle.filledSets().length;
+  for (const { code } of jobs.flatMap(({ errors }) => errors ?? [])) count(code, 1);
+  for (const { rejected } of files) for (const [code, rows] of Object.entries(rejected)) count(code, rows);
 }
 
 it(`${sequences} random sequences end as the oracle says`, { timeout: limitMs + 60_000 }, async () => {
@@ -69,5 +77,7 @@ it(`${sequences} random sequences end as the oracle says`, { timeout: limitMs + 
       throw new Error(`${again} repeats this failure, found for\n${found}`, { cause: details.errorInstance });
     },
   });
-  console.info(`${Math.round((performance.now() - began) / 1000)} s: ${JSON.stringify(done)}`);
+  console.info(
+    `${Math.round((performance.now() - began) / 1000)} s: ${JSON.stringify({ ...done, ...codes })}`,
+  );
 });

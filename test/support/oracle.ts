@@ -206,11 +206,15 @@ export function createOracle() {
       state.outcome = problem || entries.some(({ failure }) => failure) ? 3 : 2;
     },
 
-    /** Of an audience none of whose files waits or loads. */
-    clear(audience: number): void {
+    /** What the jobs under way for the audience come to by themselves is chance: the caller names them, and they are not told. */
+    clear(audience: number, underWay: number[] = []): void {
+      for (const job of underWay) {
+        jobs.delete(job);
+        files.delete(job);
+      }
       const state = audiences.get(audience)!;
-      for (const name of sets.keys())
-        if (name.startsWith(`${setNames.audience(audience, state.generation)}`)) sets.delete(name);
+      const own = setNames.audience(audience, state.generation);
+      for (const name of sets.keys()) if (name === own || name.startsWith(`${own}:`)) sets.delete(name);
       state.generation++;
       Object.assign(state, { uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0, outcome: 2 });
       state.loaded.clear();

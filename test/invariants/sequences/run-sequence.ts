@@ -1,0 +1,107 @@
+/** Runs a sequence on the service and the oracle side by side. */
+import { randomBytes } from 'node:crypto';
+import type { PartnerDocument } from '../../../schemas/documents.ts';
+import type { Driver } from '../../support/driver.ts';
+import { createOracle, type Oracle } from '../../support/oracle.ts';
+import { writeFile } from './file-spec.ts';
+import type { Round } from './sequence.ts';
+
+const foreignKeys = ['seg,ment', 'über|key', undefined, 'say "hi"', 'a;b', '__proto__', '007'];
+
+export interface Run {
+  oracle: Oracle;
+  jobs: number[];
+}
+
+/** Runs the sequence to its end, with partners of its own; `check` is called after each round. */
+export async function runSequence(
+  driver: Driver,
+  rounds: Round[],
+  check: (run: Run) => Promise<void>,
+): Promise<Run> {
+  const oracle = createOracle();
+  const tag = randomBytes(4).toString('hex');
+  const partners = [await driver.partner(), await driver.partner()] as const;
+  const owned = [[], []] as [string[], string[]];
+  const attributes = [[], []] as [number[], number[]];
+  const audiences = [[], []] as [number[], number[]];
+  const jobs: number[] = [];
+  /** Loads of this round by audience. */
+  let underWay = new Map<number, number[]>();
+  const load = (id: number, audience: number) => {
+    underWay.set(audience, [...(underWay.get(audience) ?? []), id]);
+    jobs.push(id);
+  };
+
+  async function addAttribute(index: 0 | 1): Promise<void> {
+    const foreignKey = foreignKeys[attributes[index].length];
+    const id = await driver.attribute(partners[index], foreignKey);
+    oracle.attribute(id, partners[index], foreignKey);
+    attributes[index].push(id);
+    owned[index].push(String(id), ...(foreignKey === undefined ? [] : [foreignKey]));
+  }
+  for (const index of [0, 0, 0, 1] as const) await addAttribute(index);
+
+  async function put(index: 0 | 1, { path, byId, file }: Round['uploads'][number]): Promise<void> {
+    const owner: PartnerDocument = partners[index];
+    const unknownKey = owned[index === 0 ? 1 : 0][0]!;
+    const keys = owned[index].filter((key) => attributes[index].map(String).includes(key) === byId);
+    const bytes = writeFile(file, { tag, keys, unknownKey, path });
+    await driver.upload(owner, path, bytes);
+    oracle.upload(owner.prefix + path, bytes);
+  }
+
+  async function clear(index: 0 | 1, audience: number): Promise<void> {
+    await driver.clear(partners[index], audience);
+    oracle.clear(audience, underWay.get(audience));
+  }
+
+  async function queue(one: Round['jobs'][number]): Promise<void> {
+    const owner = partners[one.partner];
+    const own = audiences[one.partner];
+    if (one.kind === 'attribute') return addAttribute(one.partner);
+    if (one.kind === 'clear') {
+      if (own.length > 0) await clear(one.partner, own[one.audience % own.length]!);
+      return;
+    }
+    if (one.kind === 'delete') {
+      const of = [
+        ...new Set(one.attributes.map((n) => attributes[one.partner][n % attributes[one.partner].length]!)),
+      ];
+      const id = await driver.delete(owner, of);
+      oracle.delete(id, of);
+      jobs.push(id);
+    } else if (one.kind === 'import') {
+      const id = await driver.import(owner, one.target, { keyType: one.keyType, compressed: one.compressed });
+      oracle.import(id, owner, one.target, one);
+      jobs.push(id);
+    } else if (one.kind === 'create' || own.length === 0) {
+      const id = await driver.createAudience(owner, one.target);
+      oracle.load(id, id, owner, one.target);
+      own.push(id);
+      load(id, id);
+    } else {
+      const audience = own[one.audience % own.length]!;
+      const id = await driver.append(owner, audience, one.target);
+      oracle.load(id, audience, owner, one.target);
+      load(id, audience);
+    }
+  }
+
+  for (const { uploads, clears, jobs: wanted } of rounds) {
+    underWay = new Map();
+    for (const one of uploads) {
+      await put(0, one);
+      if (one.file.first % 3 > 0) await put(1, one);
+    }
+    for (const place of clears) {
+      const audience = audiences[0][place % Math.max(1, audiences[0].length)];
+      if (audience === undefined) continue;
+      await clear(0, audience);
+    }
+    for (const one of wanted) await queue(one);
+    if (jobs.length > 0) await driver.ended(jobs.at(-1)!, 60_000);
+    await check({ oracle, jobs });
+  }
+  return { oracle, jobs };
+}

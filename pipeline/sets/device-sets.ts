@@ -12,7 +12,7 @@ import { createChunks } from './chunks.ts';
 import { type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
 import { defaultLayout, type Layout } from './layout.ts';
 import { createManifests, type Manifest, manifestCollection, manifestId } from './manifests.ts';
-import { type Overlap, overlapWithAttributes } from './overlap.ts';
+import { hasAttributes, type Overlap, overlapWithAttributes } from './overlap.ts';
 import { isPackedSet, union } from './packed.ts';
 import { type Fence, settle, settleAll } from './races.ts';
 import { type SweepOptions, sweepOrphanChunks } from './sweep.ts';
@@ -108,6 +108,10 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
 
     /** What a set shares with the attributes, in one slot. Sums over slots are exact: a device is in one slot. */
     async overlap(set: string, slot: number): Promise<Overlap> {
+      if (!(await hasAttributes(db, slot))) {
+        const [manifest] = await manifests.read([{ set, slot }]);
+        return { devices: manifest!.count, matched: 0, byAttribute: [] };
+      }
       return overlapWithAttributes({ db, manifests, chunks }, await read(set, slot), slot);
     },
 

@@ -32,6 +32,12 @@ export interface OverlapDeps {
   chunks: Chunks;
 }
 
+const attributesOf = (slot: number) => ({ slot, set: between('attribute:'), count: { $gt: 0 } });
+
+/** Without any attribute in the slot there is no need to read the set. */
+export const hasAttributes = async (db: Db, slot: number): Promise<boolean> =>
+  (await manifestCollection(db).findOne(attributesOf(slot), { projection: { _id: 1 } })) !== null;
+
 /** The overlap of a packed set with the attributes in a slot. */
 export async function overlapWithAttributes(
   { db, manifests, chunks }: OverlapDeps,
@@ -52,7 +58,7 @@ export async function overlapWithAttributes(
   return { devices: count, matched: bits.reduce((sum, bit) => sum + bit, 0), byAttribute };
 
   async function* attributes(): AsyncGenerator<[Manifest, Probe]> {
-    const cursor = manifestCollection(db).find({ slot, set: between('attribute:'), count: { $gt: 0 } });
+    const cursor = manifestCollection(db).find(attributesOf(slot));
     for await (const document of cursor) {
       const probe = { set: document.set, common: 0, raced: false };
       probes.push(probe);

@@ -6,6 +6,7 @@
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
+import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
@@ -38,10 +39,15 @@ interface GatheredSlot {
   filePairs: number[];
 }
 
-/** Slots are merged together up to this much: round trips are what many small jobs cost, memory what a large one does. */
-const TOGETHER_BYTES = 16_000_000;
+/**
+ * Slots are merged together, and partitions at the same time, up to this much: round trips are what many small jobs cost, memory
+ * (several times this, for copies on the way to MongoDB) what a large one does.
+ */
+const TOGETHER_BYTES = 8_000_000;
 
 export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): MergeSlots {
+  const budget = createByteBudget(TOGETHER_BYTES);
+
   async function load(
     marker: CommitMarker,
     slots: number[],
@@ -50,18 +56,10 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
   ): Promise<void> {
     const spilled = await retry('see what was put aside', () => spills.sizeOf(marker.job, slots), signal);
     const sizeOf = (slot: number) => uncommitted.bytesOf(marker.job, slot) + (spilled.get(slot) ?? 0);
-    let together: number[] = [];
-    let bytes = 0;
-    for (const slot of slots) {
-      if (together.length > 0 && bytes + sizeOf(slot) > TOGETHER_BYTES) {
-        await mergeTogether(together);
-        together = [];
-        bytes = 0;
-      }
-      together.push(slot);
-      bytes += sizeOf(slot);
+    for (const some of together(slots, sizeOf)) {
+      const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
+      await budget.use(bytes, () => mergeTogether(some));
     }
-    await mergeTogether(together);
     if (spilled.size > 0) {
       await retry('drop what was put aside', () => spills.forget(slots, marker.job), signal);
       faultPoint('sink:after-forget-spills');
@@ -147,6 +145,22 @@ export function createMergeSlots({ retry, sets, acks, spills }: Dependencies): M
 
   return (marker, slots, uncommitted, signal) =>
     marker.kind === 'delete' ? remove(marker, slots, signal) : load(marker, slots, uncommitted, signal);
+}
+
+/** Cuts the slots into groups of bounded size, at least one slot each. */
+function* together(slots: number[], sizeOf: (slot: number) => number): Generator<number[]> {
+  let group: number[] = [];
+  let bytes = 0;
+  for (const slot of slots) {
+    if (group.length > 0 && bytes + sizeOf(slot) > TOGETHER_BYTES) {
+      yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(slot);
+    bytes += sizeOf(slot);
+  }
+  if (group.length > 0) yield group;
 }
 
 /** Sorts what came for a slot into its sets: only files that passed, each batch once. */

@@ -1,0 +1,70 @@
+/**
+ * kill -9 of the API between its write, its publish and its answer, and at any moment under load: what was answered is a job that
+ * ends, what was asked again with the same key is one job.
+ */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
+import { servers } from '../support/stack.ts';
+import type { Lane } from './support/lane.ts';
+import { roundSeed } from './support/random.ts';
+import { type FaultService, startFaultService } from './support/service.ts';
+import { violationsOf } from './support/settle.ts';
+
+const random = roundSeed('api-killed');
+const points =
+  process.env.FAULT_POINTS === 'all' ? faultPoints.api : random.some<FaultPoint>(faultPoints.api, 4);
+
+let service: FaultService;
+beforeAll(async () => {
+  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  service = await startFaultService(servers(), { logs, random: random.fork() });
+});
+afterAll(() => service?.close());
+
+/** One request of every kind, again and again. */
+async function askAround(lane: Lane, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', 50) });
+    await lane.ask({ kind: 'append', audience: id!, path: await lane.upload('audience', 50) });
+    await lane.ask({
+      kind: 'import',
+      path: await lane.upload('attributes', 50),
+      compressed: null,
+      own: true,
+    });
+    await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!] });
+    await lane.ask({ kind: 'clear', audience: id! });
+  }
+}
+
+it(`dies at ${points.join(', ')}; no request is lost or done twice`, async () => {
+  const [api] = service.apis;
+  let over = false;
+  await api!.stop();
+  const asking = Promise.all(service.lanes.map((lane) => askAround(lane, () => over)));
+  for (const point of points) {
+    api!.start({ FAULT_POINT: `${point}:${1 + random.below(3)}:kill` });
+    await api!.gone(60_000);
+  }
+  api!.start();
+  over = true;
+  await asking;
+  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+});
+
+it('dies at any moment under load; no request is lost or done twice', async () => {
+  const [api] = service.apis;
+  const load = service.load({ pauseMs: 0 });
+  for (let kills = 0; kills < 3; kills++) {
+    await service.answered(5);
+    await sleep(random.below(300));
+    await api!.kill();
+    api!.start();
+  }
+  await load.stop();
+  expect(service.counts.unanswered).toBeGreaterThan(0);
+  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+});

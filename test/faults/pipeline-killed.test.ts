@@ -1,0 +1,91 @@
+/**
+ * kill -9 of the pipeline before and after each write, produce and offset commit of every stage, one process after the other: each
+ * takes up what the one before it left, and dies at the next point. A few points a round; FAULT_POINTS=all takes them all, or
+ * FAULT_POINTS=sink:before-ack,… those.
+ */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { expelAll } from './support/expel.ts';
+import { createLane, type Lane } from './support/lane.ts';
+import { type Managed, manage, settingsFor } from './support/processes.ts';
+import { roundSeed } from './support/random.ts';
+import { untilAllEnded, violationsOf } from './support/settle.ts';
+import { submitByDriver } from './support/submit.ts';
+
+const random = roundSeed('pipeline-killed');
+const { api: _, ...stages } = faultPoints;
+const all: FaultPoint[] = Object.values(stages).flat();
+const wanted = process.env.FAULT_POINTS;
+const points =
+  wanted === 'all'
+    ? all
+    : wanted
+      ? (wanted.split(',') as FaultPoint[])
+      : Object.values(stages).flatMap((of) => random.some<FaultPoint>(of, of.length > 9 ? 3 : 1));
+
+let driver: Driver;
+let pipeline: Managed;
+let lane: Lane;
+beforeAll(async () => {
+  // Little memory and a narrow window: jobs of a few files put devices aside and hand files out in turns.
+  const settings = settingsFor(servers(), { HEADRACE_SINK_MEMORY_MB: '1', HEADRACE_FILE_WINDOW: '2' });
+  driver = await createDriver(parseConfig(settings));
+  pipeline = await manage('pipeline', settings, mkdtempSync(join(inject('scratch'), 'faults-')));
+  lane = await createLane(driver, submitByDriver(driver), random.fork());
+});
+afterAll(async () => {
+  await pipeline?.kill();
+  await driver?.close();
+});
+
+/** Something of every kind, so that every point is reached. */
+async function queueSome(point: FaultPoint): Promise<void> {
+  const size = /spill/.test(point) ? 30_000 : 2_000;
+  const folder = `round-${lane.asked.length}/`;
+  const path = await lane.upload('attributes', size, folder);
+  await lane.upload('attributes', 200, folder);
+  await lane.upload('attributes', 300, folder);
+  await lane.upload('attributes', 400, folder);
+  await lane.ask({ kind: 'import', path, compressed: null, own: true });
+  await lane.ask({ kind: 'import', path: folder, compressed: false, own: false });
+  const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', size) });
+  await lane.ask({ kind: 'append', audience: id!, path: await lane.upload('audience', 3_000) });
+  await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!, lane.attributes[1]!] });
+  const cleared = await lane.ask({ kind: 'create', path: await lane.upload('audience', 20_000) });
+  await lane.ask({ kind: 'clear', audience: cleared.id! });
+  await lane.ask({ kind: 'append', audience: cleared.id!, path: await lane.upload('audience', 100) });
+}
+
+const open = () => driver.jobs.countDocuments({ phase: { $in: ['accepted', 'loading', 'sealed'] } });
+
+it(`dies at ${points.length} points, and every job ends as the oracle says`, {
+  timeout: 60_000 + points.length * 30_000,
+}, async () => {
+  const missed: FaultPoint[] = [];
+  for (const point of points) {
+    const began = performance.now();
+    pipeline.start({ FAULT_POINT: `${point}:1:kill` });
+    await queueSome(point);
+    await waitFor(async () => !pipeline.running || (await open()) === 0, {
+      what: `a death at ${point}`,
+      deadlineMs: 60_000,
+    });
+    // Offsets are committed up to half a second after a job's end.
+    await pipeline.gone(1_500).catch(() => missed.push(point));
+    await pipeline.kill();
+    await expelAll(driver.config);
+    if (process.env.FAULT_POINTS) console.info(`${point}: ${Math.round(performance.now() - began)} ms`);
+  }
+  pipeline.start();
+  await untilAllEnded(driver);
+  // A dispatcher that starts sweeps first: what the dead left behind is gone without the wait for its next turn.
+  expect(await pipeline.stop()).toBe(0);
+  pipeline.start();
+  expect(await violationsOf(driver, [lane], { deadlineMs: 60_000 })).toEqual([]);
+  expect(missed, 'points that were not reached').toEqual([]);
+});

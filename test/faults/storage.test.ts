@@ -1,0 +1,113 @@
+/** Storage in trouble: errors, stalls, cuts and resets are waited out byte by byte; a file that changes is refused as a whole. */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
+import { parseConfig } from '../../schemas/config.ts';
+import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
+import { type Fault, type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { bigFile } from '../support/rows.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { type Managed, manage, settingsFor } from './support/processes.ts';
+import { roundSeed } from './support/random.ts';
+
+const random = roundSeed('storage');
+const ROWS = 60_000;
+
+let proxy: FaultyProxy;
+let driver: Driver;
+let pipeline: Managed;
+let partner: PartnerDocument;
+let attribute: number;
+beforeAll(async () => {
+  proxy = await startFaultyProxy(servers().s3.endpoint);
+  const settings = settingsFor(servers(), { HEADRACE_S3_IDLE_MS: '1000', HEADRACE_BATCH_BYTES: '200000' });
+  driver = await createDriver(parseConfig(settings));
+  const behindProxy = { ...settings, HEADRACE_S3_ENDPOINT: proxy.endpoint };
+  pipeline = await manage('pipeline', behindProxy, mkdtempSync(join(inject('scratch'), 'faults-')));
+  pipeline.start();
+  await pipeline.ready();
+});
+beforeEach(async () => {
+  proxy.faults.length = 0;
+  proxy.seen.length = 0;
+  partner = await driver.partner();
+  attribute = await driver.attribute(partner);
+});
+afterAll(async () => {
+  await pipeline?.kill();
+  await driver?.close();
+  await proxy?.close();
+});
+
+async function expectLoaded(job: number, rows: number): Promise<void> {
+  expect(await driver.ended(job, 60_000)).toMatchObject({
+    status: 2,
+    rows,
+    uniqueDevices: rows,
+    errors: null,
+  });
+  expect(await driver.sets.count(setNames.attribute(attribute))).toBe(rows);
+}
+
+it('503, slow down, resets, silence, stalls and cuts in any order: every row is loaded once', async () => {
+  await driver.upload(partner, 'a/1.csv', bigFile(ROWS, attribute));
+  await driver.upload(partner, 'a/2.csv', bigFile(ROWS, attribute));
+  const kinds: (() => Fault)[] = [
+    () => ({ kind: 'status', status: 503, code: 'ServiceUnavailable' }),
+    () => ({ kind: 'status', status: 503, code: 'SlowDown' }),
+    () => ({ kind: 'status', status: 500, code: 'InternalError' }),
+    () => ({ kind: 'reset' }),
+    () => ({ kind: random.pick(['cut', 'stall', 'cut']), after: random.below(1_500_000) }),
+  ];
+  proxy.faults.push(...Array.from({ length: 14 }, () => random.pick(kinds)()), { kind: 'silence' });
+  await expectLoaded(await driver.import(partner, 'a/', { compressed: false }), 2 * ROWS);
+  expect(proxy.faults).toEqual([]);
+});
+
+it('a connection that ends at every megabyte: plain and gzip files are loaded exactly', async () => {
+  const plain = bigFile(2 * ROWS, attribute);
+  const packed = gzipSync(bigFile(ROWS, attribute), { level: 1 });
+  await driver.upload(partner, 'plain.csv', plain);
+  await driver.upload(partner, 'packed.csv.gz', packed);
+  const cut = () =>
+    proxy.faults.push(...Array.from({ length: 12 }, () => ({ kind: 'cut', after: 1_000_000 }) as const));
+  cut();
+  const first = await driver.import(partner, 'plain.csv');
+  await driver.ended(first, 60_000);
+  expect(proxy.seen.filter(({ range }) => range).length).toBeGreaterThanOrEqual(plain.length / 1_000_000 - 1);
+  cut();
+  const second = await driver.ended(await driver.import(partner, 'packed.csv.gz'), 60_000);
+  expect(second).toMatchObject({ status: 2, rows: ROWS, uniqueDevices: ROWS });
+  expect(await driver.sets.count(setNames.attribute(attribute))).toBe(3 * ROWS);
+});
+
+it('an object replaced while it is read fails with `changed`, leaves nothing, and its neighbour is loaded', async () => {
+  await driver.upload(partner, 'c/1.csv', bigFile(ROWS, attribute));
+  await driver.upload(partner, 'c/2.csv', bigFile(1_000, attribute));
+  const isRead = (path: string) => proxy.seen.some((one) => one.method === 'GET' && one.path.includes(path));
+  // The listing passes; whichever file comes first stops in the middle.
+  proxy.faults.push({ kind: 'pass' }, { kind: 'stall', after: 20_000 }, { kind: 'stall', after: 20_000 });
+  const job = await driver.import(partner, 'c/', { compressed: false });
+  await waitFor(() => isRead('c/1.csv'), { what: 'the file being read', everyMs: 5 });
+  await driver.upload(partner, 'c/1.csv', bigFile(ROWS, attribute));
+  const ended = await driver.ended(job, 60_000);
+  expect(ended).toMatchObject({ status: 3, uniqueDevices: 1_000 });
+  expect(ended.errors).toEqual([
+    expect.objectContaining({ code: 'changed', file: `${partner.prefix}c/1.csv` }),
+  ]);
+  expect(await driver.sets.count(setNames.attribute(attribute))).toBe(1_000);
+});
+
+it('storage away for longer than any retry: the job waits, and ends as if nothing had been', async () => {
+  await driver.upload(partner, 'd.csv', bigFile(ROWS, attribute));
+  proxy.faults.push(
+    ...Array.from({ length: 60 }, () => ({ kind: 'status', status: 503, code: 'SlowDown' }) as const),
+  );
+  const job = await driver.import(partner, 'd.csv');
+  await waitFor(() => proxy.faults.length < 40, { what: 'twenty refusals' });
+  expect((await driver.jobs.findOne({ _id: job }))!.phase).not.toBe('ended');
+  proxy.faults.length = 0;
+  await expectLoaded(job, ROWS);
+});

@@ -1,0 +1,128 @@
+/**
+ * One partner under load: uploads files, imports them, makes audiences, appends, clears, deletes, one request after the other and
+ * without waiting for any job. What it asked for is written down, and told to the oracle when everything is over.
+ */
+import type { PartnerDocument } from '../../../schemas/documents.ts';
+import type { Driver } from '../../support/driver.ts';
+import { makeFile, type RowCount } from './files.ts';
+import type { Random } from './random.ts';
+
+export type Request =
+  | { kind: 'import'; path: string; compressed: boolean | null; own: boolean }
+  | { kind: 'create'; path: string }
+  | { kind: 'append'; audience: number; path: string }
+  | { kind: 'delete'; attributes: number[] }
+  | { kind: 'clear'; audience: number };
+
+/** Queues a request for good: comes back when it was answered with success, with the id if the answer has one. */
+export type Submit = (partner: PartnerDocument, request: Request) => Promise<number | null>;
+
+export interface Asked {
+  request: Request;
+  id: number | null;
+}
+
+export interface Lane {
+  readonly partner: PartnerDocument;
+  readonly attributes: readonly number[];
+  readonly uploads: ReadonlyMap<string, Buffer>;
+  readonly asked: readonly Asked[];
+  readonly rows: number;
+  /** One random request, with what it needs uploaded before. */
+  step(size?: RowCount): Promise<Asked>;
+  ask(request: Request): Promise<Asked>;
+  upload(layout: 'attributes' | 'audience', size: RowCount, folder?: string): Promise<string>;
+}
+
+const events = ['', 'install', 'purchase', 'seen'];
+
+export async function createLane(driver: Driver, submit: Submit, random: Random): Promise<Lane> {
+  const partner = await driver.partner();
+  const tag = random
+    .below(2 ** 31)
+    .toString(16)
+    .padStart(8, '0');
+  const attributes = [
+    await driver.attribute(partner),
+    await driver.attribute(partner),
+    await driver.attribute(partner),
+  ];
+  const uploads = new Map<string, Buffer>();
+  const asked: Asked[] = [];
+  const audiences: number[] = [];
+  const loaded: string[] = [];
+  let rows = 0;
+  let folders = 0;
+
+  async function upload(
+    layout: 'attributes' | 'audience',
+    size: RowCount,
+    folder = '',
+    gzip = random.chance(0.25),
+  ) {
+    const values = layout === 'audience' ? events : attributes.map(String);
+    const made = makeFile(random, { tag, values, size, gzip });
+    const path = folder + made.name;
+    // A name is never used again: what a waiting job finds does not depend on when it looks.
+    if (uploads.has(path)) return path;
+    await driver.upload(partner, path, made.bytes);
+    uploads.set(path, made.bytes);
+    rows += made.rows;
+    return path;
+  }
+
+  async function folder(layout: 'attributes' | 'audience', size: RowCount, gzip?: boolean): Promise<string> {
+    const name = `${layout}-${folders++}/`;
+    const count = 2 + random.below(3);
+    for (let i = 0; i < count; i++) await upload(layout, size, name, gzip);
+    return name;
+  }
+
+  async function ask(request: Request): Promise<Asked> {
+    const entry = { request, id: await submit(partner, request) };
+    asked.push(entry);
+    if (request.kind === 'create') audiences.push(entry.id!);
+    return entry;
+  }
+
+  async function step(size: RowCount = 'mixed'): Promise<Asked> {
+    const dice = random.next();
+    if (dice < 0.1) return ask({ kind: 'delete', attributes: random.some(attributes, 1 + random.below(2)) });
+    if (dice < 0.18 && audiences.length > 0) return ask({ kind: 'clear', audience: random.pick(audiences) });
+    if (dice < 0.55) {
+      if (random.chance(0.5)) {
+        const compressed = random.chance(0.25);
+        return ask({
+          kind: 'import',
+          path: await folder('attributes', size, compressed),
+          compressed,
+          own: false,
+        });
+      }
+      const path = random.chance(0.05) ? 'nothing.csv' : await upload('attributes', size);
+      return ask({ kind: 'import', path, compressed: null, own: random.chance(0.3) });
+    }
+    const known = loaded.length > 0 && random.chance(0.15);
+    const path = known
+      ? random.pick(loaded)
+      : random.chance(0.4)
+        ? await folder('audience', size)
+        : await upload('audience', size);
+    loaded.push(path);
+    if (audiences.length === 0 || random.chance(0.25)) return ask({ kind: 'create', path });
+    return ask({ kind: 'append', audience: random.pick(audiences), path });
+  }
+
+  return {
+    partner,
+    attributes,
+    uploads,
+    asked,
+    get rows() {
+      return rows;
+    },
+    step,
+    ask,
+    upload,
+  };
+}

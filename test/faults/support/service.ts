@@ -1,0 +1,113 @@
+/** The service under load for fault tests: some processes of each part, some partners, and what they ask for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ensureApiIndexes } from '../../../api/server.ts';
+import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
+import { parseConfig } from '../../../schemas/config.ts';
+import { createDriver, type Driver } from '../../support/driver.ts';
+import type { RowCount } from './files.ts';
+import { createLane, type Lane } from './lane.ts';
+import { type Managed, manage, type Settings, settingsFor } from './processes.ts';
+import type { Random } from './random.ts';
+import { type RestCounts, submitByRest } from './submit.ts';
+
+export interface FaultService {
+  readonly driver: Driver;
+  readonly settings: Settings;
+  readonly apis: readonly Managed[];
+  readonly pipelines: readonly Managed[];
+  readonly lanes: readonly Lane[];
+  readonly counts: RestCounts;
+  /** Every lane asks for one thing after the other, until told to stop. */
+  load(options?: LoadOptions): { stop(): Promise<void> };
+  /** Waits until so many more requests were answered. */
+  answered(more: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface LoadOptions {
+  size?: RowCount;
+  /** Between two requests of a lane. */
+  pauseMs?: number;
+  /** Jobs that may be unfinished before the lanes wait. */
+  mostOpen?: number;
+}
+
+interface ServiceOptions {
+  logs: string;
+  random: Random;
+  more?: Settings;
+  /** For the processes alone, not for what the test itself does. */
+  processesOnly?: Settings;
+  apis?: number;
+  pipelines?: number;
+  lanes?: number;
+}
+
+export async function startFaultService(
+  addresses: ServerAddresses,
+  {
+    logs,
+    random,
+    more,
+    processesOnly,
+    apis: apiCount = 1,
+    pipelines: pipelineCount = 1,
+    lanes: laneCount = 2,
+  }: ServiceOptions,
+): Promise<FaultService> {
+  const settings = settingsFor(addresses, more);
+  const driver = await createDriver(parseConfig(settings));
+  await ensureApiIndexes(driver.db);
+  const some = (part: 'api' | 'pipeline', count: number) =>
+    Promise.all(Array.from({ length: count }, () => manage(part, { ...settings, ...processesOnly }, logs)));
+  const apis = await some('api', apiCount);
+  const pipelines = await some('pipeline', pipelineCount);
+  const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };
+  const submit = submitByRest(driver, () => apis.map(({ url }) => url), counts);
+  const lanes: Lane[] = [];
+  for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
+  const all = [...apis, ...pipelines];
+  for (const one of all) one.start();
+  await Promise.all(all.map((one) => one.ready()));
+  const asked = () => lanes.reduce((sum, lane) => sum + lane.asked.length, 0);
+
+  /** Not to be trusted while MongoDB is away; then nothing new is accepted anyway. */
+  const unfinished = () =>
+    driver.jobs.countDocuments({ phase: { $in: ['accepted', 'loading', 'sealed'] } }).catch(() => 0);
+
+  return {
+    driver,
+    settings,
+    apis,
+    pipelines,
+    lanes,
+    counts,
+    load({ size = 'small', pauseMs = 50, mostOpen = 20 } = {}) {
+      let stopped = false;
+      const asking = lanes.map(async (lane) => {
+        while (!stopped) {
+          await lane.step(size);
+          do await sleep(pauseMs);
+          while (!stopped && (await unfinished()) > mostOpen);
+        }
+      });
+      const done = Promise.all(asking);
+      done.catch(() => {});
+      return {
+        async stop() {
+          stopped = true;
+          await done;
+        },
+      };
+    },
+    async answered(wanted) {
+      const until = asked() + wanted;
+      while (asked() < until) await sleep(20);
+    },
+    async close() {
+      for (const one of all) one.signal('SIGCONT');
+      await Promise.all(all.map((one) => one.kill()));
+      await driver.close();
+    },
+  };
+}

@@ -1,0 +1,174 @@
+/** The invariant of every fault test: once all runs again, everything that was asked for has ended, exactly as the oracle says. */
+import {
+  collections,
+  type JobDocument,
+  type ManifestDocument,
+  setNames,
+} from '../../../schemas/documents.ts';
+import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
+import type { Driver } from '../../support/driver.ts';
+import { createOracle } from '../../support/oracle.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import type { Lane } from './lane.ts';
+
+/** What was promised and not kept, in words. Empty: the invariant holds. */
+export type Violations = string[];
+
+const finished = ['ended', 'withdrawn'];
+
+export async function untilAllEnded(driver: Driver, deadlineMs = 120_000): Promise<void> {
+  await waitFor(
+    async () => (await driver.jobs.countDocuments({ phase: { $nin: finished } as never })) === 0,
+    {
+      what: 'the end of every job',
+      deadlineMs,
+      everyMs: 100,
+    },
+  );
+}
+
+/** Which job each request became. A request that became none or two is a violation. */
+async function jobsOf(driver: Driver, lane: Lane, violations: Violations): Promise<(JobDocument | null)[]> {
+  const found = await driver.jobs
+    .find({ partner: lane.partner._id, phase: 'ended' })
+    .sort({ _id: 1 })
+    .toArray();
+  const wanted = lane.asked.filter(({ request }) => request.kind !== 'clear').length;
+  if (found.length !== wanted)
+    violations.push(`${lane.partner._id}: ${wanted} requests became ${found.length} jobs`);
+  let next = 0;
+  return lane.asked.map(({ request, id }) => {
+    if (request.kind === 'clear') return null;
+    const job = found[next++];
+    if (!job || (id !== null && job._id !== id))
+      violations.push(
+        `${lane.partner._id}: ${JSON.stringify(request)} was answered with ${id}, found ${job?._id}`,
+      );
+    return job ?? null;
+  });
+}
+
+/** Loads that a later clear may have caught: either they ended before it, or they say that they were cancelled. */
+function cancelledByClear(lane: Lane, at: number, job: JobDocument): boolean {
+  const later = lane.asked.slice(at + 1);
+  const cleared = later.some(({ request }) => request.kind === 'clear' && request.audience === job.audience);
+  return cleared && (job.errors?.some(({ code }) => code === 'cancelled') ?? false);
+}
+
+async function compareLane(driver: Driver, lane: Lane, violations: Violations): Promise<void> {
+  const jobs = await jobsOf(driver, lane, violations);
+  if (violations.length > 0) return;
+  const oracle = createOracle();
+  for (const [path, bytes] of lane.uploads) oracle.upload(lane.partner.prefix + path, bytes);
+  for (const attribute of lane.attributes) oracle.attribute(attribute, lane.partner);
+  const cancelled: number[] = [];
+  for (const [at, { request }] of lane.asked.entries()) {
+    const job = jobs[at]!;
+    if (request.kind === 'clear') {
+      oracle.clear(request.audience);
+      continue;
+    }
+    const id = job._id;
+    if (request.kind === 'delete') oracle.delete(id, request.attributes);
+    else if (request.kind === 'import')
+      oracle.import(id, lane.partner, request.path, { keyType: 0, compressed: request.compressed });
+    else oracle.load(id, request.kind === 'create' ? id : request.audience, lane.partner, request.path);
+    if (cancelledByClear(lane, at, job)) cancelled.push(id);
+  }
+  const [is, should] = [await observed(driver, oracle), expected(oracle)];
+  for (const picture of [is, should])
+    for (const id of cancelled) {
+      delete picture.jobs[id];
+      delete picture.files[id];
+    }
+  violations.push(...differences(lane.partner._id, is, should));
+}
+
+function differences(partner: string, is: Picture, should: Picture): Violations {
+  const found: Violations = [];
+  for (const part of ['jobs', 'files', 'audiences', 'sets'] as const) {
+    const [a, b] = [is[part], should[part]] as Record<string, unknown>[];
+    for (const key of new Set([...Object.keys(a!), ...Object.keys(b!)])) {
+      const [one, other] = [JSON.stringify(a![key]), JSON.stringify(b![key])];
+      if (canonical(a![key]) !== canonical(b![key]))
+        found.push(`${partner}: ${part} ${key} is ${short(one)}, should be ${short(other)}`);
+    }
+  }
+  return found;
+}
+
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  ) ?? 'nothing';
+const short = (text: string | undefined) =>
+  text === undefined || text.length < 1_000 ? text : `${text.slice(0, 1_000)}… (${text.length} characters)`;
+
+/** Numbers without gaps, ends in their order, no secret kept, nothing of the dead left lying. */
+async function compareWhole(driver: Driver, violations: Violations, inOrder: boolean): Promise<void> {
+  const jobs = await driver.jobs.find().sort({ _id: 1 }).toArray();
+  const gap = jobs.findIndex(({ _id }, i) => _id !== i + 1);
+  if (gap >= 0) violations.push(`job ${gap + 1} is missing`);
+  const withSecrets = jobs.filter(({ credentials }) => credentials != null).map(({ _id }) => _id);
+  if (withSecrets.length > 0) violations.push(`jobs ${withSecrets} still hold credentials`);
+  const ended = jobs.filter(({ phase }) => phase === 'ended');
+  if (inOrder)
+    for (const [i, job] of ended.entries())
+      if (i > 0 && job.updatedAt < ended[i - 1]!.updatedAt)
+        violations.push(`job ${job._id} ended before job ${ended[i - 1]!._id}`);
+}
+
+/** What a process that died could not clear away: the dispatcher sweeps it, every half minute and when it starts. */
+async function untilSwept(driver: Driver, violations: Violations): Promise<void> {
+  const ends = async () => {
+    const left: string[] = [];
+    for (const name of [collections.ledger, collections.spills])
+      if ((await driver.db.collection(name).countDocuments()) > 0) left.push(name);
+    if ((await driver.db.collection(collections.acks).countDocuments({ job: { $exists: true } })) > 0)
+      left.push('acks');
+    for await (const { _id, generation } of driver.audiences.find({ generation: { $gt: 1 } })) {
+      const older = Array.from({ length: generation - 1 }, (_, i) => setNames.audience(_id, i + 1));
+      const manifests = driver.db.collection<ManifestDocument>(collections.manifests);
+      const sets = older.flatMap((set) => [{ set }, { set: { $gte: `${set}:`, $lt: `${set};` } }]);
+      if (await manifests.findOne({ $or: sets, count: { $gt: 0 } }))
+        left.push(`older sets of audience ${_id}`);
+    }
+    return left;
+  };
+  let left: string[] = [];
+  const isClean = async () => {
+    left = await ends();
+    return left.length === 0;
+  };
+  await waitFor(isClean, {
+    what: 'a clean database',
+    deadlineMs: 60_000,
+    everyMs: 200,
+  }).catch(() => violations.push(`left behind: ${left.join(', ')}`));
+}
+
+export async function violationsOf(
+  driver: Driver,
+  lanes: readonly Lane[],
+  { endsInOrder = true, swept = true, deadlineMs = 120_000 } = {},
+): Promise<Violations> {
+  const violations: Violations = [];
+  try {
+    await untilAllEnded(driver, deadlineMs);
+  } catch (error) {
+    const open = await driver.jobs
+      .find({ phase: { $nin: finished } as never })
+      .sort({ _id: 1 })
+      .limit(5)
+      .toArray();
+    return [
+      `${(error as Error).message}: ${open.map(({ _id, kind, phase }) => `${_id} ${kind} ${phase}`).join(', ')}`,
+    ];
+  }
+  for (const lane of lanes) await compareLane(driver, lane, violations);
+  await compareWhole(driver, violations, endsInOrder);
+  if (swept) await untilSwept(driver, violations);
+  return violations;
+}

@@ -1,0 +1,129 @@
+/** Two ways to queue a request: past the API, for tests of the pipeline, and through it, again and again until it is answered. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Binary } from 'mongodb';
+import { seal } from '../../../pipeline/runtime/seal.ts';
+import { createApiKey } from '../../../pipeline/stores/api-keys.ts';
+import type { PartnerDocument } from '../../../schemas/documents.ts';
+import type { Driver } from '../../support/driver.ts';
+import type { Request, Submit } from './lane.ts';
+
+/** The shared bucket, named as a partner would name its own: with its address and credentials. */
+const ownPath = (driver: Driver, partner: PartnerDocument, path: string) =>
+  `s3://${driver.config.s3Bucket}/${partner.prefix}${path}`;
+
+export function submitByDriver(driver: Driver): Submit {
+  const { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, s3Region, secret } = driver.config;
+  return async (partner, request) => {
+    if (request.kind === 'delete') return driver.delete(partner, request.attributes);
+    if (request.kind === 'create') return driver.createAudience(partner, request.path);
+    if (request.kind === 'append') return driver.append(partner, request.audience, request.path);
+    if (request.kind === 'clear') {
+      await driver.clear(partner, request.audience);
+      return null;
+    }
+    if (!request.own) return driver.import(partner, request.path, { compressed: request.compressed });
+    const credentials = new Binary(seal(secret, JSON.stringify({ accessKeyId, secretAccessKey })));
+    const own = { pathType: 1 as const, credentials, region: s3Region, compressed: request.compressed };
+    return driver.import(partner, ownPath(driver, partner, request.path), own);
+  };
+}
+
+export interface RestCounts {
+  requests: number;
+  /** Attempts that were answered with 503, or not at all. */
+  unanswered: number;
+  repeated: number;
+}
+
+const IMPORT = '/v1/marketplace/import';
+const AUDIENCE = '/v2/firstparty/audience';
+
+function callOf(driver: Driver, partner: PartnerDocument, request: Request) {
+  if (request.kind === 'delete')
+    return { method: 'DELETE', path: IMPORT, body: { key_type: 0, keys: request.attributes.map(String) } };
+  if (request.kind === 'create')
+    return { method: 'POST', path: AUDIENCE, body: { name: 'audience', file_path: request.path } };
+  if (request.kind === 'append')
+    return { method: 'PATCH', path: `${AUDIENCE}/${request.audience}`, body: { file_path: request.path } };
+  if (request.kind === 'clear') return { method: 'PUT', path: `${AUDIENCE}/${request.audience}` };
+  const { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, s3Region: region } = driver.config;
+  const own = { path_type: 1, credentials: { accessKeyId, secretAccessKey, region } };
+  return {
+    method: 'POST',
+    path: IMPORT,
+    body: {
+      file_path: request.own ? ownPath(driver, partner, request.path) : request.path,
+      key_type: 0,
+      ...(request.compressed === null ? {} : { compressed: request.compressed }),
+      ...(request.own ? own : {}),
+    },
+  };
+}
+
+/** Answers that say "later": nothing is queued, and the same key may be sent again. */
+const LATER = [429, 503];
+const PAUSE_MS = 150;
+
+export function submitByRest(
+  driver: Driver,
+  urls: () => string[],
+  counts: RestCounts,
+  deadlineMs = 180_000,
+): Submit {
+  const keys = new Map<string, Promise<string>>();
+  const keyOf = (partner: string) => {
+    const known =
+      keys.get(partner) ?? createApiKey(driver.db, driver.config.secret, partner).then(({ key }) => key);
+    keys.set(partner, known);
+    return known;
+  };
+
+  async function attempt(url: string, headers: Record<string, string>, call: ReturnType<typeof callOf>) {
+    const body = call.body && JSON.stringify(call.body);
+    const signal = AbortSignal.timeout(10_000);
+    const response = await fetch(url + call.path, { method: call.method, headers, body, signal });
+    return { status: response.status, text: await response.text() };
+  }
+
+  return async (partner, request) => {
+    const call = callOf(driver, partner, request);
+    const headers = {
+      Authorization: `Bearer ${await keyOf(partner._id)}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': randomUUID(),
+    };
+    const until = performance.now() + deadlineMs;
+    let first: string | undefined;
+    for (;;) {
+      counts.requests++;
+      const all = urls();
+      const url = all[counts.requests % all.length]!;
+      const answer = await attempt(url, headers, call).catch(() => null);
+      if (answer && answer.status < 300) {
+        if (first !== undefined && first !== answer.text)
+          throw new Error(
+            `VIOLATION: ${call.method} ${call.path} was answered with ${first}, repeated with ${answer.text}`,
+          );
+        const again = first === undefined && counts.requests % 5 === 0;
+        first = answer.text;
+        if (again) {
+          counts.repeated++;
+          continue;
+        }
+        const parsed = first === '' ? {} : (JSON.parse(first) as Record<string, number>);
+        return parsed.import_log_id ?? parsed.audience_id ?? null;
+      }
+      if (answer && !LATER.includes(answer.status))
+        throw new Error(
+          `VIOLATION: ${call.method} ${call.path} was answered with ${answer.status}: ${answer.text}`,
+        );
+      counts.unanswered++;
+      if (performance.now() > until)
+        throw new Error(
+          `VIOLATION: ${call.method} ${call.path} has not been accepted for ${deadlineMs / 1_000} s`,
+        );
+      await sleep(PAUSE_MS);
+    }
+  };
+}

@@ -7,9 +7,9 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
-import { parseConfig } from '../../schemas/config.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import type { Driver } from '../support/driver.ts';
 import { servers, waitFor } from '../support/stack.ts';
+import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
@@ -34,7 +34,7 @@ let lane: Lane;
 beforeAll(async () => {
   // Little memory and a narrow window: jobs of a few files put devices aside and hand files out in turns.
   const settings = settingsFor(servers(), { HEADRACE_SINK_MEMORY_MB: '1', HEADRACE_FILE_WINDOW: '2' });
-  driver = await createDriver(parseConfig(settings));
+  driver = await connectDriver(settings);
   pipeline = await manage('pipeline', settings, mkdtempSync(join(inject('scratch'), 'faults-')));
   lane = await createLane(driver, submitByDriver(driver), random.fork());
 });

@@ -3,12 +3,12 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
-import { parseConfig } from '../../schemas/config.ts';
 import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
 import { type Fault, type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import type { Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
 import { servers, waitFor } from '../support/stack.ts';
+import { connectDriver } from './support/connect.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 
@@ -23,7 +23,7 @@ let attribute: number;
 beforeAll(async () => {
   proxy = await startFaultyProxy(servers().s3.endpoint);
   const settings = settingsFor(servers(), { HEADRACE_S3_IDLE_MS: '1000', HEADRACE_BATCH_BYTES: '200000' });
-  driver = await createDriver(parseConfig(settings));
+  driver = await connectDriver(settings);
   const behindProxy = { ...settings, HEADRACE_S3_ENDPOINT: proxy.endpoint };
   pipeline = await manage('pipeline', behindProxy, mkdtempSync(join(inject('scratch'), 'faults-')));
   pipeline.start();

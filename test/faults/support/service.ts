@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureApiIndexes } from '../../../api/server.ts';
 import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
-import { parseConfig } from '../../../schemas/config.ts';
-import { createDriver, type Driver } from '../../support/driver.ts';
+import type { Driver } from '../../support/driver.ts';
+import { connectDriver } from './connect.ts';
 import type { RowCount } from './files.ts';
 import { createLane, type Lane } from './lane.ts';
 import { type Managed, manage, type Settings, settingsFor } from './processes.ts';
@@ -56,7 +56,7 @@ export async function startFaultService(
   }: ServiceOptions,
 ): Promise<FaultService> {
   const settings = settingsFor(addresses, more);
-  const driver = await createDriver(parseConfig(settings));
+  const driver = await connectDriver(settings);
   await ensureApiIndexes(driver.db);
   const some = (part: 'api' | 'pipeline', count: number) =>
     Promise.all(Array.from({ length: count }, () => manage(part, { ...settings, ...processesOnly }, logs)));

@@ -19,7 +19,8 @@ import type { Retry } from './runtime/retry.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createDispatcher } from './stages/dispatch/dispatcher.ts';
-import { createMergeSlots } from './stages/sink/merge-job.ts';
+import { createMergeJobs } from './stages/sink/merge-jobs.ts';
+import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
 import { createSinkDevices } from './stages/sink-devices.ts';
 import { createSplitFiles } from './stages/split-files.ts';
 import { createValidateRows } from './stages/validate-rows.ts';
@@ -98,7 +99,8 @@ export function createTopology(around: Surroundings): Record<StageName, () => St
         retry,
         acks,
         spills,
-        mergeSlots: createMergeSlots({ retry, sets, acks, spills }),
+        mergeJobs: createMergeJobs({ retry, sets, acks, spills }),
+        removeAttributes: createRemoveAttributes({ retry, sets, acks }),
         devicePartitions: partitions.devices,
         memoryBytes: (config.sinkMemoryMb * 1_000_000) / config.threads,
       }),

@@ -23,16 +23,25 @@ export interface Delivery {
   signal: AbortSignal;
 }
 
-export interface Stage {
+interface StageBase {
   name: 'dispatch' | 'split' | 'validate' | 'sink';
   input: TopicKey;
-  handle(delivery: Delivery): Promise<void>;
   /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
   durable?(partition: number, handled: bigint): bigint;
   /** The partitions were dealt anew: what was in memory is read again from the committed offsets. */
   assigned?(partitions: number[]): void;
   stop?(): Promise<void>;
 }
+
+/** Takes messages one by one, or as many as were fetched of a partition, in their order. */
+export type Stage = StageBase &
+  (
+    | { handle(delivery: Delivery): Promise<void>; handleAll?: undefined }
+    | {
+        handleAll(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void>;
+        handle?: undefined;
+      }
+  );
 
 export interface Consumption {
   stop(): Promise<void>;
@@ -114,16 +123,28 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     );
   }
 
-  async function handleOne(partition: number, message: KafkaMessage, signal: AbortSignal): Promise<void> {
-    let decoded: Decoded;
+  /** What the stage is to see of a message: nothing, if it is not understood. */
+  async function understand(
+    partition: number,
+    message: KafkaMessage,
+    signal: AbortSignal,
+  ): Promise<Delivery[]> {
     try {
-      decoded = decode(message.value, topics[stage.input].holds as readonly MessageName[]);
+      const decoded = decode(message.value, topics[stage.input].holds as readonly MessageName[]);
+      return [{ partition, offset: BigInt(message.offset), message: decoded, signal }];
     } catch (error) {
-      if (error instanceof MalformedMessage) return deadLetter(partition, message, error);
-      throw error;
+      if (!(error instanceof MalformedMessage)) throw error;
+      await deadLetter(partition, message, error);
+      return [];
     }
+  }
+
+  async function handleSome(partition: number, messages: KafkaMessage[], signal: AbortSignal): Promise<void> {
+    const deliveries: Delivery[] = [];
+    for (const message of messages) deliveries.push(...(await understand(partition, message, signal)));
     const began = performance.now();
-    await stage.handle({ partition, offset: BigInt(message.offset), message: decoded, signal });
+    if (stage.handleAll) await stage.handleAll(partition, deliveries, signal);
+    else for (const delivery of deliveries) await stage.handle(delivery);
     deps.onHandled?.(stage.name, (performance.now() - began) / 1_000);
   }
 
@@ -135,9 +156,10 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     isStale,
   }: EachBatchPayload): Promise<void> {
     const { signal } = working;
-    for (const message of batch.messages) {
+    const { partition, messages } = batch;
+    for (const some of stage.handleAll ? [messages] : messages.map((message) => [message])) {
       if (!isRunning() || isStale() || signal.aborted || stopping.signal.aborted) return;
-      const task = handleOne(batch.partition, message, signal);
+      const task = handleSome(partition, some, signal);
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
@@ -147,8 +169,9 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
         if (stopping.signal.aborted) return;
         throw error;
       }
-      handled.set(batch.partition, BigInt(message.offset) + 1n);
-      resolveOffset(message.offset);
+      const { offset } = some.at(-1)!;
+      handled.set(partition, BigInt(offset) + 1n);
+      resolveOffset(offset);
       await heartbeat();
     }
   }

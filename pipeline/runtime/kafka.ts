@@ -114,6 +114,24 @@ export function chunkBySize(messages: OutgoingMessage[], limit = MAX_RECORD_BATC
   return requests;
 }
 
+interface Sending {
+  messages: OutgoingMessage[];
+  resolve(): void;
+  reject(error: PublishError): void;
+}
+
+const REQUESTS_IN_FLIGHT = 4;
+
+/** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
+function fitTogether(waiting: Sending[]): number {
+  let bytes = 0;
+  for (const [count, { messages }] of waiting.entries()) {
+    bytes += messages.reduce((sum, { value, key }) => sum + value.length + key.length + 64, 0);
+    if (count > 0 && bytes > MAX_RECORD_BATCH) return count;
+  }
+  return waiting.length;
+}
+
 /** A send that failed. What it carried may or may not be there: sending it again is always safe with us. */
 export class PublishError extends Error {
   readonly code = 'publish_failed';
@@ -153,29 +171,54 @@ export function createPublisher(
     }, 500);
   }
 
+  const queues = Object.fromEntries(
+    Object.keys(topics).map((topic) => [topic, { inFlight: 0, waiting: [] }]),
+  ) as unknown as Record<TopicKey, { inFlight: number; waiting: Sending[] }>;
+
+  /** What comes while enough requests are on their way goes together in the next: many small sends cost few requests. */
+  function pump(topic: TopicKey): void {
+    const queue = queues[topic];
+    while (queue.inFlight < REQUESTS_IN_FLIGHT && queue.waiting.length > 0) {
+      const together = queue.waiting.splice(0, fitTogether(queue.waiting));
+      queue.inFlight++;
+      void request(topic, together).finally(() => {
+        queue.inFlight--;
+        pump(topic);
+      });
+    }
+  }
+
+  async function request(topic: TopicKey, together: Sending[]): Promise<void> {
+    try {
+      for (const messages of chunkBySize(together.flatMap((sending) => sending.messages))) {
+        await producer.send({
+          topic: topicName(config, topic),
+          acks: -1,
+          timeout: options.sendTimeoutMs ?? 30_000,
+          messages,
+        });
+      }
+      healthy = true;
+      for (const { resolve } of together) resolve();
+    } catch (cause) {
+      unwell();
+      const name = topics[topic].name;
+      for (const { reject } of together) {
+        reject(new PublishError(`cannot publish to ${name}: ${(cause as Error).message}`, { cause }));
+      }
+    }
+  }
+
   return {
     async connect() {
       await producer.connect();
       await check();
     },
-    async send(topic, messages) {
-      for (const request of chunkBySize(messages)) {
-        try {
-          await producer.send({
-            topic: topicName(config, topic),
-            acks: -1,
-            timeout: options.sendTimeoutMs ?? 30_000,
-            messages: request,
-          });
-          healthy = true;
-        } catch (cause) {
-          unwell();
-          throw new PublishError(`cannot publish to ${topics[topic].name}: ${(cause as Error).message}`, {
-            cause,
-          });
-        }
-      }
-    },
+    send: (topic, messages) =>
+      new Promise((resolve, reject) => {
+        queues[topic].waiting.push({ messages, resolve, reject });
+        pump(topic);
+      }),
     ready: () => healthy,
     check,
     async close() {

@@ -32,7 +32,7 @@ export interface DispatchDependencies {
 const LOST_AFTER_CHECKS = 2;
 const CHECK_MS = 1_000;
 const SWEEP_EVERY = 30;
-const TAKEN_AT_ONCE = 500;
+const TAKEN_AT_ONCE = 100;
 
 export function createDispatchJobs(deps: DispatchDependencies): Stage {
   let session: Session | undefined;
@@ -94,16 +94,20 @@ function createSession(deps: DispatchDependencies) {
 
   /** Takes jobs one after the other: delivered ones and those found by the check must not interleave. */
   let taking: Promise<void> = started;
+  /** Looked up but not begun. What was withdrawn since shows when it is begun. */
+  let ahead: JobDocument[] = [];
   function take(last: number, offset: bigint | null): Promise<void> {
     taking = taking.then(async () => {
       while (next <= last) {
-        const until = Math.min(last, next + TAKEN_AT_ONCE);
-        const found = await retry('look up jobs', () => jobs.range(next, until), signal);
-        if (found.at(-1)?._id !== until) {
+        if (ahead[0]?._id !== next) {
+          ahead = await retry('look up jobs', () => jobs.range(next, next + TAKEN_AT_ONCE), signal);
+        }
+        const job = ahead.shift();
+        if (job?._id !== next) {
           log.error({ job: last }, 'a message names a job that nobody accepted; passed over');
           return;
         }
-        for (const job of found) await begin(job, job._id === last ? offset : null);
+        await begin(job, job._id === last ? offset : null);
       }
     });
     return taking;

@@ -5,14 +5,15 @@
  */
 
 import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
-import type { Delivery, Stage } from '../runtime/consume.ts';
+import type { Stage } from '../runtime/consume.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { FencedError } from '../sets/device-sets.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { SpillStore } from '../stores/spills.ts';
-import type { MergeSlots } from './sink/merge-job.ts';
+import { type createMergeJobs, TOGETHER_BYTES } from './sink/merge-jobs.ts';
+import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 
 export interface SinkDependencies {
@@ -20,7 +21,8 @@ export interface SinkDependencies {
   retry: Retry;
   acks: AckStore;
   spills: SpillStore;
-  mergeSlots: MergeSlots;
+  mergeJobs: ReturnType<typeof createMergeJobs>;
+  removeAttributes: ReturnType<typeof createRemoveAttributes>;
   devicePartitions: number;
   memoryBytes: number;
 }
@@ -43,18 +45,19 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
     const slots = Array.from({ length: SLOTS }, (_, slot) => slot).filter(
       (slot) => slotPartition(slot, deps.devicePartitions) === partition,
     );
-    const uncommitted = createUncommitted();
-    held.set(partition, uncommitted);
-    const taking = retry('see how far the slots are', () => acks.committedJobs(slots), signal).then(
-      (committed) => ({
-        slots,
-        committed,
-        uncommitted,
-      }),
-    );
+    const taking = take(partition, slots, signal);
     owned.set(partition, taking);
     taking.catch(() => owned.delete(partition));
     return taking;
+  }
+
+  async function take(partition: number, slots: number[], signal: AbortSignal): Promise<OwnedPartition> {
+    const committed = await retry('see how far the slots are', () => acks.committedJobs(slots), signal);
+    const uncommitted = createUncommitted(
+      await retry('see what was put aside', () => spills.jobsIn(slots), signal),
+    );
+    held.set(partition, uncommitted);
+    return { slots, committed, uncommitted };
   }
 
   function collect(owner: OwnedPartition, devices: ValidatedDevices, offset: bigint): void {
@@ -77,39 +80,61 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
     deps.log.info({ bytes: put }, 'devices put aside until their jobs commit');
   }
 
-  async function commit(owner: OwnedPartition, marker: CommitMarker, signal: AbortSignal): Promise<void> {
-    const behind = owner.slots.filter((slot) => marker.job > owner.committed.get(slot)!);
+  /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
+  async function commit(owner: OwnedPartition, markers: CommitMarker[], signal: AbortSignal): Promise<void> {
+    const last = markers.at(-1)!.job;
+    const behind = owner.slots.filter((slot) => last > owner.committed.get(slot)!);
     if (behind.length > 0) {
       try {
-        await deps.mergeSlots(marker, behind, owner.uncommitted, signal);
+        if (markers[0]!.kind === 'delete') await deps.removeAttributes(markers[0]!, behind, signal);
+        else await deps.mergeJobs({ ...owner, markers, slots: behind }, signal);
+        for (const slot of behind) owner.committed.set(slot, last);
       } catch (error) {
-        // Somebody else owns the partition by now and has merged the job: nothing is left to do for it here.
+        // Somebody else owns the partition by now and has merged the jobs: nothing is left to do for them here.
         if (!(error instanceof FencedError)) throw error;
-        deps.log.warn({ job: marker.job, slots: behind }, 'fenced: another sink has merged this job');
+        deps.log.warn({ job: last, slots: behind }, 'fenced: another sink has merged this job');
         owner.committed = await retry(
           'see how far the slots are',
           () => acks.committedJobs(owner.slots),
           signal,
         );
-        if (owner.slots.some((slot) => owner.committed.get(slot)! < marker.job)) throw error;
-        return owner.uncommitted.forgetUpTo(marker.job);
+        if (owner.slots.some((slot) => owner.committed.get(slot)! < last)) throw error;
       }
-      for (const slot of behind) owner.committed.set(slot, marker.job);
     }
-    owner.uncommitted.forgetUpTo(marker.job);
+    owner.uncommitted.forgetUpTo(last);
   }
 
   return {
     name: 'sink',
     input: 'devices',
-    async handle({ partition, offset, message, signal }: Delivery) {
+    async handleAll(partition, deliveries, signal) {
       const owner = await own(partition, signal);
-      if (message.name === 'ValidatedDevices') {
-        collect(owner, message.value, offset);
-        await spillIfFull(owner, signal);
-      } else if (message.name === 'CommitMarker') {
-        await commit(owner, message.value, signal);
+      let run: CommitMarker[] = [];
+      let bytes = 0;
+      const flush = async () => {
+        if (run.length > 0) await commit(owner, run, signal);
+        run = [];
+        bytes = 0;
+      };
+      for (const { offset, message } of deliveries) {
+        if (message.name === 'ValidatedDevices') {
+          collect(owner, message.value, offset);
+          await spillIfFull(owner, signal);
+        } else if (message.name === 'CommitMarker') {
+          const marker = message.value;
+          const size = owner.slots.reduce(
+            (sum, slot) => sum + owner.uncommitted.bytesOf(marker.job, slot),
+            0,
+          );
+          // What an audience matches depends on the imports before it, and on none behind it.
+          const together =
+            marker.kind === 'import' && run[0]?.kind === 'import' && bytes + size <= TOGETHER_BYTES;
+          if (!together) await flush();
+          run.push(marker);
+          bytes += size;
+        }
       }
+      await flush();
     },
     /** What is only in memory must be read again after a crash. */
     durable: (partition, handled) => held.get(partition)?.oldestOffset() ?? handled,

@@ -116,7 +116,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
       const context = await retry('look up the job', () => contexts.get(file.job), signal);
-      if (!context || !(await retry('look up the file', () => wanted(file), signal))) return;
+      if (!context?.wanted) return;
       const resume = await retry(
         'find where to go on',
         () => ledger.resumePoint(file.job, file.file),

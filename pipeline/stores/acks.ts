@@ -62,7 +62,7 @@ export function createAckStore(db: Db) {
     },
 
     ofJob: (job: number) => acks.find({ job }).toArray(),
-    forget: (job: number) => acks.deleteMany({ job }),
+    forget: (jobs: number[]) => acks.deleteMany({ job: { $in: jobs } }),
 
     /** The last job that each of the slots has merged. */
     async committedJobs(of: number[]): Promise<Map<number, number>> {

@@ -131,6 +131,6 @@ export function createLedgerStore(db: Db) {
         ])
         .toArray(),
 
-    forget: (job: number) => ledger.deleteMany({ job }),
+    forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
   };
 }

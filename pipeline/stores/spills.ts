@@ -43,10 +43,14 @@ export function createSpillStore(db: Db) {
       await flush();
     },
 
-    async sizeOf(job: number, slots: number[]): Promise<Map<number, number>> {
+    /** Jobs of which something was put aside in these slots. */
+    jobsIn: (slots: number[]): Promise<number[]> => spills.distinct('job', { slot: { $in: slots } }),
+
+    /** Bytes put aside for the jobs, by slot. */
+    async sizes(jobs: number[], slots: number[]): Promise<Map<number, number>> {
       const sizes = await spills
         .aggregate<{ _id: number; bytes: number }>([
-          { $match: { slot: { $in: slots }, job } },
+          { $match: { slot: { $in: slots }, job: { $in: jobs } } },
           { $group: { _id: '$slot', bytes: { $sum: { $binarySize: '$messages' } } } },
         ])
         .toArray();

@@ -3,10 +3,8 @@ import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { createMergeSlots } from '../../pipeline/stages/sink/merge-job.ts';
-import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
+import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
-import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { setNames } from '../../schemas/documents.ts';
 import type { CommitMarker } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
@@ -36,10 +34,9 @@ it('counts, removes, and only then acknowledges; begun again, it tells the first
   const log: string[] = [];
   const acknowledged = async () => (await acks.countByJob([JOB])).get(JOB) ?? 0;
   let crashes = true;
-  const mergeSlots = createMergeSlots({
+  const removeAttributes = createRemoveAttributes({
     retry: createRetry(createLogger({ logLevel: 'silent' }, 'test')),
     acks,
-    spills: createSpillStore(db),
     sets: {
       ...sets,
       async drop(names, slot, fence) {
@@ -51,7 +48,7 @@ it('counts, removes, and only then acknowledges; begun again, it tells the first
       },
     },
   });
-  const run = () => mergeSlots(marker, [3], createUncommitted(), new AbortController().signal);
+  const run = () => removeAttributes(marker, [3], new AbortController().signal);
 
   await expect(run()).rejects.toThrow('a crash');
   expect(await acknowledged()).toBe(0);

@@ -29,11 +29,26 @@ interface Dependencies {
   acks: AckStore;
 }
 
+const FORGET_MS = 500;
+
 export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
-  const forget = async (job: number) => {
-    await Promise.all([ledger.forget(job), acks.forget(job)]);
+  /** Ended jobs whose ledger is to be cleared: together, a moment later. */
+  const ended: number[] = [];
+  let clearing: NodeJS.Timeout | undefined;
+  function forgetSoon(job: number): void {
+    ended.push(job);
+    clearing ??= setTimeout(() => {
+      clearing = undefined;
+      forget(ended.splice(0)).catch((error) =>
+        log.warn({ err: error }, 'the ledger of ended jobs was not cleared'),
+      );
+    }, FORGET_MS);
+    clearing.unref();
+  }
+  const forget = async (some: number[]) => {
+    await Promise.all([ledger.forget(some), acks.forget(some)]);
     faultPoint('dispatch:after-forget');
   };
 
@@ -97,9 +112,7 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
         (await retry('look up the job', () => jobs.get(job._id), signal))!;
       faultPoint('dispatch:after-end');
       // Nothing asks for these again; should the process die first, the sweep finds them.
-      forget(job._id).catch((error) =>
-        log.warn({ err: error, job: job._id }, 'the ledger of an ended job was not cleared'),
-      );
+      forgetSoon(job._id);
       return ended;
     },
   };

@@ -19,7 +19,8 @@ export interface ListDependencies {
 }
 
 export type Listed =
-  | { job: JobDocument; problem?: undefined }
+  /** With the files that are handed out first. */
+  | { job: JobDocument; first: FileDocument[]; problem?: undefined }
   | { job: JobDocument; problem: JobError }
   | null;
 
@@ -112,13 +113,12 @@ export function createListFiles(deps: ListDependencies) {
     }
     if ('code' in selected) return { job, problem: selected };
     faultPoint('dispatch:before-listing');
-    await deps.files.insertListing(
-      selected.objects.map((object, number) => documentOf(job, listing, number, object)),
-    );
+    const documents = selected.objects.map((object, number) => documentOf(job, listing, number, object));
+    await deps.files.insertListing(documents);
     faultPoint('dispatch:after-listing');
     const frozen = await deps.jobs.freeze(job._id, listing, selected.objects.length);
     faultPoint('dispatch:after-freeze');
     if (!frozen) await deps.files.forgetListing(listing);
-    return frozen && { job: frozen };
+    return frozen && { job: frozen, first: documents.slice(0, deps.fileWindow) };
   };
 }

@@ -6,7 +6,13 @@
 
 import { encode } from '../../../schemas/codec.ts';
 import { fileFailureCodes } from '../../../schemas/codes.ts';
-import { type JobDocument, type JobError, JobStatus, type JobVerdict } from '../../../schemas/documents.ts';
+import {
+  type FileDocument,
+  type JobDocument,
+  type JobError,
+  JobStatus,
+  type JobVerdict,
+} from '../../../schemas/documents.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Publisher } from '../../runtime/kafka.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -16,7 +22,7 @@ import type { JobStore } from '../../stores/jobs.ts';
 import type { createEndJob } from './end-job.ts';
 import type { InOrder } from './in-order.ts';
 import type { createListFiles } from './list-files.ts';
-import type { LedgerWatch } from './watch-ledger.ts';
+import type { JudgedFile, LedgerWatch } from './watch-ledger.ts';
 
 export interface RunDependencies {
   log: Logger;
@@ -51,6 +57,7 @@ interface Outcome {
   errors: JobError[] | null;
 }
 
+const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
 const nothing: JobVerdict = { passed: [], collapsed: [], pairs: 0 };
 const empty = (errors: JobError[] | null): Outcome => ({ verdict: nothing, rows: 0, filesDone: 0, errors });
 /** More failed files than this are only counted. */
@@ -60,7 +67,10 @@ export function createRunJob(deps: RunDependencies) {
   const { retry, jobs, files } = deps;
 
   /** Lists the files, unless an earlier dispatcher did. Gives the outcome at once where there is nothing to load. */
-  async function list(job: JobDocument, turns: Turns): Promise<{ job: JobDocument; outcome?: Outcome }> {
+  async function list(
+    job: JobDocument,
+    turns: Turns,
+  ): Promise<{ job: JobDocument; first?: FileDocument[]; outcome?: Outcome }> {
     const { signal } = turns;
     if (job.phase !== 'accepted') return { job };
     await retry('make the audience', () => deps.ensureAudience(job), signal);
@@ -70,11 +80,11 @@ export function createRunJob(deps: RunDependencies) {
     if (!listed) return { job: (await retry('look up the job', () => jobs.get(job._id), signal))! };
     if (listed.problem) return { job: listed.job, outcome: empty([listed.problem]) };
     await deps.publishStatus(listed.job);
-    return { job: listed.job };
+    return listed;
   }
 
   /** Adds up what was decided of the files. */
-  async function addUp(job: JobDocument): Promise<Outcome> {
+  async function addUp(judged: Iterable<JudgedFile> | AsyncIterable<JudgedFile>): Promise<Outcome> {
     const outcome: Outcome = {
       verdict: { passed: [], collapsed: [], pairs: 0 },
       rows: 0,
@@ -84,7 +94,7 @@ export function createRunJob(deps: RunDependencies) {
     const { passed, collapsed } = outcome.verdict;
     const errors: JobError[] = [];
     let failed = 0;
-    for await (const file of files.ofListing(job.listing!)) {
+    for await (const file of judged) {
       outcome.filesDone++;
       outcome.rows += file.rows;
       if (file.failure) {
@@ -108,10 +118,17 @@ export function createRunJob(deps: RunDependencies) {
   async function seal(
     job: JobDocument,
     early: Outcome | undefined,
+    judged: JudgedFile[] | null,
     signal: AbortSignal,
   ): Promise<JobDocument> {
     if (job.phase !== 'accepted' && job.phase !== 'loading') return job;
-    let outcome = early ?? (await retry('add up the files', () => addUp(job), signal));
+    let outcome =
+      early ??
+      (await retry(
+        'add up the files',
+        () => addUp(inOrder(judged) ?? files.ofListing(job.listing!)),
+        signal,
+      ));
     if (await retry('look for a clear', () => deps.isCancelled(job), signal)) {
       outcome = empty([{ code: 'cancelled', message: fileFailureCodes.cancelled }]);
     }
@@ -147,11 +164,12 @@ export function createRunJob(deps: RunDependencies) {
     const log = deps.log.child({ job: job._id });
     const listed = await list(job, turns);
     let current = listed.job;
+    let judged: JudgedFile[] | null = null;
     if (current.phase === 'loading') {
       log.info({ files: current.fileCount }, 'loading');
-      await turns.watch.load(current);
+      judged = await turns.watch.load(current, listed.first ?? null);
     }
-    current = await seal(current, listed.outcome, signal);
+    current = await seal(current, listed.outcome, judged, signal);
     const sealed = current.phase === 'sealed';
     await turns.markers.pass(job._id, async () => sealed && sendMarkers(current, signal));
     if (sealed) await turns.watch.commit(job._id);

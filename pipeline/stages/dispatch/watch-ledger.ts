@@ -12,7 +12,7 @@ import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Publisher } from '../../runtime/kafka.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { AckStore } from '../../stores/acks.ts';
-import type { FileStore } from '../../stores/files.ts';
+import type { DecidedFile, FileStore } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { FileTally, LedgerStore } from '../../stores/ledger.ts';
 import { judgeFile } from './judge-file.ts';
@@ -39,10 +39,15 @@ interface LoadingJob {
   filesDone: number;
   rowsDone: number;
   reported: { at: number; rows: number };
+  decided: JudgedFile[] | null;
+  paths: Map<number, string>;
   done(): void;
 }
 
-const SHORTEST_MS = 10;
+/** What a job's outcome is added up from. */
+export type JudgedFile = DecidedFile & { path: string };
+
+const SHORTEST_MS = 20;
 const LONGEST_MS = 100;
 const REPORT_MS = 500;
 
@@ -58,7 +63,7 @@ export function createLedgerWatch(
   const committing = new Map<number, () => void>();
   let running = false;
 
-  async function handOut(entry: LoadingJob): Promise<void> {
+  async function handOutMore(entry: LoadingJob): Promise<void> {
     const room = deps.fileWindow - entry.underWay.size;
     if (room < Math.min(deps.fileWindow, 1 + deps.fileWindow / 4) || entry.nextFile >= entry.job.fileCount)
       return;
@@ -77,6 +82,10 @@ export function createLedgerWatch(
       faultPoint('dispatch:before-mark-running');
       await retry('mark files as running', () => files.markRunning(listing, waiting), signal);
     }
+    await handOut(entry, next);
+  }
+
+  async function handOut(entry: LoadingJob, next: FileDocument[]): Promise<void> {
     const messages = next.map((file) => ({
       partition: (file.job + file.number) % deps.filePartitions,
       key: `${file.job}.${file.number}`,
@@ -100,16 +109,17 @@ export function createLedgerWatch(
     if (decided.length > 0) faultPoint('dispatch:before-decide');
     await retry('record what was decided', () => files.decide(listing, decided), signal);
     if (decided.length > 0) faultPoint('dispatch:after-decide');
-    for (const { number, rows } of decided) {
-      entry.underWay.delete(number);
+    for (const file of decided) {
+      entry.underWay.delete(file.number);
       entry.filesDone++;
-      entry.rowsDone += rows;
+      entry.rowsDone += file.rows;
+      entry.decided?.push({ ...file, path: entry.paths.get(file.number)! });
     }
     const rows =
       entry.rowsDone +
       tallies.reduce((sum, { file, rows }) => sum + (entry.underWay.has(file) ? rows : 0), 0);
     await report(entry, rows);
-    if (decided.length > 0) await handOut(entry);
+    if (decided.length > 0) await handOutMore(entry);
     return decided.length > 0 || rows !== entry.reported.rows;
   }
 
@@ -201,26 +211,35 @@ export function createLedgerWatch(
   }
 
   return {
-    /** Resolves when every file of the job is decided. */
-    async load(job: JobDocument): Promise<void> {
+    /**
+     * Resolves when every file of the job is decided: with what was decided, if these are all files of a job just listed, else
+     * with null, and MongoDB has it. `first` are the files of a job just listed.
+     */
+    async load(job: JobDocument, first: FileDocument[] | null): Promise<JudgedFile[] | null> {
       let done: () => void = () => {};
       const finished = new Promise<void>((resolve) => {
         done = resolve;
       });
-      const reported = { at: performance.now(), rows: 0 };
+      const before = first
+        ? { files: 0, rows: 0 }
+        : await retry('see what is decided', () => files.decidedOf(job.listing!), signal);
       const entry: LoadingJob = {
         job,
         underWay: new Set(),
         nextFile: 0,
-        filesDone: 0,
-        rowsDone: 0,
-        reported,
+        filesDone: before.files,
+        rowsDone: before.rows,
+        reported: { at: performance.now(), rows: before.rows },
+        decided: first?.length === job.fileCount ? [] : null,
+        paths: new Map(first?.map(({ number, path }) => [number, path])),
         done,
       };
-      await handOut(entry);
+      if (!first) await handOutMore(entry);
+      else if (first.length > 0) await handOut(entry, first);
       loading.set(job._id, entry);
       wake();
-      return finished;
+      await finished;
+      return entry.decided?.length === job.fileCount ? entry.decided : null;
     },
 
     /** Resolves when every slot has acknowledged the job. */

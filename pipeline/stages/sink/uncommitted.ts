@@ -12,6 +12,8 @@ export interface Uncommitted {
   putAside(
     save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
   ): Promise<number>;
+  /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
+  wasPutAside(job: number): boolean;
   forgetUpTo(job: number): void;
 }
 
@@ -23,7 +25,8 @@ interface JobDevices {
 /** What a message costs beside its devices. */
 const OVERHEAD = 200;
 
-export function createUncommitted(): Uncommitted {
+export function createUncommitted(putAsideEarlier: Iterable<number> = []): Uncommitted {
+  const aside = new Set(putAsideEarlier);
   const jobs = new Map<number, JobDevices>();
   let bytes = 0;
 
@@ -69,12 +72,15 @@ export function createUncommitted(): Uncommitted {
     async putAside(save) {
       const before = bytes;
       for (const [job, { slots }] of [...jobs]) {
+        aside.add(job);
         for (const [slot, { devices }] of slots) await save({ job, slot, devices });
         drop(job);
       }
       return before - bytes;
     },
+    wasPutAside: (job) => aside.has(job),
     forgetUpTo(last) {
+      for (const job of aside) if (job <= last) aside.delete(job);
       for (const job of [...jobs.keys()]) if (job <= last) drop(job);
     },
   };

@@ -1,0 +1,92 @@
+/** Sorts what came for a job in one slot into the sets that it goes to. */
+import { setNames } from '../../../schemas/documents.ts';
+import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
+import { countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
+
+/** The devices of one job in one slot. */
+export interface GatheredSlot {
+  job: number;
+  slot: number;
+  /** Sorted and distinct, by set. */
+  sets: Map<string, Uint8Array>;
+  uniqueDevices: number;
+  pairs: number;
+  filePairs: number[];
+}
+
+/** Only files that passed, each batch once. */
+export function gatherSlot(marker: CommitMarker, slot: number, messages: ValidatedDevices[]): GatheredSlot {
+  const passed = rangesOf(marker.passed);
+  const collapsed = new Set(marker.collapsed);
+  const seen = new Set<string>();
+  const byFile = new Map<number, Map<string, Uint8Array[]>>();
+  let pairs = 0;
+  for (const { file, batch, part, groups } of messages) {
+    const name = `${file}.${batch}.${part}`;
+    if (!passed(file) || seen.has(name)) continue;
+    seen.add(name);
+    const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();
+    byFile.set(file, bySet);
+    for (const { key, devices } of groups) {
+      pairs += deviceCount(devices);
+      const set = collapsed.has(file) ? OTHER_EVENTS : key;
+      const known = bySet.get(set);
+      if (known) known.push(devices);
+      else bySet.set(set, [devices]);
+    }
+  }
+
+  const filePairs: number[] = [];
+  const byKey = new Map<string, Uint8Array[]>();
+  for (const [file, bySet] of byFile) {
+    let distinct = 0;
+    for (const [key, parts] of bySet) {
+      const devices = sortDistinct(concatenate(parts));
+      distinct += deviceCount(devices);
+      const known = byKey.get(key);
+      if (known) known.push(devices);
+      else byKey.set(key, [devices]);
+    }
+    filePairs.push(file, distinct);
+  }
+
+  const keyed = [...byKey].map(([key, parts]) => ({ key, devices: union(parts) }));
+  const all = keyed.map(({ devices }) => devices);
+  const sets = new Map<string, Uint8Array>();
+  if (marker.audience === null) {
+    for (const { key, devices } of keyed) sets.set(setNames.attribute(Number(key)), devices);
+    return { job: marker.job, slot, sets, uniqueDevices: countDistinct(all), pairs, filePairs };
+  }
+  const everyone = union(all);
+  const { audience, generation } = marker;
+  if (everyone.length > 0) sets.set(setNames.audience(audience, generation!), everyone);
+  for (const { key, devices } of keyed)
+    if (key !== '') sets.set(setNames.event(audience, generation!, key), devices);
+  return { job: marker.job, slot, sets, uniqueDevices: deviceCount(everyone), pairs, filePairs };
+}
+
+function concatenate(parts: Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** first, last, first, last, … in ascending order. */
+function rangesOf(ranges: number[]): (file: number) => boolean {
+  return (file) => {
+    let low = 0;
+    let high = ranges.length / 2;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ranges[middle * 2 + 1]! < file) low = middle + 1;
+      else high = middle;
+    }
+    return low < ranges.length / 2 && ranges[low * 2]! <= file;
+  };
+}

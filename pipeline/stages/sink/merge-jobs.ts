@@ -1,0 +1,144 @@
+/**
+ * Merges jobs into the device sets of some slots, acknowledges them, and only then lets the slots advance. Done again after a
+ * crash it ends the same: sets do not change when merged twice, and an acknowledgement, once written, stays.
+ */
+import { setNames } from '../../../schemas/documents.ts';
+import type { CommitMarker } from '../../../schemas/topics.ts';
+import { createByteBudget } from '../../runtime/byte-budget.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
+import type { Retry } from '../../runtime/retry.ts';
+import type { DeviceSets } from '../../sets/device-sets.ts';
+import { union } from '../../sets/packed.ts';
+import type { Ack, AckStore } from '../../stores/acks.ts';
+import type { SpillStore } from '../../stores/spills.ts';
+import { type GatheredSlot, gatherSlot } from './gather-slot.ts';
+import type { Uncommitted } from './uncommitted.ts';
+
+interface Dependencies {
+  retry: Retry;
+  sets: Pick<DeviceSets, 'add' | 'overlap'>;
+  acks: AckStore;
+  spills: SpillStore;
+}
+
+/** Jobs to merge, in their order: several imports, or one audience's load. */
+export interface Run {
+  markers: CommitMarker[];
+  /** Slots that have not merged all of them. */
+  slots: number[];
+  /** The last job that a slot has merged. */
+  committed: ReadonlyMap<number, number>;
+  uncommitted: Uncommitted;
+}
+
+/**
+ * Slots are merged together, and partitions at the same time, up to this much: round trips are what many small jobs cost, memory
+ * (several times this, for copies on the way to MongoDB) what a large one does.
+ */
+export const TOGETHER_BYTES = 8_000_000;
+
+export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
+  const budget = createByteBudget(TOGETHER_BYTES);
+
+  async function mergeTogether(
+    { markers, committed, uncommitted }: Run,
+    slots: number[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const gathered: GatheredSlot[] = [];
+    for (const slot of slots) {
+      for (const marker of markers) {
+        if (marker.job <= committed.get(slot)!) continue;
+        const aside = uncommitted.wasPutAside(marker.job)
+          ? await retry('read what was put aside', () => spills.read(marker.job, slot), signal)
+          : [];
+        gathered.push(gatherSlot(marker, slot, [...aside, ...uncommitted.of(marker.job, slot)]));
+      }
+    }
+    // Ours as long as nobody has taken the slots further than we know.
+    const stillOurs = async () => {
+      const now = await acks.committedJobs(slots);
+      return slots.every((slot) => now.get(slot) === committed.get(slot));
+    };
+    await retry('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs), signal);
+    const entries = await Promise.all(gathered.map((one) => entryOf(one, markers[0]!, signal)));
+    faultPoint('sink:before-ack');
+    await retry('acknowledge', () => acks.recordAndAdvance(entries), signal);
+    faultPoint('sink:after-ack');
+  }
+
+  async function entryOf(
+    { job, slot, uniqueDevices, pairs, filePairs }: GatheredSlot,
+    marker: CommitMarker,
+    signal: AbortSignal,
+  ): Promise<Ack> {
+    let overlap = { devices: 0, matched: 0 };
+    if (marker.audience !== null) {
+      const audience = setNames.audience(marker.audience, marker.generation!);
+      overlap = await retry('overlap with the attributes', () => sets.overlap(audience, slot), signal);
+    }
+    return {
+      job,
+      slot,
+      uniqueDevices,
+      pairs,
+      filePairs,
+      audienceDevices: overlap.devices,
+      matchedDevices: overlap.matched,
+    };
+  }
+
+  return async (run: Run, signal: AbortSignal): Promise<void> => {
+    const { markers, slots, uncommitted } = run;
+    const putAside = markers.filter(({ job }) => uncommitted.wasPutAside(job)).map(({ job }) => job);
+    const aside = await sizesAside(putAside, slots, signal);
+    const sizeOf = (slot: number) =>
+      markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), aside.get(slot) ?? 0);
+    for (const some of together(slots, sizeOf)) {
+      const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
+      await budget.use(bytes, () => mergeTogether(run, some, signal));
+    }
+    if (putAside.length > 0) {
+      await retry('drop what was put aside', () => spills.forget(slots, Math.max(...putAside)), signal);
+      faultPoint('sink:after-forget-spills');
+    }
+  };
+
+  async function sizesAside(
+    jobs: number[],
+    slots: number[],
+    signal: AbortSignal,
+  ): Promise<Map<number, number>> {
+    if (jobs.length === 0) return new Map();
+    return retry('see what was put aside', () => spills.sizes(jobs, slots), signal);
+  }
+}
+
+/** Several jobs of the run may add to one set. */
+function additionsOf(gathered: GatheredSlot[]): { set: string; slot: number; devices: Uint8Array }[] {
+  const parts = new Map<string, { set: string; slot: number; devices: Uint8Array[] }>();
+  for (const { slot, sets } of gathered) {
+    for (const [set, devices] of sets) {
+      const known = parts.get(`${slot} ${set}`);
+      if (known) known.devices.push(devices);
+      else parts.set(`${slot} ${set}`, { set, slot, devices: [devices] });
+    }
+  }
+  return [...parts.values()].map(({ set, slot, devices }) => ({ set, slot, devices: union(devices) }));
+}
+
+/** Cuts the slots into groups of bounded size, at least one slot each. */
+function* together(slots: number[], sizeOf: (slot: number) => number): Generator<number[]> {
+  let group: number[] = [];
+  let bytes = 0;
+  for (const slot of slots) {
+    if (group.length > 0 && bytes + sizeOf(slot) > TOGETHER_BYTES) {
+      yield group;
+      group = [];
+      bytes = 0;
+    }
+    group.push(slot);
+    bytes += sizeOf(slot);
+  }
+  if (group.length > 0) yield group;
+}

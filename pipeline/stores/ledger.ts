@@ -115,8 +115,10 @@ export function createLedgerStore(db: Db) {
     countUpTo: (job: number, file: number, batch: number) =>
       ledger.countDocuments({ job, file, batch: { $lte: batch } }),
 
-    async failureOf(job: number, file: number, batch: number): Promise<FileFailure | undefined> {
-      return (await ledger.findOne({ _id: idOf(job, file, batch) }))?.failure;
+    /** The earliest failure up to and with the given batch. */
+    async firstFailure(job: number, file: number, upTo: number): Promise<FileFailure | undefined> {
+      const failed = { job, file, batch: { $lte: upTo }, failure: { $exists: true } };
+      return (await ledger.findOne(failed, { sort: { batch: 1 } }))?.failure;
     },
 
     /** Rows by event of a complete file. */

@@ -30,8 +30,8 @@ function ledgerOf(batches: Batch[] = [], events: { event: string; rows: number }
   return {
     countUpTo: async (_job: number, _file: number, last: number) =>
       batches.filter(({ batch }) => batch <= last).length,
-    failureOf: async (_job: number, _file: number, wanted: number) =>
-      batches.find(({ batch }) => batch === wanted)?.failure,
+    firstFailure: async (_job: number, _file: number, upTo: number) =>
+      batches.find(({ batch, failure }) => batch <= upTo && failure)?.failure,
     events: async () => events,
   };
 }
@@ -55,6 +55,20 @@ describe('a file that is not whole yet', () => {
       accepted: 0,
       rejected: {},
     });
+  });
+});
+
+describe('a file that has failed', () => {
+  it('fails with its earliest failure, also if that came only after the tally was made', async () => {
+    const [early, late]: FileFailure[] = [
+      { code: 'column_count', message: 'early', line: 2 },
+      { code: 'column_count', message: 'late', line: 57 },
+    ];
+    const ledger = ledgerOf([
+      { batch: 0, failure: early! },
+      { batch: 1, failure: late! },
+    ]);
+    expect(await judge({ failedBatch: 1 }, ledger)).toMatchObject({ failure: early });
   });
 });
 

@@ -7,7 +7,7 @@ import type { FileTally, LedgerStore } from '../../stores/ledger.ts';
 /** Event values that a file may have before they count as one. */
 const MOST_EVENTS = 1_000;
 
-type LedgerView = Pick<LedgerStore, 'countUpTo' | 'failureOf' | 'events'>;
+type LedgerView = Pick<LedgerStore, 'countUpTo' | 'firstFailure' | 'events'>;
 
 export async function judgeFile(
   tally: FileTally,
@@ -18,7 +18,8 @@ export async function judgeFile(
   if (tally.failedBatch !== null) {
     // The earliest failure counts, so everything before it must have been seen: the verdict is the same however often it is made.
     if ((await ledger.countUpTo(job, file, tally.failedBatch)) <= tally.failedBatch) return null;
-    const failure = await ledger.failureOf(job, file, tally.failedBatch);
+    // Asked for only now: a batch that came since the tally was made may have failed too, and stand before it.
+    const failure = await ledger.firstFailure(job, file, tally.failedBatch);
     return failure ? failed(file, failure) : null;
   }
   if (tally.lastBatch < 0 || tally.batches <= tally.lastBatch) return null;

@@ -6,6 +6,7 @@
  * committed by a timer, and only up to what the stage calls durable.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
@@ -51,6 +52,7 @@ export interface Consumption {
 
 const HEARTBEAT_MS = 1_000;
 const COMMIT_MS = 500;
+const GATHER_MS = 10;
 
 interface Dependencies {
   config: Config;
@@ -174,6 +176,8 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
       resolveOffset(offset);
       await heartbeat();
     }
+    // What comes in this moment is handled together.
+    if (stage.handleAll) await sleep(GATHER_MS);
   }
 
   let markJoined: () => void = () => {};

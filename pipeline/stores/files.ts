@@ -47,11 +47,11 @@ export function createFileStore(db: Db) {
     },
 
     /** A decision is made once. */
-    async decide(listing: string, decided: DecidedFile[]): Promise<void> {
+    async decide(decided: (DecidedFile & { listing: string })[]): Promise<void> {
       if (decided.length === 0) return;
       const updatedAt = new Date();
       await files.bulkWrite(
-        decided.map(({ number, failure, ...counts }) => ({
+        decided.map(({ listing, number, failure, ...counts }) => ({
           updateOne: {
             filter: { _id: fileId(listing, number), status: { $in: [JobStatus.pending, JobStatus.running] } },
             update: {

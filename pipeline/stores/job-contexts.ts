@@ -27,7 +27,7 @@ export function createJobContexts(db: Db) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
   const attributes = db.collection<AttributeDocument>(collections.attributes);
   const contexts = new Map<number, { at: number; context: Promise<JobContext | null> }>();
-  const keyTables = new Map<number, Promise<KeyTable>>();
+  const keyTables = new Map<string, Promise<KeyTable>>();
 
   async function load(id: number): Promise<JobContext | null> {
     const job = await jobs.findOne({ _id: id });
@@ -58,7 +58,7 @@ export function createJobContexts(db: Db) {
   }
 
   /** The oldest entries go first: both maps keep the order of insertion. */
-  function trim(map: Map<number, unknown>): void {
+  function trim(map: Map<unknown, unknown>): void {
     for (const key of map.keys()) {
       if (map.size <= KEPT) return;
       map.delete(key);
@@ -79,11 +79,12 @@ export function createJobContexts(db: Db) {
 
     /** The keys that a job may name: those its partner had when it was accepted. */
     keysOf(job: JobDocument): Promise<KeyTable> {
-      const known = keyTables.get(job._id);
+      const name = `${job.partner}/${job.keyType}/${job.attributesAsOf}`;
+      const known = keyTables.get(name);
       if (known) return known;
       const keys = loadKeys(job);
-      keyTables.set(job._id, keys);
-      keys.catch(() => keyTables.delete(job._id));
+      keyTables.set(name, keys);
+      keys.catch(() => keyTables.delete(name));
       trim(keyTables);
       return keys;
     },

@@ -98,29 +98,39 @@ export function createLedgerWatch(
     entry.nextFile = next.at(-1)!.number + 1;
   }
 
-  async function decide(entry: LoadingJob, tallies: FileTally[]): Promise<boolean> {
-    const listing = entry.job.listing!;
+  /** Decides what can be decided, for all jobs in one write. True if anything has changed. */
+  async function decide(tallies: FileTally[]): Promise<boolean> {
+    const open = tallies.filter(({ job, file }) => loading.get(job)?.underWay.has(file));
     const judged = await Promise.all(
-      tallies
-        .filter(({ file }) => entry.underWay.has(file))
-        .map((tally) => retry('judge a file', () => judgeFile(tally, ledger, deps.maxInvalidShare), signal)),
+      open.map(async (tally) => {
+        const file = await retry(
+          'judge a file',
+          () => judgeFile(tally, ledger, deps.maxInvalidShare),
+          signal,
+        );
+        return file && { entry: loading.get(tally.job)!, file };
+      }),
     );
-    const decided = judged.filter((file) => file !== null);
+    const decided = judged.filter((one) => one !== null);
     if (decided.length > 0) faultPoint('dispatch:before-decide');
-    await retry('record what was decided', () => files.decide(listing, decided), signal);
+    const documents = decided.map(({ entry, file }) => ({ ...file, listing: entry.job.listing! }));
+    await retry('record what was decided', () => files.decide(documents), signal);
     if (decided.length > 0) faultPoint('dispatch:after-decide');
-    for (const file of decided) {
+    for (const { entry, file } of decided) {
       entry.underWay.delete(file.number);
       entry.filesDone++;
       entry.rowsDone += file.rows;
       entry.decided?.push({ ...file, path: entry.paths.get(file.number)! });
     }
-    const rows =
-      entry.rowsDone +
-      tallies.reduce((sum, { file, rows }) => sum + (entry.underWay.has(file) ? rows : 0), 0);
-    await report(entry, rows);
-    if (decided.length > 0) await handOutMore(entry);
-    return decided.length > 0 || rows !== entry.reported.rows;
+    let changed = decided.length > 0;
+    for (const entry of loading.values()) {
+      const waiting = open.filter(({ job, file }) => job === entry.job._id && entry.underWay.has(file));
+      const rows = entry.rowsDone + waiting.reduce((sum, { rows }) => sum + rows, 0);
+      changed ||= rows !== entry.reported.rows;
+      if (entry.filesDone < entry.job.fileCount) await report(entry, rows);
+      if (decided.some((one) => one.entry === entry)) await handOutMore(entry);
+    }
+    return changed;
   }
 
   async function report(entry: LoadingJob, rows: number): Promise<void> {
@@ -155,18 +165,11 @@ export function createLedgerWatch(
       .filter(({ underWay }) => underWay.size > 0)
       .map(({ job, underWay }) => ({ job: job._id, fromFile: Math.min(...underWay) }));
     const tallies = await retry('read the ledger', () => ledger.tally(wanted), signal);
-    const changes = await Promise.all(
-      [...loading.values()].map((entry) =>
-        decide(
-          entry,
-          tallies.filter(({ job }) => job === entry.job._id),
-        ),
-      ),
-    );
+    const changed = await decide(tallies);
     for (const entry of loading.values()) {
       if (entry.underWay.size === 0 && entry.nextFile >= entry.job.fileCount) finish(entry);
     }
-    return changes.some(Boolean) || cancelled.size > 0;
+    return changed || cancelled.size > 0;
   }
 
   async function lookAtAcks(): Promise<boolean> {

@@ -157,6 +157,8 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     isRunning,
     isStale,
   }: EachBatchPayload): Promise<void> {
+    // After a failure that is no rebalance nobody joins again: the same partitions go on where they were.
+    if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
     const { signal } = working;
     const { partition, messages } = batch;
     for (const some of stage.handleAll ? [messages] : messages.map((message) => [message])) {

@@ -10,6 +10,7 @@ import {
   type JobDocument,
 } from '../../schemas/documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
+import { StaleRead } from './stale-read.ts';
 
 export interface JobContext {
   job: JobDocument;
@@ -32,10 +33,14 @@ export function createJobContexts(db: Db) {
   async function load(id: number): Promise<JobContext | null> {
     const job = await jobs.findOne({ _id: id });
     if (!job) return null;
+    // Nobody hands out a file, or cuts it, before the job's list is frozen.
+    if (job.phase === 'accepted') throw new StaleRead(`job ${id} has no files yet`);
     let wanted = job.phase === 'loading';
     if (wanted && job.audience !== null) {
       const audience = await audiences.findOne({ _id: job.audience }, { projection: { generation: 1 } });
-      wanted = audience?.generation === job.generation;
+      if (!audience || audience.generation < job.generation!)
+        throw new StaleRead(`audience ${job.audience} is older than job ${id}`);
+      wanted = audience.generation === job.generation;
     }
     return { job, wanted };
   }

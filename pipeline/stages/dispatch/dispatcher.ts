@@ -55,9 +55,9 @@ export function createDispatcher(deps: Dependencies): Stage {
       .project<{ _id: number; generation: number }>({ generation: 1 })
       .toArray();
     const generations = new Map(found.map(({ _id, generation }) => [_id, generation]));
-    return new Set(
-      loads.filter((job) => generations.get(job.audience!) !== job.generation).map(({ _id }) => _id),
-    );
+    // A lower one, or none, is an old picture of the audience and no clear.
+    const isCleared = (job: JobDocument) => (generations.get(job.audience!) ?? 0) > job.generation!;
+    return new Set(loads.filter(isCleared).map(({ _id }) => _id));
   }
 
   async function publishStatus(job: JobDocument): Promise<void> {

@@ -9,6 +9,7 @@ import {
   type JobError,
   JobStatus,
 } from '../../../schemas/documents.ts';
+import { SLOTS } from '../../../schemas/topics.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
@@ -16,6 +17,7 @@ import type { AckStore } from '../../stores/acks.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
+import { StaleRead } from '../../stores/stale-read.ts';
 
 type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
 
@@ -80,10 +82,17 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
     faultPoint('dispatch:after-audience');
   }
 
+  /** Only called when every slot has acknowledged: fewer words than slots are not all that was said. */
+  async function allWords(job: number): Promise<AckDocument[]> {
+    const words = await acks.ofJob(job);
+    if (words.length < SLOTS) throw new StaleRead(`${words.length} slots speak of job ${job}`);
+    return words;
+  }
+
   return {
     /** Everything but the end itself: may be done before earlier jobs have ended. */
     async conclude(job: JobDocument, signal: AbortSignal): Promise<JobOutcome> {
-      const words = await retry('read the acknowledgements', () => acks.ofJob(job._id), signal);
+      const words = await retry('read the acknowledgements', () => allWords(job._id), signal);
       const pairs = sum(words, 'pairs');
       const expected = job.kind === 'delete' ? pairs : job.verdict!.pairs;
       let errors = job.errors;

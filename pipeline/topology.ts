@@ -45,6 +45,9 @@ export interface Surroundings {
   onFatal(error: unknown): void;
 }
 
+/** Of the whole process: what small jobs touch again and again fits, and a large one only passes through. */
+const CHUNK_CACHE_BYTES = 32 << 20;
+
 export const stageNames = ['dispatch', 'split', 'validate', 'sink'] as const;
 export type StageName = (typeof stageNames)[number];
 
@@ -57,7 +60,7 @@ export function createTopology(around: Surroundings): Record<StageName, () => St
   const spills = createSpillStore(db);
   const rejects = createRejectStore(db);
   const contexts = createJobContexts(db);
-  const sets = createDeviceSets(db);
+  const sets = createDeviceSets(db, { cacheBytes: CHUNK_CACHE_BYTES / config.threads });
 
   return {
     // jobs ─► files, commit markers in devices, status

@@ -90,7 +90,7 @@ const environment = z.object({
   HEADRACE_FILE_WINDOW: integer(1, 10_000, 64),
   HEADRACE_MAX_FILES: integer(1, 10_000_000, 1_000_000),
   HEADRACE_BATCH_BYTES: integer(1_000, 900_000, 700_000),
-  HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 256),
+  HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 128),
   HEADRACE_MAX_INVALID_SHARE: z.coerce
     .number({ error: 'expected a share between 0 and 1' })
     .min(0, 'expected a share between 0 and 1')

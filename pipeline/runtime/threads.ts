@@ -19,6 +19,8 @@ export interface Thread {
 export function startThread(module: URL, data: object, onFailure: (error: Error) => void): Thread {
   const worker = new Worker(new URL('./thread.mjs', import.meta.url), {
     workerData: { ...data, module: module.href },
+    // Most of what passes through is in buffers outside the heap: a large nursery would only be resident.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   let last = 0;

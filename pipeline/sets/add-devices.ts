@@ -170,7 +170,7 @@ type Writer = ReturnType<typeof createWriter>;
 
 /** Collects the chunks of many small changes into one insert, and lets a large one through at once. */
 function createWriter({ chunks }: AddDeps) {
-  const bound = 12 << 20;
+  const bound = 4 << 20;
   let waiting: ChunkDocument[] = [];
   let bytes = 0;
   const flush = async () => {

@@ -8,8 +8,9 @@ import type { Manifest } from './manifests.ts';
 import { DEVICE_BYTES } from './packed-order.ts';
 
 /** Far enough below the server's 16 MB for one reply that a group is one round trip. */
-const GROUP_BYTES = 8 << 20;
-const INSERT_BYTES = 12 << 20;
+const GROUP_BYTES = 4 << 20;
+/** The driver copies what it inserts about three times. */
+const INSERT_BYTES = 4 << 20;
 const REMOVE_AT_ONCE = 5_000;
 
 export interface ChunkRequest<T> {

@@ -34,7 +34,7 @@ export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
 /** Bounds of one round: its manifests are read and written together. */
 const ROUND_ADDITIONS = 1_000;
-const ROUND_BYTES = 64 << 20;
+const ROUND_BYTES = 16 << 20;
 
 export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
   const manifests = createManifests(db);

@@ -7,8 +7,7 @@ import type { ValidatedDevices } from '../../schemas/topics.ts';
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
 const LENGTH = 4;
-/** Well below MongoDB's limit of a document. */
-const MOST_BYTES = 8_000_000;
+const MOST_BYTES = 2_000_000;
 
 export function createSpillStore(db: Db) {
   const spills = db.collection<SpillDocument>(collections.spills);
@@ -57,9 +56,9 @@ export function createSpillStore(db: Db) {
       return new Map(sizes.map(({ _id, bytes }) => [_id, bytes]));
     },
 
-    async read(job: number, slot: number): Promise<ValidatedDevices[]> {
-      const messages: ValidatedDevices[] = [];
-      for await (const spill of spills.find({ slot, job })) {
+    /** Message by message, a document or two in memory at a time. */
+    async *read(job: number, slot: number): AsyncGenerator<ValidatedDevices> {
+      for await (const spill of spills.find({ slot, job }).batchSize(2)) {
         const bytes = Buffer.from(
           spill.messages.buffer.buffer,
           spill.messages.buffer.byteOffset,
@@ -68,11 +67,10 @@ export function createSpillStore(db: Db) {
         for (let at = 0; at < bytes.length; ) {
           const length = bytes.readUInt32BE(at);
           const decoded = decode(bytes.subarray(at + LENGTH, at + LENGTH + length), ['ValidatedDevices']);
-          messages.push(decoded.value as ValidatedDevices);
+          yield decoded.value as ValidatedDevices;
           at += LENGTH + length;
         }
       }
-      return messages;
     },
 
     forget: (slots: number[], upToJob: number) =>

@@ -98,7 +98,7 @@ export function createLedgerWatch(
     entry.nextFile = next.at(-1)!.number + 1;
   }
 
-  /** Decides what can be decided, for all jobs in one write. True if anything has changed. */
+  /** Decides what can be decided, for all jobs in one write. True if there was something. */
   async function decide(tallies: FileTally[]): Promise<boolean> {
     const open = tallies.filter(({ job, file }) => loading.get(job)?.underWay.has(file));
     const judged = await Promise.all(
@@ -122,15 +122,13 @@ export function createLedgerWatch(
       entry.rowsDone += file.rows;
       entry.decided?.push({ ...file, path: entry.paths.get(file.number)! });
     }
-    let changed = decided.length > 0;
     for (const entry of loading.values()) {
       const waiting = open.filter(({ job, file }) => job === entry.job._id && entry.underWay.has(file));
       const rows = entry.rowsDone + waiting.reduce((sum, { rows }) => sum + rows, 0);
-      changed ||= rows !== entry.reported.rows;
       if (entry.filesDone < entry.job.fileCount) await report(entry, rows);
       if (decided.some((one) => one.entry === entry)) await handOutMore(entry);
     }
-    return changed;
+    return decided.length > 0;
   }
 
   async function report(entry: LoadingJob, rows: number): Promise<void> {

@@ -2,7 +2,7 @@
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
-import { countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
+import { countDistinct, DEVICE_BYTES, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
 
 /** The devices of one job in one slot. */
 export interface GatheredSlot {
@@ -15,28 +15,63 @@ export interface GatheredSlot {
   filePairs: number[];
 }
 
-/** Only files that passed, each batch once. */
-export function gatherSlot(marker: CommitMarker, slot: number, messages: ValidatedDevices[]): GatheredSlot {
+/** Identifiers by their first byte, both ends included. */
+export interface FirstBytes {
+  from: number;
+  to: number;
+}
+
+export interface Gathering {
+  add(message: ValidatedDevices): void;
+  finish(): GatheredSlot;
+}
+
+/** Only files that passed, each batch once, and of those the identifiers in the range. */
+export function gatherSlot(marker: CommitMarker, slot: number, range: FirstBytes): Gathering {
   const passed = rangesOf(marker.passed);
   const collapsed = new Set(marker.collapsed);
   const seen = new Set<string>();
   const byFile = new Map<number, Map<string, Uint8Array[]>>();
   let pairs = 0;
-  for (const { file, batch, part, groups } of messages) {
-    const name = `${file}.${batch}.${part}`;
-    if (!passed(file) || seen.has(name)) continue;
-    seen.add(name);
-    const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();
-    byFile.set(file, bySet);
-    for (const { key, devices } of groups) {
-      pairs += deviceCount(devices);
-      const set = collapsed.has(file) ? OTHER_EVENTS : key;
-      const known = bySet.get(set);
-      if (known) known.push(devices);
-      else bySet.set(set, [devices]);
-    }
-  }
+  const whole = range.from === 0 && range.to === 255;
 
+  return {
+    add({ file, batch, part, groups }) {
+      const name = `${file}.${batch}.${part}`;
+      if (!passed(file) || seen.has(name)) return;
+      seen.add(name);
+      const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();
+      byFile.set(file, bySet);
+      for (const group of groups) {
+        const devices = whole ? group.devices : within(group.devices, range);
+        pairs += deviceCount(devices);
+        const set = collapsed.has(file) ? OTHER_EVENTS : group.key;
+        const known = bySet.get(set);
+        if (known) known.push(devices);
+        else bySet.set(set, [devices]);
+      }
+    },
+    finish: () => ({ job: marker.job, slot, pairs, ...sortIntoSets(marker, byFile) }),
+  };
+}
+
+/** Copies the devices that begin within the range. */
+function within(devices: Uint8Array, { from, to }: FirstBytes): Uint8Array {
+  const found = new Uint8Array(devices.length);
+  let length = 0;
+  for (let at = 0; at < devices.length; at += DEVICE_BYTES) {
+    const first = devices[at]!;
+    if (first < from || first > to) continue;
+    for (let i = 0; i < DEVICE_BYTES; i++) found[length + i] = devices[at + i]!;
+    length += DEVICE_BYTES;
+  }
+  return found.slice(0, length);
+}
+
+function sortIntoSets(
+  marker: CommitMarker,
+  byFile: Map<number, Map<string, Uint8Array[]>>,
+): Pick<GatheredSlot, 'sets' | 'uniqueDevices' | 'filePairs'> {
   const filePairs: number[] = [];
   const byKey = new Map<string, Uint8Array[]>();
   for (const [file, bySet] of byFile) {
@@ -56,14 +91,14 @@ export function gatherSlot(marker: CommitMarker, slot: number, messages: Validat
   const sets = new Map<string, Uint8Array>();
   if (marker.audience === null) {
     for (const { key, devices } of keyed) sets.set(setNames.attribute(Number(key)), devices);
-    return { job: marker.job, slot, sets, uniqueDevices: countDistinct(all), pairs, filePairs };
+    return { sets, uniqueDevices: countDistinct(all), filePairs };
   }
   const everyone = union(all);
   const { audience, generation } = marker;
   if (everyone.length > 0) sets.set(setNames.audience(audience, generation!), everyone);
   for (const { key, devices } of keyed)
     if (key !== '') sets.set(setNames.event(audience, generation!, key), devices);
-  return { job: marker.job, slot, sets, uniqueDevices: deviceCount(everyone), pairs, filePairs };
+  return { sets, uniqueDevices: deviceCount(everyone), filePairs };
 }
 
 function concatenate(parts: Uint8Array[]): Uint8Array {

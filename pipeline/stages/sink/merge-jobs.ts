@@ -6,12 +6,13 @@ import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
+import { inGroups } from '../../runtime/in-groups.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { union } from '../../sets/packed.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { SpillStore } from '../../stores/spills.ts';
-import { type GatheredSlot, gatherSlot } from './gather-slot.ts';
+import { type FirstBytes, type GatheredSlot, gatherSlot } from './gather-slot.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
@@ -40,31 +41,48 @@ export const TOGETHER_BYTES = 8_000_000;
 export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
   const budget = createByteBudget(TOGETHER_BYTES);
 
-  async function mergeTogether(
-    { markers, committed, uncommitted }: Run,
-    slots: number[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const gathered: GatheredSlot[] = [];
-    for (const slot of slots) {
-      for (const marker of markers) {
-        if (marker.job <= committed.get(slot)!) continue;
-        const aside = uncommitted.wasPutAside(marker.job)
-          ? await retry('read what was put aside', () => spills.read(marker.job, slot), signal)
-          : [];
-        gathered.push(gatherSlot(marker, slot, [...aside, ...uncommitted.of(marker.job, slot)]));
-      }
-    }
+  async function mergeTogether(run: Run, slots: number[], bytes: number, signal: AbortSignal): Promise<void> {
+    const { markers, committed, uncommitted } = run;
     // Ours as long as nobody has taken the slots further than we know.
     const stillOurs = async () => {
       const now = await acks.committedJobs(slots);
       return slots.every((slot) => now.get(slot) === committed.get(slot));
     };
-    await retry('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs), signal);
-    const entries = await Promise.all(gathered.map((one) => entryOf(one, markers[0]!, signal)));
+    const totals = new Map<string, GatheredSlot>();
+    for (const range of rangesFor(bytes)) {
+      const gathered: GatheredSlot[] = [];
+      for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, signal)));
+      await retry('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs), signal);
+      for (const one of gathered) addTo(totals, one);
+    }
+    const entries = await Promise.all([...totals.values()].map((one) => entryOf(one, markers[0]!, signal)));
     faultPoint('sink:before-ack');
     await retry('acknowledge', () => acks.recordAndAdvance(entries), signal);
     faultPoint('sink:after-ack');
+    for (const slot of slots) uncommitted.forgetSlot(slot, markers.at(-1)!.job);
+  }
+
+  /** What each job of the run has in the slot and range. */
+  async function gatherAll(
+    { markers, committed, uncommitted }: Run,
+    slot: number,
+    range: FirstBytes,
+    signal: AbortSignal,
+  ): Promise<GatheredSlot[]> {
+    const gathered: GatheredSlot[] = [];
+    for (const marker of markers) {
+      if (marker.job <= committed.get(slot)!) continue;
+      const gather = async () => {
+        const gathering = gatherSlot(marker, slot, range);
+        if (uncommitted.wasPutAside(marker.job)) {
+          for await (const message of spills.read(marker.job, slot)) gathering.add(message);
+        }
+        for (const message of uncommitted.of(marker.job, slot)) gathering.add(message);
+        return gathering.finish();
+      };
+      gathered.push(await retry('gather a slot', gather, signal));
+    }
+    return gathered;
   }
 
   async function entryOf(
@@ -94,9 +112,9 @@ export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
     const aside = await sizesAside(putAside, slots, signal);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), aside.get(slot) ?? 0);
-    for (const some of together(slots, sizeOf)) {
+    for (const some of inGroups(slots, sizeOf, { bytes: TOGETHER_BYTES })) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
-      await budget.use(bytes, () => mergeTogether(run, some, signal));
+      await budget.use(Math.min(bytes, TOGETHER_BYTES), () => mergeTogether(run, some, bytes, signal));
     }
     if (putAside.length > 0) {
       await retry('drop what was put aside', () => spills.forget(slots, Math.max(...putAside)), signal);
@@ -114,6 +132,36 @@ export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
   }
 }
 
+/** A slot that is too much to merge at once is merged by ranges of its identifiers: their counts simply add up. */
+function* rangesFor(bytes: number): Generator<FirstBytes> {
+  const count = Math.min(256, Math.max(1, Math.ceil(bytes / TOGETHER_BYTES)));
+  for (let i = 0; i < count; i++) {
+    yield { from: Math.floor((256 * i) / count), to: Math.floor((256 * (i + 1)) / count) - 1 };
+  }
+}
+
+/** The sets themselves are merged by now; what is left are the numbers. */
+function addTo(totals: Map<string, GatheredSlot>, one: GatheredSlot): void {
+  const name = `${one.job}.${one.slot}`;
+  const before = totals.get(name);
+  totals.set(name, {
+    ...one,
+    sets: new Map(),
+    uniqueDevices: one.uniqueDevices + (before?.uniqueDevices ?? 0),
+    pairs: one.pairs + (before?.pairs ?? 0),
+    filePairs: before ? sumByFile(before.filePairs, one.filePairs) : one.filePairs,
+  });
+}
+
+/** file, pairs, file, pairs, … */
+function sumByFile(a: number[], b: number[]): number[] {
+  const sums = new Map<number, number>();
+  for (const list of [a, b]) {
+    for (let i = 0; i < list.length; i += 2) sums.set(list[i]!, (sums.get(list[i]!) ?? 0) + list[i + 1]!);
+  }
+  return [...sums].flat();
+}
+
 /** Several jobs of the run may add to one set. */
 function additionsOf(gathered: GatheredSlot[]): { set: string; slot: number; devices: Uint8Array }[] {
   const parts = new Map<string, { set: string; slot: number; devices: Uint8Array[] }>();
@@ -125,20 +173,4 @@ function additionsOf(gathered: GatheredSlot[]): { set: string; slot: number; dev
     }
   }
   return [...parts.values()].map(({ set, slot, devices }) => ({ set, slot, devices: union(devices) }));
-}
-
-/** Cuts the slots into groups of bounded size, at least one slot each. */
-function* together(slots: number[], sizeOf: (slot: number) => number): Generator<number[]> {
-  let group: number[] = [];
-  let bytes = 0;
-  for (const slot of slots) {
-    if (group.length > 0 && bytes + sizeOf(slot) > TOGETHER_BYTES) {
-      yield group;
-      group = [];
-      bytes = 0;
-    }
-    group.push(slot);
-    bytes += sizeOf(slot);
-  }
-  if (group.length > 0) yield group;
 }

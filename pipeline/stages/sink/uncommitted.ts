@@ -14,6 +14,8 @@ export interface Uncommitted {
   ): Promise<number>;
   /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
   wasPutAside(job: number): boolean;
+  /** The slot has merged the jobs. */
+  forgetSlot(slot: number, upToJob: number): void;
   forgetUpTo(job: number): void;
 }
 
@@ -79,6 +81,13 @@ export function createUncommitted(putAsideEarlier: Iterable<number> = []): Uncom
       return before - bytes;
     },
     wasPutAside: (job) => aside.has(job),
+    forgetSlot(slot, last) {
+      for (const [number, job] of jobs) {
+        if (number > last) continue;
+        bytes -= job.slots.get(slot)?.bytes ?? 0;
+        job.slots.delete(slot);
+      }
+    },
     forgetUpTo(last) {
       for (const job of aside) if (job <= last) aside.delete(job);
       for (const job of [...jobs.keys()]) if (job <= last) drop(job);

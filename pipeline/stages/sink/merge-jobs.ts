@@ -16,6 +16,8 @@ import { type FirstBytes, type GatheredSlot, gatherSlot } from './gather-slot.ts
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
+  /** Slots are merged together, and partitions at the same time, up to this much. */
+  togetherBytes?: number;
   retry: Retry;
   sets: Pick<DeviceSets, 'add' | 'overlap'>;
   acks: AckStore;
@@ -38,8 +40,8 @@ export interface Run {
  */
 export const TOGETHER_BYTES = 8_000_000;
 
-export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
-  const budget = createByteBudget(TOGETHER_BYTES);
+export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOGETHER_BYTES }: Dependencies) {
+  const budget = createByteBudget(togetherBytes);
 
   async function mergeTogether(run: Run, slots: number[], bytes: number, signal: AbortSignal): Promise<void> {
     const { markers, committed, uncommitted } = run;
@@ -49,7 +51,7 @@ export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
       return slots.every((slot) => now.get(slot) === committed.get(slot));
     };
     const totals = new Map<string, GatheredSlot>();
-    for (const range of rangesFor(bytes)) {
+    for (const range of rangesFor(bytes / togetherBytes)) {
       const gathered: GatheredSlot[] = [];
       for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, signal)));
       await retry('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs), signal);
@@ -112,9 +114,9 @@ export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
     const aside = await sizesAside(putAside, slots, signal);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), aside.get(slot) ?? 0);
-    for (const some of inGroups(slots, sizeOf, { bytes: TOGETHER_BYTES })) {
+    for (const some of inGroups(slots, sizeOf, { bytes: togetherBytes })) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
-      await budget.use(Math.min(bytes, TOGETHER_BYTES), () => mergeTogether(run, some, bytes, signal));
+      await budget.use(Math.min(bytes, togetherBytes), () => mergeTogether(run, some, bytes, signal));
     }
     if (putAside.length > 0) {
       await retry('drop what was put aside', () => spills.forget(slots, Math.max(...putAside)), signal);
@@ -133,8 +135,8 @@ export function createMergeJobs({ retry, sets, acks, spills }: Dependencies) {
 }
 
 /** A slot that is too much to merge at once is merged by ranges of its identifiers: their counts simply add up. */
-function* rangesFor(bytes: number): Generator<FirstBytes> {
-  const count = Math.min(256, Math.max(1, Math.ceil(bytes / TOGETHER_BYTES)));
+function* rangesFor(times: number): Generator<FirstBytes> {
+  const count = Math.min(256, Math.max(1, Math.ceil(times)));
   for (let i = 0; i < count; i++) {
     yield { from: Math.floor((256 * i) / count), to: Math.floor((256 * (i + 1)) / count) - 1 };
   }

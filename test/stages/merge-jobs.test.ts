@@ -1,0 +1,128 @@
+/** Jobs are merged exactly, in one go or in many ranges, from memory or from what was put aside, once or again. */
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRetry } from '../../pipeline/runtime/retry.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
+import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { setNames } from '../../schemas/documents.ts';
+import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
+import { openDatabase } from '../sets/database.ts';
+
+const database = openDatabase();
+const SLOTS = [2, 6];
+const signal = new AbortController().signal;
+const markerOf = (job: number): CommitMarker => ({
+  job,
+  kind: 'import',
+  passed: [0, 1, 3, 3],
+  collapsed: [],
+  attributes: [],
+  audience: null,
+  generation: null,
+});
+
+/** Files 0 to 3, of which 2 has failed; each file repeats some of the devices before it, and some batches come twice. */
+function messagesOf(job: number): ValidatedDevices[] {
+  const pool = randomBytes(16 * 3_000);
+  const some = (from: number, count: number) => pool.subarray(16 * from, 16 * (from + count));
+  const messages = SLOTS.flatMap((slot, s) =>
+    [0, 1, 2, 3].flatMap((file) =>
+      [0, 1].map((batch) => ({
+        job,
+        file,
+        batch,
+        slot,
+        part: 0,
+        groups: [
+          { key: '1', devices: some(1_500 * s + 200 * file + 300 * batch, 400) },
+          { key: '2', devices: some(1_500 * s + 100 * file, 150) },
+        ],
+      })),
+    ),
+  );
+  return [...messages, ...messages.slice(3, 6)];
+}
+
+const hexOf = (devices: Uint8Array) => {
+  const bytes = Buffer.from(devices);
+  return Array.from({ length: bytes.length / 16 }, (_, i) => bytes.toString('hex', 16 * i, 16 * i + 16));
+};
+
+function expected(messages: ValidatedDevices[], slot: number) {
+  const sets = new Map<string, Set<string>>();
+  const pairs = new Map<number, Set<string>>();
+  const seen = new Set<string>();
+  let received = 0;
+  for (const { file, batch, slot: of, groups } of messages) {
+    if (of !== slot || file === 2 || seen.has(`${file}.${batch}`)) continue;
+    seen.add(`${file}.${batch}`);
+    for (const { key, devices } of groups) {
+      for (const device of hexOf(devices)) {
+        received++;
+        sets.set(key, (sets.get(key) ?? new Set()).add(device));
+        pairs.set(file, (pairs.get(file) ?? new Set()).add(`${key} ${device}`));
+      }
+    }
+  }
+  const all = new Set([...sets.values()].flatMap((set) => [...set]));
+  return { sets, received, unique: all.size, filePairs: [...pairs].map(([file, set]) => [file, set.size]) };
+}
+
+describe.each([
+  ['in one go', { togetherBytes: 8_000_000, putAside: false }],
+  ['by ranges', { togetherBytes: 3_000, putAside: false }],
+  ['by ranges, half of it put aside', { togetherBytes: 3_000, putAside: true }],
+])('%s', (_, { togetherBytes, putAside }) => {
+  it('two imports of the same attributes: sets, counts by job and by file; merged again, nothing changes', async () => {
+    const { db } = database;
+    await db.dropDatabase();
+    const sets = createDeviceSets(db);
+    const acks = createAckStore(db);
+    const spills = createSpillStore(db);
+    const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'));
+    const mergeJobs = createMergeJobs({ retry, sets, acks, spills, togetherBytes });
+    const jobs = [4, 5].map((job) => ({ marker: markerOf(job), messages: messagesOf(job) }));
+
+    for (let again = 0; again < 2; again++) {
+      const uncommitted = createUncommitted();
+      for (const { messages } of jobs) {
+        messages.forEach((message, i) => {
+          uncommitted.add(message, BigInt(i));
+        });
+        if (putAside) await uncommitted.putAside((batch) => spills.save(batch));
+      }
+      const committed = new Map(SLOTS.map((slot) => [slot, 0]));
+      const markers = jobs.map(({ marker }) => marker);
+      await mergeJobs({ markers, slots: SLOTS, committed, uncommitted }, signal);
+      for (const { marker, messages } of jobs) {
+        const words = await acks.ofJob(marker.job);
+        expect(words).toHaveLength(SLOTS.length);
+        for (const word of words) {
+          const { received, unique, filePairs } = expected(messages, word.slot);
+          expect([word.pairs, word.uniqueDevices]).toEqual([received, unique]);
+          const byFile = Array.from({ length: word.filePairs.length / 2 }, (_, i) =>
+            word.filePairs.slice(2 * i, 2 * i + 2),
+          );
+          expect(byFile.sort()).toEqual(filePairs.sort());
+        }
+      }
+      for (const slot of SLOTS) {
+        for (const key of ['1', '2']) {
+          const want = new Set(jobs.flatMap(({ messages }) => [...expected(messages, slot).sets.get(key)!]));
+          expect(new Set(hexOf(await sets.read(setNames.attribute(Number(key)), slot)))).toEqual(want);
+        }
+      }
+      expect(await acks.committedJobs(SLOTS)).toEqual(new Map(SLOTS.map((slot) => [slot, 5])));
+      expect(await spills.jobsIn(SLOTS)).toEqual([]);
+      expect(uncommitted.bytes).toBe(0);
+      // As if the process had died just before the slots advanced.
+      await db
+        .collection<{ _id: string }>('acks')
+        .deleteMany({ _id: { $in: SLOTS.map((slot) => `slot ${slot}`) } });
+    }
+  });
+});

@@ -18,10 +18,16 @@ export interface FaultService {
   readonly lanes: readonly Lane[];
   readonly counts: RestCounts;
   /** Every lane asks for one thing after the other, until told to stop. */
-  load(options?: LoadOptions): { stop(): Promise<void> };
+  load(options?: LoadOptions): Load;
   /** Waits until so many more requests were answered. */
   answered(more: number): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface Load {
+  /** True once a lane has given up: what it met is thrown by `stop`. */
+  failed(): boolean;
+  stop(): Promise<void>;
 }
 
 interface LoadOptions {
@@ -84,6 +90,7 @@ export async function startFaultService(
     counts,
     load({ size = 'small', pauseMs = 50, mostOpen = 20 } = {}) {
       let stopped = false;
+      let failed = false;
       const asking = lanes.map(async (lane) => {
         while (!stopped) {
           await lane.step(size);
@@ -92,8 +99,11 @@ export async function startFaultService(
         }
       });
       const done = Promise.all(asking);
-      done.catch(() => {});
+      done.catch(() => {
+        failed = true;
+      });
       return {
+        failed: () => failed,
         async stop() {
           stopped = true;
           await done;

@@ -6,6 +6,7 @@ import { seal } from '../../../pipeline/runtime/seal.ts';
 import { createApiKey } from '../../../pipeline/stores/api-keys.ts';
 import type { PartnerDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import type { Request, Submit } from './lane.ts';
 
 /** The shared bucket, named as a partner would name its own: with its address and credentials. */
@@ -74,7 +75,10 @@ export function submitByRest(
   const keys = new Map<string, Promise<string>>();
   const keyOf = (partner: string) => {
     const known =
-      keys.get(partner) ?? createApiKey(driver.db, driver.config.secret, partner).then(({ key }) => key);
+      keys.get(partner) ??
+      waitFor(() => createApiKey(driver.db, driver.config.secret, partner), { what: 'an API key' }).then(
+        ({ key }) => key,
+      );
     keys.set(partner, known);
     return known;
   };

@@ -53,6 +53,7 @@ export interface Consumption {
 const HEARTBEAT_MS = 1_000;
 const COMMIT_MS = 500;
 const GATHER_MS = 10;
+const REPLACE_MS = 1_000;
 
 interface Dependencies {
   config: Config;
@@ -69,22 +70,25 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
   const { config, publisher, retry } = deps;
   const log = deps.log.child({ stage: stage.name });
   const topic = topicName(config, stage.input);
-  const consumer: Consumer = createKafka(config, log).consumer({
-    groupId: groupName(config, stage.name),
-    sessionTimeout: 10_000,
-    rebalanceTimeout: 30_000,
-    heartbeatInterval: HEARTBEAT_MS,
-    maxWaitTimeInMs: 1_000,
-    maxBytesPerPartition: 2_000_000,
-    maxBytes: 8_000_000,
-    allowAutoTopicCreation: false,
-    // Brokers that are away come back; only what no restart mends ends the process.
-    retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => true },
-  });
+  const createConsumer = () =>
+    createKafka(config, log).consumer({
+      groupId: groupName(config, stage.name),
+      sessionTimeout: 10_000,
+      rebalanceTimeout: 30_000,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxWaitTimeInMs: 1_000,
+      maxBytesPerPartition: 2_000_000,
+      maxBytes: 8_000_000,
+      allowAutoTopicCreation: false,
+      // Brokers that are away come back; only what no restart mends ends the process.
+      retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => true },
+    });
   const handled = new Map<number, bigint>();
   const committed = new Map<number, bigint>();
   const stopping = new AbortController();
   let working = new AbortController();
+  let consumer: Consumer;
+  let running: Promise<void>;
 
   async function commitDurable(): Promise<void> {
     const offsets: { topic: string; partition: number; offset: string }[] = [];
@@ -186,36 +190,50 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
   const joined = new Promise<void>((resolve) => {
     markJoined = resolve;
   });
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+  function onJoin(partitions: number[]): void {
     // By now every handler of the old assignment has settled: kafkajs waits for them before it joins again.
     handled.clear();
     committed.clear();
     working = new AbortController();
-    stage.assigned?.(payload.memberAssignment[topic] ?? []);
-    log.info({ partitions: payload.memberAssignment[topic] ?? [] }, 'partitions assigned');
+    stage.assigned?.(partitions);
+    log.info({ partitions }, 'partitions assigned');
     markJoined();
-  });
-  consumer.on(consumer.events.CRASH, ({ payload }) => {
-    if (payload.restart) log.warn({ err: payload.error }, 'consumer failed and starts again');
-    else deps.onFatal(payload.error);
-  });
+  }
 
-  await retry('connect the consumer', async () => {
-    try {
-      await consumer.connect();
-      await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    } catch (cause) {
-      throw Object.assign(new Error(`cannot reach Kafka: ${(cause as Error).message}`, { cause }), {
-        retriable: true,
-      });
+  /** kafkajs gives up on some failures of the brokers for good: a new consumer takes the place of the old one then. */
+  function onCrash(error: Error, startsAgain: boolean): void {
+    if (startsAgain) log.warn({ err: error }, 'consumer failed and starts again');
+    else if (!isFromKafka(error)) deps.onFatal(error);
+    else if (!stopping.signal.aborted) {
+      log.warn({ err: error }, 'consumer failed; a new one takes its place');
+      setTimeout(() => start().catch(deps.onFatal), REPLACE_MS);
     }
-  });
-  const running = consumer.run({
-    autoCommit: false,
-    eachBatchAutoResolve: false,
-    partitionsConsumedConcurrently: 16,
-    eachBatch,
-  });
+  }
+
+  async function start(): Promise<void> {
+    if (stopping.signal.aborted) return;
+    consumer = createConsumer();
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => onJoin(payload.memberAssignment[topic] ?? []));
+    consumer.on(consumer.events.CRASH, ({ payload }) => onCrash(payload.error, payload.restart));
+    await retry('connect the consumer', async () => {
+      try {
+        await consumer.connect();
+        await consumer.subscribe({ topics: [topic], fromBeginning: true });
+      } catch (cause) {
+        throw Object.assign(new Error(`cannot reach Kafka: ${(cause as Error).message}`, { cause }), {
+          retriable: true,
+        });
+      }
+    });
+    running = consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: 16,
+      eachBatch,
+    });
+  }
+
+  await start();
   const timer = setInterval(() => {
     commitDurable().catch((error) => log.debug({ err: error }, 'offsets not committed this time'));
   }, COMMIT_MS);

@@ -84,7 +84,7 @@ export interface Publisher {
   connect(): Promise<void>;
   /** Resolves when every message is on all in-sync replicas. Messages of one call to one partition keep their order. */
   send(topic: TopicKey, messages: OutgoingMessage[]): Promise<void>;
-  /** Whether the last word from the brokers was a good one. Asks anew after a failure. */
+  /** Whether it is connected, and the last word from the brokers was a good one. Asks anew after a failure. */
   ready(): boolean;
   /** Asks the brokers now. */
   check(): Promise<boolean>;
@@ -147,6 +147,7 @@ export function createPublisher(
   // Not idempotent: its concurrent sends have lost messages, and with our ledger and sets a repeated message is harmless.
   const producer: Producer = kafka.producer({ allowAutoTopicCreation: false, idempotent: false });
   const admin = kafka.admin();
+  let connected = false;
   let healthy = false;
   let closed = false;
   let probe: NodeJS.Timeout | undefined;
@@ -159,7 +160,7 @@ export function createPublisher(
     } catch {
       unwell();
     }
-    return healthy;
+    return connected && healthy;
   }
 
   function unwell(): void {
@@ -212,6 +213,7 @@ export function createPublisher(
   return {
     async connect() {
       await producer.connect();
+      connected = true;
       await check();
     },
     send: (topic, messages) =>
@@ -219,7 +221,7 @@ export function createPublisher(
         queues[topic].waiting.push({ messages, resolve, reject });
         pump(topic);
       }),
-    ready: () => healthy,
+    ready: () => connected && healthy,
     check,
     async close() {
       closed = true;

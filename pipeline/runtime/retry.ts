@@ -9,8 +9,22 @@ const passingMongoCodes = new Set([
   13435, 13436, 14031,
 ]);
 
+/** A connection that broke, as Node tells it: the driver does not wrap every one of them. */
+const brokenConnection = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
 export function isPassing(error: unknown): boolean {
   if (typeof error === 'object' && error !== null && 'retriable' in error) return error.retriable === true;
+  if (error instanceof Error && 'code' in error && brokenConnection.has(String(error.code))) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   if (error instanceof MongoError) {
     const labelled = [

@@ -72,7 +72,7 @@ function createSession(deps: DispatchDependencies) {
   let checksWithout = 0;
   let checks = 0;
 
-  const started = retry('see where to go on', () => jobs.firstUnfinished(), signal).then((first) => {
+  const started = retry('see where to go on', () => jobs.extent(), signal).then(({ first, newest }) => {
     next = first;
     const watch = deps.createWatch(signal);
     const afterEarlierLoads = async (job: JobDocument) => earlier.get(job._id);
@@ -82,6 +82,7 @@ function createSession(deps: DispatchDependencies) {
       watch,
       signal,
       afterEarlierLoads,
+      mayBeListed: (job) => job <= newest,
     };
     log.info({ next_job: first }, 'dispatching');
   });

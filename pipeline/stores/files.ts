@@ -1,5 +1,5 @@
 /** The frozen list of a job's files, and what was decided of each. */
-import type { Db } from 'mongodb';
+import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
@@ -19,9 +19,14 @@ export function createFileStore(db: Db) {
   const files = db.collection<FileDocument>(collections.files);
 
   return {
+    /** May be repeated: what is there already stays as it is. */
     async insertListing(documents: FileDocument[]): Promise<void> {
       for (let at = 0; at < documents.length; at += INSERT_AT_ONCE) {
-        await files.insertMany(documents.slice(at, at + INSERT_AT_ONCE), { ordered: false });
+        await files
+          .insertMany(documents.slice(at, at + INSERT_AT_ONCE), { ordered: false })
+          .catch((error: unknown) => {
+            if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) throw error;
+          });
       }
     },
 
@@ -137,6 +142,9 @@ export function createFileStore(db: Db) {
         .toArray();
       return { accepted: summary?.accepted ?? 0, failed: summary?.failed ?? false };
     },
+
+    /** Lists of the job that a dispatcher wrote and did not live to freeze. */
+    forgetOthers: (job: number, listing: string) => files.deleteMany({ job, listing: { $ne: listing } }),
 
     /** A listing that lost its race to be the job's. */
     forgetListing: (listing: string) => files.deleteMany({ job: jobOf(listing), listing }),

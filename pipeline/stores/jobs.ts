@@ -40,18 +40,26 @@ export function createJobStore(db: Db) {
         .sort({ _id: 1 })
         .toArray(),
 
-    /** The id at which work goes on: the first unfinished job, or the next one to come. */
-    async firstUnfinished(): Promise<number> {
+    /** The id at which work goes on (the first unfinished job, or the next one to come), and the newest job there is. */
+    async extent(): Promise<{ first: number; newest: number }> {
       const [oldest, newest] = await Promise.all([
         jobs.find(unfinished).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next(),
         jobs.find().sort({ _id: -1 }).limit(1).project({ _id: 1 }).next(),
       ]);
-      return (oldest?._id ?? (newest?._id ?? 0) + 1) as number;
+      const last = (newest?._id ?? 0) as number;
+      return { first: (oldest?._id ?? last + 1) as number, newest: last };
     },
 
     /** Takes the job from the API and makes this listing its list of files. Null: somebody else did, or it was withdrawn. */
-    freeze: (id: number, listing: string, fileCount: number) =>
-      step(id, { phase: 'accepted' }, { phase: 'loading', listing, fileCount, status: JobStatus.running }),
+    async freeze(id: number, listing: string, fileCount: number): Promise<JobDocument | null> {
+      const frozen = await step(
+        id,
+        { phase: 'accepted' },
+        { phase: 'loading', listing, fileCount, status: JobStatus.running },
+      );
+      // Tried again because its answer was lost, it finds its own work.
+      return frozen ?? jobs.findOne({ _id: id, phase: 'loading', listing });
+    },
 
     progress: (id: number, filesDone: number, rows: number) =>
       jobs.updateOne({ _id: id, phase: 'loading' }, { $set: { filesDone, rows, updatedAt: new Date() } }),

@@ -83,6 +83,7 @@ export function createDispatcher(deps: Dependencies): Stage {
   }
 
   const listFiles = createListFiles({
+    retry,
     jobs,
     files,
     sourceOf: deps.sources.sourceOf,

@@ -4,11 +4,13 @@ import { randomBytes } from 'node:crypto';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
 import { type FileDocument, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
+import type { Retry } from '../../runtime/retry.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 
 export interface ListDependencies {
+  retry: Retry;
   jobs: JobStore;
   files: FileStore;
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string; key: string }>;
@@ -100,25 +102,35 @@ export function createListFiles(deps: ListDependencies) {
     };
   }
 
-  /** Null: another dispatcher has taken the job further, or it was withdrawn. */
-  return async (job: JobDocument): Promise<Listed> => {
+  /**
+   * Null: another dispatcher has taken the job further, or it was withdrawn. Each step is tried again by itself, under the same
+   * listing: tried again as a whole, they would leave the first list behind.
+   */
+  return async (job: JobDocument, mayBeListed: boolean, signal: AbortSignal): Promise<Listed> => {
+    const { retry, files, jobs } = deps;
     const listing = newListing(job._id);
     let selected: Awaited<ReturnType<typeof select>>;
     try {
-      selected = await select(job);
+      selected = await retry('list files', () => select(job), signal);
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error;
       const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
       return { job, problem: problem(code, error.message) };
     }
     if ('code' in selected) return { job, problem: selected };
-    faultPoint('dispatch:before-listing');
     const documents = selected.objects.map((object, number) => documentOf(job, listing, number, object));
-    await deps.files.insertListing(documents);
+    faultPoint('dispatch:before-listing');
+    await retry('write the list', () => files.insertListing(documents), signal);
     faultPoint('dispatch:after-listing');
-    const frozen = await deps.jobs.freeze(job._id, listing, selected.objects.length);
+    const frozen = await retry(
+      'freeze the list',
+      () => jobs.freeze(job._id, listing, documents.length),
+      signal,
+    );
     faultPoint('dispatch:after-freeze');
-    if (!frozen) await deps.files.forgetListing(listing);
+    if (!frozen) await retry('drop the list', () => files.forgetListing(listing), signal);
+    // Ours is the job's by now: whatever a dispatcher that died has listed besides is nobody's.
+    else if (mayBeListed) await retry('drop older lists', () => files.forgetOthers(job._id, listing), signal);
     return frozen && { job: frozen, first: documents.slice(0, deps.fileWindow) };
   };
 }

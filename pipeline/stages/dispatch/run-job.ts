@@ -45,6 +45,8 @@ export interface Turns {
   ends: InOrder;
   watch: LedgerWatch;
   signal: AbortSignal;
+  /** Whether an earlier dispatcher may have begun with the job. */
+  mayBeListed(job: number): boolean;
   /** Resolves when the job before this one of the same audience has ended: what it loaded is not loaded again. */
   afterEarlierLoads(job: JobDocument): Promise<void>;
 }
@@ -76,7 +78,7 @@ export function createRunJob(deps: RunDependencies) {
     await retry('make the audience', () => deps.ensureAudience(job), signal);
     await turns.afterEarlierLoads(job);
     if (job.kind === 'delete') return { job, outcome: empty(null) };
-    const listed = await retry('list files', () => deps.listFiles(job), signal);
+    const listed = await deps.listFiles(job, turns.mayBeListed(job._id), signal);
     if (!listed) return { job: (await retry('look up the job', () => jobs.get(job._id), signal))! };
     if (listed.problem) return { job: listed.job, outcome: empty([listed.problem]) };
     await deps.publishStatus(listed.job);

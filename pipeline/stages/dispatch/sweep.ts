@@ -40,7 +40,7 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
 
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
   async function sweepEnded(): Promise<void> {
-    const before = { job: { $lt: await jobStore.firstUnfinished() } };
+    const before = { job: { $lt: (await jobStore.extent()).first } };
     await Promise.all(
       [collections.ledger, collections.acks, collections.spills].map((name) =>
         db.collection(name).deleteMany(before),

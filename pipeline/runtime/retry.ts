@@ -36,7 +36,9 @@ export function isPassing(error: unknown): boolean {
     if (labelled.some((label) => error.hasErrorLabel(label))) return true;
     if (typeof error.code === 'number') return passingMongoCodes.has(error.code);
     // A bulk write tells a broken connection in its message alone.
-    return /topology|pool|connect|interrupted|socket|network|EPIPE|timed out/i.test(`${error.name} ${error.message}`);
+    return /topology|pool|connect|interrupted|socket|network|EPIPE|timed out/i.test(
+      `${error.name} ${error.message}`,
+    );
   }
   return false;
 }

@@ -110,7 +110,7 @@ const environment = z.object({
   HEADRACE_RATE_PER_SECOND: integer(1, 1_000_000, 500),
   HEADRACE_RATE_BURST: integer(1, 1_000_000, 1_000),
   /** How long a request waits for Kafka or MongoDB before it is answered with 503. */
-  HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 3_500),
+  HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500),
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
 });
 

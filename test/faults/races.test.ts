@@ -1,0 +1,61 @@
+/** Clears, appends and deletions at random moments of a load, and every process ended by SIGTERM in turn, as in a rolling deployment. */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { servers } from '../support/stack.ts';
+import type { Lane } from './support/lane.ts';
+import { type Random, roundSeed } from './support/random.ts';
+import { type FaultService, startFaultService } from './support/service.ts';
+import { violationsOf } from './support/settle.ts';
+
+const random = roundSeed('races');
+const rounds = Number(process.env.FAULT_ROUNDS ?? 4);
+
+let service: FaultService;
+beforeAll(async () => {
+  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  service = await startFaultService(servers(), {
+    logs,
+    random: random.fork(),
+    apis: 2,
+    pipelines: 2,
+    lanes: 3,
+  });
+});
+afterAll(() => service?.close());
+
+async function race(lane: Lane, chance: Random): Promise<void> {
+  const wait = () => sleep(chance.below(700));
+  for (let i = 0; i < rounds; i++) {
+    const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', 15_000) });
+    const path = await lane.upload('attributes', 8_000);
+    await lane.ask({ kind: 'import', path, compressed: null, own: false });
+    const later = await lane.upload('audience', 2_000);
+    await wait();
+    await lane.ask({ kind: 'append', audience: id!, path: later });
+    await lane.ask({ kind: 'delete', attributes: [chance.pick(lane.attributes)] });
+    await wait();
+    await lane.ask({ kind: 'clear', audience: id! });
+    await lane.ask({ kind: 'append', audience: id!, path: later });
+    await wait();
+    await lane.ask({ kind: 'import', path, compressed: null, own: false });
+  }
+}
+
+it('clear, append and delete against a load: what came after the call is there, and nothing else', async () => {
+  await Promise.all(service.lanes.map((lane) => race(lane, random.fork())));
+  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+});
+
+it('SIGTERM to every process in turn under load, each started again: all end by themselves with 0', async () => {
+  const load = service.load();
+  for (const one of random.some([...service.apis, ...service.pipelines], 4)) {
+    await service.answered(2);
+    expect(await one.stop(), one.part).toBe(0);
+    one.start();
+    await one.ready();
+  }
+  await load.stop();
+  expect(await violationsOf(service.driver, service.lanes)).toEqual([]);
+});

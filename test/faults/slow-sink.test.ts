@@ -1,0 +1,106 @@
+/**
+ * Rows that come faster than they are sunk: everything is validated while no sink runs, and a sink with little memory takes it up.
+ * Memory stays bounded, the API answers all the time, and the counts are exact. FAULT_ROWS=50000000 makes it as many.
+ */
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { ensureApiIndexes } from '../../api/server.ts';
+import { collections, setNames } from '../../schemas/documents.ts';
+import type { Driver } from '../support/driver.ts';
+import { bigFile } from '../support/rows.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { connectDriver } from './support/connect.ts';
+import { type Managed, manage, settingsFor } from './support/processes.ts';
+
+const ROWS = Number(process.env.FAULT_ROWS ?? 1_500_000);
+const ROWS_A_FILE = 250_000;
+const FILES = Math.ceil(ROWS / ROWS_A_FILE);
+const SINK_MB = 8;
+/** A process of Node with our dependencies, the driver's buffers and a fetch for each partition, before it holds any device. */
+const BASE_MB = 450;
+const deadlineMs = 120_000 + ROWS / 50;
+
+let driver: Driver;
+let feeding: Managed;
+let sink: Managed;
+let api: Managed;
+beforeAll(async () => {
+  const { HEADRACE_BATCH_BYTES: _, ...settings } = settingsFor(servers(), {
+    HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
+  });
+  driver = await connectDriver(settings);
+  await ensureApiIndexes(driver.db);
+  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  feeding = await manage('pipeline', settings, logs, '--stages', 'dispatch,split,validate');
+  sink = await manage('pipeline', settings, logs, '--stages', 'sink');
+  api = await manage('api', settings, logs);
+});
+afterAll(async () => {
+  await Promise.all([feeding?.kill(), sink?.kill(), api?.kill()]);
+  await driver?.close();
+});
+
+const residentMb = ({ pid }: Managed) =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024;
+
+it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
+  timeout: 2 * deadlineMs,
+}, async () => {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const body = bigFile(ROWS_A_FILE, attribute);
+  // The same rows under another first digit: other devices, and no time lost in making them.
+  for (let n = 0; n < FILES; n++) {
+    const shifted = Buffer.from(body);
+    const tag = n.toString(16).padStart(4, '0');
+    for (let at = 0; at < shifted.length; at += body.length / ROWS_A_FILE) shifted.write(tag, at, 'latin1');
+    await driver.upload(partner, `load/${n}.csv`, shifted);
+  }
+  feeding.start();
+  api.start();
+  await Promise.all([feeding.ready(), api.ready()]);
+  let slowest = 0;
+  let over = false;
+  const asking = (async () => {
+    while (!over) {
+      const began = performance.now();
+      const { status } = await fetch(`${api.url}/v1/marketplace/import`);
+      expect(status).toBe(401);
+      await fetch(`${api.url}/health/ready`).then((answer) => expect(answer.status).toBe(200));
+      slowest = Math.max(slowest, performance.now() - began);
+      await sleep(100);
+    }
+  })();
+  const job = await driver.import(partner, 'load/', { compressed: false });
+  await waitFor(() => driver.jobs.findOne({ _id: job, phase: 'sealed' }), {
+    what: 'all rows validated, none sunk',
+    deadlineMs,
+  });
+  sink.start();
+  let most = 0;
+  const done = () => driver.jobs.findOne({ _id: job, phase: 'ended' });
+  await waitFor(
+    async () => {
+      most = Math.max(most, residentMb(sink));
+      return done();
+    },
+    { what: 'the end of the job', deadlineMs },
+  );
+  over = true;
+  await asking;
+  const ended = await driver.ended(job);
+  const unique = await driver.sets.count(setNames.attribute(attribute));
+  console.info(
+    `sink: ${Math.round(most)} MB at most; API: ${Math.round(slowest)} ms for the slowest pair of answers`,
+  );
+  expect(ended).toMatchObject({ status: 2, rows: FILES * ROWS_A_FILE, errors: null });
+  // Two of a quarter million random identifiers may differ only in what the tag replaced.
+  expect(unique).toBe(ended.uniqueDevices);
+  expect(unique).toBeGreaterThan(FILES * ROWS_A_FILE * 0.999);
+  expect(readFileSync(sink.log, 'utf8')).toContain('devices put aside');
+  expect(await driver.db.collection(collections.spills).countDocuments()).toBe(0);
+  expect(most).toBeLessThan(BASE_MB);
+  expect(slowest).toBeLessThan(5_000);
+});

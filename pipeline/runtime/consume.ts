@@ -76,7 +76,7 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
       sessionTimeout: 10_000,
       rebalanceTimeout: 30_000,
       heartbeatInterval: HEARTBEAT_MS,
-      maxWaitTimeInMs: 1_000,
+      maxWaitTimeInMs: 2_000,
       maxBytesPerPartition: 2_000_000,
       maxBytes: 8_000_000,
       allowAutoTopicCreation: false,

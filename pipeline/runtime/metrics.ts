@@ -5,7 +5,7 @@ export type PipelineMetrics = ReturnType<typeof createPipelineMetrics>;
 
 export function createPipelineMetrics() {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   return {
     registry,
     rows: new Counter({

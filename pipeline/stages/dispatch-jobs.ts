@@ -62,7 +62,8 @@ function createSession(deps: DispatchDependencies) {
   const { log, retry, jobs } = deps;
   const ending = new AbortController();
   const { signal } = ending;
-  const underWay = new Map<number, { offset: bigint | null; ended: Promise<void> }>();
+  /** Where the message of each job stands, if it came by one. */
+  const underWay = new Map<number, bigint | null>();
   const lastOfAudience = new Map<number, Promise<void>>();
   let room: () => void = () => {};
   let noRoom: (reason: unknown) => void = () => {};
@@ -137,7 +138,7 @@ function createSession(deps: DispatchDependencies) {
         lastOfAudience.delete(job.audience);
       room();
     });
-    underWay.set(job._id, { offset, ended: settled });
+    underWay.set(job._id, offset);
     if (job.audience !== null) lastOfAudience.set(job.audience, settled);
   }
 
@@ -179,7 +180,7 @@ function createSession(deps: DispatchDependencies) {
     },
     oldestOffset(): bigint | undefined {
       let oldest: bigint | undefined;
-      for (const { offset } of underWay.values()) {
+      for (const offset of underWay.values()) {
         if (offset !== null && (oldest === undefined || offset < oldest)) oldest = offset;
       }
       return oldest;

@@ -57,7 +57,12 @@ describe('files', () => {
   const row = () => file(ids(1), attribute);
 
   it('each fails with its own code, and leaves nothing behind', async () => {
-    await failsWith('not_text', 'picture.png', randomBytes(200_000), 1);
+    await failsWith(
+      'not_text',
+      'picture.png',
+      Buffer.concat([Buffer.from('\x89PNG\r\n', 'latin1'), randomBytes(200_000)]),
+      1,
+    );
     await failsWith('not_text', 'gzip.csv', gzipSync(row()), 1);
     await failsWith('not_text', 'latin1.csv', Buffer.from(`${row()}caf\u00e9,1\n`, 'latin1'), 2);
     await failsWith('empty_file', 'empty.csv', '');

@@ -12,6 +12,7 @@ import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/co
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
 import { faultPoint } from './fault-points.ts';
+import { inGroups } from './in-groups.ts';
 import { createKafka, groupName, type Publisher, topicName } from './kafka.ts';
 import type { Logger } from './log.ts';
 import type { Retry } from './retry.ts';
@@ -34,10 +35,15 @@ interface StageBase {
   stop?(): Promise<void>;
 }
 
-/** Takes messages one by one, or as many as were fetched of a partition, in their order. */
+/** Takes messages one by one, small ones several at the same time; or as many as were fetched of a partition, in their order. */
 export type Stage = StageBase &
   (
-    | { handle(delivery: Delivery): Promise<void>; handleAll?: undefined }
+    | {
+        handle(delivery: Delivery): Promise<void>;
+        /** How many bytes a message brings to work on. */
+        weigh(message: Decoded): number;
+        handleAll?: undefined;
+      }
     | {
         handleAll(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void>;
         handle?: undefined;
@@ -54,6 +60,8 @@ const HEARTBEAT_MS = 1_000;
 const COMMIT_MS = 500;
 const GATHER_MS = 10;
 const REPLACE_MS = 1_000;
+/** What is handled at the same time, of one partition. */
+const AT_ONCE = { bytes: 1_000_000, count: 32 };
 
 interface Dependencies {
   config: Config;
@@ -134,23 +142,22 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     partition: number,
     message: KafkaMessage,
     signal: AbortSignal,
-  ): Promise<Delivery[]> {
+  ): Promise<Understood> {
+    const { offset } = message;
     try {
       const decoded = decode(message.value, topics[stage.input].holds as readonly MessageName[]);
-      return [{ partition, offset: BigInt(message.offset), message: decoded, signal }];
+      return { offset, delivery: { partition, offset: BigInt(offset), message: decoded, signal } };
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
       await deadLetter(partition, message, error);
-      return [];
+      return { offset, delivery: null };
     }
   }
 
-  async function handleSome(partition: number, messages: KafkaMessage[], signal: AbortSignal): Promise<void> {
-    const deliveries: Delivery[] = [];
-    for (const message of messages) deliveries.push(...(await understand(partition, message, signal)));
+  async function handleSome(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void> {
     const began = performance.now();
     if (stage.handleAll) await stage.handleAll(partition, deliveries, signal);
-    else for (const delivery of deliveries) await stage.handle(delivery);
+    else await allSettled(deliveries.map(stage.handle));
     deps.onHandled?.(stage.name, (performance.now() - began) / 1_000);
   }
 
@@ -165,9 +172,13 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
     const { signal } = working;
     const { partition, messages } = batch;
-    for (const some of stage.handleAll ? [messages] : messages.map((message) => [message])) {
-      if (!isRunning() || isStale() || signal.aborted || stopping.signal.aborted) return;
-      const task = handleSome(partition, some, signal);
+    const gone = () => !isRunning() || isStale() || signal.aborted || stopping.signal.aborted;
+    if (gone()) return;
+    const understood = await Promise.all(messages.map((message) => understand(partition, message, signal)));
+    for (const some of groupsOf(stage, understood)) {
+      if (gone()) return;
+      const deliveries = some.flatMap(({ delivery }) => delivery ?? []);
+      const task = handleSome(partition, deliveries, signal);
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
@@ -253,6 +264,22 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
       await consumer.disconnect();
     },
   };
+}
+
+interface Understood {
+  offset: string;
+  delivery: Delivery | null;
+}
+
+const groupsOf = (stage: Stage, understood: Understood[]): Iterable<Understood[]> =>
+  stage.handleAll
+    ? [understood]
+    : inGroups(understood, ({ delivery }) => (delivery ? stage.weigh(delivery.message) : 0), AT_ONCE);
+
+/** Rejects with the first failure, but not before every task has ended: nothing goes on behind the caller's back. */
+async function allSettled(tasks: Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === 'rejected');
+  if (failed) throw (failed as PromiseRejectedResult).reason;
 }
 
 /** Waits for the task and beats meanwhile. Rejects with what the task or a heartbeat rejects with. */

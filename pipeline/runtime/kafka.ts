@@ -7,6 +7,7 @@ import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { Kafka, logLevel } from './kafkajs.ts';
 import type { Logger } from './log.ts';
+import { together, type Waiting } from './together.ts';
 
 const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'debug', [logLevel.INFO]: 'debug' } as const;
 
@@ -114,19 +115,13 @@ export function chunkBySize(messages: OutgoingMessage[], limit = MAX_RECORD_BATC
   return requests;
 }
 
-interface Sending {
-  messages: OutgoingMessage[];
-  resolve(): void;
-  reject(error: PublishError): void;
-}
-
 const REQUESTS_IN_FLIGHT = 4;
 
 /** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
-function fitTogether(waiting: Sending[]): number {
+function fitTogether(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
   let bytes = 0;
-  for (const [count, { messages }] of waiting.entries()) {
-    bytes += messages.reduce((sum, { value, key }) => sum + value.length + key.length + 64, 0);
+  for (const [count, { item }] of waiting.entries()) {
+    bytes += item.reduce((sum, { value, key }) => sum + value.length + key.length + 64, 0);
     if (count > 0 && bytes > MAX_RECORD_BATCH) return count;
   }
   return waiting.length;
@@ -172,26 +167,9 @@ export function createPublisher(
     }, 500);
   }
 
-  const queues = Object.fromEntries(
-    Object.keys(topics).map((topic) => [topic, { inFlight: 0, waiting: [] }]),
-  ) as unknown as Record<TopicKey, { inFlight: number; waiting: Sending[] }>;
-
-  /** What comes while enough requests are on their way goes together in the next: many small sends cost few requests. */
-  function pump(topic: TopicKey): void {
-    const queue = queues[topic];
-    while (queue.inFlight < REQUESTS_IN_FLIGHT && queue.waiting.length > 0) {
-      const together = queue.waiting.splice(0, fitTogether(queue.waiting));
-      queue.inFlight++;
-      void request(topic, together).finally(() => {
-        queue.inFlight--;
-        pump(topic);
-      });
-    }
-  }
-
-  async function request(topic: TopicKey, together: Sending[]): Promise<void> {
+  async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<undefined> {
     try {
-      for (const messages of chunkBySize(together.flatMap((sending) => sending.messages))) {
+      for (const messages of chunkBySize(sends.flat())) {
         await producer.send({
           topic: topicName(config, topic),
           acks: -1,
@@ -200,15 +178,21 @@ export function createPublisher(
         });
       }
       healthy = true;
-      for (const { resolve } of together) resolve();
     } catch (cause) {
       unwell();
-      const name = topics[topic].name;
-      for (const { reject } of together) {
-        reject(new PublishError(`cannot publish to ${name}: ${(cause as Error).message}`, { cause }));
-      }
+      throw new PublishError(`cannot publish to ${topics[topic].name}: ${(cause as Error).message}`, {
+        cause,
+      });
     }
   }
+  const queueOf = (topic: TopicKey) =>
+    together((sends: OutgoingMessage[][]) => request(topic, sends), {
+      inFlight: REQUESTS_IN_FLIGHT,
+      howMany: fitTogether,
+    });
+  const queues = Object.fromEntries(
+    (Object.keys(topics) as TopicKey[]).map((topic) => [topic, queueOf(topic)]),
+  ) as Record<TopicKey, ReturnType<typeof queueOf>>;
 
   return {
     async connect() {
@@ -216,11 +200,7 @@ export function createPublisher(
       connected = true;
       await check();
     },
-    send: (topic, messages) =>
-      new Promise((resolve, reject) => {
-        queues[topic].waiting.push({ messages, resolve, reject });
-        pump(topic);
-      }),
+    send: (topic, messages) => queues[topic](messages),
     ready: () => connected && healthy,
     check,
     async close() {

@@ -5,14 +5,14 @@
  * died before it could publish) shows: the job is taken from MongoDB, and published for those who read the topic.
  */
 import type { JobDocument } from '../../schemas/documents.ts';
-import type { Delivery, Stage } from '../runtime/consume.ts';
+import type { Stage } from '../runtime/consume.ts';
 import type { Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { acceptedMessage } from '../stores/accept-jobs.ts';
 import type { JobStore } from '../stores/jobs.ts';
 import { createInOrder } from './dispatch/in-order.ts';
-import type { Turns } from './dispatch/run-job.ts';
+import type { Ending, Turns } from './dispatch/run-job.ts';
 import type { LedgerWatch } from './dispatch/watch-ledger.ts';
 
 export interface DispatchDependencies {
@@ -22,6 +22,8 @@ export interface DispatchDependencies {
   jobs: JobStore;
   createWatch(signal: AbortSignal): LedgerWatch;
   runJob(job: JobDocument, turns: Turns): Promise<void>;
+  markJobs(jobs: (JobDocument | null)[], signal: AbortSignal): Promise<undefined>;
+  endJobs(endings: (Ending | null)[], signal: AbortSignal): Promise<(JobDocument | null)[]>;
   /** Clears away what cleared audiences left behind. */
   sweep(signal: AbortSignal): Promise<void>;
   window: number;
@@ -40,9 +42,10 @@ export function createDispatchJobs(deps: DispatchDependencies): Stage {
   return {
     name: 'dispatch',
     input: 'jobs',
-    async handle(delivery) {
-      if (delivery.message.name === 'AcceptedJob')
-        await session?.deliver(delivery, delivery.message.value.job);
+    /** One after the other. */
+    weigh: () => Number.POSITIVE_INFINITY,
+    async handle({ offset, message }) {
+      if (message.name === 'AcceptedJob') await session?.deliver(offset, message.value.job);
     },
     durable: (_, handled) => session?.oldestOffset() ?? handled,
     assigned(partitions) {
@@ -78,8 +81,8 @@ function createSession(deps: DispatchDependencies) {
     const watch = deps.createWatch(signal);
     const afterEarlierLoads = async (job: JobDocument) => earlier.get(job._id);
     turns = {
-      markers: createInOrder(first, signal),
-      ends: createInOrder(first, signal),
+      markers: createInOrder(first, signal, (some) => deps.markJobs(some, signal)),
+      ends: createInOrder(first, signal, (some) => deps.endJobs(some, signal)),
       watch,
       signal,
       afterEarlierLoads,
@@ -173,7 +176,7 @@ function createSession(deps: DispatchDependencies) {
   let checking = false;
 
   return {
-    async deliver({ offset }: Delivery, job: number): Promise<void> {
+    async deliver(offset: bigint, job: number): Promise<void> {
       await started;
       checksWithout = 0;
       await take(job, offset);

@@ -112,6 +112,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
   return {
     name: 'split',
     input: 'files',
+    weigh: ({ name, value }) => (name === 'ListedFile' ? value.size : 0),
     async handle({ message, signal }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
@@ -119,7 +120,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
       if (!context?.wanted) return;
       const resume = await retry(
         'find where to go on',
-        () => ledger.resumePoint(file.job, file.file),
+        () => ledger.resumePoint({ job: file.job, file: file.file }),
         signal,
       );
       if (resume === 'complete') return;

@@ -102,6 +102,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
   return {
     name: 'validate',
     input: 'rows',
+    weigh: ({ name, value }) => (name === 'RowBatch' ? value.rows.length : 0),
     async handle({ message, signal }) {
       if (message.name !== 'RowBatch') return;
       const batch = message.value;

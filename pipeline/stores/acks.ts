@@ -1,6 +1,8 @@
 /** What the slots say when they have merged a job, and up to which job each slot has come. */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type AckDocument, collections, type SlotDocument } from '../../schemas/documents.ts';
+import { groupBy } from '../runtime/group-by.ts';
+import { together } from '../runtime/together.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
@@ -36,10 +38,13 @@ export function createAckStore(db: Db) {
     },
 
     /** Acknowledges and advances in one go, in this order: a slot that has advanced is never asked again. */
-    async recordAndAdvance(entries: Ack[]): Promise<void> {
-      const advances = entries.map(({ slot, job }) => advance(slot, job) as Write);
+    recordAndAdvance: together(async (runs: Ack[][]) => {
+      const entries = runs.flat();
+      const last = new Map<number, number>();
+      for (const { slot, job } of entries) last.set(slot, Math.max(job, last.get(slot) ?? 0));
+      const advances = [...last].map(([slot, job]) => advance(slot, job) as Write);
       await acks.bulkWrite([...entries.map(acknowledge), ...advances], { ordered: true });
-    },
+    }),
 
     /** Slots of those given that have counted what the deletion removes. */
     async counted(job: number, among: number[]): Promise<Set<number>> {
@@ -61,15 +66,19 @@ export function createAckStore(db: Db) {
       return new Map(counts.map(({ _id, slots }) => [_id, slots]));
     },
 
-    ofJob: (job: number) => acks.find({ job }).toArray(),
+    ofJob: together(async (jobs: number[]): Promise<AckDocument[][]> => {
+      const found = await acks.find({ job: { $in: jobs } }).toArray();
+      const byJob = groupBy(found, ({ job }) => job);
+      return jobs.map((job) => byJob.get(job) ?? []);
+    }),
     forget: (jobs: number[]) => acks.deleteMany({ job: { $in: jobs } }),
 
     /** The last job that each of the slots has merged. */
-    async committedJobs(of: number[]): Promise<Map<number, number>> {
-      const found = await slots.find({ _id: { $in: of.map(slotId) } }).toArray();
-      return new Map(
-        of.map((slot) => [slot, found.find(({ _id }) => _id === slotId(slot))?.committedJob ?? 0]),
-      );
-    },
+    committedJobs: together(async (groups: number[][]): Promise<Map<number, number>[]> => {
+      const ids = [...new Set(groups.flat())].map(slotId);
+      const found = await slots.find({ _id: { $in: ids } }).toArray();
+      const jobs = new Map(found.map(({ _id, committedJob }) => [_id, committedJob]));
+      return groups.map((group) => new Map(group.map((slot) => [slot, jobs.get(slotId(slot)) ?? 0])));
+    }),
   };
 }

@@ -1,6 +1,7 @@
 /** The frozen list of a job's files, and what was decided of each. */
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+import { together } from '../runtime/together.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -20,7 +21,8 @@ export function createFileStore(db: Db) {
 
   return {
     /** May be repeated: what is there already stays as it is. */
-    async insertListing(documents: FileDocument[]): Promise<void> {
+    insertListing: together(async (listings: FileDocument[][]) => {
+      const documents = listings.flat();
       for (let at = 0; at < documents.length; at += INSERT_AT_ONCE) {
         await files
           .insertMany(documents.slice(at, at + INSERT_AT_ONCE), { ordered: false })
@@ -28,7 +30,7 @@ export function createFileStore(db: Db) {
             if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) throw error;
           });
       }
-    },
+    }),
 
     undecided: (listing: string, fromNumber: number, limit: number) =>
       files
@@ -94,18 +96,18 @@ export function createFileStore(db: Db) {
 
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
 
-    async recordDistinctPairs(listing: string, pairs: Map<number, number>): Promise<void> {
-      if (pairs.size === 0) return;
-      await files.bulkWrite(
+    /** How many distinct pairs each file of a listing has brought. */
+    recordDistinctPairs: together(async (listings: { listing: string; pairs: Map<number, number> }[]) => {
+      const operations = listings.flatMap(({ listing, pairs }) =>
         [...pairs].map(([number, distinct]) => ({
           updateOne: {
             filter: { _id: fileId(listing, number) },
             update: [{ $set: { duplicates: { $subtract: ['$pairsRead', distinct] } } }],
           },
         })),
-        { ordered: false },
       );
-    },
+      if (operations.length > 0) await files.bulkWrite(operations, { ordered: false });
+    }),
 
     /** Files of an audience that are loaded already: path and ETag. */
     async loadedOf(audience: number, generation: number): Promise<Set<string>> {

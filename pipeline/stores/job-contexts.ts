@@ -10,6 +10,7 @@ import {
   type JobDocument,
 } from '../../schemas/documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
+import { together } from '../runtime/together.ts';
 import { StaleRead } from './stale-read.ts';
 
 export interface JobContext {
@@ -30,19 +31,41 @@ export function createJobContexts(db: Db) {
   const contexts = new Map<number, { at: number; context: Promise<JobContext | null> }>();
   const keyTables = new Map<string, Promise<KeyTable>>();
 
-  async function load(id: number): Promise<JobContext | null> {
-    const job = await jobs.findOne({ _id: id });
-    if (!job) return null;
+  /** An old picture of one job is no trouble of the others: it is told as that one's result. */
+  const load = together(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
+    const found = await jobs.find({ _id: { $in: ids } }).toArray();
+    const byId = new Map(found.map((job) => [job._id, job]));
+    const generations = await generationsOf(found.filter(({ phase }) => phase === 'loading'));
+    return ids.map((id) => {
+      const job = byId.get(id);
+      return job ? contextOf(job, generations) : null;
+    });
+  });
+
+  async function generationsOf(loading: JobDocument[]): Promise<Map<number, number>> {
+    const ids = loading.map(({ audience }) => audience).filter((audience) => audience !== null);
+    if (ids.length === 0) return new Map();
+    const found = await audiences
+      .find({ _id: { $in: ids } })
+      .project<{ _id: number; generation: number }>({ generation: 1 })
+      .toArray();
+    return new Map(found.map(({ _id, generation }) => [_id, generation]));
+  }
+
+  function contextOf(job: JobDocument, generations: Map<number, number>): JobContext | StaleRead {
     // Nobody hands out a file, or cuts it, before the job's list is frozen.
-    if (job.phase === 'accepted') throw new StaleRead(`job ${id} has no files yet`);
-    let wanted = job.phase === 'loading';
-    if (wanted && job.audience !== null) {
-      const audience = await audiences.findOne({ _id: job.audience }, { projection: { generation: 1 } });
-      if (!audience || audience.generation < job.generation!)
-        throw new StaleRead(`audience ${job.audience} is older than job ${id}`);
-      wanted = audience.generation === job.generation;
-    }
-    return { job, wanted };
+    if (job.phase === 'accepted') return new StaleRead(`job ${job._id} has no files yet`);
+    if (job.phase !== 'loading' || job.audience === null) return { job, wanted: job.phase === 'loading' };
+    const generation = generations.get(job.audience) ?? 0;
+    if (generation < job.generation!)
+      return new StaleRead(`audience ${job.audience} is older than job ${job._id}`);
+    return { job, wanted: generation === job.generation };
+  }
+
+  async function fresh(id: number): Promise<JobContext | null> {
+    const context = await load(id);
+    if (context instanceof StaleRead) throw context;
+    return context;
   }
 
   async function loadKeys(job: JobDocument): Promise<KeyTable> {
@@ -74,7 +97,7 @@ export function createJobContexts(db: Db) {
     async get(id: number): Promise<JobContext | null> {
       const known = contexts.get(id);
       if (known && performance.now() - known.at < FRESH_MS) return known.context;
-      const context = load(id);
+      const context = fresh(id);
       contexts.delete(id);
       contexts.set(id, { at: performance.now(), context });
       context.catch(() => contexts.delete(id));

@@ -2,6 +2,8 @@
 import type { Db } from 'mongodb';
 import { rejectCodeList } from '../../schemas/codes.ts';
 import { collections, type FileFailure, type LedgerDocument } from '../../schemas/documents.ts';
+import { groupBy } from '../runtime/group-by.ts';
+import { together } from '../runtime/together.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
@@ -34,6 +36,22 @@ export interface ResumePoint {
   delimiter: number;
 }
 
+type KnownBatch = Pick<
+  LedgerDocument,
+  'job' | 'file' | 'batch' | 'end' | 'lines' | 'delimiter' | 'last' | 'failure'
+>;
+
+function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
+  let point = null as ResumePoint | null;
+  for (const { batch, end, lines, delimiter, last, failure } of batches) {
+    if (failure) return 'complete';
+    if (batch !== (point?.batch ?? 0)) return point;
+    if (last) return 'complete';
+    point = { batch: batch + 1, start: end, firstLine: (point?.firstLine ?? 1) + lines, delimiter };
+  }
+  return point;
+}
+
 const idOf = (job: number, file: number, batch: number) => `${job}.${file}.${batch}`;
 
 export function createLedgerStore(db: Db) {
@@ -41,34 +59,39 @@ export function createLedgerStore(db: Db) {
 
   return {
     /** First writer wins. */
-    async record(entry: LedgerEntry): Promise<void> {
-      const _id = idOf(entry.job, entry.file, entry.batch);
-      await ledger.updateOne({ _id }, { $setOnInsert: entry }, { upsert: true });
-    },
+    record: together(async (entries: LedgerEntry[]) => {
+      const operations = entries.map((entry) => ({
+        updateOne: {
+          filter: { _id: idOf(entry.job, entry.file, entry.batch) },
+          update: { $setOnInsert: entry },
+          upsert: true,
+        },
+      }));
+      await ledger.bulkWrite(operations, { ordered: false });
+    }),
 
     /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
-    async resumePoint(job: number, file: number): Promise<ResumePoint | 'complete' | null> {
-      let point = null as ResumePoint | null;
-      const batches = ledger
-        .find({ job, file })
-        .sort({ batch: 1 })
-        .project<Pick<LedgerDocument, 'batch' | 'end' | 'lines' | 'delimiter' | 'last' | 'failure'>>({
-          _id: 0,
-          batch: 1,
-          end: 1,
-          lines: 1,
-          delimiter: 1,
-          last: 1,
-          failure: 1,
-        });
-      for await (const { batch, end, lines, delimiter, last, failure } of batches) {
-        if (failure) return 'complete';
-        if (batch !== (point?.batch ?? 0)) return point;
-        if (last) return 'complete';
-        point = { batch: batch + 1, start: end, firstLine: (point?.firstLine ?? 1) + lines, delimiter };
-      }
-      return point;
-    },
+    resumePoint: together(
+      async (files: { job: number; file: number }[]): Promise<(ResumePoint | 'complete' | null)[]> => {
+        const known = await ledger
+          .find({ $or: files.map(({ job, file }) => ({ job, file })) })
+          .sort({ job: 1, file: 1, batch: 1 })
+          .project<KnownBatch>({
+            _id: 0,
+            job: 1,
+            file: 1,
+            batch: 1,
+            end: 1,
+            lines: 1,
+            delimiter: 1,
+            last: 1,
+            failure: 1,
+          })
+          .toArray();
+        const byFile = groupBy(known, ({ job, file }) => `${job}.${file}`);
+        return files.map(({ job, file }) => resumeBehind(byFile.get(`${job}.${file}`) ?? []));
+      },
+    ),
 
     /** Tallies of the files asked for: for each job, those from a file number on. */
     async tally(wanted: { job: number; fromFile: number }[]): Promise<FileTally[]> {

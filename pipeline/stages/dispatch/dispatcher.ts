@@ -21,6 +21,7 @@ import type { LedgerStore } from '../../stores/ledger.ts';
 import { createDispatchJobs } from '../dispatch-jobs.ts';
 import { createEndJob } from './end-job.ts';
 import { createListFiles } from './list-files.ts';
+import { createMarkJobs } from './mark-jobs.ts';
 import { createRunJob } from './run-job.ts';
 import { createSweep } from './sweep.ts';
 import { createLedgerWatch } from './watch-ledger.ts';
@@ -92,19 +93,17 @@ export function createDispatcher(deps: Dependencies): Stage {
     fileWindow: config.fileWindow,
   });
   const ending = createEndJob({ db, log, retry, jobs, files, ledger, acks });
+  const markJobs = createMarkJobs({ retry, publisher, devicePartitions: partitions.devices });
   const runJob = createRunJob({
     log,
     retry,
-    publisher,
     jobs,
     files,
     listFiles,
     concludeJob: ending.conclude,
-    endJob: ending.end,
     ensureAudience: (job) => ensureAudience(db, job),
     isCancelled: async (job) => (await cancelled([job])).size > 0,
     publishStatus,
-    devicePartitions: partitions.devices,
   });
 
   return createDispatchJobs({
@@ -116,6 +115,8 @@ export function createDispatcher(deps: Dependencies): Stage {
       metrics.jobsUnderWay.inc();
       await runJob(job, turns).finally(() => metrics.jobsUnderWay.dec());
     },
+    markJobs,
+    endJobs: ending.end,
     createWatch: (signal) =>
       createLedgerWatch(
         {

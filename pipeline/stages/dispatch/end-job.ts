@@ -15,11 +15,10 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { FileStore } from '../../stores/files.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
-
-type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
+import type { Ending } from './run-job.ts';
 
 interface Dependencies {
   db: Db;
@@ -39,8 +38,8 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
-  function forgetSoon(job: number): void {
-    ended.push(job);
+  function forgetSoon(jobs: number[]): void {
+    ended.push(...jobs);
     clearing ??= setTimeout(() => {
       clearing = undefined;
       forget(ended.splice(0)).catch((error) =>
@@ -103,7 +102,14 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
       }
       const distinct = pairsByFile(words);
       faultPoint('dispatch:before-duplicates');
-      await retry('record duplicates', () => files.recordDistinctPairs(job.listing!, distinct), signal);
+      if (distinct.size > 0) {
+        const listing = job.listing!;
+        await retry(
+          'record duplicates',
+          () => files.recordDistinctPairs({ listing, pairs: distinct }),
+          signal,
+        );
+      }
       if (job.audience !== null)
         await retry('update the audience', () => updateAudience(job, words, errors), signal);
       return {
@@ -114,15 +120,18 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
       };
     },
 
-    async end(job: JobDocument, outcome: JobOutcome, signal: AbortSignal): Promise<JobDocument> {
+    /** Jobs in their order; null for one that had ended before. */
+    async end(endings: (Ending | null)[], signal: AbortSignal): Promise<(JobDocument | null)[]> {
+      const open = endings.filter((ending) => ending !== null);
+      if (open.length === 0) return endings.map(() => null);
       faultPoint('dispatch:before-end');
-      const ended =
-        (await retry('end the job', () => jobs.end(job._id, outcome), signal)) ??
-        (await retry('look up the job', () => jobs.get(job._id), signal))!;
+      const steps = open.map(({ job, outcome }) => ({ id: job._id, outcome }));
+      const ended = await retry('end jobs', () => jobs.end(steps), signal);
       faultPoint('dispatch:after-end');
       // Nothing asks for these again; should the process die first, the sweep finds them.
-      forgetSoon(job._id);
-      return ended;
+      forgetSoon(ended.map(({ _id }) => _id));
+      const byId = new Map(ended.map((job) => [job._id, job]));
+      return endings.map((ending) => (ending ? byId.get(ending.job._id)! : null));
     },
   };
 }

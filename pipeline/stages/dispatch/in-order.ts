@@ -1,35 +1,63 @@
-/** A gate that lets numbers through one after the other, without gaps, in whatever order they arrive. */
-export interface InOrder {
-  /** Runs the step when every number before this one has passed. The next may come when it has succeeded. */
-  pass<T>(number: number, step: () => Promise<T>): Promise<T>;
+/** A gate that lets numbers through in their order and without gaps, in whatever order they arrive: as many at once as are there. */
+export interface InOrder<Item, Result> {
+  /** Resolves with what the step made of the item, when every number before this one has passed or passes with it. */
+  pass(number: number, item: Item): Promise<Result>;
 }
 
-export function createInOrder(first: number, signal: AbortSignal): InOrder {
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(reason: unknown): void;
+}
+
+/** `step` gets items of consecutive numbers, one group at a time. When it fails, nothing passes any more. */
+export function createInOrder<Item, Result>(
+  first: number,
+  signal: AbortSignal,
+  step: (items: Item[]) => Promise<Result[] | undefined>,
+): InOrder<Item, Result> {
+  const waiting = new Map<number, Waiting<Item, Result>>();
   let next = first;
-  const waiting = new Map<number, { let(): void; refuse(reason: unknown): void }>();
-  // One listener for all who wait: a window of jobs would be a crowd of them.
-  signal.addEventListener(
-    'abort',
-    () => {
-      for (const { refuse } of waiting.values()) refuse(signal.reason);
-    },
-    { once: true },
-  );
+  let passing = false;
+  let closed: { reason: unknown } | undefined;
+
+  function close(reason: unknown): void {
+    closed ??= { reason };
+    for (const { reject } of waiting.values()) reject(closed.reason);
+    waiting.clear();
+  }
+  signal.addEventListener('abort', () => close(signal.reason), { once: true });
+
+  async function letThrough(): Promise<void> {
+    passing = true;
+    for (let group = takeReady(); group.length > 0; group = takeReady()) {
+      try {
+        const results = await step(group.map(({ item }) => item));
+        for (const [i, { resolve }] of group.entries())
+          resolve(results ? results[i]! : (undefined as Result));
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+        close(error);
+      }
+    }
+    passing = false;
+  }
+
+  function takeReady(): Waiting<Item, Result>[] {
+    const group: Waiting<Item, Result>[] = [];
+    for (let one = waiting.get(next); one; one = waiting.get(next)) {
+      group.push(one);
+      waiting.delete(next++);
+    }
+    return group;
+  }
 
   return {
-    async pass(number, step) {
-      signal.throwIfAborted();
-      if (number > next) {
-        await new Promise<void>((resolve, reject) => {
-          waiting.set(number, { let: resolve, refuse: reject });
-        });
-      }
-      signal.throwIfAborted();
-      const result = await step();
-      next = number + 1;
-      waiting.get(next)?.let();
-      waiting.delete(next);
-      return result;
-    },
+    pass: (number, item) =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(closed.reason);
+        waiting.set(number, { item, resolve, reject });
+        if (!passing && waiting.has(next)) void letThrough();
+      }),
   };
 }

@@ -20,11 +20,12 @@ export interface ListDependencies {
   fileWindow: number;
 }
 
-export type Listed =
-  /** With the files that are handed out first. */
-  | { job: JobDocument; first: FileDocument[]; problem?: undefined }
-  | { job: JobDocument; problem: JobError }
-  | null;
+/** The job as it is now; with the files that are handed out first, unless another dispatcher has taken it further or it was withdrawn. */
+export interface Listed {
+  job: JobDocument;
+  first?: FileDocument[];
+  problem?: JobError;
+}
 
 const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailureCodes[code]): JobError => ({
   code,
@@ -103,8 +104,7 @@ export function createListFiles(deps: ListDependencies) {
   }
 
   /**
-   * Null: another dispatcher has taken the job further, or it was withdrawn. Each step is tried again by itself, under the same
-   * listing: tried again as a whole, they would leave the first list behind.
+   * Each step is tried again by itself, under the same listing: tried again as a whole, they would leave the first list behind.
    */
   return async (job: JobDocument, mayBeListed: boolean, signal: AbortSignal): Promise<Listed> => {
     const { retry, files, jobs } = deps;
@@ -128,9 +128,12 @@ export function createListFiles(deps: ListDependencies) {
       signal,
     );
     faultPoint('dispatch:after-freeze');
-    if (!frozen) await retry('drop the list', () => files.forgetListing(listing), signal);
+    if (frozen.listing !== listing) {
+      await retry('drop the list', () => files.forgetListing(listing), signal);
+      return { job: frozen };
+    }
     // Ours is the job's by now: whatever a dispatcher that died has listed besides is nobody's.
-    else if (mayBeListed) await retry('drop older lists', () => files.forgetOthers(job._id, listing), signal);
-    return frozen && { job: frozen, first: documents.slice(0, deps.fileWindow) };
+    if (mayBeListed) await retry('drop older lists', () => files.forgetOthers(job._id, listing), signal);
+    return { job: frozen, first: documents.slice(0, deps.fileWindow) };
   };
 }

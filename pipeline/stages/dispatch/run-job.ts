@@ -4,7 +4,6 @@
  * taken again by a successor: what was decided is in MongoDB before it is acted upon.
  */
 
-import { encode } from '../../../schemas/codec.ts';
 import { fileFailureCodes } from '../../../schemas/codes.ts';
 import {
   type FileDocument,
@@ -14,11 +13,10 @@ import {
   type JobVerdict,
 } from '../../../schemas/documents.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
-import type { Publisher } from '../../runtime/kafka.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { FileStore } from '../../stores/files.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
 import type { createEndJob } from './end-job.ts';
 import type { InOrder } from './in-order.ts';
 import type { createListFiles } from './list-files.ts';
@@ -27,28 +25,32 @@ import type { JudgedFile, LedgerWatch } from './watch-ledger.ts';
 export interface RunDependencies {
   log: Logger;
   retry: Retry;
-  publisher: Publisher;
   jobs: JobStore;
   files: FileStore;
   listFiles: ReturnType<typeof createListFiles>;
   concludeJob: ReturnType<typeof createEndJob>['conclude'];
-  endJob: ReturnType<typeof createEndJob>['end'];
   ensureAudience(job: JobDocument): Promise<void>;
   isCancelled(job: JobDocument): Promise<boolean>;
   publishStatus(job: JobDocument): Promise<void>;
-  devicePartitions: number;
 }
 
 /** What the jobs under way at one dispatcher share. */
 export interface Turns {
-  markers: InOrder;
-  ends: InOrder;
+  /** Sends a sealed job's markers. Null: there is nothing to merge. */
+  markers: InOrder<JobDocument | null, void>;
+  /** Ends a job. Null: it had ended before. */
+  ends: InOrder<Ending | null, JobDocument | null>;
   watch: LedgerWatch;
   signal: AbortSignal;
   /** Whether an earlier dispatcher may have begun with the job. */
   mayBeListed(job: number): boolean;
   /** Resolves when the job before this one of the same audience has ended: what it loaded is not loaded again. */
   afterEarlierLoads(job: JobDocument): Promise<void>;
+}
+
+export interface Ending {
+  job: JobDocument;
+  outcome: JobOutcome;
 }
 
 /** What a job comes to before it is merged. */
@@ -79,9 +81,8 @@ export function createRunJob(deps: RunDependencies) {
     await turns.afterEarlierLoads(job);
     if (job.kind === 'delete') return { job, outcome: empty(null) };
     const listed = await deps.listFiles(job, turns.mayBeListed(job._id), signal);
-    if (!listed) return { job: (await retry('look up the job', () => jobs.get(job._id), signal))! };
     if (listed.problem) return { job: listed.job, outcome: empty([listed.problem]) };
-    await deps.publishStatus(listed.job);
+    if (listed.first) await deps.publishStatus(listed.job);
     return listed;
   }
 
@@ -137,28 +138,7 @@ export function createRunJob(deps: RunDependencies) {
     faultPoint('dispatch:before-seal');
     const sealed = await retry('seal the job', () => jobs.seal(job._id, outcome), signal);
     faultPoint('dispatch:after-seal');
-    return sealed ?? (await retry('look up the job', () => jobs.get(job._id), signal))!;
-  }
-
-  /** All of the job's devices are in their partitions; this stands behind them. */
-  async function sendMarkers(job: JobDocument, signal: AbortSignal): Promise<void> {
-    const value = encode('CommitMarker', {
-      job: job._id,
-      kind: job.kind,
-      passed: job.verdict!.passed,
-      collapsed: job.verdict!.collapsed,
-      attributes: job.attributes ?? [],
-      audience: job.audience,
-      generation: job.generation,
-    });
-    const markers = Array.from({ length: deps.devicePartitions }, (_, partition) => ({
-      partition,
-      key: `job ${job._id}`,
-      value,
-    }));
-    faultPoint('dispatch:before-markers');
-    await retry('send the markers', () => deps.publisher.send('devices', markers), signal);
-    faultPoint('dispatch:after-markers');
+    return sealed;
   }
 
   return async (job: JobDocument, turns: Turns): Promise<void> => {
@@ -173,12 +153,10 @@ export function createRunJob(deps: RunDependencies) {
     }
     current = await seal(current, listed.outcome, judged, signal);
     const sealed = current.phase === 'sealed';
-    await turns.markers.pass(job._id, async () => sealed && sendMarkers(current, signal));
+    await turns.markers.pass(job._id, sealed ? current : null);
     if (sealed) await turns.watch.commit(job._id);
-    const outcome = sealed ? await deps.concludeJob(current, signal) : null;
-    await turns.ends.pass(job._id, async () => {
-      if (outcome) current = await deps.endJob(current, outcome, signal);
-    });
+    const ending = sealed ? { job: current, outcome: await deps.concludeJob(current, signal) } : null;
+    current = (await turns.ends.pass(job._id, ending)) ?? current;
     if (current.phase === 'ended') await deps.publishStatus(current);
     if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');
     else

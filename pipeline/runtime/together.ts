@@ -1,0 +1,63 @@
+/**
+ * Group commit: calls that come while enough are under way wait, and the next takes all of them that fit. A single call waits for
+ * nothing; a hundred cost a few round trips. If the work fails, it fails for everybody in it: each tries again by itself.
+ */
+export interface TogetherOptions<Item> {
+  /** How many groups may be under way at once. */
+  inFlight?: number;
+  /** How many of those that wait make the next group. */
+  howMany?(waiting: readonly Waiting<Item>[]): number;
+}
+
+export interface Waiting<Item> {
+  readonly item: Item;
+}
+
+interface Caller<Item, Result> extends Waiting<Item> {
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+const MOST_AT_ONCE = 500;
+
+/** `work` gives a result for each item, in their order; or nothing, where nobody asks for one. */
+export function together<Item, Result = void>(
+  work: (items: Item[]) => Promise<Result[] | undefined>,
+  { inFlight = 1, howMany = ({ length }) => Math.min(length, MOST_AT_ONCE) }: TogetherOptions<Item> = {},
+): (item: Item) => Promise<Result> {
+  let waiting: Caller<Item, Result>[] = [];
+  let underWay = 0;
+  let scheduled = false;
+
+  function pump(): void {
+    scheduled = false;
+    while (underWay < inFlight && waiting.length > 0) {
+      const count = howMany(waiting);
+      const group = waiting.slice(0, count);
+      waiting = waiting.slice(count);
+      underWay++;
+      void settle(group).finally(() => {
+        underWay--;
+        pump();
+      });
+    }
+  }
+
+  async function settle(group: Caller<Item, Result>[]): Promise<void> {
+    try {
+      const results = await work(group.map(({ item }) => item));
+      for (const [i, { resolve }] of group.entries()) resolve(results ? results[i]! : (undefined as Result));
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      if (scheduled || underWay >= inFlight) return;
+      scheduled = true;
+      // One turn of the loop, so that what is asked in the same moment goes together.
+      setImmediate(pump);
+    });
+}

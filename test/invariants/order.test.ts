@@ -67,7 +67,7 @@ it('a deletion between two imports of one attribute leaves exactly the second', 
 
 it('a clear in the middle of a load leaves nothing, and an append right after it loads fully', async () => {
   const partner = await driver.partner();
-  await driver.upload(partner, 'big.csv', bigFile(600_000, 'seen'));
+  await driver.upload(partner, 'big.csv', bigFile(2_000_000, 'seen'));
   const small = ids(700);
   await driver.upload(partner, 'small.csv', file(small, 'seen'));
   const audience = await driver.createAudience(partner, 'big.csv');

@@ -192,9 +192,9 @@ export function createLedgerWatch(
       const began = performance.now();
       const changed = (await Promise.all([lookAtFiles(), lookAtAcks()])).some(Boolean);
       pause = changed ? SHORTEST_MS : Math.min(LONGEST_MS, pause * 1.3);
-      // Asking in vain never takes more than a fifth of the time, however long the ledger is.
-      const vain = changed ? 0 : 4 * (performance.now() - began);
-      await sleep(Math.max(pause, vain), undefined, { signal });
+      // Asking never takes more than a third of the time, in vain a fifth, however much is under way.
+      const share = (changed ? 2 : 4) * (performance.now() - began);
+      await sleep(Math.max(pause, share), undefined, { signal });
     }
   }
 

@@ -4,12 +4,12 @@
  */
 
 import { createHmac } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { faultPoint } from '../pipeline/runtime/fault-points.ts';
 import { deriveKey } from '../pipeline/runtime/seal.ts';
 import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
 import type { JobRequest } from '../pipeline/stores/new-job.ts';
-import { collections, type IdempotencyDocument, type JobDocument } from '../schemas/documents.ts';
+import { promiseJob } from '../pipeline/stores/withdraw-jobs.ts';
+import type { IdempotencyDocument, JobDocument } from '../schemas/documents.ts';
 import type { Context, Dependencies } from './context.ts';
 import { Problem, unavailable } from './problem.ts';
 
@@ -61,19 +61,6 @@ export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer
   );
 }
 
-/** A job that another process is accepting at this moment may still be withdrawn: waits until it cannot. */
-async function settle(deps: Dependencies, job: JobDocument, mark: IdempotencyDocument): Promise<JobDocument> {
-  const jobs = deps.db.collection<JobDocument>(collections.jobs);
-  const marks = deps.db.collection<IdempotencyDocument>(collections.idempotency);
-  const settledAt = job.createdAt.getTime() + deps.config.limitBackendMs + 1_500;
-  for (let seen = job; ; ) {
-    if (seen.phase !== 'accepted' || Date.now() > settledAt) return seen;
-    if ((await marks.findOne({ _id: mark._id }))?.status !== undefined) return seen;
-    await sleep(50);
-    seen = (await jobs.findOne({ _id: job._id })) ?? seen;
-  }
-}
-
 /** Queues the job of a request once, and gives the answer that it makes. */
 export async function queueOnce(
   deps: Dependencies,
@@ -87,7 +74,8 @@ export async function queueOnce(
     const { status, body, location } = mark;
     if (status !== undefined) return { status, body, location };
     const accepted = await deps.queue.accept({ ...request, requestToken: mark.token });
-    const job = accepted.repeated ? await settle(deps, accepted.job, mark) : accepted.job;
+    const job = accepted.repeated ? await promiseJob(deps.db, accepted.job) : accepted.job;
+    if (!job) continue;
     if (job.phase !== 'withdrawn') {
       const answer = await answerFor(job);
       faultPoint('api:before-answer');

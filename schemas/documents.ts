@@ -78,6 +78,8 @@ export interface JobDocument {
   partner: string;
   /** Set by a request that may be repeated; unique. */
   requestToken?: string;
+  /** Its number was answered by another process than the one that is accepting it, which may not withdraw it any more. */
+  promised?: true;
   phase: JobPhase;
   status: JobStatus;
   /** As submitted; '' for a deletion. */

@@ -1,4 +1,5 @@
 /** The bucket's policy is one document for all partners: whoever changes it has it alone, or dies and loses it. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { type CounterDocument, collections } from '../../schemas/documents.ts';
@@ -10,37 +11,41 @@ const PATIENCE_MS = 60_000;
 const _id = 'lock:storage-policy';
 
 export function createPolicyLock(db: Db): Exclusive {
-  const locks = db.collection<CounterDocument>(collections.counters);
+  const locks = db.collection<CounterDocument & { holder?: string }>(collections.counters);
 
-  /** The value is the moment at which the lease ends. */
-  async function take(): Promise<number | undefined> {
-    const until = Date.now() + LEASE_MS + Math.random();
+  /** The value is the moment at which the lease ends, by the database's clock: those of the processes may be hours apart. */
+  async function take(holder: string): Promise<boolean> {
+    const now = { $toLong: '$$NOW' };
+    const isFree = { $lt: [{ $ifNull: ['$value', 0] }, now] };
+    const until = { $add: [now, LEASE_MS] };
+    const set = {
+      holder: { $cond: [isFree, holder, '$holder'] },
+      value: { $cond: [isFree, until, '$value'] },
+    };
     try {
-      await locks.updateOne(
-        { _id, value: { $lt: Date.now() } },
-        { $set: { value: until } },
-        { upsert: true },
-      );
-      return until;
+      const lock = await locks.findOneAndUpdate({ _id }, [{ $set: set }], {
+        upsert: true,
+        returnDocument: 'after',
+      });
+      return lock?.holder === holder;
     } catch (error) {
-      // Nothing matched, so the upsert tried to make what is already there: somebody else has it.
-      if ((error as { code?: unknown }).code === 11000) return undefined;
+      // Two that made it at the same moment: the other has it.
+      if ((error as { code?: unknown }).code === 11000) return false;
       throw error;
     }
   }
 
   return async (work) => {
-    const giveUp = Date.now() + PATIENCE_MS;
-    let lease = await take();
-    while (lease === undefined) {
-      if (Date.now() > giveUp) throw new Error('the storage policy stays locked by another process');
+    const holder = randomUUID();
+    const giveUp = performance.now() + PATIENCE_MS;
+    while (!(await take(holder))) {
+      if (performance.now() > giveUp) throw new Error('the storage policy stays locked by another process');
       await sleep(50 + Math.random() * 100);
-      lease = await take();
     }
     try {
       return await work();
     } finally {
-      await locks.updateOne({ _id, value: lease }, { $set: { value: 0 } });
+      await locks.updateOne({ _id, holder }, { $set: { value: 0 } });
     }
   };
 }

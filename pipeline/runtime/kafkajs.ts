@@ -1,7 +1,9 @@
 /**
  * kafkajs, mended before it is loaded. It works against current brokers but is no longer maintained:
  * - an idle connection re-arms a 1 ms timer for ever, which keeps a core busy, and looks for late answers every 100 ms;
- * - a produced message is copied about eight times, and its checksum is taken byte by byte.
+ * - a produced message is copied about eight times, and its checksum is taken byte by byte;
+ * - it measures durations with the wall clock: one that is set back ends the heartbeats until it has caught up, so the broker takes
+ *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out.
  * All of kafkajs's parts take each other from the module cache, so that is where the mended ones are put.
  */
 import { createRequire } from 'node:module';
@@ -11,9 +13,16 @@ const require = createRequire(import.meta.url);
 
 interface RequestQueue {
   pending: unknown[];
+  inflight: Map<number, InFlight>;
+  maxInFlightRequests: number | null;
+  /** As performance.now() tells the time. */
   throttledUntil: number;
   throttleCheckTimeoutId: NodeJS.Timeout | null;
   checkPendingRequests(): void;
+}
+interface InFlight {
+  requestTimeout: number;
+  timeoutRequest(): void;
 }
 const requestQueue = require('kafkajs/src/network/requestQueue/index.js') as {
   prototype: Record<string, unknown>;
@@ -24,23 +33,33 @@ requestQueue.prototype.scheduleCheckPendingRequests = function (this: RequestQue
     this.throttleCheckTimeoutId = null;
     this.checkPendingRequests();
   };
-  this.throttleCheckTimeoutId = setTimeout(check, Math.max(10, this.throttledUntil - Date.now()));
+  this.throttleCheckTimeoutId = setTimeout(check, Math.max(10, this.throttledUntil - performance.now()));
+};
+requestQueue.prototype.maybeThrottle = function (this: RequestQueue, forMs: number | null) {
+  if (forMs) this.throttledUntil = Math.max(performance.now() + forMs, this.throttledUntil);
+};
+requestQueue.prototype.canSendSocketRequestImmediately = function (this: RequestQueue) {
+  const isFull = this.maxInFlightRequests !== null && this.inflight.size >= this.maxInFlightRequests;
+  return !isFull && this.throttledUntil <= performance.now();
 };
 
 /** The original looks for late answers ten times a second on every connection, which is most of what an idle process does. */
 interface LateAnswers extends RequestQueue {
   enforceRequestTimeout: boolean;
   requestTimeoutIntervalId: NodeJS.Timeout | undefined;
-  inflight: Map<number, { sentAt: number; requestTimeout: number; timeoutRequest(): void }>;
   isConnected(): boolean;
   destroy(): void;
 }
 requestQueue.prototype.scheduleRequestTimeoutCheck = function (this: LateAnswers) {
   if (!this.enforceRequestTimeout) return;
   this.destroy();
+  const firstSeen = new WeakMap<InFlight, number>();
   this.requestTimeoutIntervalId = setInterval(() => {
+    const now = performance.now();
     for (const request of this.inflight.values()) {
-      if (Date.now() - request.sentAt > request.requestTimeout) request.timeoutRequest();
+      const since = firstSeen.get(request);
+      if (since === undefined) firstSeen.set(request, now);
+      else if (now - since > request.requestTimeout) request.timeoutRequest();
     }
     if (!this.isConnected()) this.destroy();
   }, 1_000);
@@ -86,5 +105,18 @@ replace<Frame>(
       return original({ correlationId, clientId, request: { ...request, encode: async () => payload } });
     },
 );
+
+// After those that are replaced: loading this part loads others.
+interface ConsumerGroup {
+  lastRequest: number;
+  heartbeat(options: { interval: number }): Promise<void>;
+}
+const consumerGroup = require('kafkajs/src/consumer/consumerGroup.js') as { prototype: ConsumerGroup };
+const { heartbeat } = consumerGroup.prototype;
+consumerGroup.prototype.heartbeat = function (options) {
+  // The last one lies in the future of a clock that was set back.
+  if (this.lastRequest > Date.now()) this.lastRequest = 0;
+  return heartbeat.call(this, options);
+};
 
 export const { Kafka, logLevel } = require('kafkajs') as typeof import('kafkajs');

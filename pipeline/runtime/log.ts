@@ -24,6 +24,15 @@ const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`
 /** mongodb://user:password@host keeps everything but the password. */
 const withoutPasswords = (text: string) => text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@');
 
+/** A driver's error may carry all that the driver knows of its servers: pino gives up on the whole error then. */
+function isShort(value: unknown): boolean {
+  try {
+    return (JSON.stringify(value)?.length ?? 0) < 2_000;
+  } catch {
+    return false;
+  }
+}
+
 export function createLogger(
   config: { logLevel: string },
   name: string,
@@ -40,8 +49,9 @@ export function createLogger(
       err(error: unknown) {
         const serialized = pino.stdSerializers.err(error as Error);
         if (typeof serialized !== 'object' || serialized === null) return serialized;
+        const fields = Object.entries(serialized).filter(([, value]) => isShort(value));
         return {
-          ...serialized,
+          ...Object.fromEntries(fields),
           message: withoutPasswords(serialized.message ?? ''),
           stack: withoutPasswords(serialized.stack ?? ''),
         };

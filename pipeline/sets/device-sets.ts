@@ -15,7 +15,7 @@ import { createManifests, type Manifest, manifestCollection, manifestId } from '
 import { hasAttributes, type Overlap, overlapWithAttributes } from './overlap.ts';
 import { isPackedSet, union } from './packed.ts';
 import { type Fence, settle, settleAll } from './races.ts';
-import { type SweepOptions, sweepOrphanChunks } from './sweep.ts';
+import { createOrphanSweep } from './sweep.ts';
 
 export type { Added, Addition, SetHooks } from './add-devices.ts';
 export type { Dropped } from './drop-sets.ts';
@@ -115,8 +115,7 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
       return overlapWithAttributes({ db, manifests, chunks }, await read(set, slot), slot);
     },
 
-    /** Returns how many chunks it removed. */
-    sweepOrphans: (sweep: SweepOptions): Promise<number> => sweepOrphanChunks(db, chunks, sweep),
+    sweepOrphans: createOrphanSweep(db, chunks),
 
     async ensureIndexes(): Promise<void> {
       // By set for counts, by slot for overlaps. Neither field changes, so a replaced manifest costs no index write.

@@ -6,6 +6,7 @@
  * dispatch, to whom numbers have no gaps, finds the job in MongoDB even if its message never came.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { createDeadline } from '../runtime/deadline.ts';
@@ -55,6 +56,8 @@ const MAX_BATCH = 500;
 const MAX_WAITING = 20_000;
 /** A request that waited long for its flush still gets this much of one. */
 const LEAST_FLUSH_MS = 1_000;
+/** About as long as a write takes to reach a majority. */
+const RENUMBER_MS = 5;
 
 export async function ensureAcceptIndexes(db: Db): Promise<void> {
   await db.collection(collections.jobs).createIndexes([
@@ -84,9 +87,10 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   let stuck: Promise<unknown> | undefined;
   const kafkaAnswers = () => publisher.ready() && stuck === undefined;
 
+  /** Of those that a majority has: a number built on one that its primary loses would leave a gap, and end all dispatching. */
   async function highestNumber(): Promise<number> {
     const [highest] = await jobs
-      .find({}, { projection: { _id: 1 }, readConcern: { level: 'local' } })
+      .find({}, { projection: { _id: 1 }, readConcern: { level: 'majority' } })
       .sort({ _id: -1 })
       .limit(1)
       .toArray();
@@ -120,7 +124,8 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
         if (!refused) throw error;
         for (const entry of rest.slice(refused.index)) attempted.delete(entry);
         if (refused.by === 'token') repeated.push(rest[refused.index]!);
-        // A number that another process took is no failure of the request: the next round counts from there.
+        // A number that another process took is no failure of the request: the next round counts from there, once it is seen.
+        if (refused.by === 'number') await sleep(Math.random() * RENUMBER_MS);
         rest = rest.slice(refused.by === 'token' ? refused.index + 1 : refused.index);
       }
     }

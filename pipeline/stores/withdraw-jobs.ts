@@ -1,6 +1,6 @@
 /**
  * Takes back jobs whose request is answered with an error. Dispatch claims a job with the same compare-and-set on its
- * phase, so exactly one of the two has it.
+ * phase, so exactly one of the two has it; and so does a process that is about to answer a repetition of the request.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
@@ -15,6 +15,18 @@ export interface Withdrawal {
   settled(): Promise<void>;
 }
 
+/**
+ * From now on the job cannot be taken back, however late the process wakes up that is accepting it (no clock could tell when that is
+ * over), unless it already was. Null: what became of it cannot be seen yet.
+ */
+export async function promiseJob(db: Db, { _id, phase }: JobDocument): Promise<JobDocument | null> {
+  const jobs = db.collection<JobDocument>(collections.jobs);
+  const set = { $set: { promised: true } as const };
+  const promised =
+    phase === 'accepted' && (await jobs.findOneAndUpdate({ _id, phase }, set, { returnDocument: 'after' }));
+  return promised || jobs.findOne({ _id, phase: { $ne: 'accepted' } });
+}
+
 const NOW_MS = 1_000;
 const PAUSE_MS = 500;
 
@@ -26,7 +38,7 @@ export function createWithdrawal(db: Db, log: Logger): Withdrawal {
     // The token too: should our insert not have come through, another process may have the number by now.
     const ours = documents.map(({ _id, requestToken }) => ({ _id, requestToken: requestToken! }));
     await jobs.updateMany(
-      { $or: ours, phase: 'accepted' },
+      { $or: ours, phase: 'accepted', promised: { $ne: true } },
       { $set: { phase: 'withdrawn', credentials: null, updatedAt: new Date() } },
     );
     const taken = await jobs

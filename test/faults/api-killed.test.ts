@@ -15,7 +15,7 @@ import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('api-killed');
 const points =
-  process.env.FAULT_POINTS === 'all' ? faultPoints.api : random.some<FaultPoint>(faultPoints.api, 4);
+  process.env.FAULT_POINTS === 'all' ? faultPoints.api : random.some<FaultPoint>(faultPoints.api, 3);
 
 let service: FaultService;
 beforeAll(async () => {

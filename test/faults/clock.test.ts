@@ -1,36 +1,41 @@
-/** Clocks an hour apart between processes, and clocks that jump by two hours while jobs run: order and results do not depend on them. */
-import { mkdtempSync } from 'node:fs';
+/**
+ * Clocks an hour apart between processes, and clocks that jump by two hours while jobs run: order and results do not depend on
+ * them, and a process whose clock was set back stays a member of its groups.
+ */
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { servers, waitFor } from '../support/stack.ts';
+import { servers } from '../support/stack.ts';
 import { type OrderWatch, watchOrder } from './support/order.ts';
-import type { Managed } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
 
 const HOUR = 3_600_000;
-const BEFORE_JUMP_MS = 20_000;
+/** Past the session timeout of ten seconds: who sends no heartbeat is out of its groups by then. */
+const AFTER_JUMP_MS = 12_000;
 const clock = new URL('./support/shifted-clock.mjs', import.meta.url).href;
 const random = roundSeed('clock');
 
 let service: FaultService;
 /** Times say nothing here, so the order of ends is watched. */
 let order: OrderWatch;
-let jumpAt: number;
+let jumpFile: string;
 beforeAll(async () => {
   const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
-  service = await startFaultService(servers(), { logs, random: random.fork(), apis: 2, pipelines: 2 });
-  jumpAt = Date.now() + BEFORE_JUMP_MS;
-  const restart = async (one: Managed, shift: number) => {
-    await one.stop();
-    const clockSettings = { CLOCK_SHIFT_MS: String(shift), CLOCK_JUMP_AT: String(jumpAt) };
-    one.start({ NODE_OPTIONS: `--import ${clock}`, ...clockSettings });
-    await one.ready();
-  };
-  const both = [HOUR, -HOUR];
-  for (const parts of [service.apis, service.pipelines])
-    await Promise.all(parts.map((one, i) => restart(one, both[i]!)));
+  jumpFile = join(logs, 'jump');
+  service = await startFaultService(servers(), {
+    logs,
+    random: random.fork(),
+    apis: 2,
+    pipelines: 2,
+    settingsOf: (_, n) => ({
+      NODE_OPTIONS: `--import ${clock}`,
+      CLOCK_SHIFT_MS: String(n === 0 ? HOUR : -HOUR),
+      CLOCK_JUMP_FILE: jumpFile,
+    }),
+  });
   order = watchOrder(service.driver);
 });
 afterAll(async () => {
@@ -38,11 +43,27 @@ afterAll(async () => {
   await service?.close();
 });
 
+/** By how many hours the clocks that accepted these jobs were wrong, told from when they were looked at. */
+async function hoursOff(from: number): Promise<Set<number>> {
+  const jobs = await service.driver.jobs.find({ _id: { $gt: from } }).toArray();
+  return new Set(jobs.map(({ createdAt }) => Math.round((createdAt.getTime() - Date.now()) / HOUR)));
+}
+
+const assignments = () =>
+  service.pipelines.map(({ log }) => readFileSync(log, 'utf8').split('partitions assigned').length - 1);
+
 it('clocks an hour ahead and an hour behind, then each on the other side: order and results are the same', async () => {
   const load = service.load();
   await service.answered(12);
-  await waitFor(() => Date.now() > jumpAt, { what: 'the jump' });
-  await service.answered(12);
+  expect(await hoursOff(0)).toEqual(new Set([1, -1]));
+  const before = await service.driver.jobs.countDocuments();
+  const dealt = assignments();
+
+  writeFileSync(jumpFile, '');
+  await Promise.all([service.answered(12), sleep(AFTER_JUMP_MS)]);
+  expect(await hoursOff(before + 4)).toEqual(new Set([1, -1]));
+  expect(assignments(), 'how often each process was dealt partitions').toEqual(dealt);
+
   await load.stop();
   expect(await violationsOf(service.driver, service.lanes, { swept: false, endsInOrder: false })).toEqual([]);
   expect(await order.stop()).toEqual([]);

@@ -43,6 +43,19 @@ describe('the log', () => {
     }
   });
 
+  it('tells an error whose fields are beyond telling', () => {
+    const reason = {
+      get servers() {
+        throw new Error('not now');
+      },
+    };
+    const error = Object.assign(new Error('no primary'), { code: 'E_NONE', reason });
+    expect(JSON.parse(logged((log) => log.warn({ err: error }, 'failed'))).err).toMatchObject({
+      message: 'no primary',
+      code: 'E_NONE',
+    });
+  });
+
   it('says the level, the process and the time, and the job on every line about it', () => {
     const line = JSON.parse(logged((log) => log.child({ job: 7 }).warn('slow')));
     expect(line).toMatchObject({ level: 'warn', process: 'test', job: 7, msg: 'slow' });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createDeviceSets, FencedError } from '../../pipeline/sets/device-sets.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { checkEveryManifest, chunksOf, createGate, openDatabase } from './database.ts';
@@ -15,7 +15,6 @@ const createOwnership = () => {
   };
   return { fence: async () => owns, lose };
 };
-const inAMinute = () => Date.now() + 60_000;
 const tiny = { inlineDevices: 4, chunkDevices: 64, smallChunks: 3 };
 
 let unique = 0;
@@ -175,19 +174,23 @@ describe('an end between the chunks and the manifest', () => {
     const orphans = await checkEveryManifest(database.db);
     expect(orphans.length).toBeGreaterThan(0);
     expect(await sets.add([addition], owner)).toEqual([{ added: 300, count: 400 }]);
-    expect(await sets.sweepOrphans({ olderThanMs: 60 * 60_000 })).toBe(0);
-    expect(await sets.sweepOrphans({ olderThanMs: 0, now: inAMinute })).toBe(orphans.length);
+    expect(await sets.sweepOrphans({ unnamedForMs: 60 * 60_000 })).toBe(0);
+    expect(await sets.sweepOrphans({ unnamedForMs: 0 })).toBe(orphans.length);
     expect(await checkEveryManifest(database.db)).toEqual([]);
     expect(toHex(await sets.read(set, 0))).toEqual(toHex(numberedDevices(0, 400)));
   });
 
-  it('a sweep meanwhile leaves young chunks to the addition that is about to name them', async () => {
+  it('a sweep meanwhile leaves chunks to the addition that is about to name them, whatever its clock says', async () => {
     const set = freshSet();
     const gate = createGate();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 2 * 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
     const adding = paused(gate).add([{ set, slot: 0, devices: numberedDevices(0, 90) }], owner);
     await gate.reached;
+    vi.useRealTimers();
     const sets = createDeviceSets(database.db);
-    expect(await sets.sweepOrphans({ olderThanMs: 10_000 })).toBe(0);
+    expect(await sets.sweepOrphans({ unnamedForMs: 60_000 })).toBe(0);
+    expect(await sets.sweepOrphans({ unnamedForMs: 60_000 })).toBe(0);
     gate.open();
     expect(await adding).toEqual([{ added: 90, count: 90 }]);
     expect(toHex(await sets.read(set, 0))).toEqual(toHex(numberedDevices(0, 90)));

@@ -7,7 +7,6 @@ import { fromHex, numberedDevice, numberedDevices, randomDevices, sortedHex, toH
 
 const database = openDatabase();
 const owner = async () => true;
-const inAMinute = () => Date.now() + 60_000;
 /** Everything overflows and is merged after a few additions. */
 const tiny = { inlineDevices: 4, chunkDevices: 64, smallChunks: 3 };
 
@@ -73,7 +72,7 @@ describe('random additions and drops', () => {
           }
         }
         expect(await checkEveryManifest(database.db)).toEqual([]);
-        expect(await sets.sweepOrphans({ olderThanMs: 0, now: inAMinute })).toBe(0);
+        expect(await sets.sweepOrphans({ unnamedForMs: 0 })).toBe(0);
         await sets.removeForGood(prefix.slice(0, -1));
       }),
       { numRuns: 40 },

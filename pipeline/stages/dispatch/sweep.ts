@@ -53,6 +53,6 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
     await sweepEnded();
     if (performance.now() - lastOrphanSweep < ORPHAN_AGE_MS) return;
     lastOrphanSweep = performance.now();
-    await sets.sweepOrphans({ olderThanMs: ORPHAN_AGE_MS });
+    await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS });
   };
 }

@@ -1,7 +1,7 @@
 /** Our own processes for fault tests: as many of each as wanted, started, killed, frozen and thawed one by one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addressesAsEnvironment, type ServerAddresses } from '../../../deploy/local/addresses.ts';
@@ -116,4 +116,10 @@ export async function manage(
       return child?.exitCode ?? null;
     },
   };
+}
+
+/** Whether it is stopped by a signal, its own or another's. */
+export function isFrozen({ pid }: Managed): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
 }

@@ -14,6 +14,12 @@ const NAME = 'rs3';
 
 export interface ReplicaSet {
   readonly url: string;
+  readonly hosts: readonly string[];
+  /** The one that there is, or the next one. */
+  primary(): Promise<string>;
+  signal(host: string, name: NodeJS.Signals): void;
+  /** Starts one that was killed, on its old port and data. */
+  revive(host: string): void;
   /** Resolves when another member is primary; gives its address. */
   stepDown(): Promise<string>;
   close(): Promise<void>;
@@ -24,15 +30,18 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
   const home = await cached(mongodDownload, () => {}, new AbortController().signal);
   const taken = new Set<number>();
   const processes: ProcessIdentity[] = [];
-  for (let i = 0; i < 3; i++) {
-    const port = await anyFreePort(taken);
-    taken.add(port);
+  const start = (i: number, port: number) => {
     const data = join(directory, String(i));
-    mkdirSync(data);
+    mkdirSync(data, { recursive: true });
     const args = ['--replSet', NAME, '--bind_ip', '127.0.0.1', '--port', String(port), '--nounixsocket'];
     const small = ['--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '128'];
     const log = join(directory, `${i}.log`);
-    processes.push(startDetached(join(home, 'mongod'), [...args, '--dbpath', data, ...small], { log }));
+    processes[i] = startDetached(join(home, 'mongod'), [...args, '--dbpath', data, ...small], { log });
+  };
+  for (let i = 0; i < 3; i++) {
+    const port = await anyFreePort(taken);
+    taken.add(port);
+    start(i, port);
   }
   const hosts = [...taken].map((port) => `127.0.0.1:${port}`);
   const direct = async <T>(
@@ -67,6 +76,10 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
   await waitFor(primary, { what: 'a primary' });
   return {
     url: `mongodb://${hosts.join(',')}/?replicaSet=${NAME}`,
+    hosts,
+    primary: () => waitFor(primary, { what: 'a primary' }),
+    signal: (host, name) => process.kill(processes[hosts.indexOf(host)]!.pid, name),
+    revive: (host) => start(hosts.indexOf(host), Number(host.split(':')[1])),
     async stepDown() {
       const old = await waitFor(primary, { what: 'a primary' });
       const order = { replSetStepDown: 20, secondaryCatchUpPeriodSecs: 5, force: true };

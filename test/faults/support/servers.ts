@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
 import { withLock } from '../../../deploy/local/lock.ts';
+import { startedAt } from '../../../deploy/local/process-identity.ts';
 import { bringUp, takeDown } from '../../../deploy/local/stack.ts';
 import { readState } from '../../../deploy/local/state.ts';
 import { cleanEnvironment } from '../../support/run-headrace.ts';
@@ -19,6 +20,7 @@ export interface OwnServers {
   /** Goes with the servers. */
   readonly logs: string;
   signal(server: ServerName, name: NodeJS.Signals): void;
+  runs(server: ServerName): boolean;
   /** Starts what does not run, on its old ports and data, and waits until it answers. */
   revive(): Promise<void>;
   close(): Promise<void>;
@@ -57,6 +59,7 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
     rmSync(directory, { recursive: true, force: true });
     await release();
   };
+  const processOf = (server: ServerName) => readState(directory)!.state.processes[server]!;
   try {
     const { addresses } = await start();
     const logs = join(directory, 'logs');
@@ -64,7 +67,8 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
     return {
       addresses,
       logs,
-      signal: (server, name) => process.kill(readState(directory)!.state.processes[server]!.pid, name),
+      signal: (server, name) => process.kill(processOf(server).pid, name),
+      runs: (server) => startedAt(processOf(server).pid) !== undefined,
       async revive() {
         await start();
       },

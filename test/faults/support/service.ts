@@ -6,7 +6,7 @@ import type { Driver } from '../../support/driver.ts';
 import { connectDriver } from './connect.ts';
 import type { RowCount } from './files.ts';
 import { createLane, type Lane } from './lane.ts';
-import { type Managed, manage, type Settings, settingsFor } from './processes.ts';
+import { type Managed, manage, type Part, type Settings, settingsFor } from './processes.ts';
 import type { Random } from './random.ts';
 import { type RestCounts, submitByRest } from './submit.ts';
 
@@ -44,6 +44,8 @@ interface ServiceOptions {
   more?: Settings;
   /** For the processes alone, not for what the test itself does. */
   processesOnly?: Settings;
+  /** For each process its own: the first, the second of its part. */
+  settingsOf?(part: Part, n: number): Settings;
   apis?: number;
   pipelines?: number;
   lanes?: number;
@@ -56,6 +58,7 @@ export async function startFaultService(
     random,
     more,
     processesOnly,
+    settingsOf = () => ({}),
     apis: apiCount = 1,
     pipelines: pipelineCount = 1,
     lanes: laneCount = 2,
@@ -64,8 +67,12 @@ export async function startFaultService(
   const settings = settingsFor(addresses, more);
   const driver = await connectDriver(settings);
   await ensureApiIndexes(driver.db);
-  const some = (part: 'api' | 'pipeline', count: number) =>
-    Promise.all(Array.from({ length: count }, () => manage(part, { ...settings, ...processesOnly }, logs)));
+  const some = (part: Part, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, n) =>
+        manage(part, { ...settings, ...processesOnly, ...settingsOf(part, n) }, logs),
+      ),
+    );
   const apis = await some('api', apiCount);
   const pipelines = await some('pipeline', pipelineCount);
   const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };

@@ -1,21 +1,27 @@
 // Loaded before the program, in each of its threads (NODE_OPTIONS=--import …): its wall clock differs by CLOCK_SHIFT_MS from the
-// machine's, and jumps to the other side of it at CLOCK_JUMP_AT. Timers and performance.now(), which no setting of a clock
-// changes, stay as they are.
-const RealDate = Date;
-const shift = Number(process.env.CLOCK_SHIFT_MS ?? 0);
-const jumpAt = Number(process.env.CLOCK_JUMP_AT ?? Number.POSITIVE_INFINITY);
+// machine's, and jumps to the other side of it when the file CLOCK_JUMP_FILE appears. Timers and performance.now(), which no
+// setting of a clock changes, stay as they are.
+import { existsSync } from 'node:fs';
 
-function shiftedNow() {
-  const now = RealDate.now();
-  return now < jumpAt ? now + shift : now - shift;
+const RealDate = Date;
+let shift = Number(process.env.CLOCK_SHIFT_MS ?? 0);
+const jumpFile = process.env.CLOCK_JUMP_FILE;
+
+if (jumpFile) {
+  const looking = setInterval(() => {
+    if (!existsSync(jumpFile)) return;
+    shift = -shift;
+    clearInterval(looking);
+  }, 50);
+  looking.unref();
 }
 
 globalThis.Date = class extends RealDate {
   constructor(...args) {
-    if (args.length === 0) super(shiftedNow());
+    if (args.length === 0) super(RealDate.now() + shift);
     else super(...args);
   }
   static now() {
-    return shiftedNow();
+    return RealDate.now() + shift;
   }
 };

@@ -66,6 +66,32 @@ function callOf(driver: Driver, partner: PartnerDocument, request: Request) {
 const LATER = [429, 503];
 const PAUSE_MS = 150;
 
+interface Reply {
+  status: number;
+  text: string;
+}
+
+async function attempt(
+  url: string,
+  headers: Record<string, string>,
+  call: ReturnType<typeof callOf>,
+): Promise<Reply> {
+  const body = call.body && JSON.stringify(call.body);
+  const signal = AbortSignal.timeout(10_000);
+  const response = await fetch(url + call.path, { method: call.method, headers, body, signal });
+  return { status: response.status, text: await response.text() };
+}
+
+/** One request to one process, once. */
+export async function createCaller(driver: Driver, partner: PartnerDocument) {
+  const { key } = await createApiKey(driver.db, driver.config.secret, partner._id);
+  return (url: string, request: Request, idempotencyKey?: string): Promise<Reply> => {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const repeatable: Record<string, string> = idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {};
+    return attempt(url, { ...headers, ...repeatable }, callOf(driver, partner, request));
+  };
+}
+
 export function submitByRest(
   driver: Driver,
   urls: () => string[],
@@ -82,13 +108,6 @@ export function submitByRest(
     keys.set(partner, known);
     return known;
   };
-
-  async function attempt(url: string, headers: Record<string, string>, call: ReturnType<typeof callOf>) {
-    const body = call.body && JSON.stringify(call.body);
-    const signal = AbortSignal.timeout(10_000);
-    const response = await fetch(url + call.path, { method: call.method, headers, body, signal });
-    return { status: response.status, text: await response.text() };
-  }
 
   return async (partner, request) => {
     const call = callOf(driver, partner, request);

@@ -1,0 +1,64 @@
+/**
+ * An API process that freezes between its write and its answer, while another answers the repeated request: the number that was
+ * answered is not taken back by the first when it wakes up long after its limit.
+ */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { setNames } from '../../schemas/documents.ts';
+import { bigFile } from '../support/rows.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { isFrozen, type Settings } from './support/processes.ts';
+import { roundSeed } from './support/random.ts';
+import { type FaultService, startFaultService } from './support/service.ts';
+import { createCaller } from './support/submit.ts';
+
+const random = roundSeed('api-frozen');
+
+let service: FaultService;
+beforeAll(async () => {
+  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  service = await startFaultService(servers(), {
+    logs,
+    random: random.fork(),
+    apis: 2,
+    settingsOf: (part, n): Settings =>
+      part === 'api' && n === 0 ? { FAULT_POINT: 'api:after-insert:1:stop' } : {},
+  });
+});
+afterAll(() => service?.close());
+
+it('what another process has answered stays accepted', async () => {
+  const { driver } = service;
+  const [frozen, other] = service.apis;
+  const [pipeline] = service.pipelines;
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  await driver.upload(partner, 'a.csv', bigFile(1_000, attribute));
+  const call = await createCaller(driver, partner);
+  const request = { kind: 'import', path: 'a.csv', compressed: null, own: false } as const;
+
+  pipeline!.signal('SIGSTOP');
+  const first = call(frozen!.url, request, 'key').catch(() => null);
+  await waitFor(() => isFrozen(frozen!), { what: 'the first process frozen after its write', everyMs: 10 });
+  const answer = await waitFor(
+    async () => {
+      const { status, text } = await call(other!.url, request, 'key');
+      return status === 202 ? (JSON.parse(text) as { import_log_id: number }) : undefined;
+    },
+    { what: 'the answer of the other' },
+  );
+  frozen!.signal('SIGCONT');
+  await first;
+  // It ends when it has taken back what it wants to take back.
+  expect(await frozen!.stop()).toBe(0);
+  pipeline!.signal('SIGCONT');
+
+  const ended = await waitFor(
+    () => driver.jobs.findOne({ _id: answer.import_log_id, phase: { $in: ['ended', 'withdrawn'] } }),
+    { what: 'the end of the job' },
+  );
+  expect(ended).toMatchObject({ phase: 'ended', status: 2, uniqueDevices: 1_000 });
+  expect(await driver.jobs.countDocuments({ partner: partner._id })).toBe(1);
+  expect(await driver.sets.count(setNames.attribute(attribute))).toBe(1_000);
+});

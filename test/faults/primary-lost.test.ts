@@ -1,0 +1,110 @@
+/**
+ * The primary of a replica set dies with jobs that no other member has, after another process has seen them: no number is built on
+ * one that is lost. A number that is missing would be waited for by dispatch for ever.
+ */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Db, MongoClient } from 'mongodb';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createAcceptQueue, type JobRequest } from '../../pipeline/stores/accept-jobs.ts';
+import { collections } from '../../schemas/documents.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { roundSeed } from './support/random.ts';
+import { type ReplicaSet, startReplicaSet } from './support/replica-set.ts';
+import { type FaultService, startFaultService } from './support/service.ts';
+import { violationsOf } from './support/settle.ts';
+import { createCaller } from './support/submit.ts';
+
+const random = roundSeed('primary-lost');
+
+let replicas: ReplicaSet;
+let service: FaultService;
+beforeAll(async () => {
+  replicas = await startReplicaSet();
+  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const addresses = { ...servers(), mongoUrl: replicas.url };
+  service = await startFaultService(addresses, { logs, random: random.fork() });
+});
+afterAll(async () => {
+  await service?.close();
+  await replicas?.close();
+});
+
+/** What this member has, whether others have it or not. */
+async function untilHeldBy(host: string, jobs: number): Promise<void> {
+  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, { readConcernLevel: 'local' });
+  const database = client.db(service.driver.config.mongoDatabase);
+  try {
+    await waitFor(async () => (await database.collection(collections.jobs).countDocuments()) === jobs, {
+      what: 'a job that only the primary has',
+      everyMs: 5,
+    });
+  } finally {
+    await client.close();
+  }
+}
+
+/** The database, with a door before the insertion of jobs. */
+function withDoor(db: Db) {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let reach = () => {};
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve;
+  });
+  const collection = (name: string) => {
+    const real = db.collection(name);
+    const insertMany = real.insertMany.bind(real);
+    real.insertMany = async (...args) => {
+      reach();
+      await opened;
+      return insertMany(...args);
+    };
+    return real;
+  };
+  return { db: { collection } as unknown as Db, reached, open };
+}
+
+const request: Omit<JobRequest, 'partner'> = {
+  kind: 'import',
+  filePath: 'nothing.csv',
+  pathType: 0,
+  keyType: 0,
+  compressed: null,
+  keys: null,
+  attributes: null,
+  audience: null,
+  generation: null,
+};
+
+it('the primary dies with a job that another process has seen, and so does the process that wrote it', async () => {
+  const { driver } = service;
+  const [writer] = service.apis;
+  const partner = await driver.partner();
+  const call = await createCaller(driver, partner);
+  const door = withDoor(driver.db);
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  const other = createAcceptQueue({ db: door.db, publisher: driver.publisher, log, limitMs: 60_000 });
+  const primary = await replicas.primary();
+  const others = replicas.hosts.filter((host) => host !== primary);
+
+  // Killed, not frozen: what the primary has sent to a frozen one is read from the socket when it wakes up.
+  for (const host of others) replicas.signal(host, 'SIGKILL');
+  call(writer!.url, { kind: 'import', path: 'nothing.csv', compressed: null, own: false }).catch(() => {});
+  await untilHeldBy(primary, 1);
+  const accepted = other.accept({ ...request, partner: partner._id });
+  await door.reached;
+  await writer!.kill();
+  replicas.signal(primary, 'SIGKILL');
+
+  for (const host of others) replicas.revive(host);
+  await replicas.primary();
+  door.open();
+  expect((await accepted).job._id).toBe(1);
+  writer!.start();
+  for (const lane of service.lanes) await lane.step('small');
+  expect(await violationsOf(driver, service.lanes, { swept: false, deadlineMs: 30_000 })).toEqual([]);
+});

@@ -26,10 +26,13 @@ const candidates = [
   ...faultPoints.validate,
   ...faultPoints.split,
 ].filter(isBefore);
+const wanted = process.env.FAULT_POINTS;
 const points =
-  process.env.FAULT_POINTS === 'all'
+  wanted === 'all'
     ? candidates
-    : [random.pick(candidates.filter((point) => point.startsWith('sink'))), random.pick(candidates)];
+    : wanted
+      ? (wanted.split(',') as FaultPoint[])
+      : [random.pick(candidates.filter((point) => point.startsWith('sink')))];
 
 let settings: Settings;
 let driver: Driver;

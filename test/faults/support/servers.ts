@@ -9,7 +9,10 @@ import { withLock } from '../../../deploy/local/lock.ts';
 import { bringUp, takeDown } from '../../../deploy/local/stack.ts';
 import { readState } from '../../../deploy/local/state.ts';
 import { cleanEnvironment } from '../../support/run-headrace.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
+/** On a machine that does much else a start may fail and be tried again. */
+const REVIVE_MS = 10 * 60_000;
 const guardian = fileURLToPath(new URL('../../support/guardian.ts', import.meta.url));
 
 export type ServerName = 'kafka' | 'mongod' | 's3';
@@ -66,7 +69,9 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
       logs,
       signal: (server, name) => process.kill(readState(directory)!.state.processes[server]!.pid, name),
       async revive() {
-        await start();
+        const again = await waitFor(start, { what: 'the servers', deadlineMs: REVIVE_MS, everyMs: 1_000 });
+        if (JSON.stringify(again.addresses) !== JSON.stringify(addresses))
+          throw new Error('a server came back elsewhere: somebody took its port while it was dead');
       },
       close,
     };

@@ -19,6 +19,8 @@ export interface FaultService {
   readonly counts: RestCounts;
   /** Every lane asks for one thing after the other, until told to stop. */
   load(options?: LoadOptions): Load;
+  /** Jobs under way. */
+  unfinished(): Promise<number>;
   /** Waits until so many more requests were answered. */
   answered(more: number): Promise<void>;
   close(): Promise<void>;
@@ -47,6 +49,8 @@ interface ServiceOptions {
   apis?: number;
   pipelines?: number;
   lanes?: number;
+  /** How long a request may be refused before that is called a failure. */
+  patienceMs?: number;
 }
 
 export async function startFaultService(
@@ -59,6 +63,7 @@ export async function startFaultService(
     apis: apiCount = 1,
     pipelines: pipelineCount = 1,
     lanes: laneCount = 2,
+    patienceMs,
   }: ServiceOptions,
 ): Promise<FaultService> {
   const settings = settingsFor(addresses, more);
@@ -69,7 +74,7 @@ export async function startFaultService(
   const apis = await some('api', apiCount);
   const pipelines = await some('pipeline', pipelineCount);
   const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };
-  const submit = submitByRest(driver, () => apis.map(({ url }) => url), counts);
+  const submit = submitByRest(driver, () => apis.map(({ url }) => url), counts, patienceMs);
   const lanes: Lane[] = [];
   for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
   const all = [...apis, ...pipelines];
@@ -88,6 +93,7 @@ export async function startFaultService(
     pipelines,
     lanes,
     counts,
+    unfinished,
     load({ size = 'small', pauseMs = 50, mostOpen = 20 } = {}) {
       let stopped = false;
       let failed = false;

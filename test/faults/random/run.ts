@@ -19,6 +19,7 @@ import { createTimeline, type Timeline } from './timeline.ts';
 
 const TELL_MS = 15_000;
 const MOST_AT_ONCE = 2;
+const RECOVERY_MS = 60_000;
 /** How long we wait for what must come: long enough for several runs side by side on a small machine. Never part of what is right. */
 const PATIENCE_MS = 15 * 60_000;
 
@@ -49,6 +50,14 @@ function supervise({ service, busy, counts, note }: Scene): () => void {
   return () => clearInterval(timer);
 }
 
+/** Faults that come faster than the service recovers would only ever meet one that stands still. Some of them should, most not. */
+async function progress({ driver }: FaultService, isOver: () => boolean): Promise<void> {
+  const ended = () => driver.jobs.countDocuments({ phase: 'ended' }).catch(() => 0);
+  const before = await ended();
+  const until = performance.now() + RECOVERY_MS;
+  while (!isOver() && performance.now() < until && (await ended()) <= before) await sleep(200);
+}
+
 async function torment(scene: Scene, timeline: Timeline, isOver: () => boolean): Promise<void> {
   const { service, random, counts } = scene;
   const underWay = new Set<Promise<void>>();
@@ -62,6 +71,7 @@ async function torment(scene: Scene, timeline: Timeline, isOver: () => boolean):
       sleep(500 + random.below(5_000)),
       underWay.size >= MOST_AT_ONCE && Promise.race(underWay),
     ]);
+    if (random.chance(0.75)) await progress(service, isOver);
     if (performance.now() - told < TELL_MS) continue;
     told = performance.now();
     const open = await service.unfinished();

@@ -47,7 +47,7 @@ afterAll(async () => {
 
 /** Something of every kind, so that every point is reached. */
 async function queueSome(point: FaultPoint): Promise<void> {
-  const size = /spill/.test(point) ? 30_000 : 2_000;
+  const size = /spill/.test(point) ? 60_000 : 2_000;
   const folder = `round-${lane.asked.length}/`;
   const path = await lane.upload('attributes', size, folder);
   await lane.upload('attributes', 200, folder);

@@ -61,7 +61,7 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
     await release();
   };
   try {
-    const { addresses } = await start();
+    const { addresses } = await start().catch(start);
     const logs = join(directory, 'logs');
     mkdirSync(logs, { recursive: true });
     return {

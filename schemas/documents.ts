@@ -172,6 +172,8 @@ export interface AudienceDocument {
   loadedBy?: number;
   /** Generations below this one have left nothing behind. */
   sweptBelow?: number;
+  /** When that was found, by the database's clock. */
+  sweptAt?: Date;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -308,4 +310,6 @@ export const setNames = {
   audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
   event: (audience: number, generation: number, event: string) =>
     `audience:${audience}:g${generation}:event:${event}`,
+  /** Of an audience's set, or of one of its events. */
+  generationOf: (set: string) => Number(/^audience:\d+:g(\d+)(?::|$)/.exec(set)?.[1]),
 };

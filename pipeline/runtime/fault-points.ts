@@ -1,7 +1,8 @@
 /**
  * Places at which a test lets this process die or freeze: before and after each write, produce and offset commit. Armed by the
- * environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one is reached); a call of
- * an empty function otherwise. What `before` one step is `after` the one above it, so each place has one name.
+ * environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one is reached; each thread counts
+ * for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise. What `before` one step is
+ * `after` the one above it, so each place has one name.
  */
 export const faultPoints = {
   api: [

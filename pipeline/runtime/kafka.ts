@@ -2,7 +2,8 @@
  * The only door to kafkajs (mended in kafkajs.ts). What bites, and is answered here and in consume.ts: one send is one record
  * batch a partition and is never split by size; a keyless message may change its partition on a retry.
  */
-import type { Kafka as KafkaClient, KafkaConfig, LogEntry, Producer } from 'kafkajs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Admin, Kafka as KafkaClient, KafkaConfig, LogEntry, Producer } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { Kafka, logLevel } from './kafkajs.ts';
@@ -45,7 +46,8 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
     const missing = keys.filter((key) => !existing.has(topicName(config, key)));
     if (missing.length > 0) {
       await admin.createTopics({
-        waitForLeaders: true,
+        // kafkajs gives up when a broker has not heard of a topic yet that the controller has just made; partitionsOf waits.
+        waitForLeaders: false,
         topics: missing.map((key) => ({
           topic: topicName(config, key),
           numPartitions: topics[key].partitions === 'many' ? config.partitions : 1,
@@ -62,16 +64,34 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
       });
       log.info({ topics: missing.map((key) => topicName(config, key)) }, 'made the missing topics');
     }
-    const { topics: found } = await admin.fetchTopicMetadata({
-      topics: keys.map((key) => topicName(config, key)),
-    });
-    const counts = new Map(found.map(({ name, partitions }) => [name, partitions.length]));
-    return Object.fromEntries(keys.map((key) => [key, counts.get(topicName(config, key)) ?? 0])) as Record<
+    const counts = await partitionsOf(
+      admin,
+      keys.map((key) => topicName(config, key)),
+    );
+    return Object.fromEntries(keys.map((key) => [key, counts.get(topicName(config, key))!])) as Record<
       TopicKey,
       number
     >;
   } finally {
     await admin.disconnect();
+  }
+}
+
+const KNOWN_WITHIN_MS = 20_000;
+
+/** How many partitions each of the topics has, once the broker that we ask knows them all. */
+async function partitionsOf(admin: Admin, names: string[]): Promise<Map<string, number>> {
+  for (const until = performance.now() + KNOWN_WITHIN_MS; ; await sleep(100)) {
+    try {
+      const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
+      const counts = new Map(found.map(({ name, partitions }) => [name, partitions.length]));
+      const unknown = names.filter((name) => !counts.get(name));
+      if (unknown.length === 0) return counts;
+      if (performance.now() > until) throw new Error(`no partitions of ${unknown.join(', ')}`);
+    } catch (error) {
+      const isNew = (error as { type?: string }).type === 'UNKNOWN_TOPIC_OR_PARTITION';
+      if (!isNew || performance.now() > until) throw error;
+    }
   }
 }
 

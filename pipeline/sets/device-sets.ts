@@ -9,7 +9,7 @@ import type { Db } from 'mongodb';
 import { type Added, type Addition, type SetHooks, tryToAdd } from './add-devices.ts';
 import { createChunkCache } from './chunk-cache.ts';
 import { createChunks } from './chunks.ts';
-import { type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
+import { between, type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
 import { defaultLayout, type Layout } from './layout.ts';
 import { createManifests, type Manifest, manifestCollection, manifestId } from './manifests.ts';
 import { hasAttributes, type Overlap, overlapWithAttributes } from './overlap.ts';
@@ -105,6 +105,10 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
 
     /** Removes a set that will never be written again (an audience's old generation) and its events, in every slot. */
     removeForGood: (set: string): Promise<void> => removeSetsForGood(db, set),
+
+    /** Every set whose name begins so. */
+    named: (prefix: string): Promise<string[]> =>
+      manifestCollection(db).distinct('set', { set: between(prefix) }),
 
     /** What a set shares with the attributes, in one slot. Sums over slots are exact: a device is in one slot. */
     async overlap(set: string, slot: number): Promise<Overlap> {

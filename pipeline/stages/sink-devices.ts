@@ -129,6 +129,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
           await spillIfFull(owner, signal);
         } else if (message.name === 'CommitMarker') {
           const marker = message.value;
+          // Markers come in the order of their jobs; one that does not is a repetition by a dispatcher that took over.
+          if (marker.job <= (run.at(-1)?.job ?? 0)) continue;
           const size = owner.slots.reduce(
             (sum, slot) => sum + owner.uncommitted.bytesOf(marker.job, slot),
             0,

@@ -146,7 +146,7 @@ export function createFileStore(db: Db) {
     },
 
     /** Lists of the job that a dispatcher wrote and did not live to freeze. */
-    forgetOthers: (job: number, listing: string) => files.deleteMany({ job, listing: { $ne: listing } }),
+    forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),
 
     /** A listing that lost its race to be the job's. */
     forgetListing: (listing: string) => files.deleteMany({ job: jobOf(listing), listing }),

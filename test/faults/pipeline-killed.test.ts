@@ -1,7 +1,7 @@
 /**
  * kill -9 of the pipeline before and after each write, produce and offset commit of every stage, one process after the other: each
- * takes up what the one before it left, and dies at the next point. A few points a round; FAULT_POINTS=all takes them all, or
- * FAULT_POINTS=sink:before-ack,… those.
+ * takes up what the one before it left, and dies at the next point. A point of each stage a round; FAULT_POINTS=all takes them
+ * all, or FAULT_POINTS=sink:before-ack,… those.
  */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,9 @@ const points =
     ? all
     : wanted
       ? (wanted.split(',') as FaultPoint[])
-      : Object.values(stages).flatMap((of) => random.some<FaultPoint>(of, of.length > 9 ? 3 : 1));
+      : Object.values(stages).map((of) => random.pick<FaultPoint>(of));
+/** Some eight jobs a point pile up; how fast the last process gets through them is the machine's business. */
+const settleMs = 120_000 + points.length * 15_000;
 
 let driver: Driver;
 let pipeline: Managed;
@@ -45,7 +47,7 @@ afterAll(async () => {
 
 /** Something of every kind, so that every point is reached. */
 async function queueSome(point: FaultPoint): Promise<void> {
-  const size = /spill/.test(point) ? 30_000 : 2_000;
+  const size = /spill/.test(point) ? 60_000 : 2_000;
   const folder = `round-${lane.asked.length}/`;
   const path = await lane.upload('attributes', size, folder);
   await lane.upload('attributes', 200, folder);
@@ -64,7 +66,7 @@ async function queueSome(point: FaultPoint): Promise<void> {
 const open = () => driver.jobs.countDocuments({ phase: { $in: ['accepted', 'loading', 'sealed'] } });
 
 it(`dies at ${points.length} points, and every job ends as the oracle says`, {
-  timeout: 60_000 + points.length * 30_000,
+  timeout: 2 * settleMs + points.length * 60_000,
 }, async () => {
   const missed: FaultPoint[] = [];
   for (const point of points) {
@@ -73,19 +75,19 @@ it(`dies at ${points.length} points, and every job ends as the oracle says`, {
     await queueSome(point);
     await waitFor(async () => !pipeline.running || (await open()) === 0, {
       what: `a death at ${point}`,
-      deadlineMs: 60_000,
+      deadlineMs: settleMs,
     });
     // Offsets are committed up to half a second after a job's end.
-    await pipeline.gone(1_500).catch(() => missed.push(point));
+    await pipeline.gone(5_000).catch(() => missed.push(point));
     await pipeline.kill();
     await expelAll(driver.config);
     if (process.env.FAULT_POINTS) console.info(`${point}: ${Math.round(performance.now() - began)} ms`);
   }
   pipeline.start();
-  await untilAllEnded(driver);
+  await untilAllEnded(driver, settleMs);
   // A dispatcher that starts sweeps first: what the dead left behind is gone without the wait for its next turn.
   expect(await pipeline.stop()).toBe(0);
   pipeline.start();
-  expect(await violationsOf(driver, [lane], { deadlineMs: 60_000 })).toEqual([]);
+  expect(await violationsOf(driver, [lane], { deadlineMs: settleMs })).toEqual([]);
   expect(missed, 'points that were not reached').toEqual([]);
 });

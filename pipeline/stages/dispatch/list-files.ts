@@ -106,7 +106,7 @@ export function createListFiles(deps: ListDependencies) {
   /**
    * Each step is tried again by itself, under the same listing: tried again as a whole, they would leave the first list behind.
    */
-  return async (job: JobDocument, mayBeListed: boolean, signal: AbortSignal): Promise<Listed> => {
+  return async (job: JobDocument, signal: AbortSignal): Promise<Listed> => {
     const { retry, files, jobs } = deps;
     const listing = newListing(job._id);
     let selected: Awaited<ReturnType<typeof select>>;
@@ -132,8 +132,6 @@ export function createListFiles(deps: ListDependencies) {
       await retry('drop the list', () => files.forgetListing(listing), signal);
       return { job: frozen };
     }
-    // Ours is the job's by now: whatever a dispatcher that died has listed besides is nobody's.
-    if (mayBeListed) await retry('drop older lists', () => files.forgetOthers(job._id, listing), signal);
     return { job: frozen, first: documents.slice(0, deps.fileWindow) };
   };
 }

@@ -80,7 +80,7 @@ export function createRunJob(deps: RunDependencies) {
     await retry('make the audience', () => deps.ensureAudience(job), signal);
     await turns.afterEarlierLoads(job);
     if (job.kind === 'delete') return { job, outcome: empty(null) };
-    const listed = await deps.listFiles(job, turns.mayBeListed(job._id), signal);
+    const listed = await deps.listFiles(job, signal);
     if (listed.problem) return { job: listed.job, outcome: empty([listed.problem]) };
     if (listed.first) await deps.publishStatus(listed.job);
     return listed;
@@ -152,6 +152,9 @@ export function createRunJob(deps: RunDependencies) {
       judged = await turns.watch.load(current, listed.first ?? null);
     }
     current = await seal(current, listed.outcome, judged, signal);
+    // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
+    if (turns.mayBeListed(job._id))
+      await retry('drop other lists', () => files.forgetOthers(job._id, current.listing), signal);
     const sealed = current.phase === 'sealed';
     await turns.markers.pass(job._id, sealed ? current : null);
     if (sealed) await turns.watch.commit(job._id);

@@ -24,18 +24,39 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
   const jobs = db.collection<JobDocument>(collections.jobs);
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
-  /** Only when no job of an older generation is left that could still write. */
+  /**
+   * Only when no job of an older generation is left that could still write; and for a while afterwards again and again: a sink
+   * that was frozen between its fence and its manifest writes when it wakes up, and finds no version there to lose against.
+   */
   async function sweepCleared(signal: AbortSignal): Promise<void> {
-    const cleared = audiences.find({ $expr: { $gt: ['$generation', { $ifNull: ['$sweptBelow', 1] }] } });
+    const cleared = audiences.find({
+      $expr: {
+        $or: [
+          { $gt: ['$generation', { $ifNull: ['$sweptBelow', 1] }] },
+          { $gt: ['$sweptAt', { $subtract: ['$$NOW', ORPHAN_AGE_MS] }] },
+        ],
+      },
+    });
     for await (const { _id, generation, sweptBelow = 1 } of cleared) {
       if (signal.aborted) return;
+      await removeBelow(_id, sweptBelow);
+      if (generation === sweptBelow) continue;
       const older = { audience: _id, generation: { $lt: generation } };
       if (await jobs.findOne({ ...older, phase: { $nin: ['ended', 'withdrawn'] } })) continue;
       for (let old = sweptBelow; old < generation; old++)
         await sets.removeForGood(setNames.audience(_id, old));
-      await audiences.updateOne({ _id }, { $max: { sweptBelow: generation } });
+      await audiences.updateOne({ _id }, [
+        { $set: { sweptBelow: { $max: ['$sweptBelow', generation] }, sweptAt: '$$NOW' } },
+      ]);
       log.info({ audience: _id, below: generation }, 'swept what a clear left behind');
     }
+  }
+
+  async function removeBelow(audience: number, generation: number): Promise<void> {
+    if (generation === 1) return;
+    const generations = new Set((await sets.named(`audience:${audience}:g`)).map(setNames.generationOf));
+    for (const old of generations)
+      if (old < generation) await sets.removeForGood(setNames.audience(audience, old));
   }
 
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */

@@ -15,7 +15,7 @@ export interface Scene {
   /** Processes and servers that a fault is busy with: nobody else touches them. */
   busy: Set<string>;
   note(event: string, details?: object): void;
-  counts: { kills: number; freezes: number; stops: number; storage: number };
+  counts: { kills: number; freezes: number; stops: number; storage: number; endedThemselves: number };
 }
 
 interface NamedFault {

@@ -5,6 +5,8 @@ import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
 
 export interface OrderWatch {
+  /** What was out of order so far. */
+  seen(): readonly string[];
   /** Ends the watch and tells what was out of order. */
   stop(): Promise<string[]>;
 }
@@ -32,6 +34,7 @@ export function watchOrder({ jobs }: Driver, everyMs = 50): OrderWatch {
     }
   })();
   return {
+    seen: () => wrong,
     async stop() {
       stopped = true;
       await watching;

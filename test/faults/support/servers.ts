@@ -10,7 +10,10 @@ import { startedAt } from '../../../deploy/local/process-identity.ts';
 import { bringUp, takeDown } from '../../../deploy/local/stack.ts';
 import { readState } from '../../../deploy/local/state.ts';
 import { cleanEnvironment } from '../../support/run-headrace.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
+/** On a machine that does much else a start may fail and be tried again. */
+const REVIVE_MS = 10 * 60_000;
 const guardian = fileURLToPath(new URL('../../support/guardian.ts', import.meta.url));
 
 export type ServerName = 'kafka' | 'mongod' | 's3';
@@ -61,7 +64,7 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
   };
   const processOf = (server: ServerName) => readState(directory)!.state.processes[server]!;
   try {
-    const { addresses } = await start();
+    const { addresses } = await start().catch(start);
     const logs = join(directory, 'logs');
     mkdirSync(logs, { recursive: true });
     return {
@@ -70,7 +73,9 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
       signal: (server, name) => process.kill(processOf(server).pid, name),
       runs: (server) => startedAt(processOf(server).pid) !== undefined,
       async revive() {
-        await start();
+        const again = await waitFor(start, { what: 'the servers', deadlineMs: REVIVE_MS, everyMs: 1_000 });
+        if (JSON.stringify(again.addresses) !== JSON.stringify(addresses))
+          throw new Error('a server came back elsewhere: somebody took its port while it was dead');
       },
       close,
     };

@@ -19,6 +19,8 @@ export interface FaultService {
   readonly counts: RestCounts;
   /** Every lane asks for one thing after the other, until told to stop. */
   load(options?: LoadOptions): Load;
+  /** Jobs under way. */
+  unfinished(): Promise<number>;
   /** Waits until so many more requests were answered. */
   answered(more: number): Promise<void>;
   close(): Promise<void>;
@@ -49,6 +51,8 @@ interface ServiceOptions {
   apis?: number;
   pipelines?: number;
   lanes?: number;
+  /** How long a request may be refused before that is called a failure. */
+  patienceMs?: number;
 }
 
 export async function startFaultService(
@@ -62,6 +66,7 @@ export async function startFaultService(
     apis: apiCount = 1,
     pipelines: pipelineCount = 1,
     lanes: laneCount = 2,
+    patienceMs,
   }: ServiceOptions,
 ): Promise<FaultService> {
   const settings = settingsFor(addresses, more);
@@ -76,7 +81,7 @@ export async function startFaultService(
   const apis = await some('api', apiCount);
   const pipelines = await some('pipeline', pipelineCount);
   const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };
-  const submit = submitByRest(driver, () => apis.map(({ url }) => url), counts);
+  const submit = submitByRest(driver, () => apis.map(({ url }) => url), counts, patienceMs);
   const lanes: Lane[] = [];
   for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
   const all = [...apis, ...pipelines];
@@ -95,6 +100,7 @@ export async function startFaultService(
     pipelines,
     lanes,
     counts,
+    unfinished,
     load({ size = 'small', pauseMs = 50, mostOpen = 20 } = {}) {
       let stopped = false;
       let failed = false;

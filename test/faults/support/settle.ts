@@ -9,6 +9,7 @@ import { expected, observed, type Picture } from '../../invariants/sequences/com
 import type { Driver } from '../../support/driver.ts';
 import { createOracle } from '../../support/oracle.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { keepEvidence } from './evidence.ts';
 import type { Lane } from './lane.ts';
 
 /** What was promised and not kept, in words. Empty: the invariant holds. */
@@ -121,7 +122,7 @@ async function compareWhole(driver: Driver, violations: Violations, inOrder: boo
 }
 
 /** What a process that died could not clear away: the dispatcher sweeps it, every half minute and when it starts. */
-async function untilSwept(driver: Driver, violations: Violations): Promise<void> {
+async function untilSwept(driver: Driver, violations: Violations, deadlineMs: number): Promise<void> {
   const ends = async () => {
     const left: string[] = [];
     for (const name of [collections.ledger, collections.spills])
@@ -144,7 +145,7 @@ async function untilSwept(driver: Driver, violations: Violations): Promise<void>
   };
   await waitFor(isClean, {
     what: 'a clean database',
-    deadlineMs: 60_000,
+    deadlineMs,
     everyMs: 200,
   }).catch(() => violations.push(`left behind: ${left.join(', ')}`));
 }
@@ -152,12 +153,13 @@ async function untilSwept(driver: Driver, violations: Violations): Promise<void>
 export async function violationsOf(
   driver: Driver,
   lanes: readonly Lane[],
-  { endsInOrder = true, swept = true, deadlineMs = 120_000 } = {},
+  { endsInOrder = true, swept = true, deadlineMs = 120_000, sweptMs = 60_000 } = {},
 ): Promise<Violations> {
   const violations: Violations = [];
   try {
     await untilAllEnded(driver, deadlineMs);
   } catch (error) {
+    await keep(driver);
     const open = await driver.jobs
       .find({ phase: { $nin: finished } as never })
       .sort({ _id: 1 })
@@ -169,6 +171,12 @@ export async function violationsOf(
   }
   for (const lane of lanes) await compareLane(driver, lane, violations);
   await compareWhole(driver, violations, endsInOrder);
-  if (swept) await untilSwept(driver, violations);
+  if (swept) await untilSwept(driver, violations, sweptMs);
+  if (violations.length > 0) await keep(driver);
   return violations;
+}
+
+/** FAULT_EVIDENCE=folder keeps what the databases held when something was wrong. */
+async function keep(driver: Driver): Promise<void> {
+  if (process.env.FAULT_EVIDENCE) await keepEvidence(driver, process.env.FAULT_EVIDENCE);
 }

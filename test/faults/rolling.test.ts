@@ -1,0 +1,93 @@
+/**
+ * Rolling deployments: every process is told to stop and started again, one after the other, while partners ask and jobs run. And
+ * pipelines that join and leave all the time. ROLLING_ROUNDS=10 takes longer.
+ */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { servers } from '../support/stack.ts';
+import { type OrderWatch, watchOrder } from './support/order.ts';
+import { type Managed, manage } from './support/processes.ts';
+import { roundSeed } from './support/random.ts';
+import { type FaultService, startFaultService } from './support/service.ts';
+import { violationsOf } from './support/settle.ts';
+
+const random = roundSeed('rolling');
+const rounds = Number(process.env.ROLLING_ROUNDS ?? 1);
+const limits = { timeout: 60_000 + rounds * 120_000 };
+
+let service: FaultService;
+let order: OrderWatch;
+let logs: string;
+beforeAll(async () => {
+  logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  service = await startFaultService(servers(), { logs, random: random.fork(), apis: 2, pipelines: 2 });
+  order = watchOrder(service.driver);
+});
+afterAll(async () => {
+  await order?.stop();
+  await service?.close();
+});
+
+async function endsExactly(): Promise<void> {
+  expect(
+    await violationsOf(service.driver, service.lanes, { swept: false, deadlineMs: 100_000 * rounds }),
+  ).toEqual([]);
+  expect(order.seen()).toEqual([]);
+}
+
+/** As a deployment does it: the next is touched when the one before is ready. */
+async function roll(some: readonly Managed[]): Promise<(number | null)[]> {
+  const codes: (number | null)[] = [];
+  for (const one of random.some(some, some.length)) {
+    await sleep(random.below(1_000));
+    codes.push(await one.stop());
+    one.start();
+    await one.ready();
+  }
+  return codes;
+}
+
+it(
+  'SIGTERM of every API and pipeline in turn: all stop cleanly, and nothing is lost or done twice',
+  limits,
+  async () => {
+    const load = service.load();
+    await service.answered(5);
+    for (let round = 0; round < rounds; round++) {
+      const codes = await Promise.all([roll(service.apis), roll(service.pipelines)]);
+      expect(codes.flat(), 'exit codes').toEqual([0, 0, 0, 0]);
+    }
+    await service.answered(5);
+    await load.stop();
+    await endsExactly();
+  },
+);
+
+it('pipelines join and leave every second while jobs run', limits, async () => {
+  const load = service.load();
+  /** Told to stop, killed, or gone before it was ever ready. */
+  const visit = async (guest: Managed, n: number) => {
+    guest.start();
+    if (n % 3 < 2) await guest.ready();
+    await sleep(random.below(2_000));
+    if (n % 3 === 0) expect(await guest.stop(), 'exit code').toBe(0);
+    else await guest.kill();
+  };
+  const guests: Managed[] = [];
+  const visits: Promise<void>[] = [];
+  try {
+    for (let n = 0; n < 3 * rounds; n++) {
+      const guest = await manage('pipeline', service.settings, logs);
+      guests.push(guest);
+      visits.push(visit(guest, n));
+      await sleep(1_000);
+    }
+    await Promise.all(visits);
+  } finally {
+    await Promise.all(guests.map((guest) => guest.kill()));
+  }
+  await load.stop();
+  await endsExactly();
+});

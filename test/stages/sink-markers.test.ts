@@ -1,0 +1,74 @@
+/** A dispatcher that takes over sends the markers of unfinished jobs again: however they lie in a partition, each job counts once. */
+import { expect, it } from 'vitest';
+import type { Delivery } from '../../pipeline/runtime/consume.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRetry } from '../../pipeline/runtime/retry.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
+import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
+import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { setNames } from '../../schemas/documents.ts';
+import { openDatabase } from '../sets/database.ts';
+import { numberedDevices } from '../sets/devices.ts';
+
+const database = openDatabase();
+const PARTITION = 3;
+const { signal } = new AbortController();
+
+it.each([
+  ['one after the other', [1, 1, 2, 2]],
+  ['in a row again', [1, 2, 1, 2]],
+  ['the last of them cut off', [1, 2, 1]],
+  ['with a new one', [1, 2, 1, 2, 3]],
+])('markers twice, %s', async (_, markers) => {
+  const { db } = database;
+  await db.dropDatabase();
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  const retry = createRetry(log);
+  const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
+  const sink = createSinkDevices({
+    log,
+    retry,
+    acks,
+    spills,
+    mergeJobs: createMergeJobs({ retry, sets, acks, spills }),
+    removeAttributes: createRemoveAttributes({ retry, sets, acks }),
+    // A slot a partition.
+    devicePartitions: 16,
+    memoryBytes: 1_000_000,
+  });
+  let offset = 0n;
+  const deliver = (message: Delivery['message']): Delivery => ({
+    partition: PARTITION,
+    offset: offset++,
+    message,
+    signal,
+  });
+  const devices = (job: number) =>
+    deliver({
+      name: 'ValidatedDevices',
+      value: {
+        job,
+        file: 0,
+        batch: 0,
+        slot: PARTITION,
+        part: 0,
+        groups: [{ key: '1', devices: numberedDevices(0, 10 * job) }],
+      },
+    });
+  const none = { collapsed: [], attributes: [], audience: null, generation: null };
+  const marker = (job: number) =>
+    deliver({ name: 'CommitMarker', value: { job, kind: 'import', passed: [0, 0], ...none } });
+
+  const jobs = [...new Set(markers)];
+  await sink.handleAll!(PARTITION, [...jobs.map(devices), ...markers.map(marker)], signal);
+  for (const job of jobs)
+    expect(await acks.ofJob(job)).toMatchObject([
+      { slot: PARTITION, pairs: 10 * job, uniqueDevices: 10 * job, filePairs: [0, 10 * job] },
+    ]);
+  const last = Math.max(...jobs);
+  expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, last]]));
+  expect(await sets.count(setNames.attribute(1))).toBe(10 * last);
+});

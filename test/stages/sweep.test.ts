@@ -1,0 +1,56 @@
+/** A cleared audience leaves nothing behind, not even what a sink writes that was frozen while the audience was cleared and swept. */
+import { expect, it } from 'vitest';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
+import { clearAudience, ensureAudience } from '../../pipeline/stores/audiences.ts';
+import { createJobStore } from '../../pipeline/stores/jobs.ts';
+import { setNames } from '../../schemas/documents.ts';
+import { chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
+import { numberedDevices } from '../sets/devices.ts';
+
+const database = openDatabase();
+const AUDIENCE = 7;
+const partner = 'p-sweep';
+const owned = async () => true;
+const never = new AbortController().signal;
+
+it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
+  const { db } = database;
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  const layout = { inlineDevices: 4, chunkDevices: 64 };
+  const sets = createDeviceSets(db, { layout });
+  const sweep = createSweep({ db, log, sets, jobs: createJobStore(db) });
+  const load = {
+    kind: 'audience',
+    partner,
+    customer: null,
+    audienceName: 'a',
+    createdAt: new Date(),
+  } as const;
+  await ensureAudience(db, { ...load, _id: AUDIENCE, audience: AUDIENCE });
+
+  const gate = createGate();
+  const frozen = createDeviceSets(db, { layout, hooks: { chunksWritten: gate.wait } });
+  const additions = [setNames.audience(AUDIENCE, 1), setNames.event(AUDIENCE, 1, 'seen')].map((set) => ({
+    set,
+    slot: 3,
+    devices: numberedDevices(0, 100),
+  }));
+  const writing = frozen.add(additions, owned);
+  await gate.reached;
+  // Twelve clears: generation 1 must not be taken for 10, 11 or 12.
+  for (let generation = 1; generation <= 12; generation++)
+    await clearAudience(db, { partner, customer: null }, AUDIENCE, generation);
+  const present = setNames.audience(AUDIENCE, 13);
+  await sets.add([{ set: present, slot: 3, devices: numberedDevices(0, 50) }], owned);
+  await sweep(never);
+
+  gate.open();
+  await writing;
+  expect(await manifestsOf(db).countDocuments({ set: /:g1(:|$)/ })).toBe(2);
+  await sweep(never);
+  expect(await manifestsOf(db).distinct('set')).toEqual([present]);
+  expect(await chunksOf(db).distinct('set')).toEqual([present]);
+  expect(await sets.count(present)).toBe(50);
+});

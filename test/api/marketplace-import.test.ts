@@ -74,6 +74,28 @@ describe('queue an import', () => {
     expect(reply.json.errors.map((error: { path: string }) => error.path)).toContain(path);
   });
 
+  it('says what is wrong with each field: missing, of a wrong type, of a wrong value', async () => {
+    const messages = async (body: unknown) =>
+      Object.fromEntries(
+        (await queue(body)).json.errors.map(({ path, message }: { path: string; message: string }) => [
+          path,
+          message,
+        ]),
+      );
+    const key_type = 'must be 0 (attribute_id) or 1 (partner_foreign_key)';
+    expect(await messages({})).toEqual({ file_path: 'is required', key_type: 'is required' });
+    expect(await messages({ file_path: 7, key_type: '0' })).toEqual({ file_path: 'must be text', key_type });
+    expect(await messages({ file_path: { $gt: '' }, key_type: null })).toEqual({
+      file_path: 'must be text',
+      key_type,
+    });
+    expect(await messages({ ...good, path_type: 1, file_path: 's3://b-b/a', credentials: {} })).toEqual({
+      'credentials.accessKeyId': 'is required',
+      'credentials.secretAccessKey': 'is required',
+      'credentials.region': 'is required',
+    });
+  });
+
   it('names every unknown field', async () => {
     const reply = await queue({ ...good, one: 1, two: 2 });
     expect(reply.json.errors.map((error: { path: string }) => error.path)).toEqual(['one', 'two']);

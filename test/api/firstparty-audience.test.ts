@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
-import { audience, audienceDetails, audienceIds } from '../../schemas/http.ts';
+import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
 import { type Api, AUDIENCE, listFiles, startApi, type TestPartner } from './support.ts';
 
 let api: Api;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { unseal } from '../../pipeline/runtime/seal.ts';
-import { importLog, importLogId } from '../../schemas/http.ts';
+import { importLog, importLogId } from '../../schemas/http-answers.ts';
 import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
 
 let api: Api;

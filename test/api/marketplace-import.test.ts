@@ -196,6 +196,10 @@ describe('read import logs', () => {
     expect((await partner.call('GET', `${IMPORT}/${import_log_id}`)).json.errors).toBeNull();
   });
 
+  it('a partner without jobs has an empty list', async () => {
+    expect((await (await api.partner()).call('GET', IMPORT)).json).toEqual([]);
+  });
+
   it('lists the last 100, newest first, without audience loads and withdrawn jobs', async () => {
     const lister = await api.partner();
     const ids: number[] = [];
@@ -276,8 +280,15 @@ describe('delete attribute data', () => {
     ['an operator in the list', { key_type: 1, keys: [{ $ne: '' }] }],
     ['text instead of a list', { key_type: 0, keys: '1' }],
     ['a NUL byte', { key_type: 1, keys: ['a\u0000'] }],
+    ['no key_type', { keys: ['1'] }],
+    ['key_type as text', { key_type: '0', keys: ['1'] }],
+    ['an empty key', { key_type: 1, keys: [''] }],
+    ['a mistyped field', { key_type: 0, keys: ['1'], key: '2' }],
     ['1,001 keys', { key_type: 0, keys: Array.from({ length: 1_001 }, (_, i) => String(i + 1)) }],
-  ])('refuses %s with 422', async (_, body) => {
-    expect((await partner.call('DELETE', IMPORT, { body })).status).toBe(422);
+  ])('refuses %s with 422, and queues nothing', async (_, body) => {
+    const before = await api.jobs.countDocuments();
+    const reply = await partner.call('DELETE', IMPORT, { body });
+    expect([reply.status, reply.json.code]).toEqual([422, 'invalid_body']);
+    expect(await api.jobs.countDocuments()).toBe(before);
   });
 });

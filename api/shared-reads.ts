@@ -1,7 +1,11 @@
 /**
  * Requests for the same thing share a read, and none gets an answer older than its question: whoever comes while a read is
- * under way waits for the next one, together with all the others that came.
+ * under way waits for the next one, together with all the others that came. The next one begins two turns of the event loop
+ * later: by then the answers of the one before are written, and requests that have arrived meanwhile share it too.
  */
+
+const twoTurns = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+
 export function createSharedReads<T>(read: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const flights = new Map<string, { running: Promise<T>; next?: Promise<T> }>();
 
@@ -18,10 +22,7 @@ export function createSharedReads<T>(read: (key: string) => Promise<T>): (key: s
   return (key) => {
     const flight = flights.get(key);
     if (!flight) return start(key);
-    flight.next ??= flight.running.then(
-      () => start(key),
-      () => start(key),
-    );
+    flight.next ??= flight.running.then(twoTurns, twoTurns).then(() => start(key));
     return flight.next;
   };
 }

@@ -5,6 +5,12 @@ import { Problem } from './problem.ts';
 
 const MOST_ERRORS = 100;
 
+/** zod does not tell what it was given: a field that is missing is told from one of a wrong type by looking. */
+const isMissing = (value: unknown, path: PropertyKey[]): boolean =>
+  path.length > 0 &&
+  path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value) ===
+    undefined;
+
 export function validate<S extends z.ZodType>(
   schema: S,
   value: unknown,
@@ -16,7 +22,7 @@ export function validate<S extends z.ZodType>(
     const at = issue.path.map(String);
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((key) => ({ path: [...at, key].join('.'), message: 'is not a known field' }));
-    const missing = issue.code === 'invalid_type' && issue.input === undefined && at.length > 0;
+    const missing = issue.code !== 'custom' && isMissing(value, issue.path);
     return [{ path: at.join('.'), message: missing ? 'is required' : issue.message }];
   });
   const detail = errors

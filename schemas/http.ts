@@ -1,7 +1,6 @@
-/** HTTP bodies. Requests are checked with these; the OpenAPI document is made from these and from the answers below. */
+/** HTTP request bodies. Requests are checked with these, and the OpenAPI document is made from the same. */
 import { z } from 'zod';
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from './paths.ts';
-import { problemCodes } from './problems.ts';
 
 export interface BodyLimits {
   pathBytes: number;
@@ -14,11 +13,13 @@ const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
 /** The generator knows literals one at a time only. */
-const zeroOrOne = { type: 'integer', enum: [0, 1] };
-const pathTypes = '0: the provider’s shared bucket; 1: a bucket of the partner';
+export const zeroOrOne = { type: 'integer', enum: [0, 1] };
+export const pathTypes = '0: the provider’s shared bucket; 1: a bucket of your own, with `credentials`.';
+export const keyTypes =
+  '0: attribute_id, assigned by the provider; 1: partner_foreign_key, associated with an attribute beforehand.';
 const keyType = z
   .literal([0, 1], 'must be 0 (attribute_id) or 1 (partner_foreign_key)')
-  .meta({ description: '0: provider-assigned attribute_id; 1: partner_foreign_key', ...zeroOrOne });
+  .meta({ description: keyTypes, ...zeroOrOne });
 const pathType = z
   .literal([0, 1], 'must be 0 (shared bucket) or 1 (your own bucket)')
   .meta({ description: pathTypes, ...zeroOrOne });
@@ -32,14 +33,21 @@ const visible = (most: number, what: string) =>
 
 export const credentials = z
   .strictObject({
-    accessKeyId: visible(128, 'an access key id'),
-    secretAccessKey: visible(256, 'a secret access key').meta({ writeOnly: true }),
+    accessKeyId: visible(128, 'an access key id').meta({ example: 'AKIAIOSFODNN7EXAMPLE' }),
+    secretAccessKey: visible(256, 'a secret access key').meta({
+      writeOnly: true,
+      example: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
+    }),
     region: z
       .string('must be a region such as eu-west-1')
       .max(32, 'must be a region such as eu-west-1')
-      .regex(/^[a-z]{2}(-[a-z]+)+-[0-9]$/, 'must be a region such as eu-west-1'),
+      .regex(/^[a-z]{2}(-[a-z]+)+-[0-9]$/, 'must be a region such as eu-west-1')
+      .meta({ description: 'The region of your bucket.', example: 'eu-west-1' }),
   })
-  .meta({ description: 'Only, and always, with path_type 1. Encrypted at once, erased when the job ends.' });
+  .meta({
+    description:
+      'To read your own bucket: always with path_type 1, never without. Encrypted at once, shown to nobody, erased when the job ends.',
+  });
 
 /** What does not fit in one field's schema: these rules join several. JSON Schema can say them, so the document does. */
 const importRules = {
@@ -72,7 +80,7 @@ export function createBodies(limits: BodyLimits) {
       if (message) check.addIssue({ code: 'custom', message });
     })
     .meta({
-      description: 'A file, or a prefix of several, relative to the partner’s issued prefix.',
+      description: `A file, or a prefix such as \`acme/summer/\`: every file whose path begins with it is loaded. Relative to your issued prefix, which is left out. At most ${limits.pathBytes} bytes; no \`.\` or \`..\` segment, no leading \`/\`, no control character. Files that end in \`.gz\` are unpacked.`,
       minLength: 1,
       maxLength: limits.pathBytes,
       pattern: sharedPathPattern,
@@ -82,8 +90,7 @@ export function createBodies(limits: BodyLimits) {
   const importRequest = z
     .strictObject({
       file_path: z.string('must be text').meta({
-        description:
-          'A file, or a prefix of several. path_type 0: relative to the partner’s issued prefix; 1: s3://<bucket>/<path>.',
+        description: `A file, or a prefix: every file whose path begins with it is loaded. With path_type 0 relative to your issued prefix, which is left out, as is the bucket. With path_type 1 the whole address, \`s3://<bucket>/<path>\`. At most ${limits.pathBytes} bytes; no \`.\` or \`..\` segment, no leading \`/\`, no control character.`,
         minLength: 1,
         maxLength: limits.pathBytes,
         example: 'day=2026-06-01/devices.csv',
@@ -91,10 +98,11 @@ export function createBodies(limits: BodyLimits) {
       key_type: keyType,
       path_type: pathType.default(0).meta({ ...zeroOrOne, default: 0, description: pathTypes }),
       credentials: credentials.optional(),
-      compressed: z
-        .boolean('must be true or false')
-        .optional()
-        .meta({ description: 'Needed when file_path ends in /. Else a .gz extension decides.' }),
+      compressed: z.boolean('must be true or false').optional().meta({
+        description:
+          'Whether the files are gzip. Must be given for a prefix (422 when file_path ends in `/`; otherwise, if no such object exists, the job fails with `compressed_required`). For a single file a `.gz` extension decides when it is left out.',
+        example: false,
+      }),
     })
     .superRefine((body, check) => {
       const issue = (path: string, message: string) =>
@@ -125,7 +133,8 @@ export function createBodies(limits: BodyLimits) {
         .min(1, 'must name at least one key')
         .max(limits.keys, `must not name more than ${limits.keys} keys`)
         .meta({
-          description: 'The attribute_ids or partner_foreign_keys whose data is deleted, for good.',
+          description:
+            'The attribute_ids (as text) or partner_foreign_keys whose data is deleted, for good. Each must be one of yours: otherwise the answer is 422 `unknown_keys`, which names those that are not, and nothing is deleted.',
           example: ['17', '18'],
         }),
     })
@@ -136,7 +145,12 @@ export function createBodies(limits: BodyLimits) {
     .regex(plainText, 'must not hold a control character')
     .refine(wellFormed, 'must be valid text')
     .refine((name) => characters(name) >= 1 && characters(name) <= 256, 'must have 1 to 256 characters')
-    .meta({ minLength: 1, maxLength: 256, example: 'Summer visitors' });
+    .meta({
+      description: '1 to 256 characters. Need not be unique.',
+      minLength: 1,
+      maxLength: 256,
+      example: 'Summer visitors',
+    });
 
   return {
     importRequest,
@@ -154,93 +168,3 @@ export type ImportRequest = z.output<Bodies['importRequest']>;
 export type DeleteRequest = z.output<Bodies['deleteRequest']>;
 export type CreateAudience = z.output<Bodies['createAudience']>;
 export type AppendFiles = z.output<Bodies['appendFiles']>;
-
-// Answers. They are written by plain JSON.stringify; these say what they look like, and tests check them against it.
-const id = z.int().positive();
-const count = z.int().nonnegative();
-const countText = z.string().regex(/^\d+$/).meta({ description: 'A number, as text.', example: '1200' });
-const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
-const status = z
-  .literal([0, 1, 2, 3])
-  .meta({ description: '0 pending, 1 running, 2 done, 3 error', type: 'integer', enum: [0, 1, 2, 3] });
-
-export const importLogError = z
-  .strictObject({
-    code: z.string(),
-    message: z.string(),
-    file: z.string().optional(),
-    line: z.int().optional(),
-    count: z.int().optional(),
-  })
-  .meta({ id: 'ImportLogError' });
-
-export const importLog = z
-  .strictObject({
-    import_log_id: id,
-    file_path: z.string(),
-    path_type: z.literal([0, 1]).meta(zeroOrOne),
-    key_type: z.literal([0, 1]).meta(zeroOrOne),
-    status,
-    log_type: z.literal([0, 1]).meta({ ...zeroOrOne, description: '0 import, 1 deletion' }),
-    keys: z.array(z.string()).nullable(),
-    unique_devices: countText,
-    total_rows: countText,
-    errors: z.array(importLogError).nullable(),
-    created_at: time,
-    updated_at: time,
-  })
-  .meta({ id: 'ImportLog' });
-
-export const importLogId = z.strictObject({ import_log_id: id }).meta({ id: 'ImportLogId' });
-
-const audienceFields = {
-  audience_id: id,
-  name: z.string(),
-  unique_devices: count,
-  default_warehouse_segment_id: id,
-  status,
-  created_at: time,
-  updated_at: time,
-  uploaded_devices: count,
-  matched_devices: count,
-};
-export const audience = z.strictObject(audienceFields).meta({ id: 'Audience' });
-
-export const fileEntry = z
-  .strictObject({ s3_path: z.string(), status, rows_uploaded: count, updated_at: time })
-  .meta({ id: 'FileEntry' });
-export const audienceDetails = z
-  .strictObject({ ...audienceFields, file: z.array(fileEntry) })
-  .meta({ id: 'AudienceDetails' });
-export const audienceIds = z
-  .strictObject({ audience_id: id, default_warehouse_segment_id: id })
-  .meta({ id: 'AudienceIds' });
-
-export const fileReport = z
-  .strictObject({
-    ...fileEntry.shape,
-    rows: count.meta({ description: 'Data rows read.' }),
-    rows_accepted: count,
-    rows_duplicate: count
-      .nullable()
-      .meta({ description: 'Accepted rows that added nothing; null until known.' }),
-    rows_rejected: z.record(z.string(), count).meta({ description: 'Rejected rows by reason.' }),
-    failure: importLogError.omit({ file: true }).nullable(),
-  })
-  .meta({ id: 'FileReport' });
-
-export const rejectedRow = z
-  .strictObject({ file: z.string(), line: z.int().positive(), code: z.string(), raw: z.string() })
-  .meta({ id: 'RejectedRow', description: 'One line of the NDJSON answer; raw is cut at 200 bytes.' });
-
-export const problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    code: z.enum(problemCodes),
-    instance: z.string().optional().meta({ description: 'The request id.' }),
-    errors: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
-  })
-  .meta({ id: 'Problem', description: 'RFC 9457' });

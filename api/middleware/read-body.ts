@@ -20,7 +20,7 @@ function bodyProblem(error: Error & { status?: number; type?: string }): Problem
   if (error.status === 415)
     return new Problem('unsupported_media_type', 'The content encoding is not supported.', close);
   if (/forbidden prototype property/.test(error.message))
-    return new Problem('invalid_body', 'The body breaks a rule.', {
+    return new Problem('invalid_body', '__proto__ is not a known field.', {
       errors: [{ path: '__proto__', message: 'is not a known field' }],
     });
   if (error instanceof RangeError) return new Problem('too_deep', 'The body is nested too deeply.');

@@ -1,15 +1,23 @@
 /** Answers that many operations share. */
 import type { ResponseConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import { problem } from '../../schemas/http.ts';
-import { type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
+import { problem } from '../../schemas/http-answers.ts';
+import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
 
 export type Answers = Record<number, ResponseConfig>;
 
+type Headers = Record<string, { description: string; schema: { type: 'string' } }>;
+interface Extras {
+  examples?: Record<string, { summary: string; value: unknown }>;
+}
+
 const rateHeaders = {
-  RateLimit: { description: 'What is left, and when it is full again', schema: { type: 'string' as const } },
+  RateLimit: {
+    description: 'Requests left (r), and seconds until the bucket is full again (t)',
+    schema: { type: 'string' as const },
+  },
   'RateLimit-Policy': {
-    description: 'Requests at once, and over how many seconds',
+    description: 'Requests at once (q), and the seconds over which they come back (w)',
     schema: { type: 'string' as const },
   },
 };
@@ -19,12 +27,17 @@ const requestId = {
 const retryAfter = { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'string' as const } } };
 const challenge = { 'WWW-Authenticate': { description: 'Bearer', schema: { type: 'string' as const } } };
 
-const extraHeaders: Partial<
-  Record<number, Record<string, { description: string; schema: { type: 'string' } }>>
-> = {
+const extraHeaders: Partial<Record<number, Headers>> = {
   401: challenge,
   429: { ...rateHeaders, ...retryAfter },
   503: retryAfter,
+};
+
+/** What is said about the fields, where a problem is about fields. */
+const fieldErrors: Partial<Record<ProblemCode, FieldError[]>> = {
+  invalid_body: [{ path: 'compresed', message: 'is not a known field' }],
+  invalid_query: [{ path: 'limit', message: 'must be a number from 1 to 1000' }],
+  unknown_keys: [{ path: 'keys.1', message: '18 is not a key of yours' }],
 };
 
 /** One answer a status; codes of the same status are examples of it. */
@@ -41,11 +54,13 @@ export function problemAnswers(...codes: ProblemCode[]): Answers {
           status,
           detail: problems[code].title,
           code,
+          instance: '6dd61142-6baa-4d0a-8187-60d6126a0fe8',
+          ...(fieldErrors[code] ? { errors: fieldErrors[code] } : {}),
         },
       },
     ]);
     answers[status] = {
-      description: ofStatus.map((code) => problems[code].title).join('; '),
+      description: ofStatus.map((code) => `\`${code}\`: ${problems[code].title}`).join('; '),
       headers: { ...requestId, ...extraHeaders[status] },
       content: { 'application/problem+json': { schema: problem, examples: Object.fromEntries(examples) } },
     };
@@ -56,12 +71,11 @@ export function problemAnswers(...codes: ProblemCode[]): Answers {
 export const json = (
   schema: z.ZodType,
   description: string,
-  headers = {},
-  type = 'application/json',
+  { headers = {}, type = 'application/json', examples }: Extras & { headers?: Headers; type?: string } = {},
 ): ResponseConfig => ({
   description,
   headers: { ...requestId, ...headers },
-  content: { [type]: { schema } },
+  content: { [type]: { schema, ...(examples ? { examples } : {}) } },
 });
 export const nothing = (description: string): ResponseConfig => ({ description, headers: requestId });
 
@@ -97,12 +111,16 @@ export const idempotencyKey = z.object({
     .regex(/^[\x21-\x7e]{1,255}$/)
     .optional()
     .meta({
-      description: 'The same key and body within 24 hours gives the first answer again.',
+      description:
+        'Of your choice. The same key and request within 24 hours gives the first answer again; with another request 409.',
       example: 'load-2026-06-01',
     }),
 });
 export const userToken = z.object({
-  'x-user-token': z.string().optional().meta({ description: 'Acts for the customer that the token names.' }),
+  'x-user-token': z.string().optional().meta({
+    description:
+      'Optional: the token of one of your customers. Only audiences of that customer are seen, changed and made.',
+  }),
 });
 export const pathId = (name: string) =>
   z.object({
@@ -110,8 +128,11 @@ export const pathId = (name: string) =>
       .int()
       .min(1)
       .max(Number.MAX_SAFE_INTEGER)
-      .meta({ param: { name, in: 'path' } }),
+      .meta({ param: { name, in: 'path' }, description: 'As answered when it was made.' }),
   });
-export const body = (schema: z.ZodType, required = true) => ({
-  body: { required, content: { 'application/json': { schema } } },
+export const body = (
+  schema: z.ZodType,
+  { required = true, examples }: Extras & { required?: boolean } = {},
+) => ({
+  body: { required, content: { 'application/json': { schema, ...(examples ? { examples } : {}) } } },
 });

@@ -1,14 +1,14 @@
 /** Group B and its additions, under both versions. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
+import type { Bodies } from '../../schemas/http.ts';
 import {
   audience,
   audienceDetails,
   audienceIds,
-  type Bodies,
   fileReport,
   rejectedRow,
-} from '../../schemas/http.ts';
+} from '../../schemas/http-answers.ts';
 import {
   body,
   idempotencyKey,
@@ -21,19 +21,23 @@ import {
   userToken,
   writeProblems,
 } from './answers.ts';
+import { appends, audiences } from './examples.ts';
 
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
 const params = pathId('audience_id');
 const listQuery = z.object({
-  limit: z.int().min(1).max(1_000).optional().meta({ description: 'All, unless given.' }),
+  limit: z.int().min(1).max(1_000).optional().meta({ description: 'At most so many; all, unless given.' }),
   cursor: z
     .string()
     .regex(/^[1-9][0-9]{0,14}$/)
     .optional()
-    .meta({ description: 'From the Link header of the page before.' }),
+    .meta({ description: 'From the `Link` header of the page before.' }),
 });
 const link = {
-  Link: { description: 'rel="next", where there is more', schema: { type: 'string' as const } },
+  Link: {
+    description: 'The next page, `rel="next"`, where there is more',
+    schema: { type: 'string' as const },
+  },
 };
 
 export function describeAudiences(registry: OpenAPIRegistry, bodies: Bodies): void {
@@ -44,17 +48,18 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
   const path = `/${version}/firstparty/audience`;
   const one = `${path}/{audience_id}`;
   const suffix = version === 'v2' ? '' : 'V1';
-  const shared = { tags: ['Audience ingest'], security };
+  const shared = { tags: [version === 'v2' ? 'Audience ingest' : 'Audience ingest under /v1'], security };
 
   registry.registerPath({
     ...shared,
     method: 'get',
     path,
     operationId: `listAudiences${suffix}`,
-    summary: 'Audiences, newest first',
+    summary: 'List audiences',
+    description: 'Newest first, without their files. All of them, unless `limit` is given.',
     request: { headers: userToken, query: listQuery },
     responses: {
-      200: json(z.array(audience), 'Audiences', link),
+      200: json(z.array(audience), 'Audiences', { headers: link }),
       ...readProblems('bad_user_token', 'invalid_query'),
     },
   });
@@ -63,16 +68,21 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'post',
     path,
     operationId: `createAudience${suffix}`,
-    summary: 'Create an audience and queue the load of its files',
-    request: { headers: writeHeaders, ...body(bodies.createAudience) },
-    responses: { 201: json(audienceIds, 'Created', location), ...writeProblems('bad_user_token') },
+    summary: 'Create an audience',
+    description: 'And queue the load of its files.',
+    request: { headers: writeHeaders, ...body(bodies.createAudience, { examples: audiences }) },
+    responses: {
+      201: json(audienceIds, 'Created', { headers: location }),
+      ...writeProblems('bad_user_token'),
+    },
   });
   registry.registerPath({
     ...shared,
     method: 'get',
     path: one,
     operationId: `getAudience${suffix}`,
-    summary: 'An audience with its files',
+    summary: 'Get audience details',
+    description: 'With its files. Ask again until `status` is 2 or 3.',
     request: { headers: userToken, params },
     responses: {
       200: json(audienceDetails, 'The audience'),
@@ -84,8 +94,10 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'patch',
     path: one,
     operationId: `appendFiles${suffix}`,
-    summary: 'Append files to an audience',
-    request: { headers: writeHeaders, params, ...body(bodies.appendFiles) },
+    summary: 'Append files',
+    description:
+      'Merged with what is there, each device once. A file that was loaded already, with the same content, is ignored; one that failed or was cancelled is loaded again.',
+    request: { headers: writeHeaders, params, ...body(bodies.appendFiles, { examples: appends }) },
     responses: { 204: nothing('Queued'), ...writeProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
@@ -93,8 +105,10 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'put',
     path: one,
     operationId: `clearAudience${suffix}`,
-    summary: 'Clear an audience, at once; what waits or loads is cancelled',
-    request: { headers: writeHeaders, params, ...body(bodies.nothing, false) },
+    summary: 'Clear an audience',
+    description:
+      'At once: its devices are gone, files that wait or load are cancelled. What is appended afterwards loads in full.',
+    request: { headers: writeHeaders, params, ...body(bodies.nothing, { required: false }) },
     responses: { 204: nothing('Cleared'), ...writeProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
@@ -102,7 +116,8 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'get',
     path: `${one}/files`,
     operationId: `listAudienceFiles${suffix}`,
-    summary: 'The files of an audience, with their rows by outcome',
+    summary: 'List the files of an audience',
+    description: 'With the rows of each by outcome, and why a file failed.',
     request: { headers: userToken, params },
     responses: { 200: json(z.array(fileReport), 'Files'), ...readProblems('bad_user_token', 'not_found') },
   });
@@ -111,10 +126,11 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'get',
     path: `${one}/rejects`,
     operationId: `listAudienceRejects${suffix}`,
-    summary: 'The rejected rows of an audience, one JSON object a line',
+    summary: 'List the rejected rows of an audience',
+    description: 'One JSON object a line, in the order of loads, files and lines. None after a clear.',
     request: { headers: userToken, params },
     responses: {
-      200: json(rejectedRow, 'Rejected rows', {}, 'application/x-ndjson'),
+      200: json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' }),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });

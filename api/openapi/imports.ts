@@ -1,7 +1,8 @@
 /** Group A and its additions. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import { type Bodies, fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http.ts';
+import type { Bodies } from '../../schemas/http.ts';
+import { fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
 import {
   body,
   idempotencyKey,
@@ -12,6 +13,7 @@ import {
   security,
   writeProblems,
 } from './answers.ts';
+import { deletions, failedImport, importLogs, imports } from './examples.ts';
 
 const path = '/v1/marketplace/import';
 const one = `${path}/{import_log_id}`;
@@ -23,42 +25,58 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     method: 'get',
     path,
     operationId: 'listImportLogs',
-    summary: 'The last 100 import logs, newest first',
-    responses: { 200: json(z.array(importLog).max(100), 'Import logs'), ...readProblems() },
+    summary: 'List import logs',
+    description: 'The last 100 jobs, imports and deletions, newest first.',
+    responses: {
+      200: json(z.array(importLog).max(100), 'Import logs', { examples: importLogs }),
+      ...readProblems(),
+    },
   });
   registry.registerPath({
     ...shared,
     method: 'post',
     path,
     operationId: 'queueImport',
-    summary: 'Queue the import of a file, or of all files under a prefix',
-    request: { headers: idempotencyKey, ...body(bodies.importRequest) },
-    responses: { 202: json(importLogId, 'Queued', location), ...writeProblems() },
+    summary: 'Queue an import',
+    description:
+      'Of a file, or of all files under a prefix, from the shared bucket or from a bucket of your own. Prefer a prefix to many calls.',
+    request: { headers: idempotencyKey, ...body(bodies.importRequest, { examples: imports }) },
+    responses: { 202: json(importLogId, 'Queued', { headers: location }), ...writeProblems() },
   });
   registry.registerPath({
     ...shared,
     method: 'delete',
     path,
     operationId: 'deleteAttributeData',
-    summary: 'Delete the data of attributes, for good',
-    request: { headers: idempotencyKey, ...body(bodies.deleteRequest) },
-    responses: { 202: json(importLogId, 'Queued', location), ...writeProblems('unknown_keys') },
+    summary: 'Delete attribute data',
+    description:
+      'For good: it cannot be undone. The deletion is a job in the order of the others: it removes what earlier imports brought and nothing of what later ones bring.',
+    request: { headers: idempotencyKey, ...body(bodies.deleteRequest, { examples: deletions }) },
+    responses: {
+      202: json(importLogId, 'Queued', { headers: location }),
+      ...writeProblems('unknown_keys'),
+    },
   });
   registry.registerPath({
     ...shared,
     method: 'get',
     path: one,
     operationId: 'getImportLog',
-    summary: 'One import log',
+    summary: 'Get an import log',
+    description: 'Ask again until `status` is 2 or 3.',
     request: { params: pathId('import_log_id') },
-    responses: { 200: json(importLog, 'The import log'), ...readProblems('not_found') },
+    responses: {
+      200: json(importLog, 'The import log', { examples: failedImport }),
+      ...readProblems('not_found'),
+    },
   });
   registry.registerPath({
     ...shared,
     method: 'get',
     path: `${one}/files`,
     operationId: 'listImportFiles',
-    summary: 'The files of an import, with their rows by outcome',
+    summary: 'List the files of an import',
+    description: 'With the rows of each by outcome, and why a file failed. Empty until the job runs.',
     request: { params: pathId('import_log_id') },
     responses: { 200: json(z.array(fileReport), 'Files'), ...readProblems('not_found') },
   });
@@ -67,10 +85,11 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     method: 'get',
     path: `${one}/rejects`,
     operationId: 'listImportRejects',
-    summary: 'The rejected rows of an import, one JSON object a line',
+    summary: 'List the rejected rows of an import',
+    description: 'One JSON object a line, in the order of files and lines.',
     request: { params: pathId('import_log_id') },
     responses: {
-      200: json(rejectedRow, 'Rejected rows', {}, 'application/x-ndjson'),
+      200: json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' }),
       ...readProblems('not_found'),
     },
   });

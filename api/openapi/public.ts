@@ -2,6 +2,7 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { json, problemAnswers } from './answers.ts';
+import type { Described } from './introduction.ts';
 
 const checks = z.strictObject({ ready: z.boolean(), checks: z.record(z.string(), z.boolean()) });
 const schemaVersion = z.strictObject({
@@ -24,10 +25,17 @@ const operations: [path: string, operationId: string, summary: string, schema: z
   ['/schemas/ids/{id}', 'getSchemaById', 'A schema by its id', z.strictObject({ schema: z.string() })],
 ];
 
-export function describePublic(registry: OpenAPIRegistry): void {
+export function describePublic(registry: OpenAPIRegistry, { topicPrefix }: Described): void {
+  const examples: Record<string, string> = {
+    subject: `${topicPrefix}.jobs-value`,
+    version: 'latest',
+    id: '1',
+  };
   for (const [path, operationId, summary, schema, type] of operations) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-    const params = z.object(Object.fromEntries(names.map((name) => [name, z.string().min(1)])));
+    const params = z.object(
+      Object.fromEntries(names.map((name) => [name, z.string().min(1).meta({ example: examples[name] })])),
+    );
     registry.registerPath({
       tags: ['Service'],
       security: [],
@@ -37,7 +45,7 @@ export function describePublic(registry: OpenAPIRegistry): void {
       summary,
       ...(names.length > 0 ? { request: { params } } : {}),
       responses: {
-        200: json(schema, summary, {}, type),
+        200: json(schema, summary, type ? { type } : {}),
         ...problemAnswers(
           'bad_request',
           'request_timeout',

@@ -20,10 +20,16 @@ const page = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>headrace API</title>
+<link rel="icon" href="data:,">
+<style>
+.markdown table { table-layout: auto !important; }
+.markdown td:first-child code { white-space: nowrap !important; }
+</style>
 </head>
 <body>
 <script id="api-reference" data-url="/openapi.json" data-configuration='${JSON.stringify({
   withDefaultFonts: false,
+  authentication: { preferredSecurityScheme: 'apiKey' },
   telemetry: false,
   hideClientButton: true,
   agent: { disabled: true },

@@ -93,6 +93,7 @@ describe('/docs', () => {
     const page = await api.anonymous('GET', '/docs');
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
     expect([...page.text.matchAll(/(?:src|href|data-url)="([^"]+)"/g)].map(([, url]) => url)).toEqual([
+      'data:,',
       '/openapi.json',
       '/docs/reference.js',
     ]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
-import { audience, audienceDetails, audienceIds } from '../../schemas/http.ts';
+import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
 import { type Api, AUDIENCE, listFiles, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -139,6 +139,10 @@ describe('details', () => {
 });
 
 describe('list', () => {
+  it('of a partner without audiences: an empty array', async () => {
+    expect((await (await api.partner()).call('GET', AUDIENCE)).json).toEqual([]);
+  });
+
   it('gives all, newest first, without `file`', async () => {
     const lister = await api.partner();
     const ids: number[] = [];
@@ -190,6 +194,30 @@ describe('append and clear', () => {
     const job = await api.jobs.findOne({ audience: id, _id: { $ne: id } });
     expect(job).toMatchObject({ kind: 'audience', generation: 1, filePath: 'acme/day2/' });
     expect((await append(id, '../x')).status).toBe(422);
+  });
+
+  it.each([
+    ['no file_path', {}, 'file_path'],
+    ['an empty file_path', { file_path: '' }, 'file_path'],
+    ['an absolute file_path', { file_path: 's3://bucket/a' }, 'file_path'],
+    ['a leading slash', { file_path: '/a' }, 'file_path'],
+    ['a . segment', { file_path: 'a/./b' }, 'file_path'],
+    ['a control character', { file_path: 'a\tb' }, 'file_path'],
+    ['an operator as a path', { file_path: { $gt: '' } }, 'file_path'],
+    ['1,025 bytes', { file_path: 'a'.repeat(1_025) }, 'file_path'],
+    ['an unknown field', { file_path: 'a', name: 'n' }, 'name'],
+  ])('append refuses %s with 422, and queues nothing', async (_, body, path) => {
+    const id = await create();
+    const reply = await partner.call('PATCH', `${AUDIENCE}/${id}`, { body });
+    expect([reply.status, reply.json.code]).toEqual([422, 'invalid_body']);
+    expect(reply.json.errors.map((error: { path: string }) => error.path)).toContain(path);
+    expect(await api.jobs.countDocuments({ audience: id })).toBe(1);
+  });
+
+  it('a prefix that ends in a slash needs no `compressed`: in group B the extension decides', async () => {
+    const id = await create({ name: 'n', file_path: 'acme/summer/' });
+    expect((await append(id, 'acme/autumn/')).status).toBe(204);
+    expect(await api.jobs.countDocuments({ audience: id, compressed: null })).toBe(2);
   });
 
   it('clear: 204; counts 0, no files, status 2, at once; a later append counts again', async () => {

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
-import { problem } from '../../schemas/http.ts';
+import { problem } from '../../schemas/http-answers.ts';
 import { type Api, AUDIENCE, IMPORT, type Reply, startApi, type TestPartner } from './support.ts';
 
 let api: Api;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { unseal } from '../../pipeline/runtime/seal.ts';
-import { importLog, importLogId } from '../../schemas/http.ts';
+import { importLog, importLogId } from '../../schemas/http-answers.ts';
 import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -72,6 +72,28 @@ describe('queue an import', () => {
     expect(reply.status).toBe(422);
     expect(reply.json.code).toBe('invalid_body');
     expect(reply.json.errors.map((error: { path: string }) => error.path)).toContain(path);
+  });
+
+  it('says what is wrong with each field: missing, of a wrong type, of a wrong value', async () => {
+    const messages = async (body: unknown) =>
+      Object.fromEntries(
+        (await queue(body)).json.errors.map(({ path, message }: { path: string; message: string }) => [
+          path,
+          message,
+        ]),
+      );
+    const key_type = 'must be 0 (attribute_id) or 1 (partner_foreign_key)';
+    expect(await messages({})).toEqual({ file_path: 'is required', key_type: 'is required' });
+    expect(await messages({ file_path: 7, key_type: '0' })).toEqual({ file_path: 'must be text', key_type });
+    expect(await messages({ file_path: { $gt: '' }, key_type: null })).toEqual({
+      file_path: 'must be text',
+      key_type,
+    });
+    expect(await messages({ ...good, path_type: 1, file_path: 's3://b-b/a', credentials: {} })).toEqual({
+      'credentials.accessKeyId': 'is required',
+      'credentials.secretAccessKey': 'is required',
+      'credentials.region': 'is required',
+    });
   });
 
   it('names every unknown field', async () => {
@@ -174,6 +196,10 @@ describe('read import logs', () => {
     expect((await partner.call('GET', `${IMPORT}/${import_log_id}`)).json.errors).toBeNull();
   });
 
+  it('a partner without jobs has an empty list', async () => {
+    expect((await (await api.partner()).call('GET', IMPORT)).json).toEqual([]);
+  });
+
   it('lists the last 100, newest first, without audience loads and withdrawn jobs', async () => {
     const lister = await api.partner();
     const ids: number[] = [];
@@ -254,8 +280,15 @@ describe('delete attribute data', () => {
     ['an operator in the list', { key_type: 1, keys: [{ $ne: '' }] }],
     ['text instead of a list', { key_type: 0, keys: '1' }],
     ['a NUL byte', { key_type: 1, keys: ['a\u0000'] }],
+    ['no key_type', { keys: ['1'] }],
+    ['key_type as text', { key_type: '0', keys: ['1'] }],
+    ['an empty key', { key_type: 1, keys: [''] }],
+    ['a mistyped field', { key_type: 0, keys: ['1'], key: '2' }],
     ['1,001 keys', { key_type: 0, keys: Array.from({ length: 1_001 }, (_, i) => String(i + 1)) }],
-  ])('refuses %s with 422', async (_, body) => {
-    expect((await partner.call('DELETE', IMPORT, { body })).status).toBe(422);
+  ])('refuses %s with 422, and queues nothing', async (_, body) => {
+    const before = await api.jobs.countDocuments();
+    const reply = await partner.call('DELETE', IMPORT, { body });
+    expect([reply.status, reply.json.code]).toEqual([422, 'invalid_body']);
+    expect(await api.jobs.countDocuments()).toBe(before);
   });
 });

@@ -2,9 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../api/context.ts';
 import { createOpenApi } from '../../api/openapi/document.ts';
+import * as examples from '../../api/openapi/examples.ts';
 import { createRoutes } from '../../api/routes/table.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
+import { importLog } from '../../schemas/http-answers.ts';
+import { problemCodes } from '../../schemas/problems.ts';
 import { readEnvFile } from '../support/env-file.ts';
 
 const config = parseConfig(readEnvFile(new URL('../../deploy/config/minimal.env', import.meta.url)));
@@ -34,5 +37,41 @@ describe('openapi', () => {
       expect([where, headers.includes('x-user-token')]).toEqual([where, access === 'user']);
       expect([where, headers.includes('Idempotency-Key')]).toEqual([where, body !== undefined]);
     }
+  });
+});
+
+describe('what a reader sees', () => {
+  type Examples = Record<string, { value: unknown }>;
+  it.each<[string, Examples, { parse(value: unknown): unknown }]>([
+    ['queue an import', examples.imports, bodies.importRequest],
+    ['delete attribute data', examples.deletions, bodies.deleteRequest],
+    ['create an audience', examples.audiences, bodies.createAudience],
+    ['append files', examples.appends, bodies.appendFiles],
+    ['an import log', examples.failedImport, importLog],
+    ['import logs', examples.importLogs, importLog.array()],
+  ])('examples keep the rules: %s', (_, given, schema) => {
+    for (const { value } of Object.values(given)) schema.parse(value);
+  });
+
+  const texts = (value: unknown): string[] =>
+    typeof value !== 'object' || value === null
+      ? []
+      : Object.entries(value).flatMap(([key, member]) =>
+          key === 'description' && typeof member === 'string' ? [member] : texts(member),
+        );
+
+  it('nothing in a text is taken for HTML and lost: angle brackets are in code', () => {
+    const all = texts(document);
+    expect(all.length).toBeGreaterThan(100);
+    for (const text of all) expect(text.replace(/```[\s\S]*?```|`[^`]*`/g, '')).not.toMatch(/[<>]/);
+  });
+
+  it('every operation has a short name and a description; every code is explained', () => {
+    for (const [path, item] of Object.entries(document.paths!))
+      for (const { summary, description } of Object.values(item!)) {
+        expect([path, summary.length <= 45]).toEqual([path, true]);
+        if (/^\/v\d/.test(path)) expect([path, description]).toEqual([path, expect.any(String)]);
+      }
+    for (const code of problemCodes) expect(document.info.description).toContain(`\`${code}\``);
   });
 });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { collections, type FileDocument, type RejectsDocument } from '../../schemas/documents.ts';
-import { fileReport, rejectedRow } from '../../schemas/http.ts';
+import { fileReport, rejectedRow } from '../../schemas/http-answers.ts';
 import {
   type Api,
   AUDIENCE,

@@ -9,7 +9,8 @@ import type { Dependencies } from '../../api/context.ts';
 import { createMetrics } from '../../api/metrics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { createBodies, problem } from '../../schemas/http.ts';
+import { createBodies } from '../../schemas/http.ts';
+import { problem } from '../../schemas/http-answers.ts';
 import { readEnvFile } from '../support/env-file.ts';
 
 it('500 with a problem, no stack, no name of a part; the log has the rest', async () => {

@@ -1,0 +1,82 @@
+/** Requests and answers to learn from. Every request here is one that the service accepts. */
+const example = (summary: string, value: unknown) => ({ summary, value });
+
+const record = {
+  import_log_id: 42,
+  file_path: 'day=2026-06-01/devices.csv',
+  path_type: 0,
+  key_type: 0,
+  status: 2,
+  log_type: 0,
+  keys: null,
+  unique_devices: '16000',
+  total_rows: '20000',
+  errors: null,
+  created_at: '2026-06-01T08:30:00.000Z',
+  updated_at: '2026-06-01T08:31:12.000Z',
+};
+const failed = {
+  ...record,
+  import_log_id: 44,
+  file_path: 'day=2026-06-02/',
+  status: 3,
+  errors: [
+    {
+      code: 'too_many_invalid',
+      message: 'More rows were rejected than the deployment allows.',
+      file: 'p-tt6hkz9rv7bs/day=2026-06-02/2.csv',
+      count: 940,
+    },
+  ],
+};
+const deletion = {
+  ...record,
+  import_log_id: 43,
+  file_path: '',
+  log_type: 1,
+  keys: ['17', '18'],
+  unique_devices: '12000',
+  total_rows: '15000',
+};
+
+export const importLogs = {
+  logs: example('A failed import, a deletion and an import', [failed, deletion, record]),
+};
+export const failedImport = {
+  done: example('Done', record),
+  failed: example('Failed, with the reason', failed),
+  deletion: example('A deletion', deletion),
+};
+
+export const imports = {
+  file: example('One file', { file_path: 'day=2026-06-01/devices.csv', key_type: 0 }),
+  prefix: example('All files under a prefix', {
+    file_path: 'day=2026-06-01/',
+    key_type: 1,
+    compressed: true,
+  }),
+  own: example('From a bucket of your own', {
+    file_path: 's3://acme-exports/day=2026-06-01/devices.csv.gz',
+    key_type: 0,
+    path_type: 1,
+    credentials: {
+      accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
+      secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
+      region: 'eu-west-1',
+    },
+  }),
+};
+
+export const deletions = {
+  attribute_ids: example('By attribute_id', { key_type: 0, keys: ['17', '18'] }),
+  foreign_keys: example('By partner_foreign_key', { key_type: 1, keys: ['colour:red'] }),
+};
+
+export const audiences = {
+  prefix: example('All files under a prefix', { name: 'Summer visitors', file_path: 'acme/summer/' }),
+  file: example('One file', { name: 'Summer visitors', file_path: 'acme/summer/1.csv.gz' }),
+};
+export const appends = {
+  prefix: example('All files under a prefix', { file_path: 'acme/summer/day-2/' }),
+  file: example('One file', { file_path: 'acme/summer/2.csv' }),
+};

@@ -51,8 +51,6 @@ export function createJobStore(db: Db) {
   const step = together(take);
 
   return {
-    get: (id: number) => jobs.findOne({ _id: id }),
-
     /** Ids have no gaps, so a range of them is all there is between two jobs. */
     range: (first: number, last: number) =>
       jobs

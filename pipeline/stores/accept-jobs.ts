@@ -87,8 +87,12 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   let stuck: Promise<unknown> | undefined;
   const kafkaAnswers = () => publisher.ready() && stuck === undefined;
 
+  /** The last number that we saw stored; if another process has taken more, the insert is refused and we look again. */
+  let known: number | undefined;
+
   /** Of those that a majority has: a number built on one that its primary loses would leave a gap, and end all dispatching. */
   async function highestNumber(): Promise<number> {
+    if (known !== undefined) return known;
     const [highest] = await jobs
       .find({}, { projection: { _id: 1 }, readConcern: { level: 'majority' } })
       .sort({ _id: -1 })
@@ -105,18 +109,20 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   ): Promise<Waiting[]> {
     const repeated: Waiting[] = [];
     let rest = batch;
-    const asOf = await currentSequence(db);
+    const sequence = currentSequence(db);
     const now = new Date();
     while (rest.length > 0) {
-      const highest = await highestNumber();
+      const [highest, asOf] = await Promise.all([highestNumber(), sequence]);
       if (late()) throw new NotAccepted('MongoDB answers too late');
       const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
       rest.forEach((entry, i) => {
         attempted.set(entry, documents[i]!);
       });
       faultPoint('api:before-insert');
+      known = undefined;
       try {
         await jobs.insertMany(documents, { ordered: true });
+        known = documents.at(-1)!._id;
         faultPoint('api:after-insert');
         return repeated;
       } catch (error) {

@@ -138,8 +138,14 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
       }
       await flush();
     },
-    /** What is only in memory must be read again after a crash. */
-    durable: (partition, handled) => held.get(partition)?.oldestOffset() ?? handled,
+    /**
+     * What is only in memory must be read again after a crash. So must markers that wait to be merged together, and they are in no
+     * memory of devices: nothing of what is being handled is durable yet.
+     */
+    durable(partition, handled) {
+      const oldest = held.get(partition)?.oldestOffset();
+      return oldest !== undefined && oldest < handled ? oldest : handled;
+    },
     assigned() {
       owned = new Map();
       held = new Map();

@@ -1,7 +1,10 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoClient } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
+
+const AGAIN_MS = 200;
 
 export interface Mongo {
   client: MongoClient;
@@ -21,7 +24,32 @@ export async function connectMongo(config: Config): Promise<Mongo> {
     ignoreUndefined: true,
     maxPoolSize: 32,
   });
-  return { client, db: client.db(config.mongoDatabase), close: () => client.close() };
+  const closing = new AbortController();
+  void connectAtLast(client, closing.signal);
+  return {
+    client,
+    db: client.db(config.mongoDatabase),
+    async close() {
+      closing.abort();
+      await client.close();
+    },
+  };
+}
+
+/**
+ * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
+ * later call finds its topology closed. So it is told to, until it has been connected once; from then on it looks after itself.
+ */
+async function connectAtLast(client: MongoClient, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await client.connect();
+      return;
+    } catch {
+      // Whoever needs the database meets the same error, and tells it.
+      await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
 }
 
 /** What the stages look things up by. */

@@ -147,8 +147,14 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
       // Under load the next jobs come meanwhile, and share one merge; a job that comes alone has been merged by now.
       if (merging > 0) await sleep(Math.min(merging, LONGEST_GATHER_MS), undefined, { signal });
     },
-    /** What is only in memory must be read again after a crash. */
-    durable: (partition, handled) => held.get(partition)?.oldestOffset() ?? handled,
+    /**
+     * What is only in memory must be read again after a crash. So must markers that wait to be merged together, and they are in no
+     * memory of devices: nothing of what is being handled is durable yet.
+     */
+    durable(partition, handled) {
+      const oldest = held.get(partition)?.oldestOffset();
+      return oldest !== undefined && oldest < handled ? oldest : handled;
+    },
     assigned() {
       owned = new Map();
       held = new Map();

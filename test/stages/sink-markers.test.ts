@@ -10,30 +10,29 @@ import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { setNames } from '../../schemas/documents.ts';
-import { openDatabase } from '../sets/database.ts';
+import { createGate, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
 
 const database = openDatabase();
 const PARTITION = 3;
 const { signal } = new AbortController();
 
-it.each([
-  ['one after the other', [1, 1, 2, 2]],
-  ['in a row again', [1, 2, 1, 2]],
-  ['the last of them cut off', [1, 2, 1]],
-  ['with a new one', [1, 2, 1, 2, 3]],
-])('markers twice, %s', async (_, markers) => {
+async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   const { db } = database;
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const retry = createRetry(log);
   const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
+  const mergeJobs = createMergeJobs({ retry, sets, acks, spills });
   const sink = createSinkDevices({
     log,
     retry,
     acks,
     spills,
-    mergeJobs: createMergeJobs({ retry, sets, acks, spills }),
+    async mergeJobs(...args) {
+      await mergesMay();
+      await mergeJobs(...args);
+    },
     removeAttributes: createRemoveAttributes({ retry, sets, acks }),
     // A slot a partition.
     devicePartitions: 16,
@@ -61,7 +60,16 @@ it.each([
   const none = { collapsed: [], attributes: [], audience: null, generation: null };
   const marker = (job: number) =>
     deliver({ name: 'CommitMarker', value: { job, kind: 'import', passed: [0, 0], ...none } });
+  return { sink, sets, acks, devices, marker };
+}
 
+it.each([
+  ['one after the other', [1, 1, 2, 2]],
+  ['in a row again', [1, 2, 1, 2]],
+  ['the last of them cut off', [1, 2, 1]],
+  ['with a new one', [1, 2, 1, 2, 3]],
+])('markers twice, %s', async (_, markers) => {
+  const { sink, sets, acks, devices, marker } = await createSink();
   const jobs = [...new Set(markers)];
   await sink.handleAll!(PARTITION, [...jobs.map(devices), ...markers.map(marker)], signal);
   for (const job of jobs)
@@ -71,4 +79,20 @@ it.each([
   const last = Math.max(...jobs);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, last]]));
   expect(await sets.count(setNames.attribute(1))).toBe(10 * last);
+});
+
+it('a marker is not passed by the offsets before its job is merged, though devices of later jobs wait behind it', async () => {
+  const gate = createGate();
+  const { sink, acks, devices, marker } = await createSink(gate.wait);
+  await sink.handleAll!(PARTITION, [devices(9)], signal);
+  expect(sink.durable!(PARTITION, 1n)).toBe(0n);
+  // A new owner, to whom only the end of this is new: nothing stands before the first marker.
+  sink.assigned!([PARTITION]);
+  const handling = sink.handleAll!(PARTITION, [marker(1), marker(2), devices(3), devices(4)], signal);
+  await gate.reached;
+  expect(sink.durable!(PARTITION, 1n)).toBe(1n);
+  gate.open();
+  await handling;
+  expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
+  expect(sink.durable!(PARTITION, 5n)).toBe(3n);
 });

@@ -109,13 +109,18 @@ async function tormentAndCompare(scene: Scene, timeline: Timeline, minutes: numb
   return violations;
 }
 
-async function run({ minutes, seed }: Options): Promise<number> {
-  const directory = join(tmpdir(), `headrace-faults-seed-${seed}-${Date.now().toString(36)}`);
-  const timeline = createTimeline(directory);
-  timeline.tell(`seed ${seed}, ${minutes} minutes; timeline and logs in ${directory}`);
+/** Starts a service with servers of its own, torments it, and keeps what there is to see if it broke a promise. */
+async function runOn(
+  { minutes, seed }: Options,
+  directory: string,
+  timeline: Timeline,
+  atTheEnd: (close: () => Promise<unknown>) => void,
+): Promise<Violations> {
   const random = createRandom(seed);
   const servers = await startOwnServers();
+  atTheEnd(servers.close);
   const proxy = await startFaultyProxy(servers.addresses.s3.endpoint);
+  atTheEnd(proxy.close);
   const service = await startFaultService(servers.addresses, {
     logs: directory,
     random: random.fork(),
@@ -126,6 +131,7 @@ async function run({ minutes, seed }: Options): Promise<number> {
     processesOnly: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_S3_IDLE_MS: '2000' },
     patienceMs: PATIENCE_MS,
   });
+  atTheEnd(service.close);
   const scene: Scene = {
     service,
     servers,
@@ -143,9 +149,19 @@ async function run({ minutes, seed }: Options): Promise<number> {
     const kept = await keepEvidence(service.driver, directory).catch((error: Error) => error.message);
     timeline.tell(`what MongoDB and Kafka hold: ${kept}`);
   }
-  await service.close().catch(() => {});
-  await proxy.close();
-  await servers.close();
+  return violations;
+}
+
+async function run(options: Options): Promise<number> {
+  const { minutes, seed } = options;
+  const directory = join(tmpdir(), `headrace-faults-seed-${seed}-${Date.now().toString(36)}`);
+  const timeline = createTimeline(directory);
+  timeline.tell(`seed ${seed}, ${minutes} minutes; timeline and logs in ${directory}`);
+  const open: (() => Promise<unknown>)[] = [];
+  const violations = await runOn(options, directory, timeline, (close) => open.unshift(close)).catch(
+    (error: Error) => [error.stack ?? String(error)],
+  );
+  for (const close of open) await close().catch(() => {});
   for (const violation of violations) timeline.tell(violation);
   timeline.tell(
     violations.length === 0

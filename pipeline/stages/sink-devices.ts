@@ -145,7 +145,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
       }
       await flush();
       // Under load the next jobs come meanwhile, and share one merge; a job that comes alone has been merged by now.
-      if (merging > 0) await sleep(Math.min(merging, LONGEST_GATHER_MS), undefined, { signal });
+      if (merging > 0) await sleep(Math.min(merging, LONGEST_GATHER_MS));
     },
     /**
      * What is only in memory must be read again after a crash. So must markers that wait to be merged together, and they are in no

@@ -10,7 +10,8 @@ import { createRetry } from './runtime/retry.ts';
 import { answerQuestions } from './runtime/threads.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import { createJobSources } from './sources/job-sources.ts';
-import { createTopology, type StageName } from './topology.ts';
+import type { StageName } from './stages/names.ts';
+import { createTopology } from './topology.ts';
 
 export interface ThreadHealth {
   kafka: boolean;

@@ -19,6 +19,7 @@ import type { Retry } from './runtime/retry.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createDispatcher } from './stages/dispatch/dispatcher.ts';
+import type { StageName } from './stages/names.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
 import { createSinkDevices } from './stages/sink-devices.ts';
@@ -47,9 +48,6 @@ export interface Surroundings {
 
 /** Of the whole process: what small jobs touch again and again fits, and a large one only passes through. */
 const CHUNK_CACHE_BYTES = 32 << 20;
-
-export const stageNames = ['dispatch', 'split', 'validate', 'sink'] as const;
-export type StageName = (typeof stageNames)[number];
 
 export function createTopology(around: Surroundings): Record<StageName, () => Stage> {
   const { config, db, log, retry, publisher, partitions, sources, metrics } = around;

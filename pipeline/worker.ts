@@ -9,7 +9,7 @@ import { createLogger } from './runtime/log.ts';
 import { createShutdown } from './runtime/shutdown.ts';
 import { startThread } from './runtime/threads.ts';
 import type { ThreadHealth } from './stage-thread.ts';
-import { type StageName, stageNames } from './topology.ts';
+import { type StageName, stageNames } from './stages/names.ts';
 
 export class UnknownStage extends Error {}
 

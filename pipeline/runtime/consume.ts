@@ -11,6 +11,7 @@ import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
+import type { StageName } from '../stages/names.ts';
 import { faultPoint } from './fault-points.ts';
 import { inGroups } from './in-groups.ts';
 import { createKafka, groupName, type Publisher, topicName } from './kafka.ts';
@@ -26,7 +27,7 @@ export interface Delivery {
 }
 
 interface StageBase {
-  name: 'dispatch' | 'split' | 'validate' | 'sink';
+  name: StageName;
   input: TopicKey;
   /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
   durable?(partition: number, handled: bigint): bigint;

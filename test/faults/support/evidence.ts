@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { Binary } from 'mongodb';
 import { createKafka, groupName, topicName } from '../../../pipeline/runtime/kafka.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
-import { stageNames } from '../../../pipeline/topology.ts';
+import { stageNames } from '../../../pipeline/stages/names.ts';
 import { collections } from '../../../schemas/documents.ts';
 import type { TopicKey } from '../../../schemas/topics.ts';
 import type { Driver } from '../../support/driver.ts';

@@ -4,7 +4,7 @@
  */
 import { createKafka, groupName } from '../../../pipeline/runtime/kafka.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
-import { stageNames } from '../../../pipeline/topology.ts';
+import { stageNames } from '../../../pipeline/stages/names.ts';
 import type { Config } from '../../../schemas/config.ts';
 
 interface Coordinator {

@@ -62,7 +62,7 @@ const COMMIT_MS = 500;
 const GATHER_MS = 10;
 const REPLACE_MS = 1_000;
 /** What is handled at the same time, of one partition. */
-const AT_ONCE = { bytes: 1_000_000, count: 32 };
+const AT_ONCE = { bytes: 1_000_000, count: 16 };
 
 interface Dependencies {
   config: Config;

@@ -138,24 +138,22 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     );
   }
 
-  /** What the stage is to see of a message: nothing, if it is not understood. */
-  async function understand(
-    partition: number,
-    message: KafkaMessage,
-    signal: AbortSignal,
-  ): Promise<Understood> {
-    const { offset } = message;
+  function understand(partition: number, raw: KafkaMessage, signal: AbortSignal): Received {
     try {
-      const decoded = decode(message.value, topics[stage.input].holds as readonly MessageName[]);
-      return { offset, delivery: { partition, offset: BigInt(offset), message: decoded, signal } };
+      const message = decode(raw.value, topics[stage.input].holds as readonly MessageName[]);
+      return { raw, understood: { partition, offset: BigInt(raw.offset), message, signal } };
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
-      await deadLetter(partition, message, error);
-      return { offset, delivery: null };
+      return { raw, understood: error };
     }
   }
 
-  async function handleSome(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void> {
+  async function handleSome(partition: number, received: Received[], signal: AbortSignal): Promise<void> {
+    const deliveries: Delivery[] = [];
+    for (const { raw, understood } of received) {
+      if (understood instanceof MalformedMessage) await deadLetter(partition, raw, understood);
+      else deliveries.push(understood);
+    }
     const began = performance.now();
     if (stage.handleAll) await stage.handleAll(partition, deliveries, signal);
     else await allSettled(deliveries.map(stage.handle));
@@ -174,12 +172,10 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     const { signal } = working;
     const { partition, messages } = batch;
     const gone = () => !isRunning() || isStale() || signal.aborted || stopping.signal.aborted;
-    if (gone()) return;
-    const understood = await Promise.all(messages.map((message) => understand(partition, message, signal)));
-    for (const some of groupsOf(stage, understood)) {
+    const received = messages.map((message) => understand(partition, message, signal));
+    for (const some of groupsOf(stage, received)) {
       if (gone()) return;
-      const deliveries = some.flatMap(({ delivery }) => delivery ?? []);
-      const task = handleSome(partition, deliveries, signal);
+      const task = handleSome(partition, some, signal);
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
@@ -189,7 +185,7 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
         if (stopping.signal.aborted) return;
         throw error;
       }
-      const { offset } = some.at(-1)!;
+      const { offset } = some.at(-1)!.raw;
       handled.set(partition, BigInt(offset) + 1n);
       resolveOffset(offset);
       await heartbeat();
@@ -267,15 +263,19 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
   };
 }
 
-interface Understood {
-  offset: string;
-  delivery: Delivery | null;
+interface Received {
+  raw: KafkaMessage;
+  understood: Delivery | MalformedMessage;
 }
 
-const groupsOf = (stage: Stage, understood: Understood[]): Iterable<Understood[]> =>
+const groupsOf = (stage: Stage, received: Received[]): Iterable<Received[]> =>
   stage.handleAll
-    ? [understood]
-    : inGroups(understood, ({ delivery }) => (delivery ? stage.weigh(delivery.message) : 0), AT_ONCE);
+    ? [received]
+    : inGroups(
+        received,
+        ({ understood }) => (understood instanceof MalformedMessage ? 0 : stage.weigh(understood.message)),
+        AT_ONCE,
+      );
 
 /** Rejects with the first failure, but not before every task has ended: nothing goes on behind the caller's back. */
 async function allSettled(tasks: Promise<void>[]): Promise<void> {

@@ -18,6 +18,7 @@ import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 
 const LONGEST_GATHER_MS = 100;
+const FENCED_MS = 200;
 
 export interface SinkDependencies {
   log: Logger;
@@ -86,22 +87,24 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
   /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
   async function commit(owner: OwnedPartition, markers: CommitMarker[], signal: AbortSignal): Promise<void> {
     const last = markers.at(-1)!.job;
-    const behind = owner.slots.filter((slot) => last > owner.committed.get(slot)!);
-    if (behind.length > 0) {
+    for (;;) {
+      const behind = owner.slots.filter((slot) => last > owner.committed.get(slot)!);
+      if (behind.length === 0) break;
       try {
         if (markers[0]!.kind === 'delete') await deps.removeAttributes(markers[0]!, behind, signal);
         else await deps.mergeJobs({ ...owner, markers, slots: behind }, signal);
         for (const slot of behind) owner.committed.set(slot, last);
       } catch (error) {
-        // Somebody else owns the partition by now and has merged the jobs: nothing is left to do for them here.
         if (!(error instanceof FencedError)) throw error;
-        deps.log.warn({ job: last, slots: behind }, 'fenced: another sink has merged this job');
+        // Somebody else owns the partition by now. What it has merged is done; with the rest it may be busy at this moment, so we
+        // look again, until nothing is left or we are told that the partition is ours no more.
+        deps.log.warn({ job: last, slots: behind }, 'fenced: another sink is merging this job');
+        await sleep(FENCED_MS, undefined, { signal });
         owner.committed = await retry(
           'see how far the slots are',
           () => acks.committedJobs(owner.slots),
           signal,
         );
-        if (owner.slots.some((slot) => owner.committed.get(slot)! < last)) throw error;
       }
     }
     owner.uncommitted.forgetUpTo(last);

@@ -96,3 +96,23 @@ it('a marker is not passed by the offsets before its job is merged, though devic
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
   expect(sink.durable!(PARTITION, 5n)).toBe(3n);
 });
+
+it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {
+  let asked = 0;
+  const { sink, sets, acks, devices, marker } = await createSink(async () => {
+    if (asked++ > 0) return;
+    const counts = {
+      pairs: 10,
+      uniqueDevices: 10,
+      filePairs: [0, 10],
+      audienceDevices: 0,
+      matchedDevices: 0,
+    };
+    await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts }]);
+  });
+  await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], signal);
+  expect(asked).toBe(2);
+  expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
+  expect(await acks.ofJob(2)).toMatchObject([{ pairs: 20, uniqueDevices: 20 }]);
+  expect(await sets.count(setNames.attribute(1))).toBe(20);
+});

@@ -30,7 +30,8 @@ interface Dependencies {
   acks: AckStore;
 }
 
-const FORGET_MS = 500;
+/** Longer than a stage goes on believing that a job is wanted: what is redelivered meanwhile is forgotten too. */
+const FORGET_MS = 2_000;
 
 export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);

@@ -25,7 +25,7 @@ export default defineConfig({
         },
       },
     ],
-    // Each file of the stack project starts processes of its own beside the servers: two at a time is what two cores carry.
-    maxWorkers: 2,
+    // Each file of the stack project starts processes of its own beside the servers; many of them mostly wait, for what was killed to be missed.
+    maxWorkers: 3,
   },
 });

@@ -1,8 +1,9 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
+import { MongoClient } from './mongodb.ts';
 
 const AGAIN_MS = 200;
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { avroType } from '../../schemas/codec.ts';
 import { problems } from '../../schemas/problems.ts';
 import { messages } from '../../schemas/topics.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -164,11 +165,16 @@ describe('observability', () => {
     await partner.call('POST', IMPORT, { raw: `${JSON.stringify(body)}}`, headers });
     await partner.call('POST', IMPORT, { body: { ...body, extra: 1 }, headers });
     await partner.call('GET', AUDIENCE, { headers: { ...headers, 'x-user-token': 'tok.en.value' } });
-    const log = await readFile(api.service.log('api'), 'utf8');
-    const requests = log
-      .split('\n')
-      .filter((line) => line.includes('look-here'))
-      .map((line) => JSON.parse(line));
+    // A line is written when its answer has been sent.
+    const { log, lines } = await waitFor(
+      async () => {
+        const log = await readFile(api.service.log('api'), 'utf8');
+        const lines = log.split('\n').filter((line) => line.includes('look-here'));
+        return lines.length >= 4 && log.endsWith('\n') ? { log, lines } : null;
+      },
+      { what: 'four lines in the access log' },
+    );
+    const requests = lines.map((line) => JSON.parse(line));
     expect(requests.map(({ status }) => status)).toEqual([202, 400, 422, 401]);
     expect(requests[0]).toMatchObject({ method: 'POST', path: IMPORT, partner: partner.id });
     for (const hidden of [secret, 'AKIANEVERLOGGED', partner.key.slice(12), 'tok.en.value'])

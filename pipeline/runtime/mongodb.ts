@@ -1,0 +1,34 @@
+/**
+ * The MongoDB driver, mended before it is used: a command that is being written when its connection is closed waits for the socket to
+ * drain, which a closed one never does. Nothing ends that wait, no timeout either; and everybody behind it waits too.
+ */
+import type { EventEmitter } from 'node:events';
+import { createRequire } from 'node:module';
+import { MongoNetworkError } from 'mongodb';
+
+interface Connection extends EventEmitter {
+  closed: boolean;
+  error: Error | null;
+  writeCommand(command: unknown, options: unknown): Promise<unknown>;
+}
+const { Connection } = createRequire(import.meta.url)('mongodb/lib/cmap/connection.js') as {
+  Connection: { prototype: Connection };
+};
+
+const { writeCommand } = Connection.prototype;
+Connection.prototype.writeCommand = async function (command, options) {
+  const reason = () => this.error ?? new MongoNetworkError('the connection was closed');
+  if (this.closed) throw reason();
+  let onClose = () => {};
+  const closed = new Promise<never>((_, reject) => {
+    onClose = () => reject(reason());
+    this.once('close', onClose);
+  });
+  try {
+    return await Promise.race([writeCommand.call(this, command, options), closed]);
+  } finally {
+    this.off('close', onClose);
+  }
+};
+
+export { MongoClient } from 'mongodb';

@@ -18,14 +18,23 @@ export default defineConfig({
         test: {
           name: 'stack',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.unit.test.ts'],
+          exclude: ['test/**/*.unit.test.ts', 'test/faults/**'],
+          globalSetup: ['test/support/global-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
       },
     ],
-    // Each file of the stack project starts processes of its own beside the servers; many of them mostly wait, for what was killed to be missed.
-    maxWorkers: 3,
+    // Each file of the stack project starts processes of its own beside the servers; two at a time is what two cores carry.
+    maxWorkers: 2,
   },
 });

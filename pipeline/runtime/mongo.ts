@@ -20,6 +20,7 @@ export async function connectMongo(config: Config): Promise<Mongo> {
     connectTimeoutMS: 3_000,
     // A paused or unreachable server must show as an error, not as a call that never returns.
     socketTimeoutMS: 60_000,
+    waitQueueTimeoutMS: 10_000,
     writeConcern: { w: 'majority', journal: true },
     readConcern: { level: 'majority' },
     ignoreUndefined: true,

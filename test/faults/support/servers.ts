@@ -63,6 +63,8 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
     await release();
   };
   const processOf = (server: ServerName) => readState(directory)!.state.processes[server]!;
+  const runs = (server: ServerName) => startedAt(processOf(server).pid) !== undefined;
+  const killed = new Set<ServerName>();
   try {
     const { addresses } = await start().catch(start);
     const logs = join(directory, 'logs');
@@ -70,9 +72,15 @@ export async function startOwnServers(at: { directory?: string } = {}): Promise<
     return {
       addresses,
       logs,
-      signal: (server, name) => process.kill(processOf(server).pid, name),
-      runs: (server) => startedAt(processOf(server).pid) !== undefined,
+      signal(server, name) {
+        process.kill(processOf(server).pid, name);
+        if (name === 'SIGKILL') killed.add(server);
+      },
+      runs,
       async revive() {
+        // Who was killed keeps the port until it is really gone.
+        for (const server of killed) await waitFor(() => !runs(server), { what: `the end of ${server}` });
+        killed.clear();
         const again = await waitFor(start, { what: 'the servers', deadlineMs: REVIVE_MS, everyMs: 1_000 });
         if (JSON.stringify(again.addresses) !== JSON.stringify(addresses))
           throw new Error('a server came back elsewhere: somebody took its port while it was dead');

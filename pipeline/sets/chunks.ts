@@ -1,6 +1,7 @@
 /** Chunk documents: written once, read in groups of bounded size, removed when no manifest names them. */
 import { Binary, type Collection, type Db, ObjectId } from 'mongodb';
 import { type ChunkDocument, collections } from '../../schemas/documents.ts';
+import { inGroups } from '../runtime/in-groups.ts';
 import { bytesOf } from './binary.ts';
 import type { ChunkCache } from './chunk-cache.ts';
 import { type ChunkEntry, devicesPerChunk, type Layout } from './layout.ts';
@@ -96,7 +97,7 @@ export function createChunks(db: Db, cache: ChunkCache) {
     load,
 
     async write(documents: ChunkDocument[]): Promise<void> {
-      for (const batch of batched(documents)) {
+      for (const batch of inGroups(documents, ({ devices }) => devices.position, { bytes: INSERT_BYTES })) {
         await collection.insertMany(batch, { ordered: false });
         for (const { _id, devices } of batch) cache.put(_id, bytesOf(devices));
       }
@@ -128,19 +129,4 @@ async function* grouped<T>(
     bytes += size;
   }
   if (group.length > 0) yield group;
-}
-
-function* batched(documents: ChunkDocument[]): Generator<ChunkDocument[]> {
-  let batch: ChunkDocument[] = [];
-  let bytes = 0;
-  for (const document of documents) {
-    if (batch.length > 0 && bytes + document.devices.position > INSERT_BYTES) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
-    batch.push(document);
-    bytes += document.devices.position;
-  }
-  if (batch.length > 0) yield batch;
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { StartError } from './start-error.ts';
 
@@ -13,27 +14,30 @@ export const defaultPorts = {
 export type PortName = keyof typeof defaultPorts;
 export type Ports = Record<PortName, number>;
 
-/** Binds it for a moment; port 0 asks the system for any. */
-function tryPort(port: number, host: string): Promise<number | undefined> {
+/** Binds it for a moment. */
+function canBind(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', () => resolve(undefined));
-    server.listen({ port, host, exclusive: true }, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : undefined));
-    });
+    server.once('error', () => resolve(false));
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
   });
 }
 
 /** A listener on every address does not stop us from binding 127.0.0.1, yet the port is taken: ask both. */
 async function isFree(port: number): Promise<boolean> {
-  return (await tryPort(port, '127.0.0.1')) !== undefined && (await tryPort(port, '0.0.0.0')) !== undefined;
+  return (await canBind(port, '127.0.0.1')) && (await canBind(port, '0.0.0.0'));
 }
+
+/**
+ * Below the range from which the system takes the ports of outgoing connections: who is stopped for a moment finds its port free
+ * when it comes back.
+ */
+const OUR_PORTS = { from: 12_000, to: 32_000 };
 
 export async function anyFreePort(not: ReadonlySet<number> = new Set()): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    const port = await tryPort(0, '127.0.0.1');
-    if (port !== undefined && !not.has(port)) return port;
+    const port = randomInt(OUR_PORTS.from, OUR_PORTS.to);
+    if (!not.has(port) && (await isFree(port))) return port;
   }
   throw new StartError('no_free_port', 'no free port found on 127.0.0.1');
 }

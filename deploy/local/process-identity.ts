@@ -16,7 +16,9 @@ export function startedAt(pid: number): string | undefined {
     if (process.platform === 'linux') {
       // The name in parentheses may hold spaces; what follows its last ")" is: state, ppid, … and as the 20th, the start.
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-      if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+      // The first thread may have ended before others, which still hold the ports: fields[17] is how many there are.
+      const ended = fields[0] === 'X' || (fields[0] === 'Z' && Number(fields[17]) <= 1);
+      if (ended) return undefined;
       const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8);
       return `${boot}:${fields[19]}`;
     }

@@ -1,6 +1,6 @@
 /** The one retry helper. It repeats one step, never a sequence, for as long as somebody waits for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from './log.ts';
 
 /** Codes of a server that is stopping, changing its primary or out of room: the same call may go through later. */
@@ -26,6 +26,9 @@ export function isPassing(error: unknown): boolean {
   if (typeof error === 'object' && error !== null && 'retriable' in error) return error.retriable === true;
   if (error instanceof Error && 'code' in error && brokenConnection.has(String(error.code))) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  // What is no answer of the server is wrapped by a bulk write, without its class and its labels.
+  if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error)
+    return isPassing(error.errorResponse);
   if (error instanceof MongoError) {
     const labelled = [
       'RetryableWriteError',
@@ -35,7 +38,6 @@ export function isPassing(error: unknown): boolean {
     ];
     if (labelled.some((label) => error.hasErrorLabel(label))) return true;
     if (typeof error.code === 'number') return passingMongoCodes.has(error.code);
-    // A bulk write tells a broken connection in its message alone.
     return /topology|pool|connect|interrupted|socket|network|EPIPE|timed out/i.test(
       `${error.name} ${error.message}`,
     );

@@ -67,7 +67,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const topology = createTopology(around);
   const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
   const run = async (name: StageName) => {
-    const consumption = await consume(topology[name](), {
+    const consumption = consume(topology[name](), {
       config,
       log,
       publisher,

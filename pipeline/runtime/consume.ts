@@ -7,14 +7,15 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
 import type { StageName } from '../stages/names.ts';
 import { faultPoint } from './fault-points.ts';
+import { isFromKafka, joinGroup } from './group-member.ts';
 import { inGroups } from './in-groups.ts';
-import { createKafka, groupName, type Publisher, topicName } from './kafka.ts';
+import { groupName, type Publisher, topicName } from './kafka.ts';
 import type { Logger } from './log.ts';
 import type { Retry } from './retry.ts';
 
@@ -60,7 +61,6 @@ export interface Consumption {
 const HEARTBEAT_MS = 1_000;
 const COMMIT_MS = 500;
 const GATHER_MS = 10;
-const REPLACE_MS = 1_000;
 /** What is handled at the same time, of one partition. */
 const AT_ONCE = { bytes: 1_000_000, count: 16 };
 
@@ -75,29 +75,14 @@ interface Dependencies {
   onFatal(error: unknown): void;
 }
 
-export async function consume(stage: Stage, deps: Dependencies): Promise<Consumption> {
+export function consume(stage: Stage, deps: Dependencies): Consumption {
   const { config, publisher, retry } = deps;
   const log = deps.log.child({ stage: stage.name });
   const topic = topicName(config, stage.input);
-  const createConsumer = () =>
-    createKafka(config, log).consumer({
-      groupId: groupName(config, stage.name),
-      sessionTimeout: 10_000,
-      rebalanceTimeout: 30_000,
-      heartbeatInterval: HEARTBEAT_MS,
-      maxWaitTimeInMs: 2_000,
-      maxBytesPerPartition: 2_000_000,
-      maxBytes: 8_000_000,
-      allowAutoTopicCreation: false,
-      // Brokers that are away come back; only what no restart mends ends the process.
-      retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => true },
-    });
   const handled = new Map<number, bigint>();
   const committed = new Map<number, bigint>();
   const stopping = new AbortController();
   let working = new AbortController();
-  let consumer: Consumer;
-  let running: Promise<void>;
 
   async function commitDurable(): Promise<void> {
     const offsets: { topic: string; partition: number; offset: string }[] = [];
@@ -108,7 +93,7 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     }
     if (offsets.length === 0) return;
     faultPoint(`${stage.name}:before-offsets`);
-    await consumer.commitOffsets(offsets);
+    await member.commit(offsets);
     faultPoint(`${stage.name}:after-offsets`);
     for (const { partition, offset } of offsets) committed.set(partition, BigInt(offset));
   }
@@ -208,40 +193,26 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
     markJoined();
   }
 
-  /** kafkajs gives up on some failures of the brokers for good: a new consumer takes the place of the old one then. */
-  function onCrash(error: Error, startsAgain: boolean): void {
-    if (startsAgain) log.warn({ err: error }, 'consumer failed and starts again');
-    else if (!isFromKafka(error)) deps.onFatal(error);
-    else if (!stopping.signal.aborted) {
-      log.warn({ err: error }, 'consumer failed; a new one takes its place');
-      setTimeout(() => start().catch(deps.onFatal), REPLACE_MS);
-    }
-  }
-
-  async function start(): Promise<void> {
-    if (stopping.signal.aborted) return;
-    consumer = createConsumer();
-    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => onJoin(payload.memberAssignment[topic] ?? []));
-    consumer.on(consumer.events.CRASH, ({ payload }) => onCrash(payload.error, payload.restart));
-    await retry('connect the consumer', async () => {
-      try {
-        await consumer.connect();
-        await consumer.subscribe({ topics: [topic], fromBeginning: true });
-      } catch (cause) {
-        throw Object.assign(new Error(`cannot reach Kafka: ${(cause as Error).message}`, { cause }), {
-          retriable: true,
-        });
-      }
-    });
-    running = consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: 16,
-      eachBatch,
-    });
-  }
-
-  await start();
+  const member = joinGroup({
+    config,
+    log,
+    retry,
+    topic,
+    settings: {
+      groupId: groupName(config, stage.name),
+      sessionTimeout: 10_000,
+      rebalanceTimeout: 30_000,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxWaitTimeInMs: 2_000,
+      maxBytesPerPartition: 2_000_000,
+      maxBytes: 8_000_000,
+      allowAutoTopicCreation: false,
+      retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5 },
+    },
+    eachBatch,
+    onJoin,
+    onFatal: deps.onFatal,
+  });
   const timer = setInterval(() => {
     commitDurable().catch((error) => log.debug({ err: error }, 'offsets not committed this time'));
   }, COMMIT_MS);
@@ -252,13 +223,11 @@ export async function consume(stage: Stage, deps: Dependencies): Promise<Consump
       stopping.abort();
       working.abort(new Error('stopping'));
       clearInterval(timer);
-      await running; // Never disconnect before run has resolved.
       await stage.stop?.();
       await commitDurable().catch((error) =>
         log.warn({ err: error }, 'last offsets not committed; they will be read again'),
       );
-      await consumer.stop();
-      await consumer.disconnect();
+      await member.leave();
     },
   };
 }
@@ -296,6 +265,5 @@ async function whileBeating(task: Promise<void>, heartbeat: () => Promise<void>)
   }
 }
 
-const isFromKafka = (error: unknown) => error instanceof Error && error.name.startsWith('KafkaJS');
 const isAbort = (error: unknown) =>
   error instanceof Error && (error.name === 'AbortError' || error.message === 'stopping');

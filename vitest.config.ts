@@ -18,23 +18,14 @@ export default defineConfig({
         test: {
           name: 'stack',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.unit.test.ts', 'test/faults/**'],
-          globalSetup: ['test/support/global-setup.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-        },
-      },
-      {
-        test: {
-          name: 'faults',
-          include: ['test/faults/**/*.test.ts'],
+          exclude: ['test/**/*.unit.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
       },
     ],
-    // Each file of the stack project starts processes of its own beside the servers; two at a time is what two cores carry.
-    maxWorkers: 2,
+    // Each file of the stack project starts processes of its own beside the servers; three at a time: there is always one that waits.
+    maxWorkers: 3,
   },
 });

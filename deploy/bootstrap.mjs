@@ -118,8 +118,7 @@ function skips({ testResults }) {
 
 async function test(args) {
   const checks = await check();
-  // The faults take their time and want the machine for themselves: npm test -- test/faults.
-  const results = await runTests(args.length > 0 ? args : ['--project', 'unit', '--project', 'stack']);
+  const results = await runTests(args);
   const failed = [...checks.failed, ...failures(results)];
   for (const name of failed) process.stdout.write(`failed: ${name.replace(`${root}/`, '')}\n`);
   if (args.length === 0)

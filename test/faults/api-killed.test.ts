@@ -1,6 +1,6 @@
 /**
  * kill -9 of the API between its write, its publish and its answer, and at any moment under load: what was answered is a job that
- * ends, what was asked again with the same key is one job.
+ * ends, what was asked again with the same key is one job. Three points a round; FAULT_POINTS=all takes them all.
  */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
 import { servers } from '../support/stack.ts';
 import type { Lane } from './support/lane.ts';
+import { pointsOf } from './support/points.ts';
 import { roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('api-killed');
-const points =
-  process.env.FAULT_POINTS === 'all' ? faultPoints.api : random.some<FaultPoint>(faultPoints.api, 3);
+const points = pointsOf(faultPoints.api, () => random.some<FaultPoint>(faultPoints.api, 3));
 
 let service: FaultService;
 beforeAll(async () => {

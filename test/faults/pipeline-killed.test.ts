@@ -12,6 +12,7 @@ import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
+import { pointsOf } from './support/points.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 import { untilAllEnded, violationsOf } from './support/settle.ts';
@@ -19,14 +20,9 @@ import { submitByDriver } from './support/submit.ts';
 
 const random = roundSeed('pipeline-killed');
 const { api: _, ...stages } = faultPoints;
-const all: FaultPoint[] = Object.values(stages).flat();
-const wanted = process.env.FAULT_POINTS;
-const points =
-  wanted === 'all'
-    ? all
-    : wanted
-      ? (wanted.split(',') as FaultPoint[])
-      : Object.values(stages).map((of) => random.pick<FaultPoint>(of));
+const points = pointsOf(Object.values(stages).flat(), () =>
+  Object.values(stages).map((of) => random.pick<FaultPoint>(of)),
+);
 /** Some eight jobs a point pile up; how fast the last process gets through them is the machine's business. */
 const settleMs = 120_000 + points.length * 15_000;
 

@@ -17,7 +17,11 @@ let servers: OwnServers;
 let service: FaultService;
 beforeAll(async () => {
   servers = await startOwnServers();
-  service = await startFaultService(servers.addresses, { logs: servers.logs, random: random.fork() });
+  service = await startFaultService(servers.addresses, {
+    logs: servers.logs,
+    random: random.fork(),
+    more: { HEADRACE_THREADS: '2' },
+  });
 });
 afterAll(async () => {
   await service?.close();

@@ -11,6 +11,7 @@ import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
+import { pointsOf } from './support/points.ts';
 import { type Managed, manage, type Settings, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 import { untilAllEnded, violationsOf } from './support/settle.ts';
@@ -25,13 +26,9 @@ const candidates = [
   ...faultPoints.validate,
   ...faultPoints.split,
 ].filter(isBefore);
-const wanted = process.env.FAULT_POINTS;
-const points =
-  wanted === 'all'
-    ? candidates
-    : wanted
-      ? (wanted.split(',') as FaultPoint[])
-      : [random.pick(candidates.filter((point) => point.startsWith('sink')))];
+const points = pointsOf(candidates, () => [
+  random.pick(candidates.filter((point) => point.startsWith('sink'))),
+]);
 
 let settings: Settings;
 let driver: Driver;

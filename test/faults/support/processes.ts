@@ -17,7 +17,10 @@ const READY_MS = 300_000;
 export type Settings = Record<string, string>;
 export type Part = 'api' | 'pipeline';
 
-/** Topics, groups and a database of their own on the given servers. Small batches: a small file has many of them. */
+/**
+ * Topics, groups and a database of their own on the given servers. Small batches: a small file has many of them. One thread: a
+ * pipeline that is started again and again takes half as long.
+ */
 export function settingsFor(addresses: ServerAddresses, more: Settings = {}): Settings {
   const unique = `f${randomBytes(6).toString('hex')}`;
   return {
@@ -28,6 +31,7 @@ export function settingsFor(addresses: ServerAddresses, more: Settings = {}): Se
     HEADRACE_SECRET: randomBytes(32).toString('base64'),
     HEADRACE_USER_TOKEN_SECRET: randomBytes(32).toString('base64'),
     HEADRACE_BATCH_BYTES: '20000',
+    HEADRACE_THREADS: '1',
     HEADRACE_RATE_PER_SECOND: '100000',
     HEADRACE_RATE_BURST: '100000',
     ...more,

@@ -1,6 +1,6 @@
 /** Child processes: servers that outlive us, and tools that must not. */
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import type { Environment } from './addresses.ts';
 import { identify, isRunning, type ProcessIdentity, signal as sendSignal } from './process-identity.ts';
 import { StartError } from './start-error.ts';
@@ -38,6 +38,9 @@ export async function stopProcess(identity: ProcessIdentity, deadlineMs: number)
   await poll(() => !isRunning(identity), { deadlineMs: 5_000, everyMs: 25 });
   return false;
 }
+
+export const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+export const textFrom = (file: string, offset: number) => readFileSync(file).subarray(offset).toString();
 
 export function lastLines(file: string, count = 15): string {
   try {

@@ -41,6 +41,21 @@ function removeDeadHolder(path: string): void {
   if (age > stealerMayTakeMs) rmSync(stealing, { force: true });
 }
 
+const heldForLife = new Set<string>();
+
+/** False when somebody else who lives holds it. Held until the process ends. */
+export function holdForLife(path: string): boolean {
+  if (heldForLife.has(path)) return true;
+  if (holderOf(path) === undefined) removeDeadHolder(path);
+  if (!createExclusively(path)) return false;
+  if (heldForLife.size === 0)
+    process.once('exit', () => {
+      for (const held of heldForLife) rmSync(held, { force: true });
+    });
+  heldForLife.add(path);
+  return true;
+}
+
 export async function withLock<T>(
   path: string,
   work: () => Promise<T>,

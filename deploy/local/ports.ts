@@ -1,5 +1,9 @@
 import { randomInt } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { holdForLife } from './lock.ts';
 import { StartError } from './start-error.ts';
 
 export const defaultPorts = {
@@ -23,9 +27,16 @@ function canBind(port: number, host: string): Promise<boolean> {
   });
 }
 
+/** A port is chosen some time before its server takes it: meanwhile no other headrace of this user chooses it. */
+function claim(port: number): boolean {
+  const claims = join(tmpdir(), `headrace-ports-${userInfo().uid}`);
+  mkdirSync(claims, { recursive: true, mode: 0o700 });
+  return holdForLife(join(claims, String(port)));
+}
+
 /** A listener on every address does not stop us from binding 127.0.0.1, yet the port is taken: ask both. */
 async function isFree(port: number): Promise<boolean> {
-  return (await canBind(port, '127.0.0.1')) && (await canBind(port, '0.0.0.0'));
+  return claim(port) && (await canBind(port, '127.0.0.1')) && (await canBind(port, '0.0.0.0'));
 }
 
 /**

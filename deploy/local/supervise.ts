@@ -1,5 +1,5 @@
 /** Starting one process and waiting until it answers; the same for the three servers and for our own two. */
-import { lastLines, startDetached, stopProcess } from './child.ts';
+import { lastLines, sizeOf, startDetached, stopProcess, textFrom } from './child.ts';
 import { choosePort, defaultPorts, type PortName, type Ports } from './ports.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 import { type Report, StartError } from './start-error.ts';
@@ -55,6 +55,7 @@ async function startOnce(run: Run, startable: Startable): Promise<'answers' | 'p
   const { command, args, env } = await startable.prepare(folder);
   signal.throwIfAborted();
   const log = folder.log(name);
+  const logged = sizeOf(log);
   const process = startDetached(command, args, { log, env });
   folder.state.processes[name] = process;
   folder.save();
@@ -70,13 +71,12 @@ async function startOnce(run: Run, startable: Startable): Promise<'answers' | 'p
   await stopProcess(process, 2_000);
   delete folder.state.processes[name];
   folder.save();
-  const tail = lastLines(log);
-  if (outcome === 'died' && portIsTaken.test(tail)) return 'port taken';
+  if (outcome === 'died' && portIsTaken.test(textFrom(log, logged))) return 'port taken';
   const what =
     outcome === 'died'
       ? 'ended while it was starting'
       : `did not answer within ${startable.deadlineMs / 1000} s`;
-  throw new StartError('did_not_start', `${name} ${what}. The end of ${log}:\n${tail}`);
+  throw new StartError('did_not_start', `${name} ${what}. The end of ${log}:\n${lastLines(log)}`);
 }
 
 /** Leaves alone what runs and answers. */

@@ -1,12 +1,12 @@
 /** Union of packed sets, by merging neighbours until one is left: each round halves the number of sets. */
-import { compareOffsets, copyDevice, copyOf, DEVICE_BYTES, emptySet, viewOf } from './packed-order.ts';
+import { compareOffsets, copyDevice, DEVICE_BYTES, emptySet, viewOf } from './packed-order.ts';
 import { countMembers } from './packed-search.ts';
 
-/** The union, in memory of its own. */
+/** The union; of one set, that set itself. */
 export function union(sets: Uint8Array[]): Uint8Array {
   const filled = sets.filter((set) => set.byteLength > 0);
   if (filled.length === 0) return emptySet;
-  if (filled.length === 1) return copyOf(filled[0]!);
+  if (filled.length === 1) return filled[0]!;
   return unite(mergeDownTo(2, filled));
 }
 
@@ -22,16 +22,30 @@ export function countDistinct(sets: Uint8Array[]): number {
 function mergeDownTo(count: number, sets: Uint8Array[]): Uint8Array[] {
   // Neighbours in size are merged first, so that a large set is not copied once for every small one.
   let round = [...sets].sort((a, b) => a.byteLength - b.byteLength);
+  if (round.length <= count) return round;
+  // Two rooms are enough for any number of rounds: each reads from one and writes to the other.
+  const size = round.reduce((sum, set) => sum + set.byteLength, 0);
+  let room: Uint8Array = new Uint8Array(size);
+  let other: Uint8Array | undefined;
   while (round.length > count) {
-    const merged: Uint8Array[] = [];
-    for (let i = 0; i < round.length; i += 2) merged.push(unite(round.slice(i, i + 2)));
-    round = merged;
+    round = mergePairs(round, room);
+    [room, other] = [other ?? new Uint8Array(size), room];
   }
   return round;
 }
 
-function unite(pair: Uint8Array[]): Uint8Array {
-  const [a, b] = pair;
+function mergePairs(sets: Uint8Array[], room: Uint8Array): Uint8Array[] {
+  const merged: Uint8Array[] = [];
+  let at = 0;
+  for (let i = 0; i < sets.length; i += 2) {
+    const end = at + mergeInto(room.subarray(at), sets[i]!, sets[i + 1] ?? emptySet);
+    merged.push(room.subarray(at, end));
+    at = end;
+  }
+  return merged;
+}
+
+function unite([a, b]: Uint8Array[]): Uint8Array {
   if (!a || !b) return a ?? emptySet;
   const out = new Uint8Array(a.byteLength + b.byteLength);
   const end = mergeInto(out, a, b);

@@ -16,31 +16,49 @@ const INSERTION_SORT_UP_TO = 16;
 /** Below this, clearing large histograms would cost more than the extra pass over the data. */
 const WIDE_DIGITS_FROM = 8_192;
 
-/** Most groups of a batch are small; they share this. */
-const fewPositions = new Uint32Array(INSERTION_SORT_UP_TO);
+/** What sorting needs beside the devices. Sorts of up to KEPT_DEVICES share one. */
+const KEPT_DEVICES = 1 << 16;
 
-interface Sorting {
-  view: DataView;
+interface Scratch {
   order: Uint32Array;
   keys: Uint32Array;
   spareOrder: Uint32Array;
   spareKeys: Uint32Array;
+  sorted: Uint8Array;
 }
+
+function createScratch(devices: number): Scratch {
+  const words = () => new Uint32Array(devices);
+  return {
+    order: words(),
+    keys: words(),
+    spareOrder: words(),
+    spareKeys: words(),
+    sorted: new Uint8Array(devices * DEVICE_BYTES),
+  };
+}
+
+let kept = createScratch(1 << 10);
+function scratchFor(devices: number): Scratch {
+  if (devices > KEPT_DEVICES) return createScratch(devices);
+  while (kept.order.length < devices) kept = createScratch(kept.order.length * 2);
+  return kept;
+}
+
+interface Sorting extends Scratch {
+  view: DataView;
+}
+
+const histogram = new Uint32Array(1 << 11);
 
 /** Any order, with duplicates, in; a packed set of its own memory out. */
 export function sortDistinct(devices: Uint8Array): Uint8Array {
   const count = deviceCount(devices);
   if (isPackedSet(devices)) return copyOf(devices);
-  const view = viewOf(devices);
-  const few = count <= INSERTION_SORT_UP_TO;
-  const order = few ? fewPositions : new Uint32Array(count);
-  for (let i = 0; i < count; i++) order[i] = i;
-  if (few) insertionSort(view, order, 0, count);
-  else {
-    const spare = () => new Uint32Array(count);
-    sortRange({ view, order, keys: spare(), spareOrder: spare(), spareKeys: spare() }, 0, count, 0);
-  }
-  return gatherDistinct(view, order, count);
+  const sorting: Sorting = { view: viewOf(devices), ...scratchFor(count) };
+  for (let i = 0; i < count; i++) sorting.order[i] = i;
+  sortRange(sorting, 0, count, 0);
+  return gatherDistinct(sorting, count);
 }
 
 /** Sorts order[from, to), whose devices are equal in the bytes before `word`. */
@@ -69,9 +87,9 @@ function sortRange(sorting: Sorting, from: number, to: number, word: number): vo
 function radixSort(sorting: Sorting, from: number, to: number, digitBits: number): void {
   let { keys, order, spareKeys, spareOrder } = sorting;
   const buckets = 1 << digitBits;
-  const starts = new Uint32Array(buckets);
+  const starts = histogram;
   for (let shift = 0; shift < 32; shift += digitBits) {
-    starts.fill(0);
+    starts.fill(0, 0, buckets);
     const mask = buckets - 1;
     for (let i = from; i < to; i++) starts[(keys[i]! >>> shift) & mask]!++;
     if (starts[(keys[from]! >>> shift) & mask] === to - from) continue;
@@ -108,9 +126,8 @@ function insertionSort(view: DataView, order: Uint32Array, from: number, to: num
   }
 }
 
-function gatherDistinct(view: DataView, order: Uint32Array, count: number): Uint8Array {
-  const out = new Uint8Array(count * DEVICE_BYTES);
-  const to = viewOf(out);
+function gatherDistinct({ view, order, sorted }: Sorting, count: number): Uint8Array {
+  const to = viewOf(sorted);
   let end = 0;
   for (let i = 0; i < count; i++) {
     const at = order[i]! * DEVICE_BYTES;
@@ -118,5 +135,5 @@ function gatherDistinct(view: DataView, order: Uint32Array, count: number): Uint
     copyDevice(to, end, view, at);
     end += DEVICE_BYTES;
   }
-  return end === out.byteLength ? out : out.slice(0, end);
+  return sorted.slice(0, end);
 }

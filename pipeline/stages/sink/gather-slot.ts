@@ -57,15 +57,17 @@ export function gatherSlot(marker: CommitMarker, slot: number, range: FirstBytes
 
 /** Copies the devices that begin within the range. */
 function within(devices: Uint8Array, { from, to }: FirstBytes): Uint8Array {
-  const found = new Uint8Array(devices.length);
+  const isWithin = (at: number) => devices[at]! >= from && devices[at]! <= to;
   let length = 0;
+  for (let at = 0; at < devices.length; at += DEVICE_BYTES) if (isWithin(at)) length += DEVICE_BYTES;
+  const found = new Uint8Array(length);
+  let end = 0;
   for (let at = 0; at < devices.length; at += DEVICE_BYTES) {
-    const first = devices[at]!;
-    if (first < from || first > to) continue;
-    for (let i = 0; i < DEVICE_BYTES; i++) found[length + i] = devices[at + i]!;
-    length += DEVICE_BYTES;
+    if (!isWithin(at)) continue;
+    for (let i = 0; i < DEVICE_BYTES; i++) found[end + i] = devices[at + i]!;
+    end += DEVICE_BYTES;
   }
-  return found.slice(0, length);
+  return found;
 }
 
 function sortIntoSets(

@@ -55,7 +55,7 @@ export function createUncommitted(putAsideEarlier: Iterable<number> = []): Uncom
       // A copy: the message's bytes are a view into everything that was fetched with it.
       const groups = devices.groups.map((group) => ({
         key: group.key,
-        devices: Uint8Array.from(group.devices),
+        devices: new Uint8Array(group.devices),
       }));
       const size = groups.reduce((sum, group) => sum + group.devices.length + OVERHEAD, OVERHEAD);
       slot.devices.push({ ...devices, groups });

@@ -6,6 +6,9 @@ export type PipelineMetrics = ReturnType<typeof createPipelineMetrics>;
 export function createPipelineMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+  // Every thread sees the whole process: these must not be added up.
+  for (const metric of registry.getMetricsAsArray())
+    if (metric.name.startsWith('process_')) Object.assign(metric, { aggregator: 'first' });
   return {
     registry,
     rows: new Counter({

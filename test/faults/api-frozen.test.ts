@@ -2,12 +2,11 @@
  * An API process that freezes between its write and its answer, while another answers the repeated request: the number that was
  * answered is not taken back by the first when it wakes up long after its limit.
  */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { setNames } from '../../schemas/documents.ts';
 import { bigFile } from '../support/rows.ts';
 import { servers, waitFor } from '../support/stack.ts';
+import { newLogFolder } from './support/logs.ts';
 import { isFrozen, type Settings } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
@@ -17,7 +16,7 @@ const random = roundSeed('api-frozen');
 
 let service: FaultService;
 beforeAll(async () => {
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   service = await startFaultService(servers(), {
     logs,
     random: random.fork(),

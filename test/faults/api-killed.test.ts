@@ -2,13 +2,12 @@
  * kill -9 of the API between its write, its publish and its answer, and at any moment under load: what was answered is a job that
  * ends, what was asked again with the same key is one job. Three points a round; FAULT_POINTS=all takes them all.
  */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
 import { servers } from '../support/stack.ts';
 import type { Lane } from './support/lane.ts';
+import { newLogFolder } from './support/logs.ts';
 import { pointsOf } from './support/points.ts';
 import { roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
@@ -19,7 +18,7 @@ const points = pointsOf(faultPoints.api, () => random.some<FaultPoint>(faultPoin
 
 let service: FaultService;
 beforeAll(async () => {
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   service = await startFaultService(servers(), { logs, random: random.fork() });
 });
 afterAll(() => service?.close());

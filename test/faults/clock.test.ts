@@ -2,11 +2,12 @@
  * Clocks an hour apart between processes, and clocks that jump by two hours while jobs run: order and results do not depend on
  * them, and a process whose clock was set back stays a member of its groups.
  */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { servers } from '../support/stack.ts';
+import { newLogFolder } from './support/logs.ts';
 import { type OrderWatch, watchOrder } from './support/order.ts';
 import { roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
@@ -23,7 +24,7 @@ let service: FaultService;
 let order: OrderWatch;
 let jumpFile: string;
 beforeAll(async () => {
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   jumpFile = join(logs, 'jump');
   service = await startFaultService(servers(), {
     logs,

@@ -4,13 +4,12 @@
  * sweep of what late copies left behind.
  */
 import { createHash } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { readTopic } from '../../pipeline/runtime/read-topic.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import { servers, waitFor } from '../support/stack.ts';
+import { newLogFolder } from './support/logs.ts';
 import { roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
@@ -23,7 +22,7 @@ const log = createLogger({ logLevel: 'silent' }, 'copier');
 
 let service: FaultService;
 beforeAll(async () => {
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   service = await startFaultService(servers(), { logs, random: random.fork() });
 });
 afterAll(() => service?.close());

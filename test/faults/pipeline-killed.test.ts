@@ -3,15 +3,14 @@
  * takes up what the one before it left, and dies at the next point. A point of each stage a round; FAULT_POINTS=all takes them
  * all, or FAULT_POINTS=sink:before-ack,… those.
  */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
 import type { Driver } from '../support/driver.ts';
 import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
+import { newLogFolder } from './support/logs.ts';
 import { pointsOf } from './support/points.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
@@ -33,7 +32,7 @@ beforeAll(async () => {
   // Little memory and a narrow window: jobs of a few files put devices aside and hand files out in turns.
   const settings = settingsFor(servers(), { HEADRACE_SINK_MEMORY_MB: '1', HEADRACE_FILE_WINDOW: '2' });
   driver = await connectDriver(settings);
-  pipeline = await manage('pipeline', settings, mkdtempSync(join(inject('scratch'), 'faults-')));
+  pipeline = await manage('pipeline', settings, newLogFolder());
   lane = await createLane(driver, submitByDriver(driver), random.fork());
 });
 afterAll(async () => {

@@ -2,14 +2,13 @@
  * The primary of a replica set dies with jobs that no other member has, after another process has seen them: no number is built on
  * one that is lost. A number that is missing would be waited for by dispatch for ever.
  */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createAcceptQueue, type JobRequest } from '../../pipeline/stores/accept-jobs.ts';
 import { collections } from '../../schemas/documents.ts';
 import { servers, waitFor } from '../support/stack.ts';
+import { newLogFolder } from './support/logs.ts';
 import { roundSeed } from './support/random.ts';
 import { type ReplicaSet, startReplicaSet } from './support/replica-set.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
@@ -22,7 +21,7 @@ let replicas: ReplicaSet;
 let service: FaultService;
 beforeAll(async () => {
   replicas = await startReplicaSet();
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   const addresses = { ...servers(), mongoUrl: replicas.url };
   service = await startFaultService(addresses, { logs, random: random.fork() });
 });

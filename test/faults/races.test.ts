@@ -1,10 +1,9 @@
 /** Clears, appends and deletions at random moments of a load, by two processes of each kind. FAULT_ROUNDS makes it more of them. */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { servers } from '../support/stack.ts';
 import type { Lane } from './support/lane.ts';
+import { newLogFolder } from './support/logs.ts';
 import { type Random, roundSeed } from './support/random.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
@@ -14,7 +13,7 @@ const rounds = Number(process.env.FAULT_ROUNDS ?? 2);
 
 let service: FaultService;
 beforeAll(async () => {
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   service = await startFaultService(servers(), {
     logs,
     random: random.fork(),

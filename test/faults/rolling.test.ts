@@ -2,11 +2,10 @@
  * Rolling deployments: every process is told to stop and started again, one after the other, while partners ask and jobs run. And
  * pipelines that join and leave all the time. ROLLING_ROUNDS=10 takes longer.
  */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { servers } from '../support/stack.ts';
+import { newLogFolder } from './support/logs.ts';
 import { type OrderWatch, watchOrder } from './support/order.ts';
 import { type Managed, manage } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
@@ -21,7 +20,7 @@ let service: FaultService;
 let order: OrderWatch;
 let logs: string;
 beforeAll(async () => {
-  logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  logs = newLogFolder();
   service = await startFaultService(servers(), { logs, random: random.fork(), apis: 2, pipelines: 2 });
   order = watchOrder(service.driver);
 });

@@ -2,16 +2,16 @@
  * Rows that come faster than they are sunk: everything is validated while no sink runs, and a sink with little memory takes it up.
  * Memory stays bounded, the API answers all the time, and the counts are exact. FAULT_ROWS=50000000 makes it as many.
  */
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensureApiIndexes } from '../../api/server.ts';
 import { collections, setNames } from '../../schemas/documents.ts';
 import type { Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
 import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
+import { newLogFolder } from './support/logs.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 
 const ROWS = Number(process.env.FAULT_ROWS ?? 1_500_000);
@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
   driver = await connectDriver(settings);
   await ensureApiIndexes(driver.db);
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   feeding = await manage('pipeline', settings, logs, '--stages', 'dispatch,split,validate');
   sink = await manage('pipeline', settings, logs, '--stages', 'sink');
   api = await manage('api', settings, logs);

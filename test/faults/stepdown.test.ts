@@ -1,8 +1,7 @@
 /** A replica set of three whose primary steps down again and again under load: nothing acknowledged is lost, nothing waits for ever. */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { servers } from '../support/stack.ts';
+import { newLogFolder } from './support/logs.ts';
 import { roundSeed } from './support/random.ts';
 import { type ReplicaSet, startReplicaSet } from './support/replica-set.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
@@ -15,7 +14,7 @@ let replicas: ReplicaSet;
 let service: FaultService;
 beforeAll(async () => {
   replicas = await startReplicaSet();
-  const logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  const logs = newLogFolder();
   const addresses = { ...servers(), mongoUrl: replicas.url };
   service = await startFaultService(addresses, { logs, random: random.fork() });
 });

@@ -1,14 +1,13 @@
 /** Storage in trouble: errors, stalls, cuts and resets are waited out byte by byte; a file that changes is refused as a whole. */
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
 import { type Fault, type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
 import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
+import { newLogFolder } from './support/logs.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 
@@ -25,7 +24,7 @@ beforeAll(async () => {
   const settings = settingsFor(servers(), { HEADRACE_S3_IDLE_MS: '1000', HEADRACE_BATCH_BYTES: '200000' });
   driver = await connectDriver(settings);
   const behindProxy = { ...settings, HEADRACE_S3_ENDPOINT: proxy.endpoint };
-  pipeline = await manage('pipeline', behindProxy, mkdtempSync(join(inject('scratch'), 'faults-')));
+  pipeline = await manage('pipeline', behindProxy, newLogFolder());
   pipeline.start();
   await pipeline.ready();
 });

@@ -2,15 +2,15 @@
  * A process frozen in the middle of a write, past its session, and woken when another has done its work and more: whatever it still
  * tries to write changes nothing. FAULT_POINTS=all freezes at every point. (Processes that join and leave: rolling.test.ts.)
  */
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, inject, it, onTestFinished } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
 import type { Driver } from '../support/driver.ts';
 import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
+import { newLogFolder } from './support/logs.ts';
 import { pointsOf } from './support/points.ts';
 import { type Managed, manage, type Settings, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
@@ -39,7 +39,7 @@ beforeEach(async () => {
   settings = settingsFor(servers(), { HEADRACE_FILE_WINDOW: '2' });
   driver = await connectDriver(settings);
   lane = await createLane(driver, submitByDriver(driver), random.fork());
-  logs = mkdtempSync(join(inject('scratch'), 'faults-'));
+  logs = newLogFolder();
 });
 afterEach(async () => {
   for (const one of started.splice(0)) {

@@ -49,6 +49,7 @@ export type JudgedFile = DecidedFile & { path: string };
 
 const SHORTEST_MS = 20;
 const LONGEST_MS = 100;
+const MOST_MS = 1_000;
 const REPORT_MS = 500;
 
 export type LedgerWatch = ReturnType<typeof createLedgerWatch>;
@@ -192,8 +193,9 @@ export function createLedgerWatch(
       const began = performance.now();
       const changed = (await Promise.all([lookAtFiles(), lookAtAcks()])).some(Boolean);
       pause = changed ? SHORTEST_MS : Math.min(LONGEST_MS, pause * 1.3);
-      // Asking never takes more than a third of the time, in vain a fifth, however much is under way.
-      const share = (changed ? 2 : 4) * (performance.now() - began);
+      // Asking takes a third of the time, in vain a fifth, however much is under way; but one that waited for MongoDB to come
+      // back is no reason to be silent for as long again.
+      const share = Math.min(MOST_MS, (changed ? 2 : 4) * (performance.now() - began));
       await sleep(Math.max(pause, share), undefined, { signal });
     }
   }

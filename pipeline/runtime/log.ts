@@ -25,11 +25,12 @@ const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`
 const withoutPasswords = (text: string) => text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@');
 
 /** A driver's error may carry all that the driver knows of its servers: pino gives up on the whole error then. */
-function isShort(value: unknown): boolean {
+function briefly([name, value]: [string, unknown]): [string, unknown][] {
   try {
-    return (JSON.stringify(value)?.length ?? 0) < 2_000;
+    const text = JSON.stringify(value) ?? '';
+    return text !== '' && text.length < 2_000 ? [[name, JSON.parse(text)]] : [];
   } catch {
-    return false;
+    return [];
   }
 }
 
@@ -49,9 +50,8 @@ export function createLogger(
       err(error: unknown) {
         const serialized = pino.stdSerializers.err(error as Error);
         if (typeof serialized !== 'object' || serialized === null) return serialized;
-        const fields = Object.entries(serialized).filter(([, value]) => isShort(value));
         return {
-          ...Object.fromEntries(fields),
+          ...Object.fromEntries(Object.entries(serialized).flatMap(briefly)),
           message: withoutPasswords(serialized.message ?? ''),
           stack: withoutPasswords(serialized.stack ?? ''),
         };

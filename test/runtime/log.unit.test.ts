@@ -1,5 +1,6 @@
 /** Secrets never reach the log, at whatever place our records hold them. */
 import { randomBytes } from 'node:crypto';
+import { MongoClient } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 
@@ -53,6 +54,16 @@ describe('the log', () => {
     expect(JSON.parse(logged((log) => log.warn({ err: error }, 'failed'))).err).toMatchObject({
       message: 'no primary',
       code: 'E_NONE',
+    });
+  });
+
+  it('tells an error that holds what the driver knows of its servers', async () => {
+    const client = new MongoClient('mongodb://127.0.0.1:1/?replicaSet=rs0', { serverSelectionTimeoutMS: 50 });
+    const error = await client.connect().catch((reason) => reason);
+    await client.close();
+    expect(JSON.parse(logged((log) => log.warn({ err: error }, 'failed'))).err).toMatchObject({
+      type: 'MongoServerSelectionError',
+      message: expect.stringContaining('ECONNREFUSED'),
     });
   });
 

@@ -2,7 +2,8 @@
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
-import { countDistinct, DEVICE_BYTES, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
+import { countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
+import { concatenate, type KeyRange, within } from './key-ranges.ts';
 
 /** The devices of one job in one slot. */
 export interface GatheredSlot {
@@ -15,25 +16,18 @@ export interface GatheredSlot {
   filePairs: number[];
 }
 
-/** Identifiers by their first byte, both ends included. */
-export interface FirstBytes {
-  from: number;
-  to: number;
-}
-
 export interface Gathering {
   add(message: ValidatedDevices): void;
   finish(): GatheredSlot;
 }
 
 /** Only files that passed, each batch once, and of those the identifiers in the range. */
-export function gatherSlot(marker: CommitMarker, slot: number, range: FirstBytes): Gathering {
+export function gatherSlot(marker: CommitMarker, slot: number, range: KeyRange): Gathering {
   const passed = rangesOf(marker.passed);
   const collapsed = new Set(marker.collapsed);
   const seen = new Set<string>();
   const byFile = new Map<number, Map<string, Uint8Array[]>>();
   let pairs = 0;
-  const whole = range.from === 0 && range.to === 255;
 
   return {
     add({ file, batch, part, groups }) {
@@ -43,7 +37,7 @@ export function gatherSlot(marker: CommitMarker, slot: number, range: FirstBytes
       const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();
       byFile.set(file, bySet);
       for (const group of groups) {
-        const devices = whole ? group.devices : within(group.devices, range);
+        const devices = within(group.devices, range);
         pairs += deviceCount(devices);
         const set = collapsed.has(file) ? OTHER_EVENTS : group.key;
         const known = bySet.get(set);
@@ -53,21 +47,6 @@ export function gatherSlot(marker: CommitMarker, slot: number, range: FirstBytes
     },
     finish: () => ({ job: marker.job, slot, pairs, ...sortIntoSets(marker, byFile) }),
   };
-}
-
-/** Copies the devices that begin within the range. */
-function within(devices: Uint8Array, { from, to }: FirstBytes): Uint8Array {
-  const isWithin = (at: number) => devices[at]! >= from && devices[at]! <= to;
-  let length = 0;
-  for (let at = 0; at < devices.length; at += DEVICE_BYTES) if (isWithin(at)) length += DEVICE_BYTES;
-  const found = new Uint8Array(length);
-  let end = 0;
-  for (let at = 0; at < devices.length; at += DEVICE_BYTES) {
-    if (!isWithin(at)) continue;
-    for (let i = 0; i < DEVICE_BYTES; i++) found[end + i] = devices[at + i]!;
-    end += DEVICE_BYTES;
-  }
-  return found;
 }
 
 function sortIntoSets(
@@ -101,17 +80,6 @@ function sortIntoSets(
   for (const { key, devices } of keyed)
     if (key !== '') sets.set(setNames.event(audience, generation!, key), devices);
   return { sets, uniqueDevices: deviceCount(everyone), filePairs };
-}
-
-function concatenate(parts: Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** first, last, first, last, … in ascending order. */

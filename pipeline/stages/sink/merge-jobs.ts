@@ -12,7 +12,8 @@ import type { DeviceSets } from '../../sets/device-sets.ts';
 import { union } from '../../sets/packed.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { SpillStore } from '../../stores/spills.ts';
-import { type FirstBytes, type GatheredSlot, gatherSlot } from './gather-slot.ts';
+import { type GatheredSlot, gatherSlot } from './gather-slot.ts';
+import { createSample, everything, type KeyRange } from './key-ranges.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
@@ -51,7 +52,8 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
       return slots.every((slot) => now.get(slot) === committed.get(slot));
     };
     const totals = new Map<string, GatheredSlot>();
-    for (const range of rangesFor(bytes / togetherBytes)) {
+    const times = Math.ceil(bytes / togetherBytes);
+    for (const range of times > 1 ? await cutIntoRanges(run, slots, times, signal) : [everything]) {
       const gathered: GatheredSlot[] = [];
       for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, signal)));
       await retry('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs), signal);
@@ -64,11 +66,35 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
     for (const slot of slots) uncommitted.forgetSlot(slot, markers.at(-1)!.job);
   }
 
+  async function* messagesOf(uncommitted: Uncommitted, job: number, slot: number) {
+    if (uncommitted.wasPutAside(job)) yield* spills.read(job, slot);
+    yield* uncommitted.of(job, slot);
+  }
+
+  function cutIntoRanges(
+    { markers, uncommitted }: Run,
+    slots: number[],
+    count: number,
+    signal: AbortSignal,
+  ): Promise<KeyRange[]> {
+    const takeSample = async () => {
+      const sample = createSample(togetherBytes);
+      for (const slot of slots) {
+        for (const { job } of markers) {
+          for await (const { groups } of messagesOf(uncommitted, job, slot))
+            for (const { devices } of groups) sample.add(devices);
+        }
+      }
+      return sample.ranges(count);
+    };
+    return retry('sample a slot', takeSample, signal);
+  }
+
   /** What each job of the run has in the slot and range. */
   async function gatherAll(
     { markers, committed, uncommitted }: Run,
     slot: number,
-    range: FirstBytes,
+    range: KeyRange,
     signal: AbortSignal,
   ): Promise<GatheredSlot[]> {
     const gathered: GatheredSlot[] = [];
@@ -76,10 +102,7 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
       if (marker.job <= committed.get(slot)!) continue;
       const gather = async () => {
         const gathering = gatherSlot(marker, slot, range);
-        if (uncommitted.wasPutAside(marker.job)) {
-          for await (const message of spills.read(marker.job, slot)) gathering.add(message);
-        }
-        for (const message of uncommitted.of(marker.job, slot)) gathering.add(message);
+        for await (const message of messagesOf(uncommitted, marker.job, slot)) gathering.add(message);
         return gathering.finish();
       };
       gathered.push(await retry('gather a slot', gather, signal));
@@ -131,14 +154,6 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
   ): Promise<Map<number, number>> {
     if (jobs.length === 0) return new Map();
     return retry('see what was put aside', () => spills.sizes(jobs, slots), signal);
-  }
-}
-
-/** A slot that is too much to merge at once is merged by ranges of its identifiers: their counts simply add up. */
-function* rangesFor(times: number): Generator<FirstBytes> {
-  const count = Math.min(256, Math.max(1, Math.ceil(times)));
-  for (let i = 0; i < count; i++) {
-    yield { from: Math.floor((256 * i) / count), to: Math.floor((256 * (i + 1)) / count) - 1 };
   }
 }
 

@@ -35,7 +35,7 @@ function claim(port: number): boolean {
 }
 
 /** A listener on every address does not stop us from binding 127.0.0.1, yet the port is taken: ask both. */
-async function isFree(port: number): Promise<boolean> {
+async function claimIfFree(port: number): Promise<boolean> {
   return claim(port) && (await canBind(port, '127.0.0.1')) && (await canBind(port, '0.0.0.0'));
 }
 
@@ -48,13 +48,13 @@ const OUR_PORTS = { from: 12_000, to: 32_000 };
 export async function anyFreePort(not: ReadonlySet<number> = new Set()): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(OUR_PORTS.from, OUR_PORTS.to);
-    if (!not.has(port) && (await isFree(port))) return port;
+    if (!not.has(port) && (await claimIfFree(port))) return port;
   }
   throw new StartError('no_free_port', 'no free port found on 127.0.0.1');
 }
 
 /** The wanted port where it is free and nobody of ours has it, else any free one. */
 export async function choosePort(wanted: number, taken: ReadonlySet<number>): Promise<number> {
-  if (wanted !== 0 && !taken.has(wanted) && (await isFree(wanted))) return wanted;
+  if (wanted !== 0 && !taken.has(wanted) && (await claimIfFree(wanted))) return wanted;
   return anyFreePort(taken);
 }

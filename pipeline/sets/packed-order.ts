@@ -22,6 +22,18 @@ export function copyOf(devices: Uint8Array): Uint8Array {
   return new Uint8Array(devices);
 }
 
+/** One after the other, in any order; of one part, that part itself. */
+export function concatenate(parts: Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 /** Compares the device at byte offset `i` of `a` with the one at byte offset `j` of `b`. */
 export function compareOffsets(a: DataView, i: number, b: DataView, j: number): number {
   for (let word = 0; word < DEVICE_BYTES; word += 4) {

@@ -41,7 +41,9 @@ function createScratch(devices: number): Scratch {
 let kept = createScratch(1 << 10);
 function scratchFor(devices: number): Scratch {
   if (devices > KEPT_DEVICES) return createScratch(devices);
-  while (kept.order.length < devices) kept = createScratch(kept.order.length * 2);
+  let size = kept.order.length;
+  while (size < devices) size *= 2;
+  if (size > kept.order.length) kept = createScratch(size);
   return kept;
 }
 

@@ -2,8 +2,8 @@
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
-import { countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
-import { concatenate, type KeyRange, within } from './key-ranges.ts';
+import { concatenate, countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
+import { type KeyRange, within } from './key-ranges.ts';
 
 /** The devices of one job in one slot. */
 export interface GatheredSlot {

@@ -3,8 +3,8 @@
  * sample, so that the ranges are alike however the identifiers begin.
  */
 
-import { deviceCount, sortDistinct } from '../../sets/packed.ts';
-import { compareOffsets, DEVICE_BYTES, viewOf } from '../../sets/packed-order.ts';
+import { concatenate, deviceCount, sortDistinct } from '../../sets/packed.ts';
+import { compareOffsets, copyDevice, DEVICE_BYTES, viewOf } from '../../sets/packed-order.ts';
 
 /** From the first identifier on, up to, without, the other; open where there is none. */
 export interface KeyRange {
@@ -54,22 +54,12 @@ export function within(devices: Uint8Array, { from, to }: KeyRange): Uint8Array 
   let length = 0;
   for (let at = 0; at < devices.length; at += DEVICE_BYTES) if (isWithin(at)) length += DEVICE_BYTES;
   const found = new Uint8Array(length);
+  const target = viewOf(found);
   let end = 0;
   for (let at = 0; at < devices.length; at += DEVICE_BYTES) {
     if (!isWithin(at)) continue;
-    for (let i = 0; i < DEVICE_BYTES; i++) found[end + i] = devices[at + i]!;
+    copyDevice(target, end, view, at);
     end += DEVICE_BYTES;
   }
   return found;
-}
-
-export function concatenate(parts: Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -4,7 +4,7 @@
  *   api ─► jobs ─► dispatch ─► files ─► split ─► rows ─► validate ─► devices ─► sink ─► MongoDB
  *           1 part.   │         N part.           N part.   │  └─► rejects  S slots   │
  *                     │                                     ▼                         ▼
- *                     └───── decides and commits by ──── ledger ◄───────────────── acks
+ *                     └───── decides and commits by ──── ledger ◄─────────── checks, acks
  *
  * Only this file knows the order. Each stage reads one topic; what it writes is named below.
  */
@@ -22,10 +22,12 @@ import { createDispatcher } from './stages/dispatch/dispatcher.ts';
 import type { StageName } from './stages/names.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
+import { createVerifySlots } from './stages/sink/verify-slots.ts';
 import { createSinkDevices } from './stages/sink-devices.ts';
 import { createSplitFiles } from './stages/split-files.ts';
 import { createValidateRows } from './stages/validate-rows.ts';
 import { createAckStore } from './stores/acks.ts';
+import { createCheckStore } from './stores/checks.ts';
 import { createFileStore } from './stores/files.ts';
 import { createJobContexts } from './stores/job-contexts.ts';
 import { createJobStore } from './stores/jobs.ts';
@@ -55,6 +57,7 @@ export function createTopology(around: Surroundings): Record<StageName, () => St
   const files = createFileStore(db);
   const ledger = createLedgerStore(db);
   const acks = createAckStore(db);
+  const checks = createCheckStore(db);
   const spills = createSpillStore(db);
   const rejects = createRejectStore(db);
   const contexts = createJobContexts(db);
@@ -62,7 +65,7 @@ export function createTopology(around: Surroundings): Record<StageName, () => St
 
   return {
     // jobs ─► files, commit markers in devices, status
-    dispatch: () => createDispatcher({ ...around, jobs, files, ledger, acks, sets }),
+    dispatch: () => createDispatcher({ ...around, jobs, files, ledger, acks, checks, sets }),
 
     // files ─► rows
     split: () =>
@@ -93,13 +96,15 @@ export function createTopology(around: Surroundings): Record<StageName, () => St
         onValidated: (rows) => metrics.rows.inc(rows),
       }),
 
-    // devices ─► device sets, acks
+    // devices ─► device sets, checks, acks
     sink: () =>
       createSinkDevices({
         log,
         retry,
         acks,
+        checks,
         spills,
+        verifySlots: createVerifySlots({ retry, spills }),
         mergeJobs: createMergeJobs({ retry, sets, acks, spills }),
         removeAttributes: createRemoveAttributes({ retry, sets, acks }),
         devicePartitions: partitions.devices,

@@ -10,7 +10,22 @@ const names = Object.keys(messages) as MessageName[];
 const types = Object.fromEntries(
   names.map((name) => [name, avro.Type.forSchema(messages[name].schema)]),
 ) as Record<MessageName, avro.Type>;
-const nameOf = new Map(names.map((name) => [messages[name].id as number, name]));
+interface Version {
+  name: MessageName;
+  schema: avro.Schema;
+  read(body: Buffer): unknown;
+}
+const byId = new Map(names.flatMap((name) => versionsOf(name).map((version) => [version.id, version])));
+
+function versionsOf(name: MessageName): (Version & { id: number })[] {
+  const message: { id: number; schema: avro.Schema; earlier?: { id: number; schema: avro.Schema }[] } =
+    messages[name];
+  return [...(message.earlier ?? []), message].map(({ id, schema }) => {
+    const type = avro.Type.forSchema(schema);
+    const resolver = types[name].createResolver(type);
+    return { id, name, schema, read: (body) => types[name].fromBuffer(body, resolver) };
+  });
+}
 
 /** A message that does not follow the contract. It goes to the dead letters, and the partition goes on. */
 export class MalformedMessage extends Error {
@@ -33,27 +48,23 @@ export function encode<N extends MessageName>(name: N, value: MessageTypes[N]): 
   return Buffer.concat([header, types[name].toBuffer(value)]);
 }
 
-const byHand: Partial<Record<MessageName, (body: Buffer) => unknown>> = {
-  ValidatedDevices: decodeDevices,
-  RowBatch: decodeRowBatch,
-};
-
-function decodeChecked(name: MessageName, body: Buffer): unknown {
-  checkAvro(messages[name].schema, body);
-  return types[name].fromBuffer(body);
+function decodeBody({ name, schema, read }: Version, id: number, body: Buffer): unknown {
+  if (name === 'ValidatedDevices') return decodeDevices(body);
+  if (name === 'RowBatch') return decodeRowBatch(body, { hasAttempt: id === messages.RowBatch.id });
+  checkAvro(schema, body);
+  return read(body);
 }
 
 export function decode(bytes: Buffer | null, expected: readonly MessageName[]): Decoded {
   if (bytes === null || bytes.length < HEADER || bytes[0] !== 0)
     throw new MalformedMessage('no wire-format header');
   const id = bytes.readInt32BE(1);
-  const name = nameOf.get(id);
-  if (name === undefined || !expected.includes(name))
+  const version = byId.get(id);
+  if (version === undefined || !expected.includes(version.name))
     throw new MalformedMessage(`schema id ${id} does not belong here`);
+  const { name } = version;
   try {
-    const body = bytes.subarray(HEADER);
-    const value = byHand[name]?.(body) ?? decodeChecked(name, body);
-    return { name, value } as Decoded;
+    return { name, value: decodeBody(version, id, bytes.subarray(HEADER)) } as Decoded;
   } catch (cause) {
     throw new MalformedMessage(`not a valid ${name}: ${(cause as Error).message}`, { cause });
   }

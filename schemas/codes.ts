@@ -27,6 +27,7 @@ export const fileFailureCodes = {
   access_denied: 'The storage refused access to the file.',
   cancelled: 'The audience was cleared while the file was waiting or loading.',
   ledger_mismatch: 'The rows counted do not add up; the file was not merged.',
+  internal_error: 'The service could not process the file; the operator’s log says why.',
 } as const;
 export type FileFailureCode = keyof typeof fileFailureCodes;
 
@@ -39,6 +40,8 @@ export const jobFailureCodes = {
   wrong_region: 'The bucket is in another region than the one given.',
   bad_credentials: 'The storage does not accept these credentials.',
   too_many_files: 'The prefix holds more files than the deployment allows.',
-  ledger_mismatch: 'The devices stored do not add up to the rows counted.',
+  ledger_mismatch: 'Devices were lost on their way again and again; nothing was merged.',
+  internal_error: 'The service could not process the job; the operator’s log says why.',
+  cancelled: 'The job was cancelled, or its audience was cleared.',
 } as const;
 export type JobFailureCode = keyof typeof jobFailureCodes;

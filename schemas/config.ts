@@ -86,7 +86,11 @@ const environment = z.object({
   HEADRACE_THREADS: integer(1, 64, 2),
   /** Jobs read ahead of the oldest unfinished one. */
   HEADRACE_JOB_WINDOW: integer(1, 1_000, 64),
-  /** Files of a job handed out at a time. */
+  /** Megabytes of files loaded ahead of the oldest unfinished job. */
+  HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
+  /** Work without progress or answer for so long is dispatched again. */
+  HEADRACE_STALL_MS: integer(100, 3_600_000, 60_000),
+  /** Files of a job dispatched at a time. */
   HEADRACE_FILE_WINDOW: integer(1, 10_000, 64),
   HEADRACE_MAX_FILES: integer(1, 10_000_000, 1_000_000),
   HEADRACE_BATCH_BYTES: integer(1_000, 900_000, 700_000),

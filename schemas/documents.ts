@@ -4,6 +4,7 @@
  */
 import type { Binary } from 'mongodb';
 import type { FileFailureCode, JobFailureCode, RejectCode } from './codes.ts';
+import type { SlotTotal } from './topics.ts';
 
 export interface PartnerDocument {
   _id: string;
@@ -61,14 +62,15 @@ export interface JobError {
   count?: number;
 }
 
-/** What the commit marker says, and what the slots' acknowledgements must add up to. */
+/** What the markers of a job say. */
 export interface JobVerdict {
   /** Files to merge, as ranges: first, last, first, last, … */
   passed: number[];
   /** Files with more than 1,000 events, which count as one. */
   collapsed: number[];
-  /** Pairs of device and key sent on for the files that passed. */
-  pairs: number;
+  /** The attempt that it was made in, and what each slot holds of the files that passed: a count and a checksum. */
+  attempt: number;
+  expected: SlotTotal[];
 }
 
 export interface JobDocument {
@@ -103,7 +105,15 @@ export interface JobDocument {
 
   /** Which of the listings is the frozen one. */
   listing?: string;
+  /** How often its files have been dispatched anew because something of them was lost; 0 unless given. */
+  attempt?: number;
+  /** Set by an operator: it ends as cancelled. */
+  cancelRequested?: true;
+  /** Its last status is not known to be published. */
+  statusUnpublished?: true;
   fileCount: number;
+  /** Bytes of all files as listed. */
+  bytes?: number;
   filesDone: number;
   rows: number;
   uniqueDevices: number;
@@ -136,8 +146,10 @@ export interface FileDocument {
   size: number;
   compressed: boolean;
   batchBytes: number;
-  /** 0 waits, 1 handed out, 2 and 3 decided. */
+  /** 0 waits, 1 dispatched, 2 and 3 decided. */
   status: JobStatus;
+  /** The attempt at the job in which it was decided; 0 unless given. */
+  attempt?: number;
   rows: number;
   accepted: number;
   /** Accepted pairs of device and key; less the distinct ones, these are the duplicates, known when the job ends. */
@@ -180,9 +192,10 @@ export interface AudienceDocument {
 
 /** The ledger: one document a validated batch, first writer wins. */
 export interface LedgerDocument {
-  /** `<job>.<file>.<batch>` */
+  /** `<job>.<attempt>.<file>.<batch>` */
   _id: string;
   job: number;
+  attempt: number;
   file: number;
   batch: number;
   last: boolean;
@@ -203,7 +216,20 @@ export interface LedgerDocument {
   events?: { event: string; rows: number }[];
   /** More than 1,000 event values in this batch alone. */
   eventsOverflow?: boolean;
+  /** What was sent to each slot (formats/slot-totals.ts). Absent where nothing was. */
+  slots?: Binary;
   failure?: FileFailure;
+}
+
+/** A sink's answer whether the slots of one partition hold all of a job. */
+export interface CheckDocument {
+  /** `<job>.<attempt>.<partition>` */
+  _id: string;
+  job: number;
+  attempt: number;
+  partition: number;
+  /** Slots that lack something. */
+  lacking: number[];
 }
 
 /** A slot's word that it has merged a job. First writer wins. */
@@ -297,6 +323,7 @@ export const collections = {
   audiences: 'audiences',
   ledger: 'ledger',
   acks: 'acks',
+  checks: 'checks',
   rejects: 'rejects',
   manifests: 'manifests',
   chunks: 'chunks',

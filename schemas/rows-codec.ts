@@ -17,7 +17,7 @@ export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {
     batch.lines,
     batch.delimiter,
   ];
-  let size = numbers.reduce((sum, number) => sum + longLength(number), 0);
+  let size = numbers.reduce((sum, number) => sum + longLength(number), longLength(batch.attempt));
   size +=
     1 + textLength(batch.partner) + 1 + textLength(batch.path) + longLength(rows.length) + rows.length + 1;
   if (failure) {
@@ -45,11 +45,12 @@ export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {
     writer.long(failure.line === null ? 0 : 1);
     if (failure.line !== null) writer.long(failure.line);
   }
+  writer.long(batch.attempt);
   return writer.bytes;
 }
 
-/** The rows are a view into `body`: copy what is to be kept. */
-export function decodeRowBatch(body: Buffer): RowBatch {
+/** The rows are a view into `body`: copy what is to be kept. The first version of the schema has no attempt. */
+export function decodeRowBatch(body: Buffer, { hasAttempt }: { hasAttempt: boolean }): RowBatch {
   const reader = new AvroReader(body);
   const optional = <T>(read: () => T): T | null => {
     const branch = reader.long();
@@ -85,6 +86,7 @@ export function decodeRowBatch(body: Buffer): RowBatch {
       message: reader.string(),
       line: optional(() => reader.long()),
     })),
+    attempt: hasAttempt ? reader.long() : 0,
   };
   reader.end();
   return batch;

@@ -4,11 +4,26 @@
  */
 import type { Schema } from 'avsc';
 
-const record = (
-  name: string,
-  doc: string,
-  fields: { name: string; type: unknown; doc?: string; default?: unknown }[],
-) => ({ type: 'record', namespace: 'headrace', name, doc, fields }) as unknown as Schema;
+interface Field {
+  name: string;
+  type: unknown;
+  doc?: string;
+  default?: unknown;
+}
+const record = (name: string, doc: string, fields: Field[]) =>
+  ({ type: 'record', namespace: 'headrace', name, doc, fields }) as unknown as Schema;
+/** A schema that has grown: each version has an id of its own, and adds fields to the one before it. */
+function versions(name: string, doc: string, steps: { id: number; fields: Field[] }[]) {
+  const all = steps.map(({ id }, last) => ({
+    id,
+    schema: record(
+      name,
+      doc,
+      steps.slice(0, last + 1).flatMap(({ fields }) => fields),
+    ),
+  }));
+  return { ...all.at(-1)!, earlier: all.slice(0, -1) };
+}
 const optional = (type: unknown) => ({ type: ['null', type], default: null });
 const enumeration = (name: string, symbols: string[]) => ({ type: 'enum', name, symbols });
 const millis = { type: 'long', logicalType: 'timestamp-millis' };
@@ -42,6 +57,8 @@ export interface ListedFile {
   size: number;
   compressed: boolean;
   batch_bytes: number;
+  /** Raised when the job's files are dispatched again. */
+  attempt: number;
 }
 
 /** Raw rows, cut at row ends. `failure` on the last batch of a file that could not be read. */
@@ -60,6 +77,7 @@ export interface RowBatch {
   delimiter: number;
   rows: Buffer;
   failure: { code: string; message: string; line: number | null } | null;
+  attempt: number;
 }
 
 /** Distinct devices of one batch in one slot, by key: an attribute's id, or an event ('' for none). */
@@ -73,10 +91,21 @@ export interface ValidatedDevices {
   groups: { key: string; devices: Uint8Array }[];
 }
 
-/** Written to every partition of devices once all of a job's devices are there: merge it, in this order. */
+/** How many pairs of device and key a slot gets of a job, and a checksum of them that does not depend on their order. */
+export interface SlotTotal {
+  pairs: number;
+  checksum: number;
+}
+
+/**
+ * Written to every partition of devices once all of a job's devices are there. A job has two: the first asks whether each slot
+ * holds all of it, the second says to merge it. Only the second is in the order of the jobs.
+ */
 export interface CommitMarker {
   job: number;
   kind: JobKind;
+  /** Only report whether the slots hold what is expected; merge nothing yet. */
+  check: boolean;
   /** Files to merge, as ranges: first, last, first, last, … */
   passed: number[];
   /** Files whose events count as one. */
@@ -85,6 +114,11 @@ export interface CommitMarker {
   attributes: number[];
   audience: number | null;
   generation: number | null;
+  attempt: number;
+  /** What each slot must hold of the files to merge, by slot number. */
+  expected: SlotTotal[];
+  /** The job whose merge must come before this one; 0 if any may. */
+  previous: number;
 }
 
 export interface RejectedRows {
@@ -121,6 +155,7 @@ export interface DeadLetter {
 
 const jobKind = enumeration('JobKind', ['import', 'delete', 'audience']);
 const layout = enumeration('Layout', ['attributes', 'audience']);
+const attempt = { name: 'attempt', type: 'int', default: 0 };
 
 export const messages = {
   AcceptedJob: {
@@ -139,48 +174,54 @@ export const messages = {
       { name: 'accepted_at', type: millis },
     ]),
   },
-  ListedFile: {
-    id: 2,
-    schema: record('ListedFile', 'A file of a job’s frozen list, to be read.', [
-      { name: 'job', type: 'long' },
-      { name: 'file', type: 'int' },
-      { name: 'partner', type: 'string' },
-      { name: 'layout', type: layout },
-      { name: 'path', type: 'string' },
-      { name: 'etag', type: 'string' },
-      { name: 'size', type: 'long' },
-      { name: 'compressed', type: 'boolean' },
-      { name: 'batch_bytes', type: 'int' },
-    ]),
-  },
-  RowBatch: {
-    id: 3,
-    schema: record('RowBatch', 'Raw rows of a file, cut at row ends.', [
-      { name: 'job', type: 'long' },
-      { name: 'file', type: 'int' },
-      { name: 'batch', type: 'int' },
-      { name: 'last', type: 'boolean' },
-      { name: 'partner', type: 'string' },
-      { name: 'layout', type: layout },
-      { name: 'path', type: 'string' },
-      { name: 'start', type: 'long' },
-      { name: 'end', type: 'long' },
-      { name: 'first_line', type: 'long' },
-      { name: 'lines', type: 'long' },
-      { name: 'delimiter', type: 'int' },
-      { name: 'rows', type: 'bytes' },
-      {
-        name: 'failure',
-        ...optional(
-          record('ReadFailure', 'Why the file could not be read to its end.', [
-            { name: 'code', type: 'string' },
-            { name: 'message', type: 'string' },
-            { name: 'line', ...optional('long') },
-          ]),
-        ),
-      },
-    ]),
-  },
+  ListedFile: versions('ListedFile', 'A file of a job’s frozen list, to be read.', [
+    {
+      id: 2,
+      fields: [
+        { name: 'job', type: 'long' },
+        { name: 'file', type: 'int' },
+        { name: 'partner', type: 'string' },
+        { name: 'layout', type: layout },
+        { name: 'path', type: 'string' },
+        { name: 'etag', type: 'string' },
+        { name: 'size', type: 'long' },
+        { name: 'compressed', type: 'boolean' },
+        { name: 'batch_bytes', type: 'int' },
+      ],
+    },
+    { id: 9, fields: [attempt] },
+  ]),
+  RowBatch: versions('RowBatch', 'Raw rows of a file, cut at row ends.', [
+    {
+      id: 3,
+      fields: [
+        { name: 'job', type: 'long' },
+        { name: 'file', type: 'int' },
+        { name: 'batch', type: 'int' },
+        { name: 'last', type: 'boolean' },
+        { name: 'partner', type: 'string' },
+        { name: 'layout', type: layout },
+        { name: 'path', type: 'string' },
+        { name: 'start', type: 'long' },
+        { name: 'end', type: 'long' },
+        { name: 'first_line', type: 'long' },
+        { name: 'lines', type: 'long' },
+        { name: 'delimiter', type: 'int' },
+        { name: 'rows', type: 'bytes' },
+        {
+          name: 'failure',
+          ...optional(
+            record('ReadFailure', 'Why the file could not be read to its end.', [
+              { name: 'code', type: 'string' },
+              { name: 'message', type: 'string' },
+              { name: 'line', ...optional('long') },
+            ]),
+          ),
+        },
+      ],
+    },
+    { id: 10, fields: [attempt] },
+  ]),
   ValidatedDevices: {
     id: 4,
     schema: record('ValidatedDevices', 'Distinct devices of one batch in one slot, by key.', [
@@ -201,18 +242,39 @@ export const messages = {
       },
     ]),
   },
-  CommitMarker: {
-    id: 5,
-    schema: record('CommitMarker', 'All devices of the job stand before this: merge or drop them.', [
-      { name: 'job', type: 'long' },
-      { name: 'kind', type: jobKind },
-      { name: 'passed', type: { type: 'array', items: 'int' } },
-      { name: 'collapsed', type: { type: 'array', items: 'int' } },
-      { name: 'attributes', type: { type: 'array', items: 'long' } },
-      { name: 'audience', ...optional('long') },
-      { name: 'generation', ...optional('long') },
-    ]),
-  },
+  CommitMarker: versions('CommitMarker', 'All devices of the job stand before this.', [
+    {
+      id: 5,
+      fields: [
+        { name: 'job', type: 'long' },
+        { name: 'kind', type: jobKind },
+        { name: 'passed', type: { type: 'array', items: 'int' } },
+        { name: 'collapsed', type: { type: 'array', items: 'int' } },
+        { name: 'attributes', type: { type: 'array', items: 'long' } },
+        { name: 'audience', ...optional('long') },
+        { name: 'generation', ...optional('long') },
+      ],
+    },
+    {
+      id: 11,
+      fields: [
+        { name: 'check', type: 'boolean', default: false },
+        attempt,
+        {
+          name: 'expected',
+          type: {
+            type: 'array',
+            items: record('SlotTotal', 'What a slot must hold of the job.', [
+              { name: 'pairs', type: 'long' },
+              { name: 'checksum', type: 'long' },
+            ]),
+          },
+          default: [],
+        },
+        { name: 'previous', type: 'long', default: 0 },
+      ],
+    },
+  ]),
   RejectedRows: {
     id: 6,
     schema: record('RejectedRows', 'Rows of one batch that were not accepted.', [
@@ -261,7 +323,10 @@ export const messages = {
       { name: 'at', type: millis },
     ]),
   },
-} as const;
+} as const satisfies Record<
+  string,
+  { id: number; schema: Schema; earlier?: { id: number; schema: Schema }[] }
+>;
 
 export interface MessageTypes {
   AcceptedJob: AcceptedJob;

@@ -13,7 +13,16 @@ export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>) {
   for (const { name, holds } of Object.values(topics))
     for (const message of holds as readonly MessageName[])
       subjects.set(`${config.topicPrefix}.${name}-${holds.length === 1 ? 'value' : message}`, message);
-  const byId = new Map(Object.values(messages).map(({ id, schema }) => [String(id), JSON.stringify(schema)]));
+  const versionsOf = (message: MessageName): { id: number; schema: unknown }[] => {
+    const newest: { id: number; schema: unknown; earlier?: { id: number; schema: unknown }[] } =
+      messages[message];
+    return [...(newest.earlier ?? []), newest];
+  };
+  const byId = new Map(
+    (Object.keys(messages) as MessageName[])
+      .flatMap(versionsOf)
+      .map(({ id, schema }) => [String(id), JSON.stringify(schema)]),
+  );
 
   const json = (value: unknown) => ({ status: 200, body: JSON.stringify(value) });
   const messageOf = (subject: string | undefined): MessageName => {
@@ -24,14 +33,15 @@ export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>) {
 
   const listSubjects: Handler = (ctx) => send(ctx, json([...subjects.keys()]));
   const listVersions: Handler = (ctx) => {
-    messageOf(ctx.params.subject);
-    send(ctx, json([1]));
+    send(ctx, json(versionsOf(messageOf(ctx.params.subject)).map((_, i) => i + 1)));
   };
   const getVersion: Handler = (ctx) => {
-    const message = messageOf(ctx.params.subject);
-    if (ctx.params.version !== '1' && ctx.params.version !== 'latest') throw notFound();
-    const { id, schema } = messages[message];
-    send(ctx, json({ subject: ctx.params.subject, version: 1, id, schema: JSON.stringify(schema) }));
+    const versions = versionsOf(messageOf(ctx.params.subject));
+    const version = ctx.params.version === 'latest' ? versions.length : Number(ctx.params.version);
+    const found = versions[version - 1];
+    if (!found) throw notFound();
+    const { id, schema } = found;
+    send(ctx, json({ subject: ctx.params.subject, version, id, schema: JSON.stringify(schema) }));
   };
   const getSchema: Handler = (ctx) => {
     const schema = byId.get(ctx.params.id ?? '');

@@ -79,12 +79,12 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   const { config, publisher, retry } = deps;
   const log = deps.log.child({ stage: stage.name });
   const topic = topicName(config, stage.input);
-  const handled = new Map<number, bigint>();
-  const committed = new Map<number, bigint>();
   const stopping = new AbortController();
   let working = new AbortController();
+  let epoch = newEpoch();
 
   async function commitDurable(): Promise<void> {
+    const { handled, committed } = epoch;
     const offsets: { topic: string; partition: number; offset: string }[] = [];
     for (const [partition, next] of handled) {
       const offset = stage.durable ? stage.durable(partition, next) : next;
@@ -156,7 +156,9 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
     const { signal } = working;
     const { partition, messages } = batch;
-    const gone = () => !isRunning() || isStale() || signal.aborted || stopping.signal.aborted;
+    const own = epoch;
+    const gone = () =>
+      !isRunning() || isStale() || signal.aborted || stopping.signal.aborted || own !== epoch;
     const received = messages.map((message) => understand(partition, message, signal));
     for (const some of groupsOf(stage, received)) {
       if (gone()) return;
@@ -170,8 +172,10 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
         if (stopping.signal.aborted) return;
         throw error;
       }
+      // The partitions were dealt anew meanwhile: what was handled is read again, and its offset is not ours to resolve.
+      if (own !== epoch) return;
       const { offset } = some.at(-1)!.raw;
-      handled.set(partition, BigInt(offset) + 1n);
+      own.handled.set(partition, BigInt(offset) + 1n);
       resolveOffset(offset);
       await heartbeat();
     }
@@ -184,10 +188,10 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     markJoined = resolve;
   });
   function onJoin(partitions: number[]): void {
-    // By now every handler of the old assignment has settled: kafkajs waits for them before it joins again.
-    handled.clear();
-    committed.clear();
+    // Every handler of the old assignment has settled (kafkajs.ts sees to it). Should one not have, it finds its epoch over.
+    working.abort(new Error('stopping'));
     working = new AbortController();
+    epoch = newEpoch();
     stage.assigned?.(partitions);
     log.info({ partitions }, 'partitions assigned');
     markJoined();
@@ -231,6 +235,14 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     },
   };
 }
+
+/** One assignment of partitions: what came in it is resolved and committed in it, or not at all. */
+interface Epoch {
+  /** The next offset to handle, by partition. */
+  handled: Map<number, bigint>;
+  committed: Map<number, bigint>;
+}
+const newEpoch = (): Epoch => ({ handled: new Map(), committed: new Map() });
 
 interface Received {
   raw: KafkaMessage;

@@ -1,5 +1,5 @@
 /**
- * Places at which a test lets this process die or freeze: before and after each write, produce and offset commit. Armed by the
+ * Places at which a test lets this process die, freeze or lose a message (`skip`, where the caller heeds it): before and after each write, produce and offset commit. Armed by the
  * environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one is reached; each thread counts
  * for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise. What `before` one step is
  * `after` the one above it, so each place has one name.
@@ -26,6 +26,10 @@ export const faultPoints = {
     'dispatch:after-decide',
     'dispatch:before-cancel',
     'dispatch:after-cancel',
+    'dispatch:before-check',
+    'dispatch:after-check',
+    'dispatch:before-attempt',
+    'dispatch:after-attempt',
     'dispatch:before-seal',
     'dispatch:after-seal',
     'dispatch:before-markers',
@@ -54,6 +58,9 @@ export const faultPoints = {
     'validate:after-offsets',
   ],
   sink: [
+    'sink:collect',
+    'sink:before-answer',
+    'sink:after-answer',
     'sink:before-spill',
     'sink:after-spill',
     'sink:before-chunks',
@@ -75,19 +82,21 @@ export const faultPoints = {
 export type FaultPoint = (typeof faultPoints)[keyof typeof faultPoints][number];
 
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
+type Reached = (name: FaultPoint) => 'skip' | undefined;
 
-function arm(order: string): (name: FaultPoint) => void {
+function arm(order: string): Reached {
   const [stage, place, nth, action] = order.split(':');
   const name = `${stage}:${place}`;
   const known = Object.values(faultPoints).flat() as string[];
-  if (!known.includes(name) || !(Number(nth) > 0) || !(action === 'kill' || action === 'stop'))
-    throw new Error(`FAULT_POINT=${order}: expected a point, which time, and kill or stop`);
+  if (!known.includes(name) || !(Number(nth) > 0) || !['kill', 'stop', 'skip'].includes(action ?? ''))
+    throw new Error(`FAULT_POINT=${order}: expected a point, which time, and kill, stop or skip`);
   let left = Number(nth);
   return (reached) => {
-    if (reached === name && --left === 0) process.kill(process.pid, signals[action]);
+    if (reached !== name || --left !== 0) return undefined;
+    if (action === 'skip') return 'skip';
+    process.kill(process.pid, signals[action as keyof typeof signals]);
+    return undefined;
   };
 }
 
-export const faultPoint: (name: FaultPoint) => void = process.env.FAULT_POINT
-  ? arm(process.env.FAULT_POINT)
-  : () => {};
+export const faultPoint: Reached = process.env.FAULT_POINT ? arm(process.env.FAULT_POINT) : () => undefined;

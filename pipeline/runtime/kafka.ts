@@ -136,6 +136,9 @@ export function chunkBySize(messages: OutgoingMessage[], limit = MAX_RECORD_BATC
 }
 
 const REQUESTS_IN_FLIGHT = 4;
+const SEND_TRIES = 8;
+const SEND_PAUSE_MS = 50;
+const MAX_SEND_PAUSE_MS = 2_000;
 
 /** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
 function fitTogether(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
@@ -160,7 +163,13 @@ export function createPublisher(
 ): Publisher {
   const kafka = createKafka(config, log);
   // Not idempotent: its concurrent sends have lost messages, and with our ledger and sets a repeated message is harmless.
-  const producer: Producer = kafka.producer({ allowAutoTopicCreation: false, idempotent: false });
+  // Not retried by kafkajs: it repeats only what went to brokers that have not answered, so a partition whose leader moves to one
+  // that has is passed over in silence.
+  const producer: Producer = kafka.producer({
+    allowAutoTopicCreation: false,
+    idempotent: false,
+    retry: { retries: 0 },
+  });
   const admin = kafka.admin();
   let connected = false;
   let healthy = false;
@@ -187,16 +196,27 @@ export function createPublisher(
     }, 500);
   }
 
-  async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<undefined> {
-    try {
-      for (const messages of chunkBySize(sends.flat())) {
+  /** All of it, or all of it again: what arrives twice is harmless. */
+  async function sendWhole(topic: TopicKey, messages: OutgoingMessage[]): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
         await producer.send({
           topic: topicName(config, topic),
           acks: -1,
           timeout: options.sendTimeoutMs ?? 30_000,
           messages,
         });
+        return;
+      } catch (error) {
+        if (tries === SEND_TRIES || closed) throw error;
+        await sleep(Math.min(MAX_SEND_PAUSE_MS, SEND_PAUSE_MS * 2 ** tries) * (0.5 + Math.random() / 2));
       }
+    }
+  }
+
+  async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<undefined> {
+    try {
+      for (const messages of chunkBySize(sends.flat())) await sendWhole(topic, messages);
       healthy = true;
     } catch (cause) {
       unwell();

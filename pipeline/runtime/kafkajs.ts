@@ -3,10 +3,13 @@
  * - an idle connection re-arms a 1 ms timer for ever, which keeps a core busy, and looks for late answers every 100 ms;
  * - a produced message is copied about eight times, and its checksum is taken byte by byte;
  * - it measures durations with the wall clock: one that is set back ends the heartbeats until it has caught up, so the broker takes
- *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out.
+ *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out;
+ * - it fetches from each broker separately, and when one of them is not the leader any more it joins the group again right there,
+ *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone.
  * All of kafkajs's parts take each other from the module cache, so that is where the mended ones are put.
  */
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type EncodedPayload, encodeProduce, frameRequest, type TopicData } from './produce-request.ts';
 
 const require = createRequire(import.meta.url);
@@ -109,7 +112,17 @@ replace<Frame>(
 // After those that are replaced: loading this part loads others.
 interface ConsumerGroup {
   lastRequest: number;
+  cluster: {
+    refreshMetadata(): Promise<void>;
+    removeBroker(address: { host?: string; port?: number }): void;
+  };
   heartbeat(options: { interval: number }): Promise<void>;
+  recoverFromFetch(error: KafkaError): Promise<void>;
+}
+interface KafkaError extends Error {
+  type?: string;
+  host?: string;
+  port?: number;
 }
 const consumerGroup = require('kafkajs/src/consumer/consumerGroup.js') as { prototype: ConsumerGroup };
 const { heartbeat } = consumerGroup.prototype;
@@ -117,6 +130,38 @@ consumerGroup.prototype.heartbeat = function (options) {
   // The last one lies in the future of a clock that was set back.
   if (this.lastRequest > Date.now()) this.lastRequest = 0;
   return heartbeat.call(this, options);
+};
+
+const LEADER_PAUSE_MS = 200;
+const movedLeader = new Set([
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'FENCED_LEADER_EPOCH',
+  'UNKNOWN_LEADER_EPOCH',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'OFFSET_NOT_AVAILABLE',
+  'REPLICA_NOT_AVAILABLE',
+  'KAFKA_STORAGE_ERROR',
+]);
+const unreachable = new Set([
+  'KafkaJSTopicMetadataNotLoaded',
+  'KafkaJSBrokerNotFound',
+  'KafkaJSConnectionError',
+  'KafkaJSConnectionClosedError',
+  'KafkaJSRequestTimeoutError',
+]);
+const { recoverFromFetch } = consumerGroup.prototype;
+consumerGroup.prototype.recoverFromFetch = async function (error) {
+  if (movedLeader.has(error.type ?? '') || unreachable.has(error.name)) {
+    // Another broker leads, or will in a moment. The assignment is still ours: only the address has changed.
+    if (error.name === 'KafkaJSConnectionClosedError') this.cluster.removeBroker(error);
+    await sleep(LEADER_PAUSE_MS);
+    return this.cluster.refreshMetadata();
+  }
+  // Thrown on, it stops all fetchers first; they join again when every handler has settled.
+  if (error.name === 'KafkaJSStaleTopicMetadataAssignment')
+    throw Object.assign(error, { type: 'REBALANCE_IN_PROGRESS' });
+  return recoverFromFetch.call(this, error);
 };
 
 export const { Kafka, logLevel } = require('kafkajs') as typeof import('kafkajs');

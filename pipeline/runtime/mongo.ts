@@ -61,6 +61,7 @@ export async function ensurePipelineIndexes(db: Db): Promise<void> {
       { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
       { key: { phase: 1, _id: 1 }, name: 'unfinished' },
       { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },
+      { key: { statusUnpublished: 1 }, name: 'status_unpublished', sparse: true },
     ]),
     db.collection(collections.files).createIndexes([
       { key: { job: 1, number: 1 }, name: 'by_job' },
@@ -70,6 +71,7 @@ export async function ensurePipelineIndexes(db: Db): Promise<void> {
       .collection(collections.ledger)
       .createIndexes([{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }]),
     db.collection(collections.acks).createIndexes([{ key: { job: 1 }, name: 'by_job' }]),
+    db.collection(collections.checks).createIndexes([{ key: { job: 1 }, name: 'by_job' }]),
     db
       .collection(collections.rejects)
       .createIndexes([{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }]),

@@ -12,21 +12,26 @@ import type { Retry } from '../runtime/retry.ts';
 import { acceptedMessage } from '../stores/accept-jobs.ts';
 import type { JobStore } from '../stores/jobs.ts';
 import { createInOrder } from './dispatch/in-order.ts';
+import type { FileLoader } from './dispatch/load-files.ts';
+import { createReadAhead } from './dispatch/read-ahead.ts';
 import type { Ending, Turns } from './dispatch/run-job.ts';
-import type { LedgerWatch } from './dispatch/watch-ledger.ts';
+import type { SlotWatch } from './dispatch/watch-slots.ts';
 
 export interface DispatchDependencies {
   log: Logger;
   retry: Retry;
   publisher: Publisher;
   jobs: JobStore;
-  createWatch(signal: AbortSignal): LedgerWatch;
+  /** What the jobs of one session wait for. */
+  watch(signal: AbortSignal): { files: FileLoader; slots: SlotWatch };
   runJob(job: JobDocument, turns: Turns): Promise<void>;
-  markJobs(jobs: (JobDocument | null)[], signal: AbortSignal): Promise<undefined>;
   endJobs(endings: (Ending | null)[], signal: AbortSignal): Promise<(JobDocument | null)[]>;
+  /** What a predecessor ended and did not live to publish. */
+  publishMissedEnds(): Promise<void>;
   /** Clears away what cleared audiences left behind. */
   sweep(signal: AbortSignal): Promise<void>;
   window: number;
+  readAheadBytes: number;
   onFatal(error: unknown): void;
 }
 
@@ -66,8 +71,10 @@ function createSession(deps: DispatchDependencies) {
   const ending = new AbortController();
   const { signal } = ending;
   /** Where the message of each job stands, if it came by one. */
-  const underWay = new Map<number, bigint | null>();
+  const inFlight = new Map<number, bigint | null>();
   const lastOfAudience = new Map<number, Promise<void>>();
+  /** Jobs are begun in the order of their numbers, and a map keeps it. */
+  const readAhead = createReadAhead(deps.readAheadBytes, (job) => inFlight.keys().next().value === job);
   let room: () => void = () => {};
   let noRoom: (reason: unknown) => void = () => {};
   signal.addEventListener('abort', () => noRoom(signal.reason), { once: true });
@@ -78,17 +85,20 @@ function createSession(deps: DispatchDependencies) {
 
   const started = retry('see where to go on', () => jobs.extent(), signal).then(({ first, newest }) => {
     next = first;
-    const watch = deps.createWatch(signal);
+    const { files, slots } = deps.watch(signal);
     const afterEarlierLoads = async (job: JobDocument) => earlier.get(job._id);
     turns = {
-      markers: createInOrder(first, signal, (some) => deps.markJobs(some, signal)),
+      markers: createInOrder(first, signal, slots.mark),
       ends: createInOrder(first, signal, (some) => deps.endJobs(some, signal)),
-      watch,
+      files,
+      slots,
+      readAhead,
       signal,
       afterEarlierLoads,
       mayBeListed: (job) => job <= newest,
     };
     log.info({ next_job: first }, 'dispatching');
+    retry('publish missed ends', deps.publishMissedEnds, signal).catch(giveUp);
   });
   started.catch(giveUp);
   const earlier = new Map<number, Promise<void>>();
@@ -119,7 +129,7 @@ function createSession(deps: DispatchDependencies) {
   }
 
   async function begin(job: JobDocument, offset: bigint | null): Promise<void> {
-    while (underWay.size >= deps.window) {
+    while (inFlight.size >= deps.window) {
       signal.throwIfAborted();
       await new Promise<void>((resolve, reject) => {
         room = resolve;
@@ -135,13 +145,14 @@ function createSession(deps: DispatchDependencies) {
     }
     const ended = deps.runJob(job, turns);
     const settled = ended.catch(giveUp).then(() => {
-      underWay.delete(job._id);
+      inFlight.delete(job._id);
       earlier.delete(job._id);
       if (job.audience !== null && lastOfAudience.get(job.audience) === settled)
         lastOfAudience.delete(job.audience);
+      readAhead.admit();
       room();
     });
-    underWay.set(job._id, offset);
+    inFlight.set(job._id, offset);
     if (job.audience !== null) lastOfAudience.set(job.audience, settled);
   }
 
@@ -156,7 +167,7 @@ function createSession(deps: DispatchDependencies) {
     await taking;
     if (checks++ % SWEEP_EVERY === 0) await deps.sweep(signal);
     const waiting = await jobs.range(next, next + deps.window);
-    checksWithout = waiting.length > 0 && underWay.size < deps.window ? checksWithout + 1 : 0;
+    checksWithout = waiting.length > 0 && inFlight.size < deps.window ? checksWithout + 1 : 0;
     if (checksWithout < LOST_AFTER_CHECKS) return;
     checksWithout = 0;
     await take(waiting.at(-1)!._id, null);
@@ -183,7 +194,7 @@ function createSession(deps: DispatchDependencies) {
     },
     oldestOffset(): bigint | undefined {
       let oldest: bigint | undefined;
-      for (const offset of underWay.values()) {
+      for (const offset of inFlight.values()) {
         if (offset !== null && (oldest === undefined || offset < oldest)) oldest = offset;
       }
       return oldest;

@@ -1,7 +1,8 @@
 /**
- * sink: one owner a partition, and so a slot. It collects the devices of jobs that are not committed yet, and merges a job when
- * its marker comes: in band, so everything of the job stands before it. Redelivery is harmless: devices are sets, batches are
- * known by number, and a slot takes nothing of a job that it has merged.
+ * sink: one owner a partition, and so a slot. It collects the devices of jobs that are not merged yet. A job's first marker asks
+ * whether the slots hold all of it: markers are in band, so everything of the job stands before them. When every slot does, the
+ * second marker says to merge it. Redelivery is harmless: devices are sets, batches are known by number, and a slot takes nothing
+ * of a job that it has merged.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,10 +13,12 @@ import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { FencedError } from '../sets/device-sets.ts';
 import type { AckStore } from '../stores/acks.ts';
+import type { CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
 import { type createMergeJobs, TOGETHER_BYTES } from './sink/merge-jobs.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
+import type { createVerifySlots } from './sink/verify-slots.ts';
 
 const LONGEST_GATHER_MS = 100;
 const FENCED_MS = 200;
@@ -24,7 +27,9 @@ export interface SinkDependencies {
   log: Logger;
   retry: Retry;
   acks: AckStore;
+  checks: CheckStore;
   spills: SpillStore;
+  verifySlots: ReturnType<typeof createVerifySlots>;
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   devicePartitions: number;
@@ -36,6 +41,8 @@ interface OwnedPartition {
   /** The last job merged, by slot. */
   committed: Map<number, number>;
   uncommitted: Uncommitted;
+  /** Jobs of which the slots were found to hold all, by attempt: what is collected is not lost while the partition is ours. */
+  verified: Map<number, number>;
 }
 
 export function createSinkDevices(deps: SinkDependencies): Stage {
@@ -61,10 +68,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
       await retry('see what was put aside', () => spills.jobsIn(slots), signal),
     );
     held.set(partition, uncommitted);
-    return { slots, committed, uncommitted };
+    return { slots, committed, uncommitted, verified: new Map() };
   }
 
   function collect(owner: OwnedPartition, devices: ValidatedDevices, offset: bigint): void {
+    if (faultPoint('sink:collect') === 'skip') return;
     const committed = owner.committed.get(devices.slot);
     if (committed === undefined || devices.job <= committed) return;
     owner.uncommitted.add(devices, offset);
@@ -82,6 +90,40 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
     );
     faultPoint('sink:after-spill');
     deps.log.info({ bytes: put }, 'devices put aside until their jobs commit');
+  }
+
+  /** True if the slots that have not merged the job hold all of it. Says so, or what is lacking, where `answer` asks for it. */
+  async function holdsAll(
+    partition: number,
+    owner: OwnedPartition,
+    marker: CommitMarker,
+    signal: AbortSignal,
+    answer: 'always' | 'if lacking',
+  ): Promise<boolean> {
+    const { job, attempt } = marker;
+    const behind = owner.slots.filter((slot) => job > owner.committed.get(slot)!);
+    const known = owner.verified.get(job) === attempt;
+    const lacking = known ? [] : await deps.verifySlots(marker, behind, owner.uncommitted, signal);
+    if (lacking.length === 0) owner.verified.set(job, attempt);
+    else deps.log.warn({ job, attempt, slots: lacking }, 'slots lack devices that the ledger counts');
+    if (answer === 'always' || lacking.length > 0) {
+      faultPoint('sink:before-answer');
+      await retry('answer a check', () => deps.checks.record({ job, attempt, partition, lacking }), signal);
+      faultPoint('sink:after-answer');
+    }
+    return lacking.length === 0;
+  }
+
+  /** Whether the merge that must come before this one has been made, or will be with the run. */
+  function isInSequence(
+    owner: OwnedPartition,
+    { job, previous }: CommitMarker,
+    run: CommitMarker[],
+  ): boolean {
+    if (previous <= (run.at(-1)?.job ?? 0)) return true;
+    if (owner.slots.every((slot) => owner.committed.get(slot)! >= previous)) return true;
+    deps.log.warn({ job, previous }, 'not merged: the marker of the job before it is missing');
+    return false;
   }
 
   /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
@@ -108,6 +150,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
       }
     }
     owner.uncommitted.forgetUpTo(last);
+    for (const job of owner.verified.keys()) if (job <= last) owner.verified.delete(job);
   }
 
   return {
@@ -132,8 +175,15 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
           await spillIfFull(owner, signal);
         } else if (message.name === 'CommitMarker') {
           const marker = message.value;
+          if (owner.slots.every((slot) => marker.job <= owner.committed.get(slot)!)) continue;
+          if (marker.check) {
+            await holdsAll(partition, owner, marker, signal, 'always');
+            continue;
+          }
           // Markers come in the order of their jobs; one that does not is a repetition by a dispatcher that took over.
           if (marker.job <= (run.at(-1)?.job ?? 0)) continue;
+          if (!isInSequence(owner, marker, run)) continue;
+          if (!(await holdsAll(partition, owner, marker, signal, 'if lacking'))) continue;
           const size = owner.slots.reduce(
             (sum, slot) => sum + owner.uncommitted.bytesOf(marker.job, slot),
             0,

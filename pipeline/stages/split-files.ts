@@ -40,10 +40,11 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
 
   /** False once nobody needs the rest of the file: the job ended, the audience was cleared, the file has failed. */
   async function wanted(file: ListedFile): Promise<boolean> {
-    const context = await contexts.get(file.job);
+    const context = await contexts.get(file.job, file.attempt);
     if (!context?.wanted || !context.job.listing) return false;
+    // One that is not there is not seen yet, by a member that has just become primary.
     const document = await files.get(context.job.listing, file.file);
-    return document !== null && document.status < 2;
+    return document === null || document.status < 2;
   }
 
   async function* bytesOf(
@@ -78,7 +79,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
       };
       faultPoint('split:before-send');
       const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).then(
-        () => faultPoint('split:after-send'),
+        () => void faultPoint('split:after-send'),
         (error) => {
           failed ??= error;
         },
@@ -116,13 +117,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     async handle({ message, signal }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
-      const context = await retry('look up the job', () => contexts.get(file.job), signal);
+      const context = await retry('look up the job', () => contexts.get(file.job, file.attempt), signal);
       if (!context?.wanted) return;
-      const resume = await retry(
-        'find where to go on',
-        () => ledger.resumePoint({ job: file.job, file: file.file }),
-        signal,
-      );
+      const resume = await retry('find where to go on', () => ledger.resumePoint(file), signal);
       if (resume === 'complete') return;
       await retry('split the file', () => split(file, context.job, resume, signal), signal);
       deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
@@ -155,5 +152,6 @@ function encodeBatch(file: ListedFile, cut: Cut): Buffer {
     failure: cut.failure
       ? { code: cut.failure.code, message: cut.failure.message, line: cut.failure.line ?? null }
       : null,
+    attempt: file.attempt,
   });
 }

@@ -3,10 +3,12 @@
  * only then writes the batch into the ledger: what the ledger counts is on its way to the sink for certain.
  */
 
+import { Binary } from 'mongodb';
 import { encode } from '../../schemas/codec.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
-import { type RowBatch, slotPartition } from '../../schemas/topics.ts';
+import { type RowBatch, type SlotTotal, slotPartition } from '../../schemas/topics.ts';
 import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
+import { countGroups, noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { Stage } from '../runtime/consume.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import type { OutgoingMessage, Publisher } from '../runtime/kafka.ts';
@@ -106,7 +108,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
     async handle({ message, signal }) {
       if (message.name !== 'RowBatch') return;
       const batch = message.value;
-      const context = await retry('look up the job', () => contexts.get(batch.job), signal);
+      const context = await retry('look up the job', () => contexts.get(batch.job, batch.attempt), signal);
       if (!context?.wanted) return;
       if (batch.failure) {
         await retry('write the ledger', () => ledger.record(entryOf(batch, null)), signal);
@@ -149,6 +151,7 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     : (parsed?.failure ?? imbalanceOf(batch, parsed!));
   return {
     job: batch.job,
+    attempt: batch.attempt,
     file: batch.file,
     batch: batch.batch,
     last: batch.last,
@@ -162,10 +165,17 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     pairs: parsed?.pairs ?? 0,
     pairsRead: parsed?.pairsRead ?? 0,
     rejected: parsed?.rejected ?? {},
+    ...(parsed?.slots.length ? { slots: new Binary(packTotals(totalsOf(parsed.slots))) } : {}),
     ...(parsed?.events?.length ? { events: parsed.events } : {}),
     ...(parsed?.eventsOverflow ? { eventsOverflow: true } : {}),
     ...(failure ? { failure: failure as NonNullable<LedgerEntry['failure']> } : {}),
   };
+}
+
+function totalsOf(slots: ParsedRows['slots']): SlotTotal[] {
+  const totals = noTotals();
+  for (const { slot, groups } of slots) countGroups(totals[slot]!, groups);
+  return totals;
 }
 
 /** Split and validate count the lines each in its own way; rows are accepted or rejected, and nothing else. */

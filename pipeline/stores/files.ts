@@ -1,5 +1,5 @@
 /** The frozen list of a job's files, and what was decided of each. */
-import { type Db, MongoBulkWriteError } from 'mongodb';
+import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
 import { together } from '../runtime/together.ts';
 
@@ -15,6 +15,16 @@ export type DecidedFile = Pick<
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 const INSERT_AT_ONCE = 5_000;
+
+/** Waiting or running; or loaded by an earlier attempt at the job, and to be loaded again. What has failed stays so. */
+const undecidedIn = (attempt: number): Filter<FileDocument> => ({
+  $or: [
+    { status: { $in: [JobStatus.pending, JobStatus.running] } },
+    ...(attempt > 0
+      ? [{ status: JobStatus.done, $or: [{ attempt: { $lt: attempt } }, { attempt: { $exists: false } }] }]
+      : []),
+  ],
+});
 
 export function createFileStore(db: Db) {
   const files = db.collection<FileDocument>(collections.files);
@@ -32,14 +42,9 @@ export function createFileStore(db: Db) {
       }
     }),
 
-    undecided: (listing: string, fromNumber: number, limit: number) =>
+    undecided: (listing: string, attempt: number, fromNumber: number, limit: number) =>
       files
-        .find({
-          job: jobOf(listing),
-          number: { $gte: fromNumber },
-          listing,
-          status: { $in: [JobStatus.pending, JobStatus.running] },
-        })
+        .find({ job: jobOf(listing), number: { $gte: fromNumber }, listing, ...undecidedIn(attempt) })
         .sort({ number: 1 })
         .limit(limit)
         .toArray(),
@@ -53,17 +58,18 @@ export function createFileStore(db: Db) {
       );
     },
 
-    /** A decision is made once. */
-    async decide(decided: (DecidedFile & { listing: string })[]): Promise<void> {
+    /** A decision is made once an attempt. */
+    async decide(decided: (DecidedFile & { listing: string; attempt: number })[]): Promise<void> {
       if (decided.length === 0) return;
       const updatedAt = new Date();
       await files.bulkWrite(
-        decided.map(({ listing, number, failure, ...counts }) => ({
+        decided.map(({ listing, attempt, number, failure, ...counts }) => ({
           updateOne: {
-            filter: { _id: fileId(listing, number), status: { $in: [JobStatus.pending, JobStatus.running] } },
+            filter: { _id: fileId(listing, number), ...undecidedIn(attempt) },
             update: {
               $set: {
                 ...counts,
+                ...(attempt > 0 ? { attempt } : {}),
                 // No slot will have a word to say about a file that loads without a single pair.
                 ...(failure === null && counts.pairsRead === 0 ? { duplicates: 0 } : {}),
                 failure,
@@ -78,10 +84,10 @@ export function createFileStore(db: Db) {
     },
 
     /** What a successor finds done. */
-    async decidedOf(listing: string): Promise<{ files: number; rows: number }> {
+    async decidedOf(listing: string, attempt: number): Promise<{ files: number; rows: number }> {
       const [done] = await files
         .aggregate<{ files: number; rows: number }>([
-          { $match: { job: jobOf(listing), listing, status: { $in: [JobStatus.done, JobStatus.error] } } },
+          { $match: { job: jobOf(listing), listing, $nor: [undecidedIn(attempt)] } },
           { $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' } } },
         ])
         .toArray();
@@ -91,6 +97,13 @@ export function createFileStore(db: Db) {
     cancelUndecided: (listing: string, failure: FileFailure) =>
       files.updateMany(
         { job: jobOf(listing), listing, status: { $in: [JobStatus.pending, JobStatus.running] } },
+        { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
+      ),
+
+    /** The job has failed as a whole: those that had not failed by themselves fail with it. */
+    failAll: (listing: string, failure: FileFailure) =>
+      files.updateMany(
+        { job: jobOf(listing), listing, status: { $ne: JobStatus.error } },
         { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
       ),
 

@@ -23,24 +23,41 @@ export type JobContexts = ReturnType<typeof createJobContexts>;
 
 const FRESH_MS = 1_000;
 const KEPT = 2_000;
+/** How long a job that a message names may be unknown: a new primary shows everything within moments. */
+const UNKNOWN_MS = 20_000;
+
+/** Loading, or sealed and in need of what was lost since. */
+const isLoading = ({ phase, attempt = 0, verdict }: JobDocument) =>
+  phase === 'loading' || (phase === 'sealed' && attempt > verdict!.attempt);
 
 export function createJobContexts(db: Db) {
   const jobs = db.collection<JobDocument>(collections.jobs);
   const audiences = db.collection<AudienceDocument>(collections.audiences);
   const attributes = db.collection<AttributeDocument>(collections.attributes);
   const contexts = new Map<number, { at: number; context: Promise<JobContext | null> }>();
+  const unknownSince = new Map<number, number>();
   const keyTables = new Map<string, Promise<KeyTable>>();
 
   /** An old picture of one job is no trouble of the others: it is told as that one's result. */
   const load = together(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
     const found = await jobs.find({ _id: { $in: ids } }).toArray();
     const byId = new Map(found.map((job) => [job._id, job]));
-    const generations = await generationsOf(found.filter(({ phase }) => phase === 'loading'));
+    const generations = await generationsOf(found.filter(isLoading));
     return ids.map((id) => {
       const job = byId.get(id);
-      return job ? contextOf(job, generations) : null;
+      if (!job) return unknown(id);
+      unknownSince.delete(id);
+      return contextOf(job, generations);
     });
   });
+
+  /** Not seen yet, most likely; nobody's, if it is not seen for long. */
+  function unknown(id: number): StaleRead | null {
+    const since = unknownSince.get(id) ?? performance.now();
+    unknownSince.set(id, since);
+    trim(unknownSince);
+    return performance.now() - since < UNKNOWN_MS ? new StaleRead(`job ${id} is not there yet`) : null;
+  }
 
   async function generationsOf(loading: JobDocument[]): Promise<Map<number, number>> {
     const ids = loading.map(({ audience }) => audience).filter((audience) => audience !== null);
@@ -55,7 +72,7 @@ export function createJobContexts(db: Db) {
   function contextOf(job: JobDocument, generations: Map<number, number>): JobContext | StaleRead {
     // Nobody hands out a file, or cuts it, before the job's list is frozen.
     if (job.phase === 'accepted') return new StaleRead(`job ${job._id} has no files yet`);
-    if (job.phase !== 'loading' || job.audience === null) return { job, wanted: job.phase === 'loading' };
+    if (!isLoading(job) || job.audience === null) return { job, wanted: isLoading(job) };
     const generation = generations.get(job.audience) ?? 0;
     if (generation < job.generation!)
       return new StaleRead(`audience ${job.audience} is older than job ${job._id}`);
@@ -93,16 +110,27 @@ export function createJobContexts(db: Db) {
     }
   }
 
+  function kept(id: number): Promise<JobContext | null> {
+    const known = contexts.get(id);
+    if (known && performance.now() - known.at < FRESH_MS) return known.context;
+    const context = fresh(id);
+    contexts.delete(id);
+    contexts.set(id, { at: performance.now(), context });
+    context.catch(() => contexts.delete(id));
+    trim(contexts);
+    return context;
+  }
+
   return {
-    async get(id: number): Promise<JobContext | null> {
-      const known = contexts.get(id);
-      if (known && performance.now() - known.at < FRESH_MS) return known.context;
-      const context = fresh(id);
-      contexts.delete(id);
-      contexts.set(id, { at: performance.now(), context });
-      context.catch(() => contexts.delete(id));
-      trim(contexts);
-      return context;
+    /** For a message of this attempt at the job; what an earlier attempt left behind is not wanted. */
+    async get(id: number, attempt: number): Promise<JobContext | null> {
+      const context = await kept(id);
+      const current = context?.job.attempt ?? 0;
+      if (context?.wanted && attempt > current) {
+        contexts.delete(id);
+        throw new StaleRead(`attempt ${attempt} at job ${id} is not seen yet`);
+      }
+      return context && { ...context, wanted: context.wanted && attempt === current };
     },
 
     /** The keys that a job may name: those its partner had when it was accepted. */

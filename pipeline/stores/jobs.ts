@@ -18,12 +18,25 @@ export type JobStore = ReturnType<typeof createJobStore>;
 /** What a job came to. */
 export type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
 
+/** What a job comes to before it is merged. */
+export interface SealedOutcome {
+  verdict: JobVerdict;
+  rows: number;
+  filesDone: number;
+  errors: JobError[] | null;
+}
+
 interface Step {
   id: number;
   from: JobDocument['phase'][];
+  /** What else must be so. Where it is not, the job stays as it is. */
+  when?: { filter: Filter<JobDocument>; holds(job: JobDocument): boolean };
   set: Partial<JobDocument>;
   unset?: UpdateFilter<JobDocument>['$unset'];
 }
+
+/** Jobs begin without one, which is the first. */
+const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
 
 const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'loading', 'sealed'] } };
 
@@ -33,18 +46,19 @@ export function createJobStore(db: Db) {
   /** Takes each step that can be taken, in their order, and gives what each job is now: by us, or by who was faster. */
   async function take(steps: Step[]): Promise<JobDocument[]> {
     const updatedAt = new Date();
-    const operations = steps.map(({ id, from, set, unset }) => ({
+    const operations = steps.map(({ id, from, when, set, unset }) => ({
       updateOne: {
-        filter: { _id: id, phase: { $in: from } },
+        filter: { ...when?.filter, _id: id, phase: { $in: from } },
         update: { $set: { ...set, updatedAt }, ...(unset ? { $unset: unset } : {}) },
       },
     }));
     await jobs.bulkWrite(operations, { ordered: true });
     const found = await jobs.find({ _id: { $in: steps.map(({ id }) => id) } }).toArray();
     const byId = new Map(found.map((job) => [job._id, job]));
-    return steps.map(({ id, from }) => {
+    return steps.map(({ id, from, when }) => {
       const job = byId.get(id);
-      if (!job || from.includes(job.phase)) throw new StaleRead(`job ${id} is not seen to have gone on`);
+      if (!job || (from.includes(job.phase) && (when?.holds(job) ?? true)))
+        throw new StaleRead(`job ${id} is not seen to have gone on`);
       return job;
     });
   }
@@ -69,25 +83,69 @@ export function createJobStore(db: Db) {
     },
 
     /** Takes the job from the API and makes this listing its list of files, unless somebody else did, or it was withdrawn. */
-    freeze: (id: number, listing: string, fileCount: number) =>
+    freeze: (id: number, listing: string, fileCount: number, bytes: number) =>
       step({
         id,
         from: ['accepted'],
-        set: { phase: 'loading', listing, fileCount, status: JobStatus.running },
+        set: { phase: 'loading', listing, fileCount, bytes, status: JobStatus.running },
       }),
 
     progress: (id: number, filesDone: number, rows: number) =>
       jobs.updateOne({ _id: id, phase: 'loading' }, { $set: { filesDone, rows, updatedAt: new Date() } }),
 
-    seal: (
-      id: number,
-      outcome: { verdict: JobVerdict; rows: number; filesDone: number; errors: JobError[] | null },
-    ) =>
-      step({
+    /** Decides what is merged of the job. Left undone if the attempt is not the job's any more, or if it is to be cancelled. */
+    seal: (id: number, outcome: SealedOutcome) => {
+      const { attempt } = outcome.verdict;
+      const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
+      const mayCancel = isCancelled ? {} : { cancelRequested: { $ne: true as const } };
+      return step({
         id,
         from: ['accepted', 'loading'],
+        when: {
+          filter: { attempt: attemptIs(attempt), ...mayCancel },
+          holds: (job) => (job.attempt ?? 0) === attempt && (isCancelled || !job.cancelRequested),
+        },
         set: { phase: 'sealed', status: JobStatus.running, ...outcome },
-      }),
+      });
+    },
+
+    /** The files are to be dispatched anew, unless another dispatcher has taken the job further. Gives the job as it is then. */
+    async nextAttempt({ _id, phase, attempt = 0 }: JobDocument): Promise<JobDocument> {
+      await jobs.updateOne(
+        { _id, phase, attempt: attemptIs(attempt) },
+        { $set: { attempt: attempt + 1, updatedAt: new Date() } },
+      );
+      const job = await jobs.findOne({ _id });
+      if (!job || (job.phase === phase && (job.attempt ?? 0) === attempt))
+        throw new StaleRead(`job ${_id} is not seen to be at its next attempt`);
+      return job;
+    },
+
+    find: (id: number) => jobs.findOne({ _id: id }),
+
+    /** Those of the jobs that an operator wants to be cancelled. */
+    async cancelRequested(ids: number[]): Promise<Set<number>> {
+      const found = await jobs
+        .find({ _id: { $in: ids }, cancelRequested: true })
+        .project({ _id: 1 })
+        .toArray();
+      return new Set(found.map(({ _id }) => _id as number));
+    },
+
+    /** Those of the jobs that have ended. */
+    async endedAmong(ids: number[]): Promise<Set<number>> {
+      const found = await jobs
+        .find({ _id: { $in: ids }, phase: 'ended' })
+        .project({ _id: 1 })
+        .toArray();
+      return new Set(found.map(({ _id }) => _id as number));
+    },
+
+    /** Ended jobs of which nobody may have published the end. */
+    statusUnpublished: () => jobs.find({ statusUnpublished: true }).sort({ _id: 1 }).toArray(),
+    statusPublished: together(async (ids: number[]) => {
+      await jobs.updateMany({ _id: { $in: ids } }, { $unset: { statusUnpublished: '' } });
+    }),
 
     /** The end of jobs, one after the other in the order given. A partner's storage credentials go with it. */
     end: (endings: { id: number; outcome: JobOutcome }[]) =>
@@ -95,7 +153,7 @@ export function createJobStore(db: Db) {
         endings.map(({ id, outcome }) => ({
           id,
           from: ['sealed'],
-          set: { ...outcome, phase: 'ended' },
+          set: { ...outcome, phase: 'ended', statusUnpublished: true },
           unset: { credentials: '', verdict: '' },
         })),
       ),

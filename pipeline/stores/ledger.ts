@@ -1,17 +1,24 @@
 /** The ledger: a batch counts once however often it is validated, and a file is complete when its batches join from end to end. */
-import type { Db } from 'mongodb';
+import type { Binary, Db } from 'mongodb';
 import { rejectCodeList } from '../../schemas/codes.ts';
 import { collections, type FileFailure, type LedgerDocument } from '../../schemas/documents.ts';
+import type { SlotTotal } from '../../schemas/topics.ts';
+import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { together } from '../runtime/together.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
 
-/** What the ledger says of a file so far. */
-export interface FileTally {
+/** A file in one attempt at its job: nothing of an earlier attempt counts in a later one. */
+export interface FileAttempt {
   job: number;
+  attempt: number;
   file: number;
+}
+
+/** What the ledger says of a file so far. */
+export interface FileTally extends FileAttempt {
   batches: number;
   /** Number of the last batch, or -1 while it is not there. */
   lastBatch: number;
@@ -38,7 +45,7 @@ export interface ResumePoint {
 
 type KnownBatch = Pick<
   LedgerDocument,
-  'job' | 'file' | 'batch' | 'end' | 'lines' | 'delimiter' | 'last' | 'failure'
+  'job' | 'attempt' | 'file' | 'batch' | 'end' | 'lines' | 'delimiter' | 'last' | 'failure'
 >;
 
 function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
@@ -52,7 +59,8 @@ function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
   return point;
 }
 
-const idOf = (job: number, file: number, batch: number) => `${job}.${file}.${batch}`;
+const idOf = ({ job, attempt, file, batch }: LedgerEntry) => `${job}.${attempt}.${file}.${batch}`;
+const nameOf = ({ job, attempt, file }: FileAttempt) => `${job}.${attempt}.${file}`;
 
 export function createLedgerStore(db: Db) {
   const ledger = db.collection<LedgerDocument>(collections.ledger);
@@ -62,7 +70,7 @@ export function createLedgerStore(db: Db) {
     record: together(async (entries: LedgerEntry[]) => {
       const operations = entries.map((entry) => ({
         updateOne: {
-          filter: { _id: idOf(entry.job, entry.file, entry.batch) },
+          filter: { _id: idOf(entry) },
           update: { $setOnInsert: entry },
           upsert: true,
         },
@@ -71,38 +79,41 @@ export function createLedgerStore(db: Db) {
     }),
 
     /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
-    resumePoint: together(
-      async (files: { job: number; file: number }[]): Promise<(ResumePoint | 'complete' | null)[]> => {
-        const known = await ledger
-          .find({ $or: files.map(({ job, file }) => ({ job, file })) })
-          .sort({ job: 1, file: 1, batch: 1 })
-          .project<KnownBatch>({
-            _id: 0,
-            job: 1,
-            file: 1,
-            batch: 1,
-            end: 1,
-            lines: 1,
-            delimiter: 1,
-            last: 1,
-            failure: 1,
-          })
-          .toArray();
-        const byFile = groupBy(known, ({ job, file }) => `${job}.${file}`);
-        return files.map(({ job, file }) => resumeBehind(byFile.get(`${job}.${file}`) ?? []));
-      },
-    ),
+    resumePoint: together(async (files: FileAttempt[]): Promise<(ResumePoint | 'complete' | null)[]> => {
+      const known = await ledger
+        .find({ $or: files.map(({ job, attempt, file }) => ({ job, file, attempt })) })
+        .sort({ job: 1, file: 1, batch: 1 })
+        .project<KnownBatch>({
+          _id: 0,
+          job: 1,
+          attempt: 1,
+          file: 1,
+          batch: 1,
+          end: 1,
+          lines: 1,
+          delimiter: 1,
+          last: 1,
+          failure: 1,
+        })
+        .toArray();
+      const byFile = groupBy(known, nameOf);
+      return files.map((file) => resumeBehind(byFile.get(nameOf(file)) ?? []));
+    }),
 
     /** Tallies of the files asked for: for each job, those from a file number on. */
-    async tally(wanted: { job: number; fromFile: number }[]): Promise<FileTally[]> {
+    async tally(wanted: { job: number; attempt: number; fromFile: number }[]): Promise<FileTally[]> {
       if (wanted.length === 0) return [];
       const sum = (field: string) => ({ $sum: `$${field}` });
       return ledger
         .aggregate<FileTally>([
-          { $match: { $or: wanted.map(({ job, fromFile }) => ({ job, file: { $gte: fromFile } })) } },
+          {
+            $match: {
+              $or: wanted.map(({ job, attempt, fromFile }) => ({ job, file: { $gte: fromFile }, attempt })),
+            },
+          },
           {
             $group: {
-              _id: { job: '$job', file: '$file' },
+              _id: { job: '$job', attempt: '$attempt', file: '$file' },
               batches: { $sum: 1 },
               lastBatch: { $max: { $cond: ['$last', '$batch', -1] } },
               failedBatch: { $min: { $cond: [{ $gt: ['$failure', null] }, '$batch', null] } },
@@ -121,6 +132,7 @@ export function createLedgerStore(db: Db) {
             $project: {
               _id: 0,
               job: '$_id.job',
+              attempt: '$_id.attempt',
               file: '$_id.file',
               ...Object.fromEntries(
                 'batches lastBatch failedBatch bytes end rows accepted pairs pairsRead eventEntries eventsOverflow'
@@ -135,26 +147,40 @@ export function createLedgerStore(db: Db) {
     },
 
     /** Batches up to and with the given one that are there. */
-    countUpTo: (job: number, file: number, batch: number) =>
-      ledger.countDocuments({ job, file, batch: { $lte: batch } }),
+    countUpTo: ({ job, attempt, file }: FileAttempt, batch: number) =>
+      ledger.countDocuments({ job, file, batch: { $lte: batch }, attempt }),
 
     /** The earliest failure up to and with the given batch. */
-    async firstFailure(job: number, file: number, upTo: number): Promise<FileFailure | undefined> {
-      const failed = { job, file, batch: { $lte: upTo }, failure: { $exists: true } };
+    async firstFailure({ job, attempt, file }: FileAttempt, upTo: number): Promise<FileFailure | undefined> {
+      const failed = { job, file, batch: { $lte: upTo }, attempt, failure: { $exists: true } };
       return (await ledger.findOne(failed, { sort: { batch: 1 } }))?.failure;
     },
 
     /** Rows by event of a complete file. */
-    events: (job: number, file: number) =>
+    events: ({ job, attempt, file }: FileAttempt) =>
       ledger
         .aggregate<{ event: string; rows: number }>([
-          { $match: { job, file } },
+          { $match: { job, file, attempt } },
           { $unwind: '$events' },
           { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
           { $project: { _id: 0, event: '$_id', rows: 1 } },
           { $sort: { event: 1 } },
         ])
         .toArray(),
+
+    /** What each slot must hold of the files that the job is to merge. */
+    async slotTotals(
+      job: number,
+      attempt: number,
+      isWanted: (file: number) => boolean,
+    ): Promise<SlotTotal[]> {
+      const totals = noTotals();
+      const batches = ledger
+        .find({ job, attempt, slots: { $exists: true } })
+        .project<{ file: number; slots: Binary }>({ _id: 0, file: 1, slots: 1 });
+      for await (const { file, slots } of batches) if (isWanted(file)) addPacked(totals, slots.buffer);
+      return totals;
+    },
 
     forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
   };

@@ -1,17 +1,22 @@
 /** What goes through the topics: standard Avro for every reader, byte for byte, and nothing but a MalformedMessage for garbage. */
+import avro from 'avsc';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { avroType, decode, encode, MalformedMessage, wireHeader } from '../../schemas/codec.ts';
 import {
   type AcceptedJob,
   type MessageName,
-  type MessageTypes,
   messages,
   SLOTS,
   type ValidatedDevices,
 } from '../../schemas/topics.ts';
+import { markerOf } from '../support/markers.ts';
 
 const HEADER = 5;
+interface Version {
+  id: number;
+  schema: avro.Schema;
+}
 /** As far as avsc goes. */
 const long = fc.nat({ max: Number.MAX_SAFE_INTEGER - 1 });
 const int = fc.nat();
@@ -182,23 +187,34 @@ describe('every message', () => {
   });
 
   it('of another topic, of an unknown schema, without a header or without a value is malformed', () => {
-    const marker: MessageTypes['CommitMarker'] = {
-      job: 1,
-      kind: 'import',
-      passed: [],
-      collapsed: [],
-      attributes: [],
-      audience: null,
-      generation: null,
-    };
-    const encoded = encode('CommitMarker', marker);
+    const encoded = encode('CommitMarker', markerOf({ job: 1 }));
     expect(decode(encoded, ['ValidatedDevices', 'CommitMarker']).name).toBe('CommitMarker');
     for (const bytes of [encoded, Buffer.of(0, 0, 0, 0, 99, 1), Buffer.of(1, 0, 0, 0, 5), Buffer.of(0), null])
       expect(() => decode(bytes, ['AcceptedJob'])).toThrow(MalformedMessage);
   });
 
+  it('of an earlier version is read, with the defaults of what was added', () => {
+    const names = Object.keys(messages) as MessageName[];
+    const earlier = { ListedFile: { attempt: 0 }, RowBatch: { attempt: 0 }, CommitMarker: { check: false } };
+    for (const [name, added] of Object.entries(earlier)) {
+      const [{ id, schema }] = messages[name as keyof typeof earlier].earlier as [Version];
+      const type = avro.Type.forSchema(schema);
+      const header = Buffer.alloc(HEADER);
+      header.writeInt32BE(id, 1);
+      const value = type.random();
+      const found = decode(Buffer.concat([header, type.toBuffer(value)]), names);
+      expect(found.value).toMatchObject({
+        ...JSON.parse(JSON.stringify(value, (key, member) => (key === 'rows' ? undefined : member))),
+        ...added,
+      });
+    }
+  });
+
   it('has a number of its own', () => {
-    const numbers = Object.values(messages).map(({ id }) => id);
+    const numbers = Object.values(messages).flatMap((message) => [
+      message.id,
+      ...('earlier' in message ? message.earlier.map(({ id }) => id) : []),
+    ]);
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 });

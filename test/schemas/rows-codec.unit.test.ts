@@ -20,6 +20,7 @@ const batch: fc.Arbitrary<RowBatch> = fc.record({
   delimiter: fc.nat({ max: 255 }),
   rows: fc.uint8Array({ maxLength: 500 }).map((bytes) => Buffer.from(bytes)),
   failure: fc.option(fc.record({ code: text, message: text, line: fc.option(long) })),
+  attempt: fc.nat(),
 });
 const type = avroType('RowBatch');
 

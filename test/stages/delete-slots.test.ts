@@ -6,21 +6,13 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { setNames } from '../../schemas/documents.ts';
-import type { CommitMarker } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
+import { markerOf } from '../support/markers.ts';
 
 const database = openDatabase();
 const JOB = 9;
-const marker: CommitMarker = {
-  job: JOB,
-  kind: 'delete',
-  passed: [],
-  collapsed: [],
-  attributes: [1, 2],
-  audience: null,
-  generation: null,
-};
+const marker = markerOf({ job: JOB, kind: 'delete', passed: [], attributes: [1, 2] });
 
 it('counts, removes, and only then acknowledges; begun again, it tells the first count', async () => {
   const { db } = database;

@@ -5,6 +5,7 @@ import type { FileFailure } from '../../schemas/documents.ts';
 
 const complete: FileTally = {
   job: 1,
+  attempt: 0,
   file: 2,
   batches: 3,
   lastBatch: 2,
@@ -28,9 +29,8 @@ interface Batch {
 
 function ledgerOf(batches: Batch[] = [], events: { event: string; rows: number }[] = []) {
   return {
-    countUpTo: async (_job: number, _file: number, last: number) =>
-      batches.filter(({ batch }) => batch <= last).length,
-    firstFailure: async (_job: number, _file: number, upTo: number) =>
+    countUpTo: async (_: unknown, last: number) => batches.filter(({ batch }) => batch <= last).length,
+    firstFailure: async (_: unknown, upTo: number) =>
       batches.find(({ batch, failure }) => batch <= upTo && failure)?.failure,
     events: async () => events,
   };

@@ -9,21 +9,14 @@ import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { setNames } from '../../schemas/documents.ts';
-import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
+import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
+import { markerOf } from '../support/markers.ts';
 
 const database = openDatabase();
 const SLOTS = [2, 6];
 const signal = new AbortController().signal;
-const markerOf = (job: number): CommitMarker => ({
-  job,
-  kind: 'import',
-  passed: [0, 1, 3, 3],
-  collapsed: [],
-  attributes: [],
-  audience: null,
-  generation: null,
-});
+const passed = [0, 1, 3, 3];
 
 /** Files 0 to 3, of which 2 has failed; each file repeats some of the devices before it, and some batches come twice. */
 function messagesOf(job: number): ValidatedDevices[] {
@@ -85,7 +78,7 @@ describe.each([
     const spills = createSpillStore(db);
     const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'));
     const mergeJobs = createMergeJobs({ retry, sets, acks, spills, togetherBytes });
-    const jobs = [4, 5].map((job) => ({ marker: markerOf(job), messages: messagesOf(job) }));
+    const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
 
     for (let again = 0; again < 2; again++) {
       const uncommitted = createUncommitted();

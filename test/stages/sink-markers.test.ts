@@ -6,12 +6,16 @@ import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
+import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createCheckStore } from '../../pipeline/stores/checks.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { setNames } from '../../schemas/documents.ts';
+import type { CommitMarker } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
+import { markerOf } from '../support/markers.ts';
 
 const database = openDatabase();
 const PARTITION = 3;
@@ -24,11 +28,14 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   const retry = createRetry(log);
   const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
   const mergeJobs = createMergeJobs({ retry, sets, acks, spills });
+  const checks = createCheckStore(db);
   const sink = createSinkDevices({
     log,
     retry,
     acks,
+    checks,
     spills,
+    verifySlots: createVerifySlots({ retry, spills }),
     async mergeJobs(...args) {
       await mergesMay();
       await mergeJobs(...args);
@@ -45,22 +52,21 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
     message,
     signal,
   });
-  const devices = (job: number) =>
-    deliver({
-      name: 'ValidatedDevices',
-      value: {
-        job,
-        file: 0,
-        batch: 0,
-        slot: PARTITION,
-        part: 0,
-        groups: [{ key: '1', devices: numberedDevices(0, 10 * job) }],
-      },
-    });
-  const none = { collapsed: [], attributes: [], audience: null, generation: null };
-  const marker = (job: number) =>
-    deliver({ name: 'CommitMarker', value: { job, kind: 'import', passed: [0, 0], ...none } });
-  return { sink, sets, acks, devices, marker };
+  const messageOf = (job: number, batch = 0) => ({
+    job,
+    file: 0,
+    batch,
+    slot: PARTITION,
+    part: 0,
+    groups: [{ key: '1', devices: numberedDevices(1_000 * batch, 1_000 * batch + 10 * job) }],
+  });
+  const devices = (job: number, batch = 0) =>
+    deliver({ name: 'ValidatedDevices', value: messageOf(job, batch) });
+  const marker = (job: number, fields: Partial<CommitMarker> = {}, batches = [0]) => {
+    const expected = batches.map((batch) => messageOf(job, batch));
+    return deliver({ name: 'CommitMarker', value: markerOf({ job, ...fields }, expected) });
+  };
+  return { sink, sets, acks, checks, devices, marker };
 }
 
 it.each([
@@ -71,7 +77,8 @@ it.each([
 ])('markers twice, %s', async (_, markers) => {
   const { sink, sets, acks, devices, marker } = await createSink();
   const jobs = [...new Set(markers)];
-  await sink.handleAll!(PARTITION, [...jobs.map(devices), ...markers.map(marker)], signal);
+  const all = [...jobs.map((job) => devices(job)), ...markers.map((job) => marker(job))];
+  await sink.handleAll!(PARTITION, all, signal);
   for (const job of jobs)
     expect(await acks.ofJob(job)).toMatchObject([
       { slot: PARTITION, pairs: 10 * job, uniqueDevices: 10 * job, filePairs: [0, 10 * job] },
@@ -88,7 +95,9 @@ it('a marker is not passed by the offsets before its job is merged, though devic
   expect(sink.durable!(PARTITION, 1n)).toBe(0n);
   // A new owner, to whom only the end of this is new: nothing stands before the first marker.
   sink.assigned!([PARTITION]);
-  const handling = sink.handleAll!(PARTITION, [marker(1), marker(2), devices(3), devices(4)], signal);
+  const empty = { passed: [] };
+  const some = [marker(1, empty), marker(2, empty), devices(3), devices(4)];
+  const handling = sink.handleAll!(PARTITION, some, signal);
   await gate.reached;
   expect(sink.durable!(PARTITION, 1n)).toBe(1n);
   gate.open();
@@ -115,4 +124,40 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
   expect(await acks.ofJob(2)).toMatchObject([{ pairs: 20, uniqueDevices: 20 }]);
   expect(await sets.count(setNames.attribute(1))).toBe(20);
+});
+
+it('says whether its slot holds all of a job, and merges nothing before it does', async () => {
+  const { sink, sets, acks, checks, devices, marker } = await createSink();
+  const both = [0, 1];
+  const ask = { check: true };
+  await sink.handleAll!(PARTITION, [devices(1), marker(1, ask, both), marker(1, {}, both)], signal);
+  expect(await checks.ofJobs([1])).toMatchObject([{ partition: PARTITION, lacking: [PARTITION] }]);
+  expect(await sets.count(setNames.attribute(1))).toBe(0);
+  expect(sink.durable!(PARTITION, 3n)).toBe(0n);
+
+  // The files were dispatched again: what is there twice counts once.
+  const again = { attempt: 1 };
+  const rest = [devices(1, 0), devices(1, 1), marker(1, { ...ask, ...again }, both)];
+  await sink.handleAll!(PARTITION, rest, signal);
+  expect((await checks.ofJobs([1])).find(({ attempt }) => attempt === 1)).toMatchObject({ lacking: [] });
+  expect(await sets.count(setNames.attribute(1))).toBe(0);
+  await sink.handleAll!(PARTITION, [marker(1, again, both)], signal);
+  expect(await acks.ofJob(1)).toMatchObject([{ pairs: 20 }]);
+  expect(await sets.count(setNames.attribute(1))).toBe(20);
+});
+
+it('as many devices as expected, but others: not merged', async () => {
+  const { sink, sets, checks, devices, marker } = await createSink();
+  await sink.handleAll!(PARTITION, [devices(1, 1), marker(1, {}, [0])], signal);
+  expect(await checks.ofJobs([1])).toMatchObject([{ lacking: [PARTITION] }]);
+  expect(await sets.count(setNames.attribute(1))).toBe(0);
+});
+
+it('a merge waits for the one that must come before it, however the markers were lost', async () => {
+  const { sink, acks, devices, marker } = await createSink();
+  const second = () => marker(2, { previous: 1 });
+  await sink.handleAll!(PARTITION, [devices(1), devices(2), second()], signal);
+  expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 0]]));
+  await sink.handleAll!(PARTITION, [marker(1), second()], signal);
+  expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
 });

@@ -2,8 +2,14 @@
 
 import type { Db } from 'mongodb';
 import { encode } from '../../../schemas/codec.ts';
+import { fileFailureCodes } from '../../../schemas/codes.ts';
 import type { Config } from '../../../schemas/config.ts';
-import { type AudienceDocument, collections, type JobDocument } from '../../../schemas/documents.ts';
+import {
+  type AudienceDocument,
+  collections,
+  type FileFailure,
+  type JobDocument,
+} from '../../../schemas/documents.ts';
 import type { TopicKey } from '../../../schemas/topics.ts';
 import type { Stage } from '../../runtime/consume.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
@@ -15,16 +21,18 @@ import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { createJobSources } from '../../sources/job-sources.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import { ensureAudience } from '../../stores/audiences.ts';
+import type { CheckStore } from '../../stores/checks.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 import { createDispatchJobs } from '../dispatch-jobs.ts';
 import { createEndJob } from './end-job.ts';
 import { createListFiles } from './list-files.ts';
-import { createMarkJobs } from './mark-jobs.ts';
+import { createLoadFiles } from './load-files.ts';
+import { createPoll } from './poll.ts';
 import { createRunJob } from './run-job.ts';
 import { createSweep } from './sweep.ts';
-import { createLedgerWatch } from './watch-ledger.ts';
+import { createSlotWatch } from './watch-slots.ts';
 
 interface Dependencies {
   config: Config;
@@ -39,16 +47,17 @@ interface Dependencies {
   files: FileStore;
   ledger: LedgerStore;
   acks: AckStore;
+  checks: CheckStore;
   sets: DeviceSets;
   onFatal(error: unknown): void;
 }
 
 export function createDispatcher(deps: Dependencies): Stage {
-  const { config, db, log, retry, publisher, partitions, jobs, files, ledger, acks, metrics } = deps;
+  const { config, db, log, retry, publisher, partitions, jobs, files, ledger, acks, checks, metrics } = deps;
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
   /** Of these jobs, those whose audience has been cleared since they were accepted. */
-  async function cancelled(among: JobDocument[]): Promise<Set<number>> {
+  async function cleared(among: JobDocument[]): Promise<Set<number>> {
     const loads = among.filter(({ audience }) => audience !== null);
     if (loads.length === 0) return new Set();
     const found = await audiences
@@ -59,6 +68,18 @@ export function createDispatcher(deps: Dependencies): Stage {
     // A lower one, or none, is an old picture of the audience and no clear.
     const isCleared = (job: JobDocument) => (generations.get(job.audience!) ?? 0) > job.generation!;
     return new Set(loads.filter(isCleared).map(({ _id }) => _id));
+  }
+
+  async function cancelled(among: JobDocument[]): Promise<Map<number, FileFailure>> {
+    const [byClear, byOperator] = await Promise.all([
+      cleared(among),
+      jobs.cancelRequested(among.map(({ _id }) => _id)),
+    ]);
+    const failure = (message: string): FileFailure => ({ code: 'cancelled', message });
+    return new Map([
+      ...[...byOperator].map((id) => [id, failure('An operator cancelled the job.')] as const),
+      ...[...byClear].map((id) => [id, failure(fileFailureCodes.cancelled)] as const),
+    ]);
   }
 
   async function publishStatus(job: JobDocument): Promise<void> {
@@ -92,8 +113,15 @@ export function createDispatcher(deps: Dependencies): Stage {
     batchBytes: config.batchBytes,
     fileWindow: config.fileWindow,
   });
-  const ending = createEndJob({ db, log, retry, jobs, files, ledger, acks });
-  const markJobs = createMarkJobs({ retry, publisher, devicePartitions: partitions.devices });
+  /** The end of a job is published at least once: until it is, the job says so. */
+  async function publishEnd(job: JobDocument): Promise<void> {
+    await publishStatus(job);
+    jobs
+      .statusPublished(job._id)
+      .catch((error) => log.debug({ err: error }, 'the status will be published once more'));
+  }
+
+  const ending = createEndJob({ db, log, retry, jobs, files, ledger, acks, checks });
   const runJob = createRunJob({
     log,
     retry,
@@ -102,8 +130,10 @@ export function createDispatcher(deps: Dependencies): Stage {
     listFiles,
     concludeJob: ending.conclude,
     ensureAudience: (job) => ensureAudience(db, job),
-    isCancelled: async (job) => (await cancelled([job])).size > 0,
+    slotTotals: ledger.slotTotals,
+    cancellationOf: async (job) => (await cancelled([job])).get(job._id),
     publishStatus,
+    publishEnd,
   });
 
   return createDispatchJobs({
@@ -115,29 +145,51 @@ export function createDispatcher(deps: Dependencies): Stage {
       metrics.jobsUnderWay.inc();
       await runJob(job, turns).finally(() => metrics.jobsUnderWay.dec());
     },
-    markJobs,
     endJobs: ending.end,
-    createWatch: (signal) =>
-      createLedgerWatch(
+    async publishMissedEnds() {
+      for (const job of await jobs.statusUnpublished()) await publishEnd(job);
+    },
+    watch(signal) {
+      const wake = () => poll();
+      const slots = createSlotWatch(
+        {
+          retry,
+          publisher,
+          jobs,
+          acks,
+          checks,
+          devicePartitions: partitions.devices,
+          resendMs: config.stallMs,
+        },
+        signal,
+        wake,
+      );
+      const loader = createLoadFiles(
         {
           retry,
           publisher,
           jobs,
           files,
           ledger,
-          acks,
           cancelled,
           fileWindow: config.fileWindow,
           filePartitions: partitions.files,
           maxInvalidShare: config.maxInvalidShare,
+          stallMs: config.stallMs,
           onProgress: (job, filesDone, rows) =>
             log.info({ job: job._id, files_done: filesDone, rows }, 'loading goes on'),
+          onStall: (job, stalled) =>
+            log.warn({ job: job._id, files: stalled }, 'no progress; the files are dispatched again'),
         },
         signal,
-        deps.onFatal,
-      ),
+        wake,
+      );
+      const poll = createPoll([loader, slots], signal, deps.onFatal);
+      return { slots, files: loader };
+    },
     sweep: createSweep({ db, log, sets: deps.sets, jobs }),
     window: config.jobWindow,
+    readAheadBytes: config.readAheadMb * 1_000_000,
     onFatal: deps.onFatal,
   });
 }

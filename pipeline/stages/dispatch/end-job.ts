@@ -1,10 +1,11 @@
-/** Ends a job that every slot has merged: sums the slots' counts, holds them against the ledger, and writes the results. */
+/** Ends a job that every slot has merged: sums the slots' counts and writes the results. */
 
 import type { Db } from 'mongodb';
 import {
   type AckDocument,
   type AudienceDocument,
   collections,
+  type FileFailure,
   type JobDocument,
   type JobError,
   JobStatus,
@@ -14,6 +15,7 @@ import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { AckStore } from '../../stores/acks.ts';
+import type { CheckStore } from '../../stores/checks.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
@@ -28,12 +30,13 @@ interface Dependencies {
   files: FileStore;
   ledger: LedgerStore;
   acks: AckStore;
+  checks: CheckStore;
 }
 
 /** Longer than a stage goes on believing that a job is wanted: what is redelivered meanwhile is forgotten too. */
 const FORGET_MS = 2_000;
 
-export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Dependencies) {
+export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks }: Dependencies) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
@@ -50,7 +53,7 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
     clearing.unref();
   }
   const forget = async (some: number[]) => {
-    await Promise.all([ledger.forget(some), acks.forget(some)]);
+    await Promise.all([ledger.forget(some), acks.forget(some), checks.forget(some)]);
     faultPoint('dispatch:after-forget');
   };
 
@@ -60,7 +63,7 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
    */
   async function updateAudience(
     job: JobDocument,
-    words: AckDocument[],
+    acked: AckDocument[],
     errors: JobError[] | null,
   ): Promise<void> {
     const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
@@ -70,8 +73,8 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
       { _id: job.audience!, generation: job.generation!, loadedBy: { $not: { $gte: job._id } } },
       {
         $set: {
-          uniqueDevices: sum(words, 'audienceDevices'),
-          matchedDevices: sum(words, 'matchedDevices'),
+          uniqueDevices: sum(acked, 'audienceDevices'),
+          matchedDevices: sum(acked, 'matchedDevices'),
           uploadedDevices: accepted,
           outcome: failed || wholeJobFailed ? JobStatus.error : JobStatus.done,
           loadedBy: job._id,
@@ -82,41 +85,41 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
     faultPoint('dispatch:after-audience');
   }
 
-  /** Only called when every slot has acknowledged: fewer words than slots are not all that was said. */
-  async function allWords(job: number): Promise<AckDocument[]> {
-    const words = await acks.ofJob(job);
-    if (words.length < SLOTS) throw new StaleRead(`${words.length} slots speak of job ${job}`);
-    return words;
+  /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
+  async function allAcks(job: number): Promise<AckDocument[] | null> {
+    const found = await acks.ofJob(job);
+    if (found.length === SLOTS) return found;
+    if ((await jobs.endedAmong([job])).has(job)) return null;
+    throw new StaleRead(`${found.length} slots have acknowledged job ${job}`);
   }
 
   return {
-    /** Everything but the end itself: may be done before earlier jobs have ended. */
-    async conclude(job: JobDocument, signal: AbortSignal): Promise<JobOutcome> {
-      const words = await retry('read the acknowledgements', () => allWords(job._id), signal);
-      const pairs = sum(words, 'pairs');
-      const expected = job.kind === 'delete' ? pairs : job.verdict!.pairs;
-      let errors = job.errors;
-      if (pairs !== expected) {
-        const message = `The slots received ${pairs} devices where the ledger counts ${expected}.`;
-        log.error({ job: job._id, pairs, expected }, 'the ledger does not balance');
-        errors = [...(errors ?? []), { code: 'ledger_mismatch', message }];
-      }
-      const distinct = pairsByFile(words);
+    /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
+    async conclude(job: JobDocument, signal: AbortSignal): Promise<JobOutcome | null> {
+      const acked = await retry('read the acks', () => allAcks(job._id), signal);
+      if (!acked) return null;
+      const { errors } = job;
+      const distinct = pairsByFile(acked);
       faultPoint('dispatch:before-duplicates');
-      if (distinct.size > 0) {
-        const listing = job.listing!;
+      const listing = job.listing!;
+      if (distinct.size > 0)
         await retry(
           'record duplicates',
           () => files.recordDistinctPairs({ listing, pairs: distinct }),
           signal,
         );
+      // Nothing of it was merged, so no file of it is loaded, whatever was decided of the file itself.
+      const wholeFailure = errors?.find(({ file }) => file === undefined);
+      if (job.listing && wholeFailure && job.verdict!.passed.length === 0) {
+        const { code, message } = wholeFailure;
+        await retry('fail the files', () => files.failAll(listing, { code, message } as FileFailure), signal);
       }
       if (job.audience !== null)
-        await retry('update the audience', () => updateAudience(job, words, errors), signal);
+        await retry('update the audience', () => updateAudience(job, acked, errors), signal);
       return {
         status: errors ? JobStatus.error : JobStatus.done,
-        uniqueDevices: sum(words, 'uniqueDevices'),
-        rows: job.kind === 'delete' ? pairs : job.rows,
+        uniqueDevices: sum(acked, 'uniqueDevices'),
+        rows: job.kind === 'delete' ? sum(acked, 'pairs') : job.rows,
         errors,
       };
     },
@@ -138,15 +141,15 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks }: Depe
 }
 
 function sum(
-  words: AckDocument[],
+  acked: AckDocument[],
   field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'matchedDevices',
 ): number {
-  return words.reduce((total, word) => total + word[field], 0);
+  return acked.reduce((total, ack) => total + ack[field], 0);
 }
 
-function pairsByFile(words: AckDocument[]): Map<number, number> {
+function pairsByFile(acked: AckDocument[]): Map<number, number> {
   const byFile = new Map<number, number>();
-  for (const { filePairs } of words) {
+  for (const { filePairs } of acked) {
     for (let i = 0; i < filePairs.length; i += 2) {
       byFile.set(filePairs[i]!, (byFile.get(filePairs[i]!) ?? 0) + filePairs[i + 1]!);
     }

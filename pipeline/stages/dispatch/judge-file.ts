@@ -14,12 +14,12 @@ export async function judgeFile(
   ledger: LedgerView,
   maxInvalidShare: number,
 ): Promise<DecidedFile | null> {
-  const { job, file } = tally;
+  const { file } = tally;
   if (tally.failedBatch !== null) {
     // The earliest failure counts, so everything before it must have been seen: the verdict is the same however often it is made.
-    if ((await ledger.countUpTo(job, file, tally.failedBatch)) <= tally.failedBatch) return null;
+    if ((await ledger.countUpTo(tally, tally.failedBatch)) <= tally.failedBatch) return null;
     // Asked for only now: a batch that came since the tally was made may have failed too, and stand before it.
-    const failure = await ledger.firstFailure(job, file, tally.failedBatch);
+    const failure = await ledger.firstFailure(tally, tally.failedBatch);
     return failure ? failed(file, failure) : null;
   }
   if (tally.lastBatch < 0 || tally.batches <= tally.lastBatch) return null;
@@ -53,7 +53,7 @@ async function eventsOf(
   ledger: LedgerView,
 ): Promise<Pick<DecidedFile, 'events' | 'eventsCollapsed'>> {
   if (tally.eventEntries === 0) return {};
-  const events = await ledger.events(tally.job, tally.file);
+  const events = await ledger.events(tally);
   if (!tally.eventsOverflow && events.length <= MOST_EVENTS) return { events };
   const rows = events.reduce((sum, event) => sum + event.rows, 0);
   return { events: [{ event: OTHER_EVENTS, rows }], eventsCollapsed: true };

@@ -119,12 +119,13 @@ export function createListFiles(deps: ListDependencies) {
     }
     if ('code' in selected) return { job, problem: selected };
     const documents = selected.objects.map((object, number) => documentOf(job, listing, number, object));
+    const bytes = documents.reduce((sum, { size }) => sum + size, 0);
     faultPoint('dispatch:before-listing');
     await retry('write the list', () => files.insertListing(documents), signal);
     faultPoint('dispatch:after-listing');
     const frozen = await retry(
       'freeze the list',
-      () => jobs.freeze(job._id, listing, documents.length),
+      () => jobs.freeze(job._id, listing, documents.length, bytes),
       signal,
     );
     faultPoint('dispatch:after-freeze');

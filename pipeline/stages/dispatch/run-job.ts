@@ -1,26 +1,33 @@
 /**
- * One job, from accepted to ended: list → load → seal → mark → commit → end. Marking and ending wait their turn, so that jobs
- * are merged and finished strictly in the order of their numbers; everything else runs ahead. Every step can be
- * taken again by a successor: what was decided is in MongoDB before it is acted upon.
+ * One job, from accepted to ended: list → load → check → seal → mark → merge → end. Marking and ending wait their turn, so that
+ * jobs are merged and finished strictly in the order of their numbers; everything else runs ahead. Nothing is merged before every
+ * slot has said that it holds all of the job. Every step can be taken again by a successor: what was decided is in MongoDB before
+ * it is acted upon.
  */
-
-import { fileFailureCodes } from '../../../schemas/codes.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jobFailureCodes } from '../../../schemas/codes.ts';
 import {
   type FileDocument,
+  type FileFailure,
   type JobDocument,
   type JobError,
   JobStatus,
-  type JobVerdict,
 } from '../../../schemas/documents.ts';
+import type { SlotTotal } from '../../../schemas/topics.ts';
+import { createFileRanges } from '../../formats/file-ranges.ts';
+import { noTotals } from '../../formats/slot-totals.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { FileStore } from '../../stores/files.ts';
-import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
+import type { JobOutcome, JobStore, SealedOutcome } from '../../stores/jobs.ts';
+import { addUp } from './add-up.ts';
 import type { createEndJob } from './end-job.ts';
 import type { InOrder } from './in-order.ts';
 import type { createListFiles } from './list-files.ts';
-import type { JudgedFile, LedgerWatch } from './watch-ledger.ts';
+import type { FileLoader, JudgedFile } from './load-files.ts';
+import type { ReadAhead } from './read-ahead.ts';
+import type { SlotWatch } from './watch-slots.ts';
 
 export interface RunDependencies {
   log: Logger;
@@ -28,19 +35,25 @@ export interface RunDependencies {
   jobs: JobStore;
   files: FileStore;
   listFiles: ReturnType<typeof createListFiles>;
+  /** What each slot must hold of the files that are to be merged. */
+  slotTotals(job: number, attempt: number, isWanted: (file: number) => boolean): Promise<SlotTotal[]>;
   concludeJob: ReturnType<typeof createEndJob>['conclude'];
   ensureAudience(job: JobDocument): Promise<void>;
-  isCancelled(job: JobDocument): Promise<boolean>;
+  /** Why the job is not wanted any more. */
+  cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
+  publishEnd(job: JobDocument): Promise<void>;
   publishStatus(job: JobDocument): Promise<void>;
 }
 
-/** What the jobs under way at one dispatcher share. */
+/** What the jobs in flight at one dispatcher share. */
 export interface Turns {
-  /** Sends a sealed job's markers. Null: there is nothing to merge. */
+  /** Tells the slots to merge a sealed job. Null: there is nothing to merge. */
   markers: InOrder<JobDocument | null, void>;
   /** Ends a job. Null: it had ended before. */
   ends: InOrder<Ending | null, JobDocument | null>;
-  watch: LedgerWatch;
+  files: FileLoader;
+  slots: SlotWatch;
+  readAhead: ReadAhead;
   signal: AbortSignal;
   /** Whether an earlier dispatcher may have begun with the job. */
   mayBeListed(job: number): boolean;
@@ -53,19 +66,17 @@ export interface Ending {
   outcome: JobOutcome;
 }
 
-/** What a job comes to before it is merged. */
-interface Outcome {
-  verdict: JobVerdict;
-  rows: number;
-  filesDone: number;
-  errors: JobError[] | null;
-}
-
 const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
-const nothing: JobVerdict = { passed: [], collapsed: [], pairs: 0 };
-const empty = (errors: JobError[] | null): Outcome => ({ verdict: nothing, rows: 0, filesDone: 0, errors });
-/** More failed files than this are only counted. */
-const MOST_ERRORS = 100;
+const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
+  verdict: { passed: [], collapsed: [], attempt, expected: noTotals() },
+  rows: 0,
+  filesDone: 0,
+  errors,
+});
+/** A job is given up when the same failure of our own has come so often, or when its files were lost so often. */
+const MAX_FAILURES = 3;
+const MAX_ATTEMPTS = 3;
+const FAILURE_PAUSE_MS = 1_000;
 
 export function createRunJob(deps: RunDependencies) {
   const { retry, jobs, files } = deps;
@@ -74,93 +85,135 @@ export function createRunJob(deps: RunDependencies) {
   async function list(
     job: JobDocument,
     turns: Turns,
-  ): Promise<{ job: JobDocument; first?: FileDocument[]; outcome?: Outcome }> {
+  ): Promise<{ job: JobDocument; first?: FileDocument[]; outcome?: SealedOutcome }> {
     const { signal } = turns;
     if (job.phase !== 'accepted') return { job };
     await retry('make the audience', () => deps.ensureAudience(job), signal);
     await turns.afterEarlierLoads(job);
-    if (job.kind === 'delete') return { job, outcome: empty(null) };
+    if (job.kind === 'delete') return { job, outcome: nothing() };
     const listed = await deps.listFiles(job, signal);
-    if (listed.problem) return { job: listed.job, outcome: empty([listed.problem]) };
+    if (listed.problem) return { job: listed.job, outcome: nothing(0, [listed.problem]) };
     if (listed.first) await deps.publishStatus(listed.job);
     return listed;
   }
 
-  /** Adds up what was decided of the files. */
-  async function addUp(judged: Iterable<JudgedFile> | AsyncIterable<JudgedFile>): Promise<Outcome> {
-    const outcome: Outcome = {
-      verdict: { passed: [], collapsed: [], pairs: 0 },
-      rows: 0,
-      filesDone: 0,
-      errors: null,
-    };
-    const { passed, collapsed } = outcome.verdict;
-    const errors: JobError[] = [];
-    let failed = 0;
-    for await (const file of judged) {
-      outcome.filesDone++;
-      outcome.rows += file.rows;
-      if (file.failure) {
-        if (failed++ < MOST_ERRORS) errors.push({ ...file.failure, file: file.path });
-        continue;
-      }
-      if (passed.length > 0 && passed.at(-1) === file.number - 1) passed[passed.length - 1] = file.number;
-      else passed.push(file.number, file.number);
-      if (file.eventsCollapsed) collapsed.push(file.number);
-      outcome.verdict.pairs += file.pairs;
+  /** Loads the files, and again if something of them was lost, until every slot holds what the ledger counts. */
+  async function load(job: JobDocument, first: FileDocument[] | null, turns: Turns): Promise<SealedOutcome> {
+    const { signal } = turns;
+    const attempt = job.attempt ?? 0;
+    const judged = await turns.files.load(job, first);
+    const outcome = await retry(
+      'add up the files',
+      () => addUp(inOrder(judged) ?? files.ofListing(job.listing!), attempt),
+      signal,
+    );
+    if (outcome.verdict.passed.length === 0) return outcome;
+    if (await retry('look for a cancellation', () => deps.cancellationOf(job), signal)) return outcome;
+    const isPassed = createFileRanges(outcome.verdict.passed);
+    outcome.verdict.expected = await retry(
+      'add up the slots',
+      () => deps.slotTotals(job._id, attempt, isPassed),
+      signal,
+    );
+    const lacking = await turns.slots.check(job, outcome.verdict);
+    if (lacking.length === 0) return outcome;
+    if (attempt + 1 < MAX_ATTEMPTS) {
+      const next = await nextAttempt(job, lacking, turns);
+      // Otherwise another dispatcher has sealed it, which sealing will find.
+      return next.phase === 'loading' ? load(next, null, turns) : outcome;
     }
-    if (failed > MOST_ERRORS) {
-      const message = `${failed - MOST_ERRORS} more files failed; see the job’s files.`;
-      errors.push({ code: errors[0]!.code, message, count: failed - MOST_ERRORS });
-    }
-    if (failed > 0) outcome.errors = errors;
-    return outcome;
+    const message = `Devices were lost on their way in each of ${MAX_ATTEMPTS} attempts; nothing was merged.`;
+    return nothing(attempt, [{ code: 'ledger_mismatch', message }]);
+  }
+
+  async function nextAttempt(job: JobDocument, lacking: number[], turns: Turns): Promise<JobDocument> {
+    deps.log.warn(
+      { job: job._id, attempt: job.attempt ?? 0, slots: lacking },
+      'devices were lost on their way; the files are dispatched again',
+    );
+    faultPoint('dispatch:before-attempt');
+    const next = await retry('begin the next attempt', () => jobs.nextAttempt(job), turns.signal);
+    faultPoint('dispatch:after-attempt');
+    return next;
   }
 
   /** Writes down what will be merged, so that every marker says the same. */
-  async function seal(
-    job: JobDocument,
-    early: Outcome | undefined,
-    judged: JudgedFile[] | null,
-    signal: AbortSignal,
-  ): Promise<JobDocument> {
-    if (job.phase !== 'accepted' && job.phase !== 'loading') return job;
-    let outcome =
-      early ??
-      (await retry(
-        'add up the files',
-        () => addUp(inOrder(judged) ?? files.ofListing(job.listing!)),
-        signal,
-      ));
-    if (await retry('look for a clear', () => deps.isCancelled(job), signal)) {
-      outcome = empty([{ code: 'cancelled', message: fileFailureCodes.cancelled }]);
-    }
+  async function seal(job: JobDocument, outcome: SealedOutcome, signal: AbortSignal): Promise<JobDocument> {
+    const cancelled = await retry('look for a cancellation', () => deps.cancellationOf(job), signal);
+    const final = cancelled ? nothing(outcome.verdict.attempt, [cancelled]) : outcome;
     faultPoint('dispatch:before-seal');
-    const sealed = await retry('seal the job', () => jobs.seal(job._id, outcome), signal);
+    const sealed = await retry('seal the job', () => jobs.seal(job._id, final), signal);
     faultPoint('dispatch:after-seal');
     return sealed;
+  }
+
+  /** Everything before the merge. The job comes back sealed, or ended or withdrawn by somebody else. */
+  async function prepare(job: JobDocument, turns: Turns): Promise<JobDocument> {
+    const listed = await list(job, turns);
+    const current = listed.job;
+    if (current.phase !== 'loading' && current.phase !== 'accepted') return current;
+    if (listed.outcome) return seal(current, listed.outcome, turns.signal);
+    deps.log.info({ job: job._id, files: current.fileCount }, 'loading');
+    const outcome = await turns.readAhead.use(job._id, current.bytes ?? 0, () =>
+      load(current, listed.first ?? null, turns),
+    );
+    return seal(current, outcome, turns.signal);
+  }
+
+  /** A failure of our own that repeats ends the job, and the queue goes on. */
+  async function prepareOrFail(job: JobDocument, turns: Turns): Promise<JobDocument> {
+    const { signal } = turns;
+    const fail = (current: JobDocument) =>
+      seal(
+        current,
+        nothing(current.attempt, [{ code: 'internal_error', message: jobFailureCodes.internal_error }]),
+        signal,
+      );
+    let current = job;
+    let last: string | undefined;
+    for (let failures = 0; ; ) {
+      try {
+        const prepared = await (failures < MAX_FAILURES ? prepare(current, turns) : fail(current));
+        // Still loading: it was to be cancelled at the last moment, or another dispatcher has begun its next attempt.
+        if (prepared.phase !== 'loading' && prepared.phase !== 'accepted') return prepared;
+      } catch (error) {
+        signal.throwIfAborted();
+        const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+        failures = reason === last ? failures + 1 : 1;
+        last = reason;
+        deps.log.error({ job: job._id, err: error, failures }, 'the job failed by a fault of the service');
+        await sleep(FAILURE_PAUSE_MS * failures, undefined, { signal });
+      }
+      current = (await retry('read the job', () => jobs.find(job._id), signal)) ?? current;
+    }
+  }
+
+  /** Has every slot merge the job. What was lost since the check is loaded again: the decision stands. */
+  async function merge(job: JobDocument, turns: Turns): Promise<void> {
+    await turns.markers.pass(job._id, job);
+    let current = job;
+    for (let lacking = await turns.slots.merged(current); lacking.length > 0; ) {
+      current = await nextAttempt(current, lacking, turns);
+      await turns.files.load(current, null);
+      await turns.slots.mark([current]);
+      lacking = await turns.slots.merged(current);
+    }
   }
 
   return async (job: JobDocument, turns: Turns): Promise<void> => {
     const { signal } = turns;
     const log = deps.log.child({ job: job._id });
-    const listed = await list(job, turns);
-    let current = listed.job;
-    let judged: JudgedFile[] | null = null;
-    if (current.phase === 'loading') {
-      log.info({ files: current.fileCount }, 'loading');
-      judged = await turns.watch.load(current, listed.first ?? null);
-    }
-    current = await seal(current, listed.outcome, judged, signal);
+    let current = await prepareOrFail(job, turns);
     // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
     if (turns.mayBeListed(job._id))
       await retry('drop other lists', () => files.forgetOthers(job._id, current.listing), signal);
-    const sealed = current.phase === 'sealed';
-    await turns.markers.pass(job._id, sealed ? current : null);
-    if (sealed) await turns.watch.commit(job._id);
-    const ending = sealed ? { job: current, outcome: await deps.concludeJob(current, signal) } : null;
-    current = (await turns.ends.pass(job._id, ending)) ?? current;
-    if (current.phase === 'ended') await deps.publishStatus(current);
+    const isSealed = current.phase === 'sealed';
+    if (isSealed) await merge(current, turns);
+    else await turns.markers.pass(job._id, null);
+    const outcome = isSealed ? await deps.concludeJob(current, signal) : null;
+    const ended = await turns.ends.pass(job._id, outcome && { job: current, outcome });
+    current = ended ?? current;
+    if (ended) await deps.publishEnd(ended);
     if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');
     else
       log.info({ phase: current.phase, rows: current.rows, unique_devices: current.uniqueDevices }, 'ended');

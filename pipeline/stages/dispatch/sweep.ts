@@ -63,7 +63,7 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
   async function sweepEnded(): Promise<void> {
     const before = { job: { $lt: (await jobStore.extent()).first } };
     await Promise.all(
-      [collections.ledger, collections.acks, collections.spills].map((name) =>
+      [collections.ledger, collections.acks, collections.checks, collections.spills].map((name) =>
         db.collection(name).deleteMany(before),
       ),
     );

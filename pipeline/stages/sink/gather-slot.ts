@@ -1,6 +1,7 @@
 /** Sorts what came for a job in one slot into the sets that it goes to. */
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import { createFileRanges } from '../../formats/file-ranges.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import { concatenate, countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
 import { type KeyRange, within } from './key-ranges.ts';
@@ -23,7 +24,7 @@ export interface Gathering {
 
 /** Only files that passed, each batch once, and of those the identifiers in the range. */
 export function gatherSlot(marker: CommitMarker, slot: number, range: KeyRange): Gathering {
-  const passed = rangesOf(marker.passed);
+  const passed = createFileRanges(marker.passed);
   const collapsed = new Set(marker.collapsed);
   const seen = new Set<string>();
   const byFile = new Map<number, Map<string, Uint8Array[]>>();
@@ -80,18 +81,4 @@ function sortIntoSets(
   for (const { key, devices } of keyed)
     if (key !== '') sets.set(setNames.event(audience, generation!, key), devices);
   return { sets, uniqueDevices: deviceCount(everyone), filePairs };
-}
-
-/** first, last, first, last, … in ascending order. */
-function rangesOf(ranges: number[]): (file: number) => boolean {
-  return (file) => {
-    let low = 0;
-    let high = ranges.length / 2;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (ranges[middle * 2 + 1]! < file) low = middle + 1;
-      else high = middle;
-    }
-    return low < ranges.length / 2 && ranges[low * 2]! <= file;
-  };
 }

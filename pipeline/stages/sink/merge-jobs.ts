@@ -15,6 +15,7 @@ import type { SpillStore } from '../../stores/spills.ts';
 import { type GatheredSlot, gatherSlot } from './gather-slot.ts';
 import { createSample, everything, type KeyRange } from './key-ranges.ts';
 import type { Uncommitted } from './uncommitted.ts';
+import { collectedOf } from './verify-slots.ts';
 
 interface Dependencies {
   /** Slots are merged together, and partitions at the same time, up to this much. */
@@ -66,11 +67,6 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
     for (const slot of slots) uncommitted.forgetSlot(slot, markers.at(-1)!.job);
   }
 
-  async function* messagesOf(uncommitted: Uncommitted, job: number, slot: number) {
-    if (uncommitted.wasPutAside(job)) yield* spills.read(job, slot);
-    yield* uncommitted.of(job, slot);
-  }
-
   function cutIntoRanges(
     { markers, uncommitted }: Run,
     slots: number[],
@@ -81,7 +77,7 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
       const sample = createSample(togetherBytes);
       for (const slot of slots) {
         for (const { job } of markers) {
-          for await (const { groups } of messagesOf(uncommitted, job, slot))
+          for await (const { groups } of collectedOf(spills, uncommitted, job, slot))
             for (const { devices } of groups) sample.add(devices);
         }
       }
@@ -102,7 +98,8 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
       if (marker.job <= committed.get(slot)!) continue;
       const gather = async () => {
         const gathering = gatherSlot(marker, slot, range);
-        for await (const message of messagesOf(uncommitted, marker.job, slot)) gathering.add(message);
+        for await (const message of collectedOf(spills, uncommitted, marker.job, slot))
+          gathering.add(message);
         return gathering.finish();
       };
       gathered.push(await retry('gather a slot', gather, signal));

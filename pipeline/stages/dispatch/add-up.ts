@@ -1,0 +1,41 @@
+/** Adds up what was decided of a job's files, in the order of their numbers. */
+import type { JobError } from '../../../schemas/documents.ts';
+import { noTotals } from '../../formats/slot-totals.ts';
+import type { SealedOutcome } from '../../stores/jobs.ts';
+import type { JudgedFile } from './load-files.ts';
+
+/** More failed files than this are only counted. */
+const MAX_ERRORS = 100;
+
+export async function addUp(
+  judged: Iterable<JudgedFile> | AsyncIterable<JudgedFile>,
+  attempt: number,
+): Promise<SealedOutcome> {
+  const passed: number[] = [];
+  const collapsed: number[] = [];
+  const errors: JobError[] = [];
+  let failed = 0;
+  let rows = 0;
+  let filesDone = 0;
+  for await (const file of judged) {
+    filesDone++;
+    rows += file.rows;
+    if (file.failure) {
+      if (failed++ < MAX_ERRORS) errors.push({ ...file.failure, file: file.path });
+      continue;
+    }
+    if (passed.length > 0 && passed.at(-1) === file.number - 1) passed[passed.length - 1] = file.number;
+    else passed.push(file.number, file.number);
+    if (file.eventsCollapsed) collapsed.push(file.number);
+  }
+  if (failed > MAX_ERRORS) {
+    const message = `${failed - MAX_ERRORS} more files failed; see the job’s files.`;
+    errors.push({ code: errors[0]!.code, message, count: failed - MAX_ERRORS });
+  }
+  return {
+    verdict: { passed, collapsed, attempt, expected: noTotals() },
+    rows,
+    filesDone,
+    errors: failed > 0 ? errors : null,
+  };
+}

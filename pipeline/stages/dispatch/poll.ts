@@ -1,0 +1,48 @@
+/**
+ * Looks at MongoDB again and again while there is something to wait for: more seldom when nothing changes, and not at all when
+ * nobody waits. What is seen decides, so nothing is held that a successor would have to be told.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Look {
+  /** Whether somebody waits for what it may see. */
+  isNeeded(): boolean;
+  /** True if something has changed. */
+  look(): Promise<boolean>;
+}
+
+const SHORTEST_MS = 20;
+const LONGEST_MS = 100;
+const MAX_SHARE_MS = 1_000;
+
+export function createPoll(looks: Look[], signal: AbortSignal, onError: (error: unknown) => void) {
+  let running = false;
+  const isNeeded = () => looks.some((one) => one.isNeeded());
+
+  async function run(): Promise<void> {
+    let pause = SHORTEST_MS;
+    while (isNeeded()) {
+      const began = performance.now();
+      const changed = (await Promise.all(looks.map((one) => one.look()))).some(Boolean);
+      pause = changed ? SHORTEST_MS : Math.min(LONGEST_MS, pause * 1.3);
+      // Asking takes a third of the time, in vain a fifth, however much is in flight; but one that waited for MongoDB to come
+      // back is no reason to be silent for as long again.
+      const share = Math.min(MAX_SHARE_MS, (changed ? 2 : 4) * (performance.now() - began));
+      await sleep(Math.max(pause, share), undefined, { signal });
+    }
+  }
+
+  /** Call it when there is something to wait for. */
+  return function wake(): void {
+    if (running) return;
+    running = true;
+    run()
+      .catch((error) => {
+        if (!signal.aborted) onError(error);
+      })
+      .finally(() => {
+        running = false;
+        if (!signal.aborted && isNeeded()) wake();
+      });
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * Talks with the slots about jobs: asks whether each holds all of a job, tells them to merge it, and sees when every slot has
+ * done so. Markers that nobody answers are sent again, in their order: a partition may have lost them.
+ */
+import { encode } from '../../../schemas/codec.ts';
+import type { JobDocument, JobVerdict } from '../../../schemas/documents.ts';
+import { SLOTS } from '../../../schemas/topics.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
+import { groupBy } from '../../runtime/group-by.ts';
+import type { OutgoingMessage, Publisher } from '../../runtime/kafka.ts';
+import type { Retry } from '../../runtime/retry.ts';
+import type { AckStore } from '../../stores/acks.ts';
+import type { CheckStore } from '../../stores/checks.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+
+interface Dependencies {
+  retry: Retry;
+  publisher: Publisher;
+  jobs: JobStore;
+  acks: AckStore;
+  checks: CheckStore;
+  devicePartitions: number;
+  /** How long markers may go without an answer before they are sent again. */
+  resendMs: number;
+}
+
+interface Waiting {
+  job: JobDocument;
+  marker: Buffer;
+  /** When the marker is sent again, and how long after that. */
+  due: number;
+  pauseMs: number;
+  /** Slots that lack something; none: all hold the job, or all have merged it. */
+  resolve(lacking: number[]): void;
+}
+
+const MAX_RESEND_MS = 60_000;
+const ENDED_MS = 1_000;
+
+export type SlotWatch = ReturnType<typeof createSlotWatch>;
+
+export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: () => void) {
+  const { retry, publisher, jobs, acks, checks } = deps;
+  const checking = new Map<number, Waiting>();
+  const merging = new Map<number, Waiting>();
+  /** Which job is merged before each. What comes before the first of this dispatcher has been merged by every slot. */
+  const previousOf = new Map<number, number>();
+  let lastMarked = 0;
+  let lookedForEnded = 0;
+
+  function encodeMarker(job: JobDocument, verdict: JobVerdict, check: boolean): Buffer {
+    return encode('CommitMarker', {
+      job: job._id,
+      kind: job.kind,
+      check,
+      passed: verdict.passed,
+      collapsed: verdict.collapsed,
+      attributes: job.attributes ?? [],
+      audience: job.audience,
+      generation: job.generation,
+      attempt: job.attempt ?? 0,
+      expected: verdict.expected,
+      previous: check ? 0 : (previousOf.get(job._id) ?? 0),
+    });
+  }
+
+  async function send(waiting: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
+    const messages = waiting.flatMap(({ job, marker }) =>
+      Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
+        return { partition, key: `job ${job._id}`, value: marker };
+      }),
+    );
+    if (messages.length > 0) await retry('send markers', () => publisher.send('devices', messages), signal);
+  }
+
+  function wait(among: Map<number, Waiting>, job: JobDocument, marker: Buffer): Promise<number[]> {
+    return new Promise((resolve) => {
+      const pauseMs = deps.resendMs;
+      among.set(job._id, { job, marker, due: performance.now() + pauseMs, pauseMs, resolve });
+      wake();
+    });
+  }
+
+  function settle(among: Map<number, Waiting>, job: number, lacking: number[]): void {
+    among.get(job)?.resolve(lacking);
+    among.delete(job);
+  }
+
+  /** The answers to checks, and what a sink found lacking when it was told to merge. */
+  async function lookAtChecks(): Promise<boolean> {
+    const asked = [...checking.keys(), ...merging.keys()];
+    if (asked.length === 0) return false;
+    const answers = await retry('read the checks', () => checks.ofJobs(asked), signal);
+    let changed = false;
+    for (const [job, all] of groupBy(answers, (answer) => answer.job)) {
+      const waiting = checking.get(job) ?? merging.get(job);
+      const own = all.filter(({ attempt }) => attempt === (waiting?.job.attempt ?? 0));
+      const lacking = own.flatMap((answer) => answer.lacking);
+      const isAnswered = checking.has(job) && own.length === deps.devicePartitions;
+      if (!isAnswered && (checking.has(job) || lacking.length === 0)) continue;
+      settle(checking, job, lacking);
+      settle(merging, job, lacking);
+      changed = true;
+    }
+    return changed;
+  }
+
+  async function lookAtAcks(): Promise<boolean> {
+    if (merging.size === 0) return false;
+    const ids = [...merging.keys()];
+    const counts = await retry('count acks', () => acks.countByJob(ids), signal);
+    const merged = ids.filter((job) => counts.get(job) === SLOTS);
+    for (const job of merged) settle(merging, job, []);
+    if (merged.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return merged.length > 0;
+    // A predecessor may have ended them, and cleared their acks.
+    lookedForEnded = performance.now();
+    const ended = await retry('look for ended jobs', () => jobs.endedAmong([...merging.keys()]), signal);
+    for (const job of ended) settle(merging, job, []);
+    return ended.size > 0;
+  }
+
+  async function sendAgain(): Promise<void> {
+    const now = performance.now();
+    const late = [...checking.values(), ...merging.values()].filter(({ due }) => due <= now);
+    if (late.length === 0) return;
+    for (const waiting of late) {
+      waiting.pauseMs = Math.min(MAX_RESEND_MS, waiting.pauseMs * 2);
+      waiting.due = now + waiting.pauseMs;
+    }
+    await send(late.sort((a, b) => a.job._id - b.job._id));
+  }
+
+  return {
+    /** Asks every slot whether it holds all of the job. Gives those that do not. */
+    async check(job: JobDocument, verdict: JobVerdict): Promise<number[]> {
+      const marker = encodeMarker(job, verdict, true);
+      faultPoint('dispatch:before-check');
+      await send([{ job, marker }]);
+      faultPoint('dispatch:after-check');
+      return wait(checking, job, marker);
+    },
+
+    /** Tells the slots to merge the jobs, in their order; null for one that ended without. */
+    async mark(some: (JobDocument | null)[]): Promise<undefined> {
+      const told = some.filter((job) => job !== null);
+      for (const { _id } of told) {
+        if (!previousOf.has(_id)) previousOf.set(_id, lastMarked);
+        lastMarked = Math.max(lastMarked, _id);
+      }
+      if (told.length === 0) return;
+      faultPoint('dispatch:before-markers');
+      await send(told.map((job) => ({ job, marker: encodeMarker(job, job.verdict!, false) })));
+      faultPoint('dispatch:after-markers');
+    },
+
+    /** Resolves when every slot has merged the marked job: with nothing, or with the slots that lack something of it. */
+    async merged(job: JobDocument): Promise<number[]> {
+      const lacking = await wait(merging, job, encodeMarker(job, job.verdict!, false));
+      if (lacking.length === 0) previousOf.delete(job._id);
+      return lacking;
+    },
+
+    isNeeded: () => checking.size + merging.size > 0,
+    async look(): Promise<boolean> {
+      const changed = await Promise.all([lookAtChecks(), lookAtAcks()]);
+      await sendAgain();
+      return changed.some(Boolean);
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/**
+ * Finds the slots that do not hold all of a job: fewer pairs than the ledger counts for them, or others. Whatever was lost on the
+ * way, and wherever, shows here, before anything of the job is merged.
+ */
+import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import { createFileRanges } from '../../formats/file-ranges.ts';
+import { countGroups, isSameTotal } from '../../formats/slot-totals.ts';
+import type { Retry } from '../../runtime/retry.ts';
+import type { SpillStore } from '../../stores/spills.ts';
+import type { Uncommitted } from './uncommitted.ts';
+
+interface Dependencies {
+  retry: Retry;
+  spills: SpillStore;
+}
+
+/** What came for a job in a slot: from MongoDB what was spilled, and the rest from memory. */
+export async function* collectedOf(
+  spills: SpillStore,
+  uncommitted: Uncommitted,
+  job: number,
+  slot: number,
+): AsyncGenerator<ValidatedDevices> {
+  if (uncommitted.wasPutAside(job)) yield* spills.read(job, slot);
+  yield* uncommitted.of(job, slot);
+}
+
+export function createVerifySlots({ retry, spills }: Dependencies) {
+  async function holdsAll(marker: CommitMarker, slot: number, uncommitted: Uncommitted): Promise<boolean> {
+    const isPassed = createFileRanges(marker.passed);
+    const seen = new Set<string>();
+    const total = { pairs: 0, checksum: 0 };
+    for await (const { file, batch, part, groups } of collectedOf(spills, uncommitted, marker.job, slot)) {
+      const name = `${file}.${batch}.${part}`;
+      if (!isPassed(file) || seen.has(name)) continue;
+      seen.add(name);
+      countGroups(total, groups);
+    }
+    return isSameTotal(total, marker.expected[slot] ?? { pairs: 0, checksum: 0 });
+  }
+
+  return async (
+    marker: CommitMarker,
+    slots: number[],
+    uncommitted: Uncommitted,
+    signal: AbortSignal,
+  ): Promise<number[]> => {
+    const lacking: number[] = [];
+    for (const slot of slots) {
+      const holds = () => holdsAll(marker, slot, uncommitted);
+      if (!(await retry('count what a slot holds', holds, signal))) lacking.push(slot);
+    }
+    return lacking;
+  };
+}

@@ -1,0 +1,28 @@
+/** The sinks' answers whether their slots hold all of a job. The last answer for an attempt counts. */
+import type { Db } from 'mongodb';
+import { type CheckDocument, collections } from '../../schemas/documents.ts';
+import { together } from '../runtime/together.ts';
+
+export type CheckStore = ReturnType<typeof createCheckStore>;
+export type Check = Omit<CheckDocument, '_id'>;
+
+export function createCheckStore(db: Db) {
+  const checks = db.collection<CheckDocument>(collections.checks);
+
+  return {
+    record: together(async (answers: Check[]) => {
+      const operations = answers.map((answer) => ({
+        updateOne: {
+          filter: { _id: `${answer.job}.${answer.attempt}.${answer.partition}` },
+          update: { $set: answer },
+          upsert: true,
+        },
+      }));
+      await checks.bulkWrite(operations, { ordered: true });
+    }),
+
+    ofJobs: (jobs: number[]) => checks.find({ job: { $in: jobs } }).toArray(),
+
+    forget: (jobs: number[]) => checks.deleteMany({ job: { $in: jobs } }),
+  };
+}

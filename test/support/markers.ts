@@ -1,0 +1,33 @@
+/** Markers as dispatch would write them. */
+import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
+import { countGroups, noTotals } from '../../pipeline/formats/slot-totals.ts';
+import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
+
+/** Expects all of the devices, each message once. */
+export function markerOf(
+  fields: Pick<CommitMarker, 'job'> & Partial<CommitMarker>,
+  devices: ValidatedDevices[] = [],
+): CommitMarker {
+  const marker: CommitMarker = {
+    kind: 'import',
+    check: false,
+    passed: [0, 0],
+    collapsed: [],
+    attributes: [],
+    audience: null,
+    generation: null,
+    attempt: 0,
+    expected: noTotals(),
+    previous: 0,
+    ...fields,
+  };
+  const isPassed = createFileRanges(marker.passed);
+  const seen = new Set<string>();
+  for (const { job, file, batch, part, slot, groups } of devices) {
+    const name = `${slot} ${file}.${batch}.${part}`;
+    if (job !== marker.job || !isPassed(file) || seen.has(name)) continue;
+    seen.add(name);
+    countGroups(marker.expected[slot]!, groups);
+  }
+  return marker;
+}

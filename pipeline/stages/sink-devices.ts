@@ -13,7 +13,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { FencedError } from '../sets/device-sets.ts';
 import type { AckStore } from '../stores/acks.ts';
-import type { CheckStore } from '../stores/checks.ts';
+import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
 import { type createMergeJobs, TOGETHER_BYTES } from './sink/merge-jobs.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
@@ -92,26 +92,26 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
     deps.log.info({ bytes: put }, 'devices put aside until their jobs commit');
   }
 
-  /** True if the slots that have not merged the job hold all of it. Says so, or what is lacking, where `answer` asks for it. */
-  async function holdsAll(
-    partition: number,
+  /** Of the slots that have not merged the job, those that do not hold all of it. */
+  async function lackingOf(
     owner: OwnedPartition,
     marker: CommitMarker,
     signal: AbortSignal,
-    answer: 'always' | 'if lacking',
-  ): Promise<boolean> {
+  ): Promise<number[]> {
     const { job, attempt } = marker;
+    if (owner.verified.get(job) === attempt) return [];
     const behind = owner.slots.filter((slot) => job > owner.committed.get(slot)!);
-    const known = owner.verified.get(job) === attempt;
-    const lacking = known ? [] : await deps.verifySlots(marker, behind, owner.uncommitted, signal);
+    const lacking = await deps.verifySlots(marker, behind, owner.uncommitted, signal);
     if (lacking.length === 0) owner.verified.set(job, attempt);
     else deps.log.warn({ job, attempt, slots: lacking }, 'slots lack devices that the ledger counts');
-    if (answer === 'always' || lacking.length > 0) {
-      faultPoint('sink:before-answer');
-      await retry('answer a check', () => deps.checks.record({ job, attempt, partition, lacking }), signal);
-      faultPoint('sink:after-answer');
-    }
-    return lacking.length === 0;
+    return lacking;
+  }
+
+  async function answer(checks: Check[], signal: AbortSignal): Promise<void> {
+    if (checks.length === 0) return;
+    faultPoint('sink:before-answer');
+    await retry('answer checks', () => deps.checks.record(checks), signal);
+    faultPoint('sink:after-answer');
   }
 
   /** Whether the merge that must come before this one has been made, or will be with the run. */
@@ -161,7 +161,10 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
       let run: CommitMarker[] = [];
       let bytes = 0;
       let merging = 0;
+      let answers: Check[] = [];
       const flush = async () => {
+        await answer(answers, signal);
+        answers = [];
         if (run.length === 0) return;
         const began = performance.now();
         await commit(owner, run, signal);
@@ -176,14 +179,13 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
         } else if (message.name === 'CommitMarker') {
           const marker = message.value;
           if (owner.slots.every((slot) => marker.job <= owner.committed.get(slot)!)) continue;
-          if (marker.check) {
-            await holdsAll(partition, owner, marker, signal, 'always');
-            continue;
-          }
           // Markers come in the order of their jobs; one that does not is a repetition by a dispatcher that took over.
-          if (marker.job <= (run.at(-1)?.job ?? 0)) continue;
-          if (!isInSequence(owner, marker, run)) continue;
-          if (!(await holdsAll(partition, owner, marker, signal, 'if lacking'))) continue;
+          if (!marker.check && marker.job <= (run.at(-1)?.job ?? 0)) continue;
+          if (!marker.check && !isInSequence(owner, marker, run)) continue;
+          const lacking = await lackingOf(owner, marker, signal);
+          const { job, attempt } = marker;
+          if (marker.check || lacking.length > 0) answers.push({ job, attempt, partition, lacking });
+          if (marker.check || lacking.length > 0) continue;
           const size = owner.slots.reduce(
             (sum, slot) => sum + owner.uncommitted.bytesOf(marker.job, slot),
             0,

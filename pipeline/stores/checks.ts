@@ -10,8 +10,8 @@ export function createCheckStore(db: Db) {
   const checks = db.collection<CheckDocument>(collections.checks);
 
   return {
-    record: together(async (answers: Check[]) => {
-      const operations = answers.map((answer) => ({
+    record: together(async (answers: Check[][]) => {
+      const operations = answers.flat().map((answer) => ({
         updateOne: {
           filter: { _id: `${answer.job}.${answer.attempt}.${answer.partition}` },
           update: { $set: answer },

@@ -36,6 +36,13 @@ export interface FileTally extends FileAttempt {
   eventsOverflow: boolean;
 }
 
+/** Files of a job, in one attempt. */
+export interface WantedFiles {
+  job: number;
+  attempt: number;
+  isWanted(file: number): boolean;
+}
+
 export interface ResumePoint {
   batch: number;
   start: number;
@@ -169,18 +176,23 @@ export function createLedgerStore(db: Db) {
         .toArray(),
 
     /** What each slot must hold of the files that the job is to merge. */
-    async slotTotals(
-      job: number,
-      attempt: number,
-      isWanted: (file: number) => boolean,
-    ): Promise<SlotTotal[]> {
-      const totals = noTotals();
+    slotTotals: together(async (wanted: WantedFiles[]): Promise<SlotTotal[][]> => {
+      const totals = new Map(wanted.map((one) => [one.job, { ...one, sums: noTotals() }]));
       const batches = ledger
-        .find({ job, attempt, slots: { $exists: true } })
-        .project<{ file: number; slots: Binary }>({ _id: 0, file: 1, slots: 1 });
-      for await (const { file, slots } of batches) if (isWanted(file)) addPacked(totals, slots.buffer);
-      return totals;
-    },
+        .find({ job: { $in: [...totals.keys()] }, slots: { $exists: true } })
+        .project<Pick<LedgerDocument, 'job' | 'attempt' | 'file'> & { slots: Binary }>({
+          _id: 0,
+          job: 1,
+          attempt: 1,
+          file: 1,
+          slots: 1,
+        });
+      for await (const { job, attempt, file, slots } of batches) {
+        const of = totals.get(job)!;
+        if (attempt === of.attempt && of.isWanted(file)) addPacked(of.sums, slots.buffer);
+      }
+      return wanted.map(({ job }) => totals.get(job)!.sums);
+    }),
 
     forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
   };

@@ -17,6 +17,7 @@ import type { Publisher } from '../../runtime/kafka.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { PipelineMetrics } from '../../runtime/metrics.ts';
 import type { Retry } from '../../runtime/retry.ts';
+import { together } from '../../runtime/together.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { createJobSources } from '../../sources/job-sources.ts';
 import type { AckStore } from '../../stores/acks.ts';
@@ -131,7 +132,10 @@ export function createDispatcher(deps: Dependencies): Stage {
     concludeJob: ending.conclude,
     ensureAudience: (job) => ensureAudience(db, job),
     slotTotals: ledger.slotTotals,
-    cancellationOf: async (job) => (await cancelled([job])).get(job._id),
+    cancellationOf: together(async (some: JobDocument[]) => {
+      const failures = await cancelled(some);
+      return some.map(({ _id }) => failures.get(_id));
+    }),
     publishStatus,
     publishEnd,
   });

@@ -21,6 +21,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobOutcome, JobStore, SealedOutcome } from '../../stores/jobs.ts';
+import type { WantedFiles } from '../../stores/ledger.ts';
 import { addUp } from './add-up.ts';
 import type { createEndJob } from './end-job.ts';
 import type { InOrder } from './in-order.ts';
@@ -36,7 +37,7 @@ export interface RunDependencies {
   files: FileStore;
   listFiles: ReturnType<typeof createListFiles>;
   /** What each slot must hold of the files that are to be merged. */
-  slotTotals(job: number, attempt: number, isWanted: (file: number) => boolean): Promise<SlotTotal[]>;
+  slotTotals(of: WantedFiles): Promise<SlotTotal[]>;
   concludeJob: ReturnType<typeof createEndJob>['conclude'];
   ensureAudience(job: JobDocument): Promise<void>;
   /** Why the job is not wanted any more. */
@@ -108,15 +109,16 @@ export function createRunJob(deps: RunDependencies) {
       signal,
     );
     if (outcome.verdict.passed.length === 0) return outcome;
-    if (await retry('look for a cancellation', () => deps.cancellationOf(job), signal)) return outcome;
-    const isPassed = createFileRanges(outcome.verdict.passed);
+    const isWanted = createFileRanges(outcome.verdict.passed);
     outcome.verdict.expected = await retry(
       'add up the slots',
-      () => deps.slotTotals(job._id, attempt, isPassed),
+      () => deps.slotTotals({ job: job._id, attempt, isWanted }),
       signal,
     );
     const lacking = await turns.slots.check(job, outcome.verdict);
     if (lacking.length === 0) return outcome;
+    // What is not wanted any more is not sent any more either, and sealing drops the rest.
+    if (await retry('look for a cancellation', () => deps.cancellationOf(job), signal)) return outcome;
     if (attempt + 1 < MAX_ATTEMPTS) {
       const next = await nextAttempt(job, lacking, turns);
       // Otherwise another dispatcher has sealed it, which sealing will find.

@@ -8,22 +8,20 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createAcceptQueue, type JobRequest } from '../../pipeline/stores/accept-jobs.ts';
 import { collections } from '../../schemas/documents.ts';
 import { servers, waitFor } from '../support/stack.ts';
-import { newLogFolder } from './support/logs.ts';
+import { primaryOf } from './support/members.ts';
 import { roundSeed } from './support/random.ts';
-import { type ReplicaSet, startReplicaSet } from './support/replica-set.ts';
+import { type OwnServers, startOwnServers } from './support/servers.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
 import { createCaller } from './support/submit.ts';
 
 const random = roundSeed('primary-lost');
 
-let replicas: ReplicaSet;
+let replicas: OwnServers;
 let service: FaultService;
 beforeAll(async () => {
-  replicas = await startReplicaSet();
-  const logs = newLogFolder();
-  const addresses = { ...servers(), mongoUrl: replicas.url };
-  service = await startFaultService(addresses, { logs, random: random.fork() });
+  replicas = await startOwnServers({ members: 3, shared: { addresses: servers(), own: ['mongod'] } });
+  service = await startFaultService(replicas.addresses, { logs: replicas.logs, random: random.fork() });
 });
 afterAll(async () => {
   await service?.close();
@@ -87,20 +85,20 @@ it('the primary dies with a job that another process has seen, and so does the p
   const door = withDoor(driver.db);
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const other = createAcceptQueue({ db: door.db, publisher: driver.publisher, log, limitMs: 60_000 });
-  const primary = await replicas.primary();
-  const others = replicas.hosts.filter((host) => host !== primary);
+  const primary = await primaryOf(replicas);
+  const others = replicas.members.filter((name) => name !== primary);
 
   // Killed, not frozen: what the primary has sent to a frozen one is read from the socket when it wakes up.
-  for (const host of others) replicas.signal(host, 'SIGKILL');
+  for (const name of others) replicas.signal(name, 'SIGKILL');
   call(writer!.url, { kind: 'import', path: 'nothing.csv', compressed: null, own: false }).catch(() => {});
-  await untilHeldBy(primary, 1);
+  await untilHeldBy(replicas.hostOf(primary), 1);
   const accepted = other.accept({ ...request, partner: partner._id });
   await door.reached;
   await writer!.kill();
   replicas.signal(primary, 'SIGKILL');
 
-  for (const host of others) replicas.revive(host);
-  await replicas.primary();
+  // The two make a majority: each is up when it knows a primary, so they start side by side.
+  await replicas.revive(others);
   door.open();
   expect((await accepted).job._id).toBe(1);
   writer!.start();

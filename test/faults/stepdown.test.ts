@@ -1,22 +1,20 @@
 /** A replica set of three whose primary steps down again and again under load: nothing acknowledged is lost, nothing waits for ever. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { servers } from '../support/stack.ts';
-import { newLogFolder } from './support/logs.ts';
+import { stepDown } from './support/members.ts';
 import { roundSeed } from './support/random.ts';
-import { type ReplicaSet, startReplicaSet } from './support/replica-set.ts';
+import { type OwnServers, startOwnServers } from './support/servers.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('stepdown');
 const rounds = Number(process.env.FAULT_ROUNDS ?? 2);
 
-let replicas: ReplicaSet;
+let replicas: OwnServers;
 let service: FaultService;
 beforeAll(async () => {
-  replicas = await startReplicaSet();
-  const logs = newLogFolder();
-  const addresses = { ...servers(), mongoUrl: replicas.url };
-  service = await startFaultService(addresses, { logs, random: random.fork() });
+  replicas = await startOwnServers({ members: 3, shared: { addresses: servers(), own: ['mongod'] } });
+  service = await startFaultService(replicas.addresses, { logs: replicas.logs, random: random.fork() });
 });
 afterAll(async () => {
   await service?.close();
@@ -27,7 +25,7 @@ it(`the primary steps down ${rounds} times under load`, { timeout: 120_000 + rou
   const load = service.load();
   for (let i = 0; i < rounds; i++) {
     await service.answered(5);
-    await replicas.stepDown();
+    await stepDown(replicas);
   }
   await service.answered(3);
   await load.stop();

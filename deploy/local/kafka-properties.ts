@@ -12,7 +12,7 @@ export interface BrokerAt {
 /** What a cluster has beside the rest: quick failover, and leaders that go back to where they were. */
 const ofCluster = {
   'broker.session.timeout.ms': 4_000,
-  'leader.imbalance.check.interval.seconds': 10,
+  'leader.imbalance.check.interval.seconds': 5,
 };
 
 /** Small and quick to start; what is not set here is Kafka's default. */

@@ -3,35 +3,24 @@
  * one that is lost. A number that is missing would be waited for by dispatch for ever.
  */
 import { type Db, MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createAcceptQueue, type JobRequest } from '../../pipeline/stores/accept-jobs.ts';
 import { collections } from '../../schemas/documents.ts';
-import { servers, waitFor } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { setUpFaults } from './support/fixture.ts';
 import { primaryOf } from './support/members.ts';
 import { roundSeed } from './support/random.ts';
-import { type OwnServers, startOwnServers } from './support/servers.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
-import { violationsOf } from './support/settle.ts';
 import { createCaller } from './support/submit.ts';
 
 const random = roundSeed('primary-lost');
 
-let replicas: OwnServers;
-let service: FaultService;
-beforeAll(async () => {
-  replicas = await startOwnServers({ members: 3, shared: { addresses: servers(), own: ['mongod'] } });
-  service = await startFaultService(replicas.addresses, { logs: replicas.logs, random: random.fork() });
-});
-afterAll(async () => {
-  await service?.close();
-  await replicas?.close();
-});
+const faults = setUpFaults(random, { own: { members: 3 }, kinds: ['mongod'] });
 
 /** What this member has, whether others have it or not. */
 async function untilHeldBy(host: string, jobs: number): Promise<void> {
   const client = new MongoClient(`mongodb://${host}/?directConnection=true`, { readConcernLevel: 'local' });
-  const database = client.db(service.driver.config.mongoDatabase);
+  const database = client.db(faults.service.driver.config.mongoDatabase);
   try {
     await waitFor(async () => (await database.collection(collections.jobs).countDocuments()) === jobs, {
       what: 'a job that only the primary has',
@@ -78,6 +67,7 @@ const request: Omit<JobRequest, 'partner'> = {
 };
 
 it('the primary dies with a job that another process has seen, and so does the process that wrote it', async () => {
+  const { service, servers: replicas } = faults;
   const { driver } = service;
   const [writer] = service.apis;
   const partner = await driver.partner();
@@ -103,5 +93,5 @@ it('the primary dies with a job that another process has seen, and so does the p
   expect((await accepted).job._id).toBe(1);
   writer!.start();
   for (const lane of service.lanes) await lane.step('small');
-  expect(await violationsOf(driver, service.lanes, { swept: false, deadlineMs: 30_000 })).toEqual([]);
+  await faults.expectExact({ deadlineMs: 30_000 });
 });

@@ -1,7 +1,9 @@
+import { kindOf, type ProcessName, processesOf } from '../local/names.ts';
 import { describeServer } from '../local/servers.ts';
 import { apiUrl, serviceProcess } from '../local/service.ts';
-import { type ProcessName, processNames, readState, type StateFolder } from '../local/state.ts';
+import { clusterOf, readState, type StateFolder } from '../local/state.ts';
 import { runningProcess, type Startable } from '../local/supervise.ts';
+import { poll } from '../local/wait.ts';
 
 interface ProcessStatus {
   /** A server whose address was given in the environment is somebody else's to watch. */
@@ -16,13 +18,20 @@ function probe(name: ProcessName): Pick<Startable, 'answers'> {
   return name === 'api' || name === 'pipeline' ? serviceProcess(name, {}) : describeServer(name);
 }
 
+/** Asked more than once: the client behind the question may have turned to a broker of the cluster that has just died. */
+async function answersSoon(folder: StateFolder, name: ProcessName): Promise<boolean> {
+  return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
+}
+
 function isElsewhere(folder: StateFolder, name: ProcessName): boolean {
   const { addresses, ports } = folder.state;
   if (addresses === undefined) return false;
   const ours = (address: string, port?: number) => address.includes(`127.0.0.1:${port}`);
-  if (name === 'kafka') return !ours(addresses.kafkaBrokers.join(), ports.kafka);
-  if (name === 'mongod') return !ours(addresses.mongoUrl, ports.mongod);
-  return name === 's3' && !ours(addresses.s3.endpoint, ports.s3);
+  if (name === 'api' || name === 'pipeline') return false;
+  const kind = kindOf(name);
+  if (kind === 'kafka') return !ours(addresses.kafkaBrokers.join(), ports.kafka);
+  if (kind === 'mongod') return !ours(addresses.mongoUrl, ports.mongod);
+  return !ours(addresses.s3.endpoint, ports.s3);
 }
 
 async function statusOf(folder: StateFolder, name: ProcessName): Promise<ProcessStatus> {
@@ -32,7 +41,7 @@ async function statusOf(folder: StateFolder, name: ProcessName): Promise<Process
     elsewhere: isElsewhere(folder, name),
     pid: running ? known.pid : null,
     running,
-    healthy: running && (await probe(name).answers(folder)),
+    healthy: running && (await answersSoon(folder, name)),
     log: folder.log(name),
   };
 }
@@ -45,7 +54,7 @@ export async function status({ state, json }: { state: string; json?: boolean })
     process.exit(1);
   }
   const entries = await Promise.all(
-    processNames.map(async (name) => [name, await statusOf(folder, name)] as const),
+    processesOf(clusterOf(folder.state)).map(async (name) => [name, await statusOf(folder, name)] as const),
   );
   if (json) {
     const processes = Object.fromEntries(entries);

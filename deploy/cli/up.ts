@@ -1,9 +1,10 @@
 import { lastLines } from '../local/child.ts';
+import { type ClusterSize, type ProcessName, processesOf } from '../local/names.ts';
 import type { PortName, Ports } from '../local/ports.ts';
 import { apiUrl, consoleUrl, startService } from '../local/service.ts';
 import { bringUp, type Stack, takeDown } from '../local/stack.ts';
 import type { Report } from '../local/start-error.ts';
-import { type ProcessName, processNames, readState } from '../local/state.ts';
+import { clusterOf, readState } from '../local/state.ts';
 import { runningProcess } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
 
@@ -13,6 +14,8 @@ export interface UpOptions {
   readonly json?: boolean;
   readonly serversOnly?: boolean;
   readonly mongodCacheGb?: number;
+  readonly brokers?: ClusterSize;
+  readonly members?: ClusterSize;
 }
 
 export const sayOnStderr: Report = (line) => process.stderr.write(`${line}\n`);
@@ -42,6 +45,8 @@ export function startStack(options: UpOptions, report: Report, signal: AbortSign
       report,
       signal,
       mongodCacheGb: options.mongodCacheGb,
+      brokers: options.brokers,
+      members: options.members,
       wantedPorts: portsFromEnvironment(process.env),
     },
     options.serversOnly ? undefined : (run) => startService(run, process.env),
@@ -62,13 +67,7 @@ export function describe({ folder, addresses }: Stack): object {
       bucket,
       admin: { access_key_id: accessKeyId, secret_access_key: secretAccessKey },
     },
-    processes: {
-      kafka: pid('kafka'),
-      mongod: pid('mongod'),
-      s3: pid('s3'),
-      api: pid('api'),
-      pipeline: pid('pipeline'),
-    },
+    processes: Object.fromEntries(processesOf(clusterOf(folder.state)).map((name) => [name, pid(name)])),
   };
 }
 
@@ -82,7 +81,7 @@ export async function stayUntilStopped(
   const allGone = () => {
     const folder = readState(directory);
     if (folder === undefined) return true;
-    const known = processNames.filter((name) => folder.state.processes[name] !== undefined);
+    const known = Object.keys(folder.state.processes) as ProcessName[];
     for (const name of known) {
       const entry = folder.state.processes[name]!;
       const running = 'container' in entry || runningProcess(folder, name) !== undefined;

@@ -2,6 +2,8 @@
 export interface ServerAddresses {
   readonly kafkaBrokers: readonly string[];
   readonly mongoUrl: string;
+  /** Of our topics, where the brokers are ours and more than one. */
+  readonly replicationFactor?: number;
   readonly s3: {
     readonly endpoint: string;
     readonly region: string;
@@ -18,6 +20,9 @@ export function addressesAsEnvironment(addresses: ServerAddresses): Record<strin
   return {
     HEADRACE_KAFKA_BROKERS: addresses.kafkaBrokers.join(','),
     HEADRACE_MONGO_URL: addresses.mongoUrl,
+    ...(addresses.replicationFactor === undefined
+      ? {}
+      : { HEADRACE_REPLICATION_FACTOR: String(addresses.replicationFactor) }),
     HEADRACE_S3_ENDPOINT: addresses.s3.endpoint,
     HEADRACE_S3_REGION: addresses.s3.region,
     HEADRACE_S3_BUCKET: addresses.s3.bucket,

@@ -5,8 +5,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { GenericContainer } from 'testcontainers';
 import { kafkaSettings } from './kafka-properties.ts';
+import type { ProcessName } from './names.ts';
 import { StartError } from './start-error.ts';
-import type { ProcessName, StateFolder } from './state.ts';
+import type { StateFolder } from './state.ts';
 import type { Run, Startable } from './supervise.ts';
 import { poll } from './wait.ts';
 
@@ -49,8 +50,9 @@ function describeContainer(
   if (name === 'kafka') {
     const settings = kafkaSettings({
       host: '0.0.0.0',
-      broker: ports.kafka!,
-      controller: ports.kafkaController!,
+      node: 1,
+      port: ports.kafka!,
+      controllers: [ports.kafkaController!],
       logs: '/var/lib/kafka/data',
     });
     const environment = Object.entries(settings).map(([key, value]) => [

@@ -1,9 +1,12 @@
-/** A Kafka broker in KRaft mode: one node that is broker and controller. */
+/** Kafka brokers in KRaft mode: each node is broker and controller. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
 import { asProperties, kafkaSettings, logProperties } from './kafka-properties.ts';
+import { type BrokerName, brokerNames, brokersOf, type Cluster, single } from './names.ts';
+import type { PortName } from './ports.ts';
+import { clusterOf, type StateFolder } from './state.ts';
 import type { Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
 
@@ -34,7 +37,7 @@ export const kafkaDownload: Download = {
 };
 
 /** Kafka lists itself as a broker only once it takes requests. */
-async function brokerAnswers(port: number): Promise<boolean> {
+async function brokerAnswers(node: number, port: number): Promise<boolean> {
   const { Kafka, logLevel } = await import('kafkajs');
   const admin = new Kafka({
     brokers: [`127.0.0.1:${port}`],
@@ -45,7 +48,7 @@ async function brokerAnswers(port: number): Promise<boolean> {
   }).admin();
   try {
     await admin.connect();
-    return (await admin.describeCluster()).brokers.length > 0;
+    return (await admin.describeCluster()).brokers.some(({ nodeId }) => nodeId === node);
   } catch {
     return false;
   } finally {
@@ -53,41 +56,55 @@ async function brokerAnswers(port: number): Promise<boolean> {
   }
 }
 
-export function kafkaServer(home: () => Promise<string>): Startable {
+const controllerOf = (name: BrokerName) => name.replace('kafka', 'kafkaController') as PortName;
+
+/** The clients' port that a broker listens on, and the ports of all controllers of its cluster. */
+export function brokerAt({ state }: StateFolder, name: BrokerName) {
   return {
-    name: 'kafka',
-    ports: ['kafka', 'kafkaController'],
-    deadlineMs: 60_000,
+    node: brokerNames.indexOf(name) + 1,
+    port: state.ports[name]!,
+    controllers: brokersOf(clusterOf(state)).map((broker) => state.ports[controllerOf(broker)]!),
+  };
+}
+
+export function kafkaServer(
+  name: BrokerName,
+  home: () => Promise<string>,
+  { cluster = single, advertised }: { cluster?: Cluster; advertised?: number } = {},
+): Startable {
+  const isOne = cluster.brokers === 1;
+  return {
+    name,
+    ports: [name, controllerOf(name)],
+    portsAreFixed: !isOne,
+    deadlineMs: isOne ? 60_000 : 120_000,
     async prepare(folder) {
-      const data = folder.data('kafka');
+      const data = folder.data(name);
       const logs = join(data, 'logs');
       mkdirSync(data, { recursive: true });
       const properties = join(data, 'server.properties');
       const log4j = join(data, 'log4j2.properties');
-      const { ports, secrets } = folder.state;
-      const at = { host: '127.0.0.1', broker: ports.kafka!, controller: ports.kafkaController!, logs };
+      const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs };
       writeFileSync(properties, asProperties(kafkaSettings(at)));
       writeFileSync(log4j, logProperties);
       const java = ['-cp', join(await home(), 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
       if (!existsSync(join(logs, 'meta.properties'))) {
         const format = [
           'format',
-          `--cluster-id=${secrets.kafkaClusterId}`,
+          `--cluster-id=${folder.state.secrets.kafkaClusterId}`,
           '--config',
           properties,
           '--ignore-formatted',
         ];
         await runTool('java', ['-XX:TieredStopAtLevel=1', ...java, 'kafka.tools.StorageTool', ...format]);
       }
-      const heap = [
-        '-Xms256m',
-        '-Xmx512m',
-        '-XX:+UseSerialGC',
-        '-XX:+ExitOnOutOfMemoryError',
-        '-Djava.awt.headless=true',
-      ];
-      return { command: 'java', args: [...heap, ...java, 'kafka.Kafka', properties] };
+      const heap = isOne ? ['-Xms256m', '-Xmx512m'] : ['-Xms128m', '-Xmx192m'];
+      const options = ['-XX:+UseSerialGC', '-XX:+ExitOnOutOfMemoryError', '-Djava.awt.headless=true'];
+      return { command: 'java', args: [...heap, ...options, ...java, 'kafka.Kafka', properties] };
     },
-    answers: (folder) => brokerAnswers(folder.state.ports.kafka!),
+    answers(folder) {
+      const { node, port } = brokerAt(folder, name);
+      return brokerAnswers(node, port);
+    },
   };
 }

@@ -1,9 +1,11 @@
-/** A mongod that is a replica set of one: retryable writes and change streams need a replica set. */
+/** One mongod or three, a replica set either way: retryable writes and change streams need one. */
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
+import { type Cluster, type MemberName, membersOf, single } from './names.ts';
 import { StartError } from './start-error.ts';
+import { clusterOf, type StateFolder } from './state.ts';
 import type { Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
 
@@ -49,22 +51,34 @@ export const mongodDownload: Download = {
   },
 };
 
-export const mongoUrl = (port: number): string => `mongodb://127.0.0.1:${port}/?replicaSet=${replicaSet}`;
+const hostsOf = ({ state }: StateFolder): string[] =>
+  membersOf(clusterOf(state)).map((name) => `127.0.0.1:${state.ports[name]}`);
 
-/** Makes the replica set the first time, and follows the port when it has changed since. */
-async function isPrimary(port: number): Promise<boolean> {
+export const mongoUrl = (folder: StateFolder): string =>
+  `mongodb://${hostsOf(folder).join()}/?replicaSet=${replicaSet}`;
+
+function configOf(hosts: readonly string[]) {
+  const members = hosts.map((host, _id) => ({ _id, host }));
+  const quickFailover = { electionTimeoutMillis: 3_000, heartbeatIntervalMillis: 500 };
+  return { _id: replicaSet, members, ...(hosts.length > 1 ? { settings: quickFailover } : {}) };
+}
+
+/** The first member makes the replica set the first time, and follows the ports when they have changed since. */
+async function hasPrimary(host: string, hosts: readonly string[]): Promise<boolean> {
   const { MongoClient } = await import('mongodb');
-  const host = `127.0.0.1:${port}`;
   const url = `mongodb://${host}/?directConnection=true`;
   const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000 });
-  const config = { _id: replicaSet, members: [{ _id: 0, host }] };
+  const config = configOf(hosts);
   try {
     await client.connect();
     const admin = client.db('admin');
-    if ((await admin.command({ hello: 1 })).isWritablePrimary) return true;
+    const hello = await admin.command({ hello: 1 });
+    if (hello.isWritablePrimary || (hello.secondary && hello.primary)) return true;
+    if (host !== hosts[0]) return false;
     try {
       const { config: known } = await admin.command({ replSetGetConfig: 1 });
-      if (known.members[0].host !== host) {
+      const knownHosts = known.members.map((member: { host: string }) => member.host);
+      if (knownHosts.join() !== hosts.join()) {
         await admin.command({ replSetReconfig: { ...known, members: config.members }, force: true });
       }
     } catch (error) {
@@ -79,28 +93,32 @@ async function isPrimary(port: number): Promise<boolean> {
   }
 }
 
-export function mongodServer(home: () => Promise<string>, cacheGb: number): Startable {
+export function mongodServer(
+  name: MemberName,
+  home: () => Promise<string>,
+  { cluster = single, cacheGb = 1 }: { cluster?: Cluster; cacheGb?: number } = {},
+): Startable {
+  const cache = Math.max(0.25, cacheGb / cluster.members);
   return {
-    name: 'mongod',
-    ports: ['mongod'],
+    name,
+    ports: [name],
+    portsAreFixed: cluster.members > 1,
     deadlineMs: 60_000,
     async prepare(folder) {
-      const data = folder.data('mongod');
+      const data = folder.data(name);
       mkdirSync(data, { recursive: true });
-      const listen = [
-        '--bind_ip',
-        '127.0.0.1',
-        '--port',
-        String(folder.state.ports.mongod),
-        '--nounixsocket',
-      ];
-      const storage = ['--dbpath', data, '--wiredTigerCacheSizeGB', String(cacheGb), '--oplogSize', '512'];
-      const quiet = ['--setParameter', 'diagnosticDataCollectionEnabled=false'];
+      const listen = ['--bind_ip', '127.0.0.1', '--port', String(folder.state.ports[name]), '--nounixsocket'];
+      const storage = ['--dbpath', data, '--wiredTigerCacheSizeGB', String(cache), '--oplogSize', '512'];
+      const parameters = [
+        'diagnosticDataCollectionEnabled=false',
+        // A member that is told to stop would wait 15 s for its clients to notice.
+        'shutdownTimeoutMillisForSignaledShutdown=500',
+      ].flatMap((parameter) => ['--setParameter', parameter]);
       return {
         command: join(await home(), 'mongod'),
-        args: ['--replSet', replicaSet, ...listen, ...storage, ...quiet],
+        args: ['--replSet', replicaSet, ...listen, ...storage, ...parameters],
       };
     },
-    answers: (folder) => isPrimary(folder.state.ports.mongod!),
+    answers: (folder) => hasPrimary(`127.0.0.1:${folder.state.ports[name]}`, hostsOf(folder)),
   };
 }

@@ -12,11 +12,19 @@ export const defaultPorts = {
   pipeline: 8082,
   kafka: 9092,
   kafkaController: 9093,
+  'kafka-2': 9094,
+  'kafkaController-2': 9095,
+  'kafka-3': 9096,
+  'kafkaController-3': 9097,
   mongod: 27017,
+  'mongod-2': 27018,
+  'mongod-3': 27019,
   s3: 7070,
 } as const;
 export type PortName = keyof typeof defaultPorts;
 export type Ports = Record<PortName, number>;
+/** Any free port for each. */
+export const anyPorts = Object.fromEntries(Object.keys(defaultPorts).map((name) => [name, 0])) as Ports;
 
 /** Binds it for a moment. */
 function canBind(port: number, host: string): Promise<boolean> {

@@ -7,20 +7,42 @@ import { cached, checkTools, type Download } from './cache.ts';
 import { dockerAnswers, startContainer } from './docker.ts';
 import { kafkaAlternative, kafkaDownload, kafkaServer } from './kafka.ts';
 import { mongodDownload, mongodServer, mongoUrl } from './mongod.ts';
+import {
+  type BrokerName,
+  brokersOf,
+  type Cluster,
+  type ClusterSize,
+  kindOf,
+  type MemberName,
+  memberNames,
+  membersOf,
+  type ServerKind,
+  type ServerName,
+  serversOf,
+  settleCluster,
+} from './names.ts';
+import type { Ports } from './ports.ts';
 import { makeSharedBucket, s3Download, s3Endpoint, s3Region, s3Server, sharedBucket } from './s3.ts';
 import { StartError } from './start-error.ts';
-import type { StateFolder } from './state.ts';
+import { clusterOf, type StateFolder } from './state.ts';
 import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
 import { needJava } from './tools.ts';
 
-type ServerName = 'kafka' | 'mongod' | 's3';
-
 export interface ServerOptions {
   readonly env: Environment;
+  /** One broker and one member, or as many as the data was made for, unless told. */
+  readonly brokers?: ClusterSize;
+  readonly members?: ClusterSize;
   readonly mongodCacheGb?: number;
+  /** Where brokers say that they are found, when it is not where they listen. */
+  readonly advertised?: Partial<Record<BrokerName, number>>;
+  /** Leaves the other servers as they are; all unless told. */
+  readonly only?: readonly ServerName[];
 }
 
-function givenInEnvironment(env: Environment): Record<ServerName, boolean> {
+const kinds = ['kafka', 'mongod', 's3'] as const;
+
+function givenInEnvironment(env: Environment): Record<ServerKind, boolean> {
   return {
     kafka: Boolean(env.HEADRACE_KAFKA_BROKERS),
     mongod: Boolean(env.HEADRACE_MONGO_URL),
@@ -64,6 +86,8 @@ function isContainer(folder: StateFolder, name: ServerName): boolean {
   return known !== undefined && 'container' in known;
 }
 
+const isMember = (name: ServerName): name is MemberName => memberNames.includes(name as MemberName);
+
 /** The first failure ends the others too, and is the one that is told. */
 async function allOrNone(run: Run, works: readonly ((run: Run) => Promise<void>)[]): Promise<void> {
   const failed = new AbortController();
@@ -83,7 +107,7 @@ async function allOrNone(run: Run, works: readonly ((run: Run) => Promise<void>)
   if (failed.signal.aborted) throw first;
 }
 
-const downloads: Record<ServerName, Download> = {
+const downloads: Record<ServerKind, Download> = {
   kafka: kafkaDownload,
   mongod: mongodDownload,
   s3: s3Download,
@@ -93,10 +117,12 @@ const downloads: Record<ServerName, Download> = {
 export function describeServer(name: ServerName, run?: Run, options?: ServerOptions): Startable {
   const home = async () => {
     if (!run) throw new Error(`${name} was described to be asked, not to be started`);
-    return cached(downloads[name], run.report, run.signal);
+    return cached(downloads[kindOf(name)], run.report, run.signal);
   };
-  if (name === 'kafka') return kafkaServer(home);
-  return name === 'mongod' ? mongodServer(home, options?.mongodCacheGb ?? 1) : s3Server(home);
+  const cluster = run?.folder.state.cluster;
+  if (name === 's3') return s3Server(home);
+  if (isMember(name)) return mongodServer(name, home, { cluster, cacheGb: options?.mongodCacheGb });
+  return kafkaServer(name, home, { cluster, advertised: options?.advertised?.[name] });
 }
 
 /** One after the other, so that no two are given the same port. */
@@ -106,6 +132,25 @@ async function settleServerPorts(
   options: ServerOptions,
 ): Promise<void> {
   for (const name of names) await settlePorts(run, describeServer(name, run, options).ports);
+}
+
+/** Who runs knows the others by their ports: one that comes back must have its old ones. */
+function checkPortsKept(run: Run, missing: readonly ServerName[], before: Partial<Ports>): void {
+  const { ports } = run.folder.state;
+  const cluster = clusterOf(run.folder.state);
+  for (const name of missing) {
+    const group: readonly ServerName[] = isMember(name) ? membersOf(cluster) : brokersOf(cluster);
+    if (name === 's3' || group.every((other) => missing.includes(other))) continue;
+    const moved = describeServer(name, run).ports.find((port) => ports[port] !== before[port]);
+    if (moved === undefined) continue;
+    const taken = before[moved];
+    run.folder.state.ports = before;
+    run.folder.save();
+    throw new StartError(
+      'port_taken',
+      `${name} cannot come back: its port ${taken} is taken. Stop what takes it, or stop the whole cluster with headrace down and start it again`,
+    );
+  }
 }
 
 async function startInContainers(
@@ -123,41 +168,73 @@ async function startInContainers(
 
 async function startLocally(run: Run, names: readonly ServerName[], options: ServerOptions): Promise<void> {
   const missing = names.filter((name) => !runningProcess(run.folder, name));
+  const needed = kinds.filter((kind) => missing.some((name) => kindOf(name) === kind));
   // Every complaint about a tool comes before the first byte is fetched.
-  if (missing.includes('kafka')) await needJava(kafkaAlternative);
-  for (const name of missing) checkTools(downloads[name]);
+  if (needed.includes('kafka')) await needJava(kafkaAlternative);
+  for (const kind of needed) checkTools(downloads[kind]);
   await allOrNone(
     run,
-    missing.map((name) => async (local) => {
-      await cached(downloads[name], local.report, local.signal);
+    needed.map((kind) => async (local) => {
+      await cached(downloads[kind], local.report, local.signal);
     }),
   );
+  const before = { ...run.folder.state.ports };
   await settleServerPorts(run, missing, options);
+  checkPortsKept(run, missing, before);
   await allOrNone(
     run,
     names.map((name) => (local) => ensureRunning(local, describeServer(name, local, options))),
   );
 }
 
+function settleSize({ folder }: Run, options: ServerOptions, given: Record<ServerKind, boolean>): void {
+  const { env, brokers, members } = options;
+  const variables = { brokers: 'HEADRACE_KAFKA_BROKERS', members: 'HEADRACE_MONGO_URL' } as const;
+  for (const [what, wanted] of Object.entries({ brokers, members }) as [
+    keyof Cluster,
+    number | undefined,
+  ][]) {
+    if (wanted !== undefined && given[what === 'brokers' ? 'kafka' : 'mongod'])
+      throw new StartError(
+        'not_ours',
+        `--${what} ${wanted} starts servers of its own, and ${variables[what]} names others (${env[variables[what]]}): leave out one of the two`,
+      );
+  }
+  const wasUp = folder.state.cluster !== undefined || folder.state.addresses !== undefined;
+  const known = wasUp ? clusterOf(folder.state) : undefined;
+  folder.state.cluster = settleCluster(known, { brokers, members });
+  folder.save();
+}
+
 export async function startServers(run: Run, options: ServerOptions): Promise<ServerAddresses> {
   const { folder, report } = run;
   const given = givenInEnvironment(options.env);
   const s3Given = given.s3 ? s3Address(options.env, true, folder) : undefined;
-  const names = (['kafka', 'mongod', 's3'] as const).filter((name) => !given[name]);
-  for (const name of ['kafka', 'mongod', 's3'] as const) {
-    if (given[name]) report(`${name}: the address in the environment`);
+  settleSize(run, options, given);
+  const cluster = clusterOf(folder.state);
+  const ours = serversOf(cluster).filter((name) => !given[kindOf(name)]);
+  for (const kind of kinds) {
+    if (given[kind]) report(`${kind}: the address in the environment`);
   }
+  const names = options.only ? ours.filter((name) => options.only!.includes(name)) : ours;
+  // Containers are for one of each: the brokers of a cluster find each other on the loopback interface of this machine.
+  const isCluster = cluster.brokers > 1 || cluster.members > 1;
   const docker =
-    names.some((name) => isContainer(folder, name)) || (names.length > 0 && (await dockerAnswers()));
+    names.some((name) => isContainer(folder, name)) ||
+    (!isCluster && names.length > 0 && (await dockerAnswers()));
   if (docker) await startInContainers(run, names, options);
   else await startLocally(run, names, options);
-  const { ports } = folder.state;
   const addresses: ServerAddresses = {
-    kafkaBrokers: given.kafka ? options.env.HEADRACE_KAFKA_BROKERS!.split(',') : [`127.0.0.1:${ports.kafka}`],
-    mongoUrl: given.mongod ? options.env.HEADRACE_MONGO_URL! : mongoUrl(ports.mongod!),
+    kafkaBrokers: given.kafka
+      ? options.env.HEADRACE_KAFKA_BROKERS!.split(',')
+      : brokersOf(cluster).map(
+          (name) => `127.0.0.1:${options.advertised?.[name] ?? folder.state.ports[name]}`,
+        ),
+    mongoUrl: given.mongod ? options.env.HEADRACE_MONGO_URL! : mongoUrl(folder),
+    ...(given.kafka || cluster.brokers === 1 ? {} : { replicationFactor: cluster.brokers }),
     s3: s3Given ?? s3Address(options.env, false, folder),
   };
-  if (!given.s3) await makeSharedBucket(addresses.s3);
+  if (!given.s3 && names.includes('s3')) await makeSharedBucket(addresses.s3);
   folder.state.addresses = addresses;
   folder.save();
   return addresses;

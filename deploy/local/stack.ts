@@ -1,6 +1,6 @@
 /** The local stack as a whole: bring it up under the lock of its state folder, take it down again. */
 import { existsSync, rmSync } from 'node:fs';
-import type { Environment, ServerAddresses } from './addresses.ts';
+import type { ServerAddresses } from './addresses.ts';
 import { withLock } from './lock.ts';
 import type { Ports } from './ports.ts';
 import { type ServerOptions, startServers } from './servers.ts';
@@ -8,13 +8,11 @@ import type { Report } from './start-error.ts';
 import { openState, prepareStateFolder, readState, type StateFolder, stateLock } from './state.ts';
 import { type Run, stopProcesses } from './supervise.ts';
 
-export interface StackOptions {
+export interface StackOptions extends Partial<ServerOptions> {
   readonly directory: string;
   readonly report: Report;
   readonly signal?: AbortSignal;
-  readonly env?: Environment;
   readonly wantedPorts?: Partial<Ports>;
-  readonly mongodCacheGb?: number;
 }
 
 export interface Stack {
@@ -38,15 +36,12 @@ export async function bringUp(
     const folder = openState(directory);
     const run: Run = { folder, report, signal, wantedPorts: options.wantedPorts ?? {}, started: new Set() };
     try {
-      const servers: ServerOptions = {
-        env: options.env ?? process.env,
-        mongodCacheGb: options.mongodCacheGb,
-      };
-      const stack = { folder, addresses: await startServers(run, servers) };
+      const servers = await startServers(run, { ...options, env: options.env ?? process.env });
+      const stack = { folder, addresses: servers };
       await next?.(run, stack);
       return stack;
     } catch (error) {
-      await stopProcesses(folder, report, run.started);
+      await stopProcesses(folder, report, { which: run.started });
       throw error;
     }
   };
@@ -58,7 +53,7 @@ export async function takeDown(directory: string, report: Report, { purge = fals
   await withLock(stateLock(directory), async () => {
     const folder = readState(directory);
     if (folder === undefined) return;
-    await stopProcesses(folder, report);
+    await stopProcesses(folder, report, { killServers: purge });
     if (!purge) return;
     for (const running of Object.values(folder.state.processes)) {
       if ('container' in running) await (await import('./docker.ts')).removeContainer(running.container);

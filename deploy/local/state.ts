@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ServerAddresses } from './addresses.ts';
+import { type Cluster, type ProcessName, single } from './names.ts';
 import type { Ports } from './ports.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { StartError } from './start-error.ts';
@@ -11,15 +12,13 @@ export const stateVersion = 1;
 const fileName = 'state.json';
 const lockName = 'state.lock';
 
-/** In flow order, which is the order of a stop. */
-export const processNames = ['api', 'pipeline', 'kafka', 's3', 'mongod'] as const;
-export type ProcessName = (typeof processNames)[number];
-
 export type Running = ProcessIdentity | { readonly container: string; readonly pid: number };
 
 export interface State {
   readonly product: 'headrace';
   readonly version: number;
+  /** How many brokers and members the data is made for; set by the first start. Without it, one of each. */
+  cluster?: Cluster;
   ports: Partial<Ports>;
   readonly secrets: {
     readonly headrace: string;
@@ -35,6 +34,8 @@ export interface State {
   /** What the demo has provisioned; only the demo reads it. */
   demo?: unknown;
 }
+
+export const clusterOf = ({ cluster }: Pick<State, 'cluster'>): Cluster => cluster ?? single;
 
 export interface StateFolder {
   readonly directory: string;

@@ -1,9 +1,10 @@
 /** Starting one process and waiting until it answers; the same for the three servers and for our own two. */
 import { lastLines, sizeOf, startDetached, stopProcess, textFrom } from './child.ts';
+import { type ProcessName, stopOrder } from './names.ts';
 import { choosePort, defaultPorts, type PortName, type Ports } from './ports.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 import { type Report, StartError } from './start-error.ts';
-import { type ProcessName, processNames, type Running, type StateFolder } from './state.ts';
+import type { Running, StateFolder } from './state.ts';
 import { poll } from './wait.ts';
 
 /** One call of `up`: what it works on, and what it has started so far and would stop if it fails. */
@@ -25,6 +26,8 @@ export interface Command {
 export interface Startable {
   readonly name: ProcessName;
   readonly ports: readonly PortName[];
+  /** Others are told these ports when they start: there is no moving on to other ones. */
+  readonly portsAreFixed?: boolean;
   /** Called with the ports settled; makes folders and files it needs. */
   prepare(folder: StateFolder): Promise<Command>;
   answers(folder: StateFolder): Promise<boolean>;
@@ -99,6 +102,8 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
       const ports = startable.ports.map((port) => folder.state.ports[port]).join(', ');
       return report(`${name} answers on port ${ports} after ${((Date.now() - since) / 1000).toFixed(1)} s`);
     }
+    if (startable.portsAreFixed)
+      throw new StartError('port_taken', `${name} found its port taken by somebody else: start again`);
     // Free when we looked, taken when the server asked: somebody was faster.
     await settlePorts(run, startable.ports, false);
   }
@@ -108,7 +113,7 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
   );
 }
 
-const stopDeadlineMs: Record<ProcessName, number> = {
+const stopDeadlineMs: Record<(typeof stopOrder)[number][0], number> = {
   api: 15_000,
   pipeline: 15_000,
   kafka: 30_000,
@@ -116,31 +121,47 @@ const stopDeadlineMs: Record<ProcessName, number> = {
   mongod: 30_000,
 };
 
-/** In flow order: nobody loses the server it still needs to finish its work. */
+async function stopOne(
+  folder: StateFolder,
+  name: ProcessName,
+  { deadlineMs, report }: { deadlineMs: number; report: Report },
+): Promise<void> {
+  const known = folder.state.processes[name];
+  if (known && 'container' in known) {
+    const { stopContainer } = await import('./docker.ts');
+    await stopContainer(known.container);
+    return report(`${name} stopped`);
+  }
+  const running = runningProcess(folder, name);
+  if (running) {
+    const clean = await stopProcess(running, deadlineMs);
+    report(
+      clean || deadlineMs === 0
+        ? `${name} stopped`
+        : `${name} did not stop within ${deadlineMs / 1000} s and was killed`,
+    );
+  }
+  delete folder.state.processes[name];
+  folder.save();
+}
+
+/**
+ * In flow order: nobody loses the server it still needs to finish its work. Brokers stop side by side, members too: the last one
+ * alone would wait for a majority.
+ */
 export async function stopProcesses(
   folder: StateFolder,
   report: Report,
-  which: ReadonlySet<ProcessName> = new Set(processNames),
+  {
+    which,
+    killServers = false,
+  }: { which?: ReadonlySet<ProcessName> /** Their data goes too. */; killServers?: boolean } = {},
 ): Promise<void> {
-  for (const name of processNames) {
-    if (!which.has(name)) continue;
-    const known = folder.state.processes[name];
-    if (known && 'container' in known) {
-      const { stopContainer } = await import('./docker.ts');
-      await stopContainer(known.container);
-      report(`${name} stopped`);
-      continue;
-    }
-    const running = runningProcess(folder, name);
-    if (running) {
-      const clean = await stopProcess(running, stopDeadlineMs[name]);
-      report(
-        clean
-          ? `${name} stopped`
-          : `${name} did not stop within ${stopDeadlineMs[name] / 1000} s and was killed`,
-      );
-    }
-    delete folder.state.processes[name];
-    folder.save();
+  for (const group of stopOrder) {
+    const [kind] = group;
+    const isOurs = kind === 'api' || kind === 'pipeline';
+    const deadlineMs = killServers && !isOurs ? 0 : stopDeadlineMs[kind];
+    const names = group.filter((name) => which?.has(name) ?? true);
+    await Promise.all(names.map((name) => stopOne(folder, name, { deadlineMs, report })));
   }
 }

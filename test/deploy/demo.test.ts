@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { processesOf, single } from '../../deploy/local/names.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
-import { processNames, readState } from '../../deploy/local/state.ts';
+import { readState } from '../../deploy/local/state.ts';
 import { type RunningHeadrace, runHeadrace, startHeadrace } from '../support/run-headrace.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -62,12 +63,13 @@ test('status says that all five answer', async () => {
 
 test('a Ctrl-C stops everything, cleanly and in flow order', async () => {
   const { processes } = readState(state)!.state;
-  const identities = processNames.map((name) => identify(processes[name]!.pid));
+  const names = processesOf(single);
+  const identities = names.map((name) => identify(processes[name]!.pid));
   expect(identities.every(isRunning)).toBe(true);
   running!.child.kill('SIGINT');
   const { code, stdout } = await running!.outcome;
   expect(code).toBe(0);
-  expect(stdout.trimEnd().split('\n').slice(-5)).toEqual(processNames.map((name) => `${name} stopped`));
+  expect(stdout.trimEnd().split('\n').slice(-5)).toEqual(names.map((name) => `${name} stopped`));
   expect(identities.some(isRunning)).toBe(false);
 });
 

@@ -3,30 +3,16 @@
  * and freezes the other; FAULT_PAUSE_MS=40000 does both to both, and freezes for longer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { it } from 'vitest';
+import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
-import { type OwnServers, type ServerName, startOwnServers } from './support/servers.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
-import { violationsOf } from './support/settle.ts';
+import type { ServerName } from './support/servers.ts';
 
 const random = roundSeed('servers-killed');
 /** Past the session timeout of ten seconds, so that the groups are dealt anew. */
 const pauseMs = Number(process.env.FAULT_PAUSE_MS ?? 12_000);
 
-let servers: OwnServers;
-let service: FaultService;
-beforeAll(async () => {
-  servers = await startOwnServers();
-  service = await startFaultService(servers.addresses, {
-    logs: servers.logs,
-    random: random.fork(),
-    more: { HEADRACE_THREADS: '2' },
-  });
-});
-afterAll(async () => {
-  await service?.close();
-  await servers?.close();
-});
+const faults = setUpFaults(random, { own: {}, more: { HEADRACE_THREADS: '2' } });
 
 const allFaults: [string, ServerName, () => Promise<void>][] = (['kafka', 'mongod'] as const).flatMap(
   (server) => [
@@ -34,17 +20,17 @@ const allFaults: [string, ServerName, () => Promise<void>][] = (['kafka', 'mongo
       `${server} killed with -9 and started again`,
       server,
       async () => {
-        servers.signal(server, 'SIGKILL');
-        await servers.revive();
+        faults.servers.signal(server, 'SIGKILL');
+        await faults.servers.revive();
       },
     ],
     [
       `${server} frozen for ${pauseMs / 1_000} s`,
       server,
       async () => {
-        servers.signal(server, 'SIGSTOP');
+        faults.servers.signal(server, 'SIGSTOP');
         await sleep(pauseMs);
-        servers.signal(server, 'SIGCONT');
+        faults.servers.signal(server, 'SIGCONT');
       },
     ],
   ],
@@ -55,21 +41,22 @@ const oneOfEach = random.pick([
   [killKafka!, freezeMongod!],
   [killMongod!, freezeKafka!],
 ]);
-const faults = process.env.FAULT_PAUSE_MS === undefined ? oneOfEach : allFaults;
+const chosen = process.env.FAULT_PAUSE_MS === undefined ? oneOfEach : allFaults;
 
-it.each(faults)(
+it.each(chosen)(
   '%s: every job ends as the oracle says, without a restart of ours',
   {
     timeout: 120_000 + pauseMs,
   },
   async (_name, _server, fault) => {
+    const { service } = faults;
     const load = service.load();
     await service.answered(6);
     await sleep(random.below(500));
     await fault();
     await service.answered(4);
     await load.stop();
-    expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
-    expect([...service.apis, ...service.pipelines].every(({ running }) => running)).toBe(true);
+    await faults.expectExact();
+    faults.expectAllRunning();
   },
 );

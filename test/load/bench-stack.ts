@@ -7,9 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import { withLock } from '../../deploy/local/lock.ts';
+import { type Cluster, type ProcessName, processesOf } from '../../deploy/local/names.ts';
+import { anyPorts } from '../../deploy/local/ports.ts';
 import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/service.ts';
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
-import { type ProcessName, processNames, type StateFolder } from '../../deploy/local/state.ts';
+import { clusterOf, type StateFolder } from '../../deploy/local/state.ts';
 import { ensureRunning, type Run, type Startable, settlePorts } from '../../deploy/local/supervise.ts';
 import { connectMongo } from '../../pipeline/runtime/mongo.ts';
 import { createAttribute, ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
@@ -22,6 +24,7 @@ const guardian = fileURLToPath(new URL('../support/guardian.ts', import.meta.url
 export interface BenchStackOptions {
   readonly report: (line: string) => void;
   readonly signal: AbortSignal;
+  readonly cluster: Cluster;
   /** Where the pipeline leaves its CPU profile when it ends. */
   readonly profileTo?: string;
 }
@@ -80,11 +83,11 @@ function startProcesses(env: Environment, profileTo: string | undefined) {
 }
 
 function pidsOf(folder: StateFolder): Record<ProcessName, number> {
-  const pids = processNames.map((name) => [name, folder.state.processes[name]!.pid]);
+  const pids = processesOf(clusterOf(folder.state)).map((name) => [name, folder.state.processes[name]!.pid]);
   return Object.fromEntries(pids) as Record<ProcessName, number>;
 }
 
-export async function startBenchStack({ report, signal, profileTo }: BenchStackOptions) {
+export async function startBenchStack({ report, signal, cluster, profileTo }: BenchStackOptions) {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   const release = guard(directory);
   const env = withoutOurs(process.env);
@@ -94,17 +97,8 @@ export async function startBenchStack({ report, signal, profileTo }: BenchStackO
     await release();
   };
   try {
-    const wantedPorts = {
-      kafka: 0,
-      kafkaController: 0,
-      mongod: 0,
-      s3: 0,
-      api: 0,
-      apiMetrics: 0,
-      pipeline: 0,
-    };
     const { folder, addresses } = await bringUp(
-      { directory, report, signal, env, wantedPorts },
+      { directory, report, signal, env, wantedPorts: anyPorts, ...cluster },
       startProcesses(env, profileTo),
     );
     const config = parseConfig(serviceEnvironment(folder, env));
@@ -121,7 +115,7 @@ export async function startBenchStack({ report, signal, profileTo }: BenchStackO
       calls: createPartnerCalls(apiUrl(folder), partner.api_key),
       metricsUrl: `http://127.0.0.1:${folder.state.ports.pipeline}/metrics`,
       pids: pidsOf(folder),
-      /** Where Kafka keeps its topics; there is none to look into when it runs elsewhere. */
+      /** Where Kafka, or the first of several brokers, keeps its topics; there is none to look into when it runs elsewhere. */
       kafkaLogs: join(folder.data('kafka'), 'logs'),
 
       async attributes(count: number): Promise<number[]> {

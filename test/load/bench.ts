@@ -97,11 +97,11 @@ function write(file: string, { json, charts = {} }: Outcome): void {
 async function run(options: Options): Promise<void> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort());
-  const { profile, keep } = options;
+  const { profile, keep, brokers, members } = options;
   try {
     const outcome = await measure(
       options,
-      createRunOn({ progress, signal: stop.signal, profile, keep, say }),
+      createRunOn({ progress, signal: stop.signal, profile, keep, cluster: { brokers, members }, say }),
     );
     say(outcome.lines);
     if (options.json !== undefined) write(options.json, outcome);

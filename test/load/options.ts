@@ -1,5 +1,6 @@
 /** What can be asked of the bench. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { type ClusterSize, clusterSizes } from '../../deploy/local/names.ts';
 import type { Layout } from './partner-calls.ts';
 
 export interface Options {
@@ -20,6 +21,8 @@ export interface Options {
   readonly profile: boolean;
   readonly baseline: boolean;
   readonly keep: boolean;
+  readonly brokers: ClusterSize;
+  readonly members: ClusterSize;
 }
 
 function whole(from: number) {
@@ -39,6 +42,9 @@ function between(from: number, to: number) {
     return number;
   };
 }
+
+const sizeOption = (flags: string, what: string) =>
+  new Option(flags, what).choices(clusterSizes.map(String)).argParser(Number).default(1);
 
 const examples = `
 Examples:
@@ -79,6 +85,8 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
     .option('--json <file>', 'write the result there, and a chart beside it')
     .option('--profile', 'a CPU profile of the pipeline, and its first 25 functions', false)
     .option('--no-baseline', 'without the bulk upserts that a load is compared with')
+    .addOption(sizeOption('--brokers <number>', 'Kafka brokers'))
+    .addOption(sizeOption('--members <number>', 'members of the MongoDB replica set'))
     .option('--keep', 'leave everything running', false)
     .addHelpText('after', examples)
     .showHelpAfterError()

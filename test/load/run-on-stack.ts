@@ -2,6 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Cluster } from '../../deploy/local/names.ts';
 import { type Bench, startBenchStack } from './bench-stack.ts';
 import type { MeasureWindow } from './measure-window.ts';
 import { summarizeProfiles } from './profile-summary.ts';
@@ -12,6 +13,7 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   readonly profile: boolean;
   readonly keep: boolean;
+  readonly cluster: Cluster;
   say(lines: readonly string[]): void;
 }
 
@@ -30,10 +32,10 @@ function windowOf(result: unknown): MeasureWindow {
   return (use ?? together?.use)?.window ?? wholeTime;
 }
 
-export function createRunOn({ progress, signal, profile, keep, say }: RunOptions) {
+export function createRunOn({ progress, signal, profile, keep, cluster, say }: RunOptions) {
   return async <T>(name: string, measure: (bench: Bench) => Promise<T>): Promise<T> => {
     const profileTo = profile ? mkdtempSync(join(tmpdir(), `headrace-profile-${name}-`)) : undefined;
-    const stack = await startBenchStack({ report: progress.step, signal, profileTo });
+    const stack = await startBenchStack({ report: progress.step, signal, cluster, profileTo });
     let result: T | undefined;
     try {
       result = await measure({ stack, progress, signal });

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import type { ServerAddresses } from '../../deploy/local/addresses.ts';
 import { withLock } from '../../deploy/local/lock.ts';
+import { anyPorts } from '../../deploy/local/ports.ts';
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 
 declare module 'vitest' {
@@ -53,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const stack = await bringUp({
       directory,
       report: (line) => process.stderr.write(`  ${line}\n`),
-      wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
+      wantedPorts: anyPorts,
     });
     project.provide('servers', stack.addresses);
     project.provide('scratch', directory);

@@ -1,8 +1,9 @@
 /**
- * npm run test:faults -- --minutes 30 --seed 1: random faults over a running service under random load. Stops by itself, waits until
+ * npm run test:faults -- --minutes 30 --seed 1 [--cluster]: random faults over a running service under random load. Stops by itself, waits until
  * all is quiet, and holds everything against the oracle. The seed decides what is asked for and which faults come in which order;
  * when exactly each of them strikes is the machine's doing.
  */
+import { cpSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +15,10 @@ import { createRandom } from '../support/random.ts';
 import { startOwnServers } from '../support/servers.ts';
 import { type FaultService, startFaultService } from '../support/service.ts';
 import { type Violations, violationsOf } from '../support/settle.ts';
-import { pickFault, type Scene } from './faults.ts';
+import { clusterFaults } from './cluster-faults.ts';
+import { processFaults } from './process-faults.ts';
+import { type NamedFault, pickFault, type Scene } from './scene.ts';
+import { serverFaults } from './server-faults.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
 const TELL_MS = 15_000;
@@ -26,6 +30,8 @@ const PATIENCE_MS = 15 * 60_000;
 interface Options {
   minutes: number;
   seed: number;
+  /** Three brokers and three members, of which one at a time fails. */
+  cluster: boolean;
 }
 
 const number = (text: string): number => {
@@ -58,14 +64,22 @@ async function progress({ driver }: FaultService, isOver: () => boolean): Promis
   while (!isOver() && performance.now() < until && (await ended()) <= before) await sleep(200);
 }
 
-async function torment(scene: Scene, timeline: Timeline, isOver: () => boolean): Promise<void> {
+async function torment(
+  scene: Scene,
+  faults: readonly NamedFault[],
+  timeline: Timeline,
+  isOver: () => boolean,
+): Promise<void> {
   const { service, random, counts } = scene;
   const underWay = new Set<Promise<void>>();
   let told = performance.now();
   while (!isOver()) {
-    const fault = pickFault(random);
+    const fault = pickFault(random, faults);
     timeline.note('fault', { name: fault.name });
-    const work = fault.run(scene).finally(() => underWay.delete(work));
+    const work = fault
+      .run(scene)
+      .catch((error: Error) => timeline.tell(`the fault itself failed: ${fault.name}: ${error.message}`))
+      .finally(() => underWay.delete(work));
     underWay.add(work);
     await Promise.all([
       sleep(500 + random.below(5_000)),
@@ -83,14 +97,19 @@ async function torment(scene: Scene, timeline: Timeline, isOver: () => boolean):
 }
 
 /** Faults and load for so long, then quiet; gives what was promised and not kept. */
-async function tormentAndCompare(scene: Scene, timeline: Timeline, minutes: number): Promise<Violations> {
+async function tormentAndCompare(
+  scene: Scene,
+  timeline: Timeline,
+  { minutes, cluster }: Options,
+): Promise<Violations> {
   const { service, proxy, counts } = scene;
   const violations: Violations = [];
   const order = watchOrder(service.driver);
   const release = supervise(scene);
   const load = service.load({ size: 'mixed', pauseMs: 150, mostOpen: 40 });
   const until = performance.now() + minutes * 60_000;
-  await torment(scene, timeline, () => performance.now() > until || load.failed());
+  const faults = [...processFaults, ...(cluster ? clusterFaults : serverFaults)];
+  await torment(scene, faults, timeline, () => performance.now() > until || load.failed());
   timeline.tell('no more faults; waiting until all is quiet');
   proxy.faults.length = 0;
   await load.stop().catch((error: Error) => violations.push(error.message));
@@ -100,7 +119,7 @@ async function tormentAndCompare(scene: Scene, timeline: Timeline, minutes: numb
   const jobs = await service.driver.jobs.countDocuments({ phase: 'ended' });
   const withdrawn = await service.driver.jobs.countDocuments({ phase: 'withdrawn' });
   timeline.tell(
-    `${counts.kills} kills, ${counts.freezes} freezes, ${counts.stops} stops, ${counts.storage} storage faults, ${counts.endedThemselves} processes ended by themselves`,
+    `${counts.kills} kills, ${counts.freezes} freezes, ${counts.stops} stops, ${counts.elections} elections, ${counts.storage} storage faults, ${counts.endedThemselves} processes ended by themselves`,
   );
   timeline.tell(
     `${requestsOf(service)} requests (${service.counts.unanswered} attempts unanswered, ${service.counts.repeated} repeated), ` +
@@ -111,13 +130,13 @@ async function tormentAndCompare(scene: Scene, timeline: Timeline, minutes: numb
 
 /** Starts a service with servers of its own, torments it, and keeps what there is to see if it broke a promise. */
 async function runOn(
-  { minutes, seed }: Options,
+  options: Options,
   directory: string,
   timeline: Timeline,
   atTheEnd: (close: () => Promise<unknown>) => void,
 ): Promise<Violations> {
-  const random = createRandom(seed);
-  const servers = await startOwnServers();
+  const random = createRandom(options.seed);
+  const servers = await startOwnServers(options.cluster ? { brokers: 3, members: 3 } : {});
   atTheEnd(servers.close);
   const proxy = await startFaultyProxy(servers.addresses.s3.endpoint);
   atTheEnd(proxy.close);
@@ -138,25 +157,28 @@ async function runOn(
     proxy,
     random: random.fork(),
     busy: new Set(),
-    counts: { kills: 0, freezes: 0, stops: 0, storage: 0, endedThemselves: 0 },
+    counts: { kills: 0, freezes: 0, stops: 0, elections: 0, storage: 0, endedThemselves: 0 },
     note: timeline.note,
   };
   timeline.tell('the service runs; faults begin');
-  const violations = await tormentAndCompare(scene, timeline, minutes).catch((error: Error) => [
+  const violations = await tormentAndCompare(scene, timeline, options).catch((error: Error) => [
     error.stack ?? String(error),
   ]);
   if (violations.length > 0) {
     const kept = await keepEvidence(service.driver, directory).catch((error: Error) => error.message);
     timeline.tell(`what MongoDB and Kafka hold: ${kept}`);
+    cpSync(servers.logs, join(directory, 'servers'), { recursive: true });
   }
   return violations;
 }
 
 async function run(options: Options): Promise<number> {
-  const { minutes, seed } = options;
+  const { minutes, seed, cluster } = options;
   const directory = join(tmpdir(), `headrace-faults-seed-${seed}-${Date.now().toString(36)}`);
   const timeline = createTimeline(directory);
-  timeline.tell(`seed ${seed}, ${minutes} minutes; timeline and logs in ${directory}`);
+  timeline.tell(
+    `seed ${seed}, ${minutes} minutes${cluster ? ', a cluster' : ''}; timeline and logs in ${directory}`,
+  );
   const open: (() => Promise<unknown>)[] = [];
   const violations = await runOn(options, directory, timeline, (close) => open.unshift(close)).catch(
     (error: Error) => [error.stack ?? String(error)],
@@ -166,7 +188,7 @@ async function run(options: Options): Promise<number> {
   timeline.tell(
     violations.length === 0
       ? 'no violation'
-      : `${violations.length} violations; again: npm run test:faults -- --minutes ${minutes} --seed ${seed}`,
+      : `${violations.length} violations; again: npm run test:faults -- --minutes ${minutes} --seed ${seed}${cluster ? ' --cluster' : ''}`,
   );
   return violations.length === 0 ? 0 : 1;
 }
@@ -175,6 +197,7 @@ const program = new Command('npm run test:faults --')
   .description('Random faults over a running service under random load, held against the oracle at the end.')
   .option('--minutes <number>', 'how long faults come', number, 30)
   .option('--seed <number>', 'what comes', number, Math.floor(Math.random() * 2 ** 31))
+  .option('--cluster', 'on three brokers and three members, of which one at a time fails', false)
   .showHelpAfterError()
   .action(async (options: Options) => {
     process.exitCode = await run(options);

@@ -4,29 +4,55 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
+import { addressesAsEnvironment, type ServerAddresses } from '../../../deploy/local/addresses.ts';
 import { withLock } from '../../../deploy/local/lock.ts';
+import {
+  type BrokerName,
+  brokersOf,
+  type Cluster,
+  type MemberName,
+  membersOf,
+  type ServerKind,
+  type ServerName,
+  single,
+} from '../../../deploy/local/names.ts';
+import { anyPorts } from '../../../deploy/local/ports.ts';
 import { startedAt } from '../../../deploy/local/process-identity.ts';
 import { bringUp, takeDown } from '../../../deploy/local/stack.ts';
 import { readState } from '../../../deploy/local/state.ts';
 import { cleanEnvironment } from '../../support/run-headrace.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 /** On a machine that does much else a start may fail and be tried again. */
 const REVIVE_MS = 10 * 60_000;
 const guardian = fileURLToPath(new URL('../../support/guardian.ts', import.meta.url));
 
-export type ServerName = 'kafka' | 'mongod' | 's3';
+export type { BrokerName, MemberName, ServerName } from '../../../deploy/local/names.ts';
 
 export interface OwnServers {
   readonly addresses: ServerAddresses;
+  readonly brokers: readonly BrokerName[];
+  readonly members: readonly MemberName[];
   /** Goes with the servers. */
   readonly logs: string;
+  /** Where a member is found. */
+  hostOf(server: ServerName): string;
   signal(server: ServerName, name: NodeJS.Signals): void;
   runs(server: ServerName): boolean;
-  /** Starts what does not run, on its old ports and data, and waits until it answers. */
-  revive(): Promise<void>;
+  /** Starts what does not run, on its old ports and data, and waits until it answers: these, or all of them. */
+  revive(only?: readonly ServerName[]): Promise<void>;
+  /** Between a broker and everybody else but the controllers; only of servers that were started with `canBeCut`. */
+  proxyOf(broker: BrokerName): TcpProxy;
   close(): Promise<void>;
+}
+
+export interface OwnServersOptions extends Partial<Cluster> {
+  directory?: string;
+  /** Those of somebody else, beside those of the kinds that are our own. */
+  shared?: { addresses: ServerAddresses; own: readonly ServerKind[] };
+  /** With a proxy before each broker. */
+  canBeCut?: boolean;
 }
 
 /** Held for as long as we live: the guardian stops the servers when it is let go without our having done so. */
@@ -47,44 +73,82 @@ function own(directory: string): () => Promise<void> {
   };
 }
 
-export async function startOwnServers(at: { directory?: string } = {}): Promise<OwnServers> {
-  const directory = at.directory ?? mkdtempSync(join(tmpdir(), 'headrace-faults-'));
+/** What the environment names is not started. */
+function environmentOf(shared: OwnServersOptions['shared']) {
+  if (!shared) return cleanEnvironment();
+  const prefixes = { kafka: 'HEADRACE_KAFKA_', mongod: 'HEADRACE_MONGO_', s3: 'HEADRACE_S3_' };
+  const ours = shared.own.map((kind) => prefixes[kind]);
+  const theirs = Object.entries(addressesAsEnvironment(shared.addresses)).filter(
+    ([name]) => !ours.some((prefix) => name.startsWith(prefix)),
+  );
+  return { ...cleanEnvironment(), ...Object.fromEntries(theirs) };
+}
+
+export async function startOwnServers({
+  directory = mkdtempSync(join(tmpdir(), 'headrace-faults-')),
+  shared,
+  canBeCut = false,
+  ...size
+}: OwnServersOptions = {}): Promise<OwnServers> {
   const release = own(directory);
-  const start = () =>
+  const cluster: Cluster = { ...single, ...size };
+  const state = () => readState(directory)!.state;
+  const proxies = new Map<BrokerName, TcpProxy>();
+  const start = (only?: readonly ServerName[]) =>
     bringUp({
       directory,
       report: () => {},
-      env: cleanEnvironment(),
-      wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
+      env: environmentOf(shared),
+      wantedPorts: anyPorts,
+      ...size,
+      only,
+      advertised: Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
     });
   const close = async () => {
     await takeDown(directory, () => {}, { purge: true });
     rmSync(directory, { recursive: true, force: true });
+    for (const proxy of proxies.values()) await proxy.close();
     await release();
   };
-  const processOf = (server: ServerName) => readState(directory)!.state.processes[server]!;
-  const runs = (server: ServerName) => startedAt(processOf(server).pid) !== undefined;
+  const processOf = (server: ServerName) => state().processes[server]!;
+  const runs = (server: ServerName) => {
+    const known = state().processes[server];
+    return known !== undefined && startedAt(known.pid) !== undefined;
+  };
   const killed = new Set<ServerName>();
   try {
-    const { addresses } = await start().catch(start);
+    if (canBeCut)
+      for (const name of brokersOf(cluster))
+        proxies.set(name, await startTcpProxy(() => state().ports[name]!));
+    const { addresses } = await start().catch(() => start());
     const logs = join(directory, 'logs');
     mkdirSync(logs, { recursive: true });
     return {
       addresses,
+      brokers: brokersOf(cluster),
+      members: membersOf(cluster),
       logs,
+      hostOf: (server) => `127.0.0.1:${state().ports[server]}`,
       signal(server, name) {
         process.kill(processOf(server).pid, name);
-        if (name === 'SIGKILL') killed.add(server);
+        if (name === 'SIGKILL' || name === 'SIGTERM') killed.add(server);
       },
       runs,
-      async revive() {
+      async revive(only) {
         // Who was killed keeps the port until it is really gone.
-        for (const server of killed) await waitFor(() => !runs(server), { what: `the end of ${server}` });
-        killed.clear();
-        const again = await waitFor(start, { what: 'the servers', deadlineMs: REVIVE_MS, everyMs: 1_000 });
+        for (const one of only ?? [...killed]) {
+          if (!killed.delete(one)) continue;
+          await waitFor(() => !runs(one), { what: `the end of ${one}`, everyMs: 20 });
+        }
+        const again = await waitFor(() => start(only), {
+          what: 'the servers',
+          deadlineMs: REVIVE_MS,
+          everyMs: 1_000,
+        });
         if (JSON.stringify(again.addresses) !== JSON.stringify(addresses))
           throw new Error('a server came back elsewhere: somebody took its port while it was dead');
       },
+      proxyOf: (broker) => proxies.get(broker)!,
       close,
     };
   } catch (error) {

@@ -40,7 +40,7 @@ interface LoadOptions {
   mostOpen?: number;
 }
 
-interface ServiceOptions {
+export interface ServiceOptions {
   logs: string;
   random: Random;
   more?: Settings;

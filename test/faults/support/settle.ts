@@ -150,10 +150,19 @@ async function untilSwept(driver: Driver, violations: Violations, deadlineMs: nu
   }).catch(() => violations.push(`left behind: ${left.join(', ')}`));
 }
 
+export interface Limits {
+  /** Whether the times of the ends say anything. */
+  endsInOrder?: boolean;
+  /** Whether to wait for the sweep. */
+  swept?: boolean;
+  deadlineMs?: number;
+  sweptMs?: number;
+}
+
 export async function violationsOf(
   driver: Driver,
   lanes: readonly Lane[],
-  { endsInOrder = true, swept = true, deadlineMs = 120_000, sweptMs = 60_000 } = {},
+  { endsInOrder = true, swept = true, deadlineMs = 120_000, sweptMs = 60_000 }: Limits = {},
 ): Promise<Violations> {
   const violations: Violations = [];
   try {

@@ -1,28 +1,9 @@
-/** The faults of a random run: each does its harm, mends it, and says what it was. */
+/** The faults of our own processes and of the storage: each does its harm, undoes it, and says what it was. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultPoint, faultPoints } from '../../../pipeline/runtime/fault-points.ts';
-import type { FaultyProxy, Fault as StorageFault } from '../../sources/faulty-proxy.ts';
+import type { Fault as StorageFault } from '../../sources/faulty-proxy.ts';
 import type { Managed } from '../support/processes.ts';
-import type { Random } from '../support/random.ts';
-import type { OwnServers } from '../support/servers.ts';
-import type { FaultService } from '../support/service.ts';
-
-export interface Scene {
-  service: FaultService;
-  servers: OwnServers;
-  proxy: FaultyProxy;
-  random: Random;
-  /** Processes and servers that a fault is busy with: nobody else touches them. */
-  busy: Set<string>;
-  note(event: string, details?: object): void;
-  counts: { kills: number; freezes: number; stops: number; storage: number; endedThemselves: number };
-}
-
-interface NamedFault {
-  name: string;
-  weight: number;
-  run(scene: Scene): Promise<void>;
-}
+import type { NamedFault, Scene } from './scene.ts';
 
 const { api: apiPoints, ...stages } = faultPoints;
 const pipelinePoints: FaultPoint[] = Object.values(stages).flat();
@@ -35,14 +16,6 @@ async function withProcess(scene: Scene, part: 'api' | 'pipeline', work: (one: M
   const one = scene.random.pick(free);
   scene.busy.add(one.url);
   await work(one).finally(() => scene.busy.delete(one.url));
-}
-
-async function withServer(scene: Scene, server: 'kafka' | 'mongod', work: () => Promise<void>) {
-  // One server at a time: a start waits for all of them to answer.
-  if (scene.busy.has('servers')) return;
-  scene.busy.add('servers');
-  scene.note('server', { server });
-  await work().finally(() => scene.busy.delete('servers'));
 }
 
 const killed =
@@ -99,29 +72,6 @@ const restarted =
       await one.ready().catch(() => {});
     });
 
-const serverKilled =
-  (server: 'kafka' | 'mongod') =>
-  (scene: Scene): Promise<void> =>
-    withServer(scene, server, async () => {
-      scene.counts.kills++;
-      scene.servers.signal(server, 'SIGKILL');
-      scene.note('kill', { server });
-      await sleep(scene.random.below(4_000));
-      await scene.servers.revive();
-    });
-
-const serverFrozen =
-  (server: 'kafka' | 'mongod', mostMs: number) =>
-  (scene: Scene): Promise<void> =>
-    withServer(scene, server, async () => {
-      const ms = scene.random.below(mostMs);
-      scene.counts.freezes++;
-      scene.note('freeze', { server, ms });
-      scene.servers.signal(server, 'SIGSTOP');
-      await sleep(ms);
-      scene.servers.signal(server, 'SIGCONT');
-    });
-
 async function storageStorm({ random, proxy, note, counts }: Scene): Promise<void> {
   const kinds: (() => StorageFault)[] = [
     () => ({ kind: 'status', status: 503, code: 'SlowDown' }),
@@ -135,7 +85,7 @@ async function storageStorm({ random, proxy, note, counts }: Scene): Promise<voi
   proxy.faults.push(...storm);
 }
 
-export const faults: NamedFault[] = [
+export const processFaults: NamedFault[] = [
   { name: 'pipeline killed', weight: 6, run: killed('pipeline') },
   { name: 'pipeline killed at a point', weight: 6, run: killedAtPoint('pipeline') },
   { name: 'pipeline frozen', weight: 4, run: frozen('pipeline', 14_000) },
@@ -144,13 +94,5 @@ export const faults: NamedFault[] = [
   { name: 'api killed at a point', weight: 3, run: killedAtPoint('api') },
   { name: 'api frozen', weight: 1, run: frozen('api', 8_000) },
   { name: 'api restarted', weight: 1, run: restarted('api') },
-  { name: 'kafka killed', weight: 2, run: serverKilled('kafka') },
-  { name: 'kafka frozen', weight: 1, run: serverFrozen('kafka', 40_000) },
-  { name: 'mongod killed', weight: 2, run: serverKilled('mongod') },
-  { name: 'mongod frozen', weight: 1, run: serverFrozen('mongod', 12_000) },
   { name: 'storage in trouble', weight: 3, run: storageStorm },
 ];
-
-export function pickFault(random: Random): NamedFault {
-  return random.pick(faults.flatMap((fault) => Array.from({ length: fault.weight }, () => fault)));
-}

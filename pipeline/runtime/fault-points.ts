@@ -4,6 +4,8 @@
  * for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise. What `before` one step is
  * `after` the one above it, so each place has one name.
  */
+import { writeSync } from 'node:fs';
+
 export const faultPoints = {
   api: [
     'api:after-claim',
@@ -84,7 +86,7 @@ export type FaultPoint = (typeof faultPoints)[keyof typeof faultPoints][number];
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
 type Reached = (name: FaultPoint) => 'skip' | undefined;
 
-function arm(order: string): Reached {
+function armOne(order: string): Reached {
   const [stage, place, nth, action] = order.split(':');
   const name = `${stage}:${place}`;
   const known = Object.values(faultPoints).flat() as string[];
@@ -93,10 +95,17 @@ function arm(order: string): Reached {
   let left = Number(nth);
   return (reached) => {
     if (reached !== name || --left !== 0) return undefined;
+    writeSync(2, `FAULT_POINT=${order}\n`);
     if (action === 'skip') return 'skip';
     process.kill(process.pid, signals[action as keyof typeof signals]);
     return undefined;
   };
+}
+
+/** Several are separated by commas. */
+function arm(orders: string): Reached {
+  const armed = orders.split(',').map(armOne);
+  return (reached) => armed.map((one) => one(reached)).find((answer) => answer !== undefined);
 }
 
 export const faultPoint: Reached = process.env.FAULT_POINT ? arm(process.env.FAULT_POINT) : () => undefined;

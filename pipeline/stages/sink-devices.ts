@@ -109,7 +109,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage {
 
   async function answer(checks: Check[], signal: AbortSignal): Promise<void> {
     if (checks.length === 0) return;
-    faultPoint('sink:before-answer');
+    if (faultPoint('sink:before-answer') === 'skip') return;
     await retry('answer checks', () => deps.checks.record(checks), signal);
     faultPoint('sink:after-answer');
   }

@@ -77,7 +77,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
         key: `${file.job}.${file.file}.${cut.batch}`,
         value: encodeBatch(file, cut),
       };
-      faultPoint('split:before-send');
+      if (faultPoint('split:before-send') === 'skip') return;
       const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).then(
         () => void faultPoint('split:after-send'),
         (error) => {

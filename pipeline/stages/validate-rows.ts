@@ -59,8 +59,9 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
         value: encode('ValidatedDevices', { job, file, batch: number, slot, part, groups: some }),
       })),
     );
-    faultPoint('validate:before-devices');
-    if (messages.length > 0) await retry('send devices', () => publisher.send('devices', messages), signal);
+    const isLost = faultPoint('validate:before-devices') === 'skip';
+    if (messages.length > 0 && !isLost)
+      await retry('send devices', () => publisher.send('devices', messages), signal);
     faultPoint('validate:after-devices');
   }
 

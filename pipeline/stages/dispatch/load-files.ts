@@ -86,8 +86,8 @@ export function createLoadFiles(deps: LoadDependencies, signal: AbortSignal, wak
       key: `${file.job}.${file.number}`,
       value: encodeFile(entry.job, file),
     }));
-    faultPoint('dispatch:before-hand-out');
-    await retry('dispatch files', () => publisher.send('files', messages), signal);
+    if (faultPoint('dispatch:before-hand-out') !== 'skip')
+      await retry('dispatch files', () => publisher.send('files', messages), signal);
     faultPoint('dispatch:after-hand-out');
     for (const { number } of some) entry.inFlight.add(number);
   }

@@ -125,7 +125,7 @@ async function compareWhole(driver: Driver, violations: Violations, inOrder: boo
 async function untilSwept(driver: Driver, violations: Violations, deadlineMs: number): Promise<void> {
   const ends = async () => {
     const left: string[] = [];
-    for (const name of [collections.ledger, collections.spills])
+    for (const name of [collections.ledger, collections.checks, collections.spills])
       if ((await driver.db.collection(name).countDocuments()) > 0) left.push(name);
     if ((await driver.db.collection(collections.acks).countDocuments({ job: { $exists: true } })) > 0)
       left.push('acks');

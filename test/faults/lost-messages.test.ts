@@ -1,0 +1,105 @@
+/**
+ * A message is lost, one of each kind, or all devices of a job are removed from their topic while it loads: the job is loaded
+ * again and ends exactly; where its file is gone too, it ends with 3 and nothing of it is stored.
+ */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { FaultPoint } from '../../pipeline/runtime/fault-points.ts';
+import { createKafka, topicName } from '../../pipeline/runtime/kafka.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { setNames } from '../../schemas/documents.ts';
+import { asMembers, file, ids } from '../support/rows.ts';
+import { waitFor } from '../support/stack.ts';
+import { setUpFaults } from './support/fixture.ts';
+import { isFrozen } from './support/processes.ts';
+import { roundSeed } from './support/random.ts';
+
+const faults = setUpFaults(roundSeed('lost-messages'), {
+  apis: 0,
+  lanes: 0,
+  more: { HEADRACE_STALL_MS: '1000', HEADRACE_PARTITIONS: '2' },
+});
+const ROWS = 3_000;
+
+async function startWith(...orders: string[]): Promise<void> {
+  const [pipeline] = faults.service.pipelines;
+  await pipeline!.kill();
+  pipeline!.start({ FAULT_POINT: orders.join(',') });
+}
+
+async function newAudience(path = 'a.csv') {
+  const { driver } = faults.service;
+  const partner = await driver.partner();
+  const devices = ids(ROWS);
+  await driver.upload(partner, path, file(devices, 'seen'));
+  return { partner, devices, id: await driver.createAudience(partner, path) };
+}
+
+it('one message of each kind is lost: every job ends exactly', async () => {
+  const { driver, pipelines } = faults.service;
+  const losses: [FaultPoint, number][] = [
+    ['dispatch:before-hand-out', 2],
+    ['split:before-send', 5],
+    ['validate:before-devices', 8],
+    ['sink:collect', 40],
+    ['dispatch:before-check', 4],
+    ['sink:before-answer', 5],
+    ['dispatch:before-markers', 3],
+  ];
+  const orders = losses.map(([point, nth]) => `${point}:${nth}:skip`);
+  await startWith(...orders);
+  // One after the other: a loss is not covered up by the next.
+  for (let n = 0; n < 8; n++) {
+    const { id, devices } = await newAudience();
+    expect(await driver.ended(id)).toMatchObject({ status: 2, uniqueDevices: ROWS });
+    expect(await driver.members(setNames.audience(id, 1))).toEqual(asMembers(devices));
+  }
+  const log = readFileSync(pipelines[0]!.log, 'utf8');
+  expect(orders.filter((order) => !log.includes(`FAULT_POINT=${order}\n`))).toEqual([]);
+});
+
+/** Freezes the sink when it has read all of a job, removes that from the topic, and kills who had it in memory. */
+async function loseDevices(id: number): Promise<void> {
+  const { driver, pipelines } = faults.service;
+  const [pipeline] = pipelines;
+  await waitFor(() => isFrozen(pipeline!), { what: 'the sink to stop before its answer' });
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  const admin = createKafka(driver.config, log).admin();
+  await admin.connect();
+  // The rows too: otherwise they are delivered once more, and bring the devices again.
+  for (const key of ['rows', 'devices'] as const) {
+    const topic = topicName(driver.config, key);
+    const offsets = await admin.fetchTopicOffsets(topic);
+    const partitions = offsets.map(({ partition, high }) => ({ partition, offset: high }));
+    await admin.deleteTopicRecords({ topic, partitions });
+  }
+  await admin.disconnect();
+  await pipeline!.kill();
+  expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ phase: 'loading' });
+}
+
+it('all rows and devices of a job removed from their topics: its files are dispatched again', async () => {
+  const { driver, pipelines } = faults.service;
+  await startWith('sink:before-answer:1:stop');
+  const { id, devices } = await newAudience();
+  await loseDevices(id);
+  pipelines[0]!.start();
+  expect(await driver.ended(id)).toMatchObject({ status: 2, uniqueDevices: ROWS });
+  expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ attempt: 1 });
+  expect(await driver.members(setNames.audience(id, 1))).toEqual(asMembers(devices));
+});
+
+it('and the file replaced meanwhile: the job ends with 3, and nothing of it is stored', async () => {
+  const { driver, pipelines } = faults.service;
+  await startWith('sink:before-answer:1:stop');
+  const { id, partner } = await newAudience();
+  await loseDevices(id);
+  await driver.upload(partner, 'a.csv', 'something else\n');
+  pipelines[0]!.start();
+  expect(await driver.ended(id)).toMatchObject({
+    status: 3,
+    errors: [{ code: 'changed' }],
+    uniqueDevices: 0,
+  });
+  expect(await driver.members(setNames.audience(id, 1))).toEqual(new Set());
+});

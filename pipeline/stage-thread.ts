@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Config, parseConfig } from '../schemas/config.ts';
 import { type Consumption, consume } from './runtime/consume.ts';
-import { createPublisher, ensureTopics } from './runtime/kafka.ts';
+import { createPublisher, ensureTopics, topicName } from './runtime/kafka.ts';
 import { createLogger } from './runtime/log.ts';
 import { createPipelineMetrics } from './runtime/metrics.ts';
 import { connectMongo, ensurePipelineIndexes } from './runtime/mongo.ts';
@@ -11,6 +11,8 @@ import { answerQuestions } from './runtime/threads.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import type { StageName } from './stages/names.ts';
+import { createCrashRecords } from './stores/crash-records.ts';
+import { keepPartitionCount } from './stores/partition-count.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadHealth {
@@ -61,17 +63,22 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     return ensureTopics(config, log);
   });
   await reach('reach MongoDB', () => ensurePipelineIndexes(mongo.db));
+  await retry('compare the number of partitions', () =>
+    keepPartitionCount(mongo.db, topicName(config, 'devices'), partitions.devices),
+  );
   await reach('reach MongoDB', () => createDeviceSets(mongo.db).ensureIndexes());
 
   const around = { config, db: mongo.db, log, retry, publisher, sources, metrics, partitions, onFatal };
   const topology = createTopology(around);
   const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
+  const crashes = createCrashRecords(mongo.db);
   const run = async (name: StageName) => {
     const consumption = consume(topology[name](), {
       config,
       log,
       publisher,
       retry,
+      crashes,
       onHandled,
       onFatal,
     });

@@ -302,6 +302,18 @@ export interface SpillDocument {
   messages: Binary;
 }
 
+/** Where a stage's partition was begun, and what was in hand there (stores/crash-records.ts). */
+export interface CrashDocument {
+  /** `<stage>/<partition>` */
+  _id: string;
+  offset: string;
+  /** How often it was begun at this offset. */
+  begun: number;
+  inHand: string | null;
+  /** How many processes have died with it in hand. */
+  deaths: number;
+}
+
 export interface IdempotencyDocument {
   /** `<partner>/<key>` */
   _id: string;
@@ -328,6 +340,7 @@ export const collections = {
   manifests: 'manifests',
   chunks: 'chunks',
   spills: 'spills',
+  crashes: 'crashes',
   idempotency: 'idempotency',
 } as const;
 

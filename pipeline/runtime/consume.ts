@@ -12,8 +12,10 @@ import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/co
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
 import type { StageName } from '../stages/names.ts';
+import type { CrashRecords } from '../stores/crash-records.ts';
 import { faultPoint } from './fault-points.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
+import { allSettled, createHandleMessage } from './handle-message.ts';
 import { inGroups } from './in-groups.ts';
 import { groupName, type Publisher, topicName } from './kafka.ts';
 import type { Logger } from './log.ts';
@@ -42,6 +44,8 @@ export type Stage = StageBase &
   (
     | {
         handle(delivery: Delivery): Promise<void>;
+        /** Ends the job of a message that was handled in vain, for the same reason again and again. */
+        giveUp?(delivery: Delivery): Promise<void>;
         /** How many bytes a message brings to work on. */
         weigh(message: Decoded): number;
         handleAll?: undefined;
@@ -51,6 +55,8 @@ export type Stage = StageBase &
         handle?: undefined;
       }
   );
+
+export type SingleStage = Extract<Stage, { weigh: unknown }>;
 
 export interface Consumption {
   stop(): Promise<void>;
@@ -69,6 +75,7 @@ interface Dependencies {
   log: Logger;
   publisher: Publisher;
   retry: Retry;
+  crashes: CrashRecords;
   /** How long the stage worked on a message, waiting included. */
   onHandled?(stage: string, seconds: number): void;
   /** Called once, for what no retry mends. The process is to end. */
@@ -133,7 +140,15 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     }
   }
 
-  async function handleSome(partition: number, received: Received[], signal: AbortSignal): Promise<void> {
+  const messages = stage.handle
+    ? createHandleMessage(stage, { log, retry, crashes: deps.crashes })
+    : undefined;
+  async function handleSome(
+    own: Epoch,
+    partition: number,
+    received: Received[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const deliveries: Delivery[] = [];
     for (const { raw, understood } of received) {
       if (understood instanceof MalformedMessage) await deadLetter(partition, raw, understood);
@@ -141,7 +156,11 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     }
     const began = performance.now();
     if (stage.handleAll) await stage.handleAll(partition, deliveries, signal);
-    else await allSettled(deliveries.map(stage.handle));
+    else if (!stage.giveUp || own.begun.has(partition)) await allSettled(deliveries.map(messages!.handle));
+    else if (deliveries.length > 0) {
+      own.begun.add(partition);
+      await messages!.handleFirst(partition, deliveries, signal);
+    }
     deps.onHandled?.(stage.name, (performance.now() - began) / 1_000);
   }
 
@@ -155,14 +174,14 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     // After a failure that is no rebalance nobody joins again: the same partitions go on where they were.
     if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
     const { signal } = working;
-    const { partition, messages } = batch;
+    const { partition } = batch;
     const own = epoch;
     const gone = () =>
       !isRunning() || isStale() || signal.aborted || stopping.signal.aborted || own !== epoch;
-    const received = messages.map((message) => understand(partition, message, signal));
+    const received = batch.messages.map((message) => understand(partition, message, signal));
     for (const some of groupsOf(stage, received)) {
       if (gone()) return;
-      const task = handleSome(partition, some, signal);
+      const task = handleSome(own, partition, some, signal);
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
@@ -241,8 +260,10 @@ interface Epoch {
   /** The next offset to handle, by partition. */
   handled: Map<number, bigint>;
   committed: Map<number, bigint>;
+  /** Partitions of which something was handled. */
+  begun: Set<number>;
 }
-const newEpoch = (): Epoch => ({ handled: new Map(), committed: new Map() });
+const newEpoch = (): Epoch => ({ handled: new Map(), committed: new Map(), begun: new Set() });
 
 interface Received {
   raw: KafkaMessage;
@@ -257,12 +278,6 @@ const groupsOf = (stage: Stage, received: Received[]): Iterable<Received[]> =>
         ({ understood }) => (understood instanceof MalformedMessage ? 0 : stage.weigh(understood.message)),
         AT_ONCE,
       );
-
-/** Rejects with the first failure, but not before every task has ended: nothing goes on behind the caller's back. */
-async function allSettled(tasks: Promise<void>[]): Promise<void> {
-  const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === 'rejected');
-  if (failed) throw (failed as PromiseRejectedResult).reason;
-}
 
 /** Waits for the task and beats meanwhile. Rejects with what the task or a heartbeat rejects with. */
 async function whileBeating(task: Promise<void>, heartbeat: () => Promise<void>): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Places at which a test lets this process die, freeze or lose a message (`skip`, where the caller heeds it): before and after each write, produce and offset commit. Armed by the
+ * Places at which a test lets this process die, freeze, fail or lose a message (`skip`, where the caller heeds it): before and after each write, produce and offset commit. Armed by the
  * environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one is reached; each thread counts
  * for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise. What `before` one step is
  * `after` the one above it, so each place has one name.
@@ -86,26 +86,30 @@ export type FaultPoint = (typeof faultPoints)[keyof typeof faultPoints][number];
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
 type Reached = (name: FaultPoint) => 'skip' | undefined;
 
-function armOne(order: string): Reached {
-  const [stage, place, nth, action] = order.split(':');
+const actions = ['kill', 'stop', 'skip', 'fail'] as const;
+
+function parseOrder(order: string) {
+  const [stage, place, nth, given] = order.split(':');
   const name = `${stage}:${place}`;
+  const action = actions.find((known) => known === given);
   const known = Object.values(faultPoints).flat() as string[];
-  if (!known.includes(name) || !(Number(nth) > 0) || !['kill', 'stop', 'skip'].includes(action ?? ''))
-    throw new Error(`FAULT_POINT=${order}: expected a point, which time, and kill, stop or skip`);
-  let left = Number(nth);
-  return (reached) => {
-    if (reached !== name || --left !== 0) return undefined;
-    writeSync(2, `FAULT_POINT=${order}\n`);
-    if (action === 'skip') return 'skip';
-    process.kill(process.pid, signals[action as keyof typeof signals]);
-    return undefined;
-  };
+  if (!known.includes(name) || !(Number(nth) > 0) || !action)
+    throw new Error(`FAULT_POINT=${order}: expected a point, which time, and one of ${actions.join(', ')}`);
+  return { order, name, action, left: Number(nth) };
 }
 
-/** Several are separated by commas. */
+/** Several orders are separated by commas. */
 function arm(orders: string): Reached {
-  const armed = orders.split(',').map(armOne);
-  return (reached) => armed.map((one) => one(reached)).find((answer) => answer !== undefined);
+  const armed = orders.split(',').map(parseOrder);
+  return (reached) => {
+    const due = armed.filter((one) => one.name === reached && --one.left === 0)[0];
+    if (!due) return undefined;
+    writeSync(2, `FAULT_POINT=${due.order}\n`);
+    if (due.action === 'skip') return 'skip';
+    if (due.action === 'fail') throw new Error('a fault point was told to fail');
+    process.kill(process.pid, signals[due.action]);
+    return undefined;
+  };
 }
 
 export const faultPoint: Reached = process.env.FAULT_POINT ? arm(process.env.FAULT_POINT) : () => undefined;

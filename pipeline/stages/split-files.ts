@@ -4,6 +4,7 @@
  */
 
 import { encode } from '../../schemas/codec.ts';
+import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import { type Cut, createRowCutter } from '../formats/cut-rows.ts';
@@ -47,6 +48,12 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     return document === null || document.status < 2;
   }
 
+  const messageOf = (file: ListedFile, cut: Cut) => ({
+    partition: (file.job + file.file + cut.batch) % deps.rowPartitions,
+    key: `${file.job}.${file.file}.${cut.batch}`,
+    value: encodeBatch(file, cut),
+  });
+
   async function* bytesOf(
     file: ListedFile,
     job: JobDocument,
@@ -72,11 +79,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
 
     const send = async (cut: Cut) => {
       if (resume && cut.batch < resume.batch) return;
-      const message = {
-        partition: (file.job + file.file + cut.batch) % deps.rowPartitions,
-        key: `${file.job}.${file.file}.${cut.batch}`,
-        value: encodeBatch(file, cut),
-      };
+      const message = messageOf(file, cut);
       if (faultPoint('split:before-send') === 'skip') return;
       const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).then(
         () => void faultPoint('split:after-send'),
@@ -123,6 +126,17 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
       if (resume === 'complete') return;
       await retry('split the file', () => split(file, context.job, resume, signal), signal);
       deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
+    },
+    /** Fails the file behind the batches that are validated. Should another come first, the file is dispatched again and we with it. */
+    async giveUp({ message, signal }) {
+      if (message.name !== 'ListedFile') return;
+      const file = message.value;
+      const resume = await retry('find where to go on', () => ledger.resumePoint(file), signal);
+      if (resume === 'complete') return;
+      const cutter = createRowCutter({ batchBytes: file.batch_bytes, ...(resume ? { resume } : {}) });
+      const failure: FileFailure = { code: 'internal_error', message: fileFailureCodes.internal_error };
+      for (const cut of cutter.fail(failure))
+        await retry('send a row batch', () => publisher.send('rows', [messageOf(file, cut)]), signal);
     },
   };
 }

@@ -5,6 +5,7 @@
 
 import { Binary } from 'mongodb';
 import { encode } from '../../schemas/codec.ts';
+import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { type RowBatch, type SlotTotal, slotPartition } from '../../schemas/topics.ts';
 import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
@@ -123,8 +124,15 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
       faultPoint('validate:after-ledger');
       deps.onValidated?.(parsed.rows);
     },
+    async giveUp({ message, signal }) {
+      if (message.name !== 'RowBatch') return;
+      const failed = { ...message.value, failure: internalError };
+      await retry('write the ledger', () => ledger.record(entryOf(failed, null)), signal);
+    },
   };
 }
+
+const internalError = { code: 'internal_error', message: fileFailureCodes.internal_error, line: null };
 
 /** A row may name thousands of keys, all in one slot: cut so that each part fits a message, the same way every time. */
 function* partsOf(groups: Group[]): Generator<Group[]> {

@@ -1,0 +1,77 @@
+/**
+ * Handles the messages of a stage one by one. A failure of our own is tried again; one that repeats, and a message that processes
+ * die of, is the end of its job and of no other.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CrashRecords } from '../stores/crash-records.ts';
+import type { Delivery, SingleStage } from './consume.ts';
+import { isFromKafka } from './group-member.ts';
+import type { Logger } from './log.ts';
+import type { Retry } from './retry.ts';
+
+interface Dependencies {
+  log: Logger;
+  retry: Retry;
+  crashes: CrashRecords;
+}
+
+const MAX_FAILURES = 3;
+const FAILURE_PAUSE_MS = 1_000;
+
+export function createHandleMessage(stage: SingleStage, { log, retry, crashes }: Dependencies) {
+  async function handle(delivery: Delivery): Promise<void> {
+    const { signal, partition, offset } = delivery;
+    let last: string | undefined;
+    for (let failures = 0; ; ) {
+      try {
+        return await stage.handle(delivery);
+      } catch (error) {
+        if (signal.aborted || isFromKafka(error) || !stage.giveUp) throw error;
+        const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+        failures = reason === last ? failures + 1 : 1;
+        last = reason;
+        const what = { err: error, partition, offset: String(offset), failures };
+        log.error(what, 'a message could not be handled');
+        if (failures === MAX_FAILURES) return stage.giveUp(delivery);
+        await sleep(FAILURE_PAUSE_MS * failures, undefined, { signal });
+      }
+    }
+  }
+
+  /** Noted before it is handled: whoever comes after us knows what we died of. */
+  async function handleWithCare(delivery: Delivery): Promise<void> {
+    const { partition, signal } = delivery;
+    const offset = String(delivery.offset);
+    const deaths = await retry(
+      'note the message in hand',
+      () => crashes.take(stage.name, partition, offset),
+      signal,
+    );
+    if (deaths < MAX_FAILURES) return handle(delivery);
+    log.error({ partition, offset, deaths }, 'processes have died of this message; it is given up');
+    return stage.giveUp!(delivery);
+  }
+
+  return {
+    handle,
+
+    /** The first messages that a new owner gets: the owners before it may have died of one of them. */
+    async handleFirst(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void> {
+      const first = String(deliveries[0]!.offset);
+      const begin = () => crashes.begin(stage.name, partition, first);
+      if (!(await retry('note where the partition begins', begin, signal)))
+        return allSettled(deliveries.map(handle));
+      try {
+        for (const delivery of deliveries) await handleWithCare(delivery);
+      } finally {
+        await crashes.release(stage.name, partition).catch(() => {});
+      }
+    },
+  };
+}
+
+/** Rejects with the first failure, but not before every task has ended: nothing goes on behind the caller's back. */
+export async function allSettled(tasks: Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === 'rejected');
+  if (failed) throw (failed as PromiseRejectedResult).reason;
+}

@@ -1,0 +1,55 @@
+/**
+ * Which message a process had in hand when it died. A partition that is begun again and again at the same offset is read with
+ * care: one message at a time, each noted before it is handled. So the one that ends processes is found, and nobody pays for it
+ * while all is well.
+ */
+import type { Db } from 'mongodb';
+import { type CrashDocument, collections } from '../../schemas/documents.ts';
+
+export type CrashRecords = ReturnType<typeof createCrashRecords>;
+
+/** Begun so often at one offset, a partition is read with care. */
+const CAREFUL_FROM = 3;
+
+export function createCrashRecords(db: Db) {
+  const crashes = db.collection<CrashDocument>(collections.crashes);
+  const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
+
+  return {
+    /** A new owner begins to read here. True if care is needed. */
+    async begin(stage: string, partition: number, offset: string): Promise<boolean> {
+      const isSame = { $eq: ['$offset', offset] };
+      const begun = await crashes.findOneAndUpdate(
+        { _id: idOf(stage, partition) },
+        [
+          {
+            $set: {
+              offset,
+              begun: { $cond: [isSame, { $add: [{ $ifNull: ['$begun', 0] }, 1] }, 1] },
+              inHand: { $cond: [isSame, '$inHand', null] },
+              deaths: { $cond: [isSame, { $ifNull: ['$deaths', 0] }, 0] },
+            },
+          },
+        ],
+        { upsert: true, returnDocument: 'after' },
+      );
+      return begun!.begun >= CAREFUL_FROM;
+    },
+
+    /** Notes that the message is about to be handled. Gives how many processes have died with it in hand. */
+    async take(stage: string, partition: number, offset: string): Promise<number> {
+      const wasInHand = { $eq: ['$inHand', offset] };
+      const taken = await crashes.findOneAndUpdate(
+        { _id: idOf(stage, partition) },
+        [{ $set: { inHand: offset, deaths: { $cond: [wasInHand, { $add: ['$deaths', 1] }, 0] } } }],
+        { returnDocument: 'after' },
+      );
+      return taken?.deaths ?? 0;
+    },
+
+    /** It is handled, or was taken from us: nobody has died of it. */
+    async release(stage: string, partition: number): Promise<void> {
+      await crashes.updateOne({ _id: idOf(stage, partition) }, { $set: { inHand: null } });
+    },
+  };
+}

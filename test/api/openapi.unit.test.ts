@@ -8,9 +8,9 @@ import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
 import { importLog } from '../../schemas/http-answers.ts';
 import { problemCodes } from '../../schemas/problems.ts';
-import { readEnvFile } from '../support/env-file.ts';
+import { readConfigFile } from '../support/env-file.ts';
 
-const config = parseConfig(readEnvFile(new URL('../../deploy/config/minimal.env', import.meta.url)));
+const config = parseConfig(readConfigFile('minimal.env'));
 const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
 // Routes are only built here, never called: no database or broker is touched.
 const routes = createRoutes({ config, bodies } as Dependencies);

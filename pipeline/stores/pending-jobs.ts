@@ -1,0 +1,76 @@
+/**
+ * How many jobs of a partner have not ended, without a count for each request: counted once a second while the partner asks, and
+ * what this process accepts meanwhile is added. Exact for one process; with several, what the others accept within that second
+ * comes on top.
+ */
+import type { Db } from 'mongodb';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+
+export class TooManyPending extends Error {
+  readonly code = 'too_many_pending';
+}
+
+export interface Place {
+  /** The job was accepted, or was not. */
+  settle(accepted: boolean): void;
+}
+
+export interface PendingJobs {
+  /** A place for one more job of the partner; throws TooManyPending if there is none. */
+  reserve(partner: string): Promise<Place>;
+}
+
+interface Tally {
+  counted: number;
+  countedAt: number;
+  /** Jobs accepted by this process since the last count began. */
+  added: number;
+  /** Places that are reserved and not settled. */
+  reserved: number;
+  counting?: Promise<void>;
+}
+
+const COUNT_EVERY_MS = 1_000;
+/** At the limit: jobs end meanwhile, and whoever waits for that should not wait for long. */
+const COUNT_AGAIN_MS = 250;
+
+export function createPendingJobs(db: Db, max: number): PendingJobs {
+  const jobs = db.collection<JobDocument>(collections.jobs);
+  const tallies = new Map<string, Tally>();
+
+  function count(partner: string, tally: Tally): Promise<void> {
+    tally.counting ??= (async () => {
+      const before = tally.added;
+      const countedAt = performance.now();
+      const counted = await jobs.countDocuments(
+        { partner, kind: { $in: ['import', 'delete', 'audience'] }, phase: { $nin: ['ended', 'withdrawn'] } },
+        { limit: max },
+      );
+      Object.assign(tally, { counted, countedAt, added: tally.added - before });
+    })().finally(() => {
+      tally.counting = undefined;
+    });
+    return tally.counting;
+  }
+
+  return {
+    async reserve(partner) {
+      let tally = tallies.get(partner);
+      if (!tally) {
+        tally = { counted: 0, countedAt: Number.NEGATIVE_INFINITY, added: 0, reserved: 0 };
+        tallies.set(partner, tally);
+      }
+      const isFull = ({ counted, added, reserved }: Tally) => counted + added + reserved >= max;
+      const age = performance.now() - tally.countedAt;
+      if (age >= (isFull(tally) ? COUNT_AGAIN_MS : COUNT_EVERY_MS)) await count(partner, tally);
+      if (isFull(tally)) throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
+      tally.reserved++;
+      return {
+        settle(accepted) {
+          tally.reserved--;
+          if (accepted) tally.added++;
+        },
+      };
+    },
+  };
+}

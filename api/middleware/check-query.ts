@@ -4,7 +4,8 @@ import { Problem } from '../problem.ts';
 
 export function checkQuery(ctx: Context, known: readonly string[]): void {
   if (ctx.querystring === '') return;
-  const unknown = Object.keys(ctx.query).filter((name) => !known.includes(name));
+  const given = new Set(new URLSearchParams(ctx.querystring).keys());
+  const unknown = [...given].filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
   const shown = unknown.slice(0, 20);
   throw new Problem('invalid_query', `Not parameters of this operation: ${shown.join(', ')}.`, {

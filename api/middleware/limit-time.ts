@@ -51,12 +51,17 @@ export function createLimitTime(limitMs: number): LimitTime {
     const { state } = ctx;
     const begin = performance.now();
     const running = work();
+    let over = false;
     const limited = signalAt(begin + limitMs + GRACE_MS - state.backendMs).catch((error) => {
-      if (state.accepting) return running;
+      if (over || state.accepting) return running;
       state.givenUp = true;
       throw error;
     });
-    await Promise.race([running, limited]);
-    state.backendMs += performance.now() - begin;
+    try {
+      await Promise.race([running, limited]);
+    } finally {
+      over = true;
+      state.backendMs += performance.now() - begin;
+    }
   };
 }

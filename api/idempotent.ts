@@ -70,7 +70,7 @@ async function accept(
   ctx: Context,
   request: JobRequest,
 ): Promise<Accepted> {
-  const place = await pending.reserve(request.partner);
+  const place = await pending.reserve(request.partner, request.requestToken);
   let isNew = false;
   try {
     beginAccepting(ctx);

@@ -2,7 +2,7 @@
 import type { Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Config } from '../schemas/config.ts';
-import { networkOf } from './addresses.ts';
+import { networkOf } from './client-network.ts';
 
 /** Our own answer to a body that is late comes first: it is a proper one, and names the request. */
 const AFTER_OURS_MS = 1_000;

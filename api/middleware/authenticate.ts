@@ -4,7 +4,7 @@ import type { Db } from 'mongodb';
 import { findApiKey, keyIdOf, keyMatches } from '../../pipeline/stores/api-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { ApiKeyDocument } from '../../schemas/documents.ts';
-import { networkOf } from '../addresses.ts';
+import { networkOf } from '../client-network.ts';
 import type { Context, Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
 import type { VerifyUserToken } from '../user-tokens.ts';

@@ -1,9 +1,10 @@
 /** …/audience/<id>/loads: every load of an audience, with what it came to and why. */
-import { createPublicAddress } from '../addresses.ts';
+
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { notFound } from '../problem.ts';
+import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { filesOfJob, toFileReport } from './file-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';

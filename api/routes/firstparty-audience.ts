@@ -6,12 +6,12 @@ import { clearAudience, ensureAudience, segmentOf } from '../../pipeline/stores/
 import { fixIntent } from '../../pipeline/stores/idempotency.ts';
 import type { JobRequest } from '../../pipeline/stores/new-job.ts';
 import type { AudienceDocument, JobDocument } from '../../schemas/documents.ts';
-import { createPublicAddress } from '../addresses.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { type Answer, claim, keepAnswer, queueOnce, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { stopIfGivenUp } from '../middleware/limit-time.ts';
 import { notFound } from '../problem.ts';
+import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
 import { listAudiences, readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';

@@ -3,15 +3,15 @@ import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { validate } from '../validate.ts';
 
-const MOST_LISTED = 1_000;
-const wholeNumber = (most: number, message: string) =>
+const MAX_LISTED = 1_000;
+const wholeNumber = (max: number, message: string) =>
   z
     .string(message)
     .regex(/^[1-9][0-9]{0,15}$/, message)
     .transform(Number)
-    .refine((number) => number <= most, message);
+    .refine((number) => number <= max, message);
 const pageQuery = z.object({
-  limit: wholeNumber(MOST_LISTED, `must be a number from 1 to ${MOST_LISTED}`).optional(),
+  limit: wholeNumber(MAX_LISTED, `must be a number from 1 to ${MAX_LISTED}`).optional(),
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be the cursor of a Link header').optional(),
 });
 export const pageParameters = Object.keys(pageQuery.shape);

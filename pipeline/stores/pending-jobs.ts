@@ -1,7 +1,7 @@
 /**
- * How many jobs of a partner have not ended, without a count for each request: counted once a second while the partner asks, and
- * what this process accepts meanwhile is added. Exact for one process; with several, what the others accept within that second
- * comes on top.
+ * How many jobs of a partner have not ended, without a count for each request: counted now and then while the partner asks, the
+ * nearer to the limit the more often, and what this process accepts meanwhile is added. Exact for one process; with several,
+ * what the others accept between two counts comes on top.
  */
 import type { Db } from 'mongodb';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
@@ -16,8 +16,8 @@ export interface Place {
 }
 
 export interface PendingJobs {
-  /** A place for one more job of the partner; throws TooManyPending if there is none. */
-  reserve(partner: string): Promise<Place>;
+  /** A place for one more job of the partner; throws TooManyPending if there is none. A job that is there needs none. */
+  reserve(partner: string, requestToken?: string): Promise<Place>;
 }
 
 interface Tally {
@@ -30,9 +30,13 @@ interface Tally {
   counting?: Promise<void>;
 }
 
-const COUNT_EVERY_MS = 1_000;
+/** Below half of the limit, and above it. */
+const COUNT_SELDOM_MS = 10_000;
+const COUNT_OFTEN_MS = 1_000;
 /** At the limit: jobs end meanwhile, and whoever waits for that should not wait for long. */
 const COUNT_AGAIN_MS = 250;
+
+const pendingOf = ({ counted, added, reserved }: Tally) => counted + added + reserved;
 
 export function createPendingJobs(db: Db, max: number): PendingJobs {
   const jobs = db.collection<JobDocument>(collections.jobs);
@@ -53,17 +57,26 @@ export function createPendingJobs(db: Db, max: number): PendingJobs {
     return tally.counting;
   }
 
+  function countEveryMs(tally: Tally): number {
+    const pending = pendingOf(tally);
+    if (pending >= max) return COUNT_AGAIN_MS;
+    return pending > max / 2 ? COUNT_OFTEN_MS : COUNT_SELDOM_MS;
+  }
+
+  /** The job of an earlier try of the request, whose answer was lost. */
+  const isThere = async (requestToken: string | undefined) =>
+    requestToken !== undefined && (await jobs.findOne({ requestToken }, { projection: { _id: 1 } })) !== null;
+
   return {
-    async reserve(partner) {
+    async reserve(partner, requestToken) {
       let tally = tallies.get(partner);
       if (!tally) {
         tally = { counted: 0, countedAt: Number.NEGATIVE_INFINITY, added: 0, reserved: 0 };
         tallies.set(partner, tally);
       }
-      const isFull = ({ counted, added, reserved }: Tally) => counted + added + reserved >= max;
-      const age = performance.now() - tally.countedAt;
-      if (age >= (isFull(tally) ? COUNT_AGAIN_MS : COUNT_EVERY_MS)) await count(partner, tally);
-      if (isFull(tally)) throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
+      if (performance.now() - tally.countedAt >= countEveryMs(tally)) await count(partner, tally);
+      if (pendingOf(tally) >= max && !(await isThere(requestToken)))
+        throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
       tally.reserved++;
       return {
         settle(accepted) {

@@ -1,6 +1,7 @@
 /** Every limit, set to something small. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/stack.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -160,6 +161,12 @@ describe('jobs that have not ended', () => {
     expect((await call('POST', IMPORT, { body })).status).toBe(429);
     const again = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
     expect([again.status, again.json]).toEqual([201, first.json]);
+    // As if the process had died before it kept its answer.
+    await api.db
+      .collection<IdempotencyDocument>(collections.idempotency)
+      .updateOne({ _id: `${partner.id}/first` }, { $unset: { status: '', body: '', location: '' } });
+    const unkept = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
+    expect([unkept.status, unkept.json]).toEqual([201, first.json]);
     const audience = `${AUDIENCE}/${first.json.audience_id}`;
     expect((await call('PATCH', audience, { body: { file_path: 'a' } })).json.code).toBe('too_many_pending');
     expect((await call('PUT', audience)).status).toBe(204);

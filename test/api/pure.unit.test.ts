@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '../../api/addresses.ts';
+import { networkOf } from '../../api/client-network.ts';
 import { canonical } from '../../api/idempotent.ts';
 import { createTokenBuckets } from '../../api/middleware/limit-rate.ts';
 import { exceedsDepth } from '../../api/middleware/read-body.ts';

@@ -29,39 +29,46 @@ export function beginAccepting(ctx: Context): void {
 export type LimitTime = (ctx: Context, work: () => Promise<void>) => Promise<void>;
 
 export function createLimitTime(limitMs: number): LimitTime {
-  const signals = new Map<number, Promise<never>>();
+  const steps = new Map<number, Set<() => void>>();
 
-  function signalAt(time: number): Promise<never> {
+  /** Who waits for the step of time that ends then. */
+  function waitingAt(time: number): Set<() => void> {
     const step = Math.ceil(time / STEP_MS);
-    const known = signals.get(step);
+    const known = steps.get(step);
     if (known) return known;
-    const signal = new Promise<never>((_, reject) => {
-      const fire = () => {
-        signals.delete(step);
-        reject(late());
-      };
-      setTimeout(fire, step * STEP_MS - performance.now()).unref();
-    });
-    signal.catch(() => {});
-    signals.set(step, signal);
-    return signal;
+    const waiting = new Set<() => void>();
+    const end = () => {
+      steps.delete(step);
+      for (const giveUp of waiting) giveUp();
+    };
+    setTimeout(end, step * STEP_MS - performance.now()).unref();
+    steps.set(step, waiting);
+    return waiting;
   }
 
-  return async (ctx, work) => {
-    const { state } = ctx;
-    const begin = performance.now();
-    const running = work();
-    let over = false;
-    const limited = signalAt(begin + limitMs + GRACE_MS - state.backendMs).catch((error) => {
-      if (over || state.accepting) return running;
-      state.givenUp = true;
-      throw error;
+  return ({ state }, work) =>
+    new Promise((resolve, reject) => {
+      const begin = performance.now();
+      const waiting = waitingAt(begin + limitMs + GRACE_MS - state.backendMs);
+      const giveUp = () => {
+        if (state.accepting) return;
+        state.givenUp = true;
+        reject(late());
+      };
+      waiting.add(giveUp);
+      const done = () => {
+        waiting.delete(giveUp);
+        state.backendMs += performance.now() - begin;
+      };
+      work().then(
+        () => {
+          done();
+          resolve();
+        },
+        (error: unknown) => {
+          done();
+          reject(error);
+        },
+      );
     });
-    try {
-      await Promise.race([running, limited]);
-    } finally {
-      over = true;
-      state.backendMs += performance.now() - begin;
-    }
-  };
 }

@@ -160,7 +160,11 @@ describe('the other methods', () => {
     const patchHeaders = { 'idempotency-key': newKey() };
     const append = () =>
       partner.call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path: 'b' }, headers: patchHeaders });
-    expect([(await append()).status, (await append()).status]).toEqual([204, 204]);
+    const replies = [await append(), await append()];
+    expect(replies.map(({ status }) => status)).toEqual([204, 204]);
+    const locations = replies.map(({ headers }) => headers.get('location'));
+    expect(locations[0]).toMatch(new RegExp(`^${AUDIENCE}/${id}/loads/\\d+$`));
+    expect(locations[1]).toBe(locations[0]);
     expect(await api.jobs.countDocuments({ audience: id })).toBe(2);
   });
 

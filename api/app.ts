@@ -1,13 +1,15 @@
 /** Builds the API from what it needs; server.ts listens. */
 import Router from '@koa/router';
 import Koa from 'koa';
-import type { Context, Dependencies, Middleware, RequestState } from './context.ts';
+import type { Context, Dependencies, Handler, RequestState } from './context.ts';
 import { createAnswerProblems } from './middleware/answer-problems.ts';
 import { createAuthenticate, createAuthenticateUser, createKeyLookup } from './middleware/authenticate.ts';
+import { checkQuery } from './middleware/check-query.ts';
 import { createLimitRate } from './middleware/limit-rate.ts';
 import { createLimitTime } from './middleware/limit-time.ts';
 import { createObserveRequests } from './middleware/observe-requests.ts';
 import { createReadBody } from './middleware/read-body.ts';
+import { tagAnswer } from './middleware/tag-answer.ts';
 import { notFound, Problem } from './problem.ts';
 import { createRoutes, type Route } from './routes/table.ts';
 import { createVerifyUserToken } from './user-tokens.ts';
@@ -21,31 +23,47 @@ export function createApp(deps: Dependencies): App {
   const { config, db, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const partner = [
-    createAuthenticate(config.secret, createKeyLookup(db)),
+    createAuthenticate(config, createKeyLookup(db)),
     createLimitRate(config.ratePerSecond, config.rateBurst),
   ];
-  const access: Record<Route['access'], Middleware[]> = {
-    public: [limitTime],
-    partner: [limitTime, ...partner],
-    user: [limitTime, ...partner, createAuthenticateUser(createVerifyUserToken(config))],
+  const access: Record<Route['access'], Handler[]> = {
+    public: [],
+    partner,
+    user: [...partner, createAuthenticateUser(createVerifyUserToken(config))],
   };
   const body = {
     required: createReadBody(config),
     optional: createReadBody(config, { optional: true }),
   };
 
-  const router = new Router<RequestState>({ sensitive: true });
-  const routes = createRoutes(deps);
-  for (const { method, path, ...route } of routes) {
-    const named: Middleware = (ctx, next) => {
-      ctx.state.route = path;
-      return next();
+  /** Who asks, what is asked, the answer. The time limit holds for what is ours to do, and not for the reading of the body. */
+  function answer(route: Route): Handler {
+    const checks = access[route.access];
+    const readBody = route.body && body[route.body];
+    const isPublic = route.access === 'public';
+    return async (ctx) => {
+      ctx.state.route = route.path;
+      if (!isPublic) {
+        await limitTime(ctx, async () => {
+          for (const check of checks) await check(ctx);
+        });
+        checkQuery(ctx, route.query ?? []);
+      }
+      if (readBody) await readBody(ctx);
+      await limitTime(ctx, async () => route.handler(ctx));
+      if (!isPublic && route.method === 'get') tagAnswer(ctx);
     };
-    const steps = [named, ...access[route.access], ...(route.body ? [body[route.body]] : []), route.handler];
-    router[method](path, ...(steps as Parameters<typeof router.get>[1][]));
   }
 
-  const koa = new Koa<RequestState>();
+  const router = new Router<RequestState>({ sensitive: true });
+  const routes = createRoutes(deps);
+  for (const route of routes)
+    router[route.method](route.path, answer(route) as Parameters<typeof router.get>[1]);
+
+  const koa = new Koa<RequestState>({
+    proxy: config.trustedProxies > 0,
+    maxIpsCount: config.trustedProxies,
+  });
   koa.use(createObserveRequests(log, metrics) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
   koa.use(router.routes() as unknown as Koa.Middleware<RequestState>);

@@ -5,6 +5,7 @@ import type { Publisher } from '../pipeline/runtime/kafka.ts';
 import type { Logger } from '../pipeline/runtime/log.ts';
 import type { AcceptQueue } from '../pipeline/stores/accept-jobs.ts';
 import type { Scope } from '../pipeline/stores/audiences.ts';
+import type { PendingJobs } from '../pipeline/stores/pending-jobs.ts';
 import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { Metrics } from './metrics.ts';
@@ -14,6 +15,7 @@ export interface Dependencies {
   db: Db;
   publisher: Publisher;
   queue: AcceptQueue;
+  pending: PendingJobs;
   bodies: Bodies;
   metrics: Metrics;
   log: Logger;
@@ -25,6 +27,13 @@ export interface RequestState {
   scope: Scope;
   keyId?: string;
   route?: string;
+  /** When the request began, and how much of its time went to us: the reading of its body is not ours. */
+  begunAt: number;
+  backendMs: number;
+  /** Answered with an error because a backend did not answer in time: nothing may be begun for it any more. */
+  givenUp?: true;
+  /** Its job is being queued: the answer is what the queue says. */
+  accepting?: true;
 }
 
 export type Context = Koa.ParameterizedContext<RequestState> & { params: Record<string, string> };

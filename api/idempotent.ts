@@ -4,13 +4,16 @@
  */
 
 import { createHmac } from 'node:crypto';
+import { createDeadline } from '../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../pipeline/runtime/fault-points.ts';
 import { deriveKey } from '../pipeline/runtime/seal.ts';
+import type { Accepted } from '../pipeline/stores/accept-jobs.ts';
 import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
 import type { JobRequest } from '../pipeline/stores/new-job.ts';
 import { promiseJob } from '../pipeline/stores/withdraw-jobs.ts';
 import type { IdempotencyDocument, JobDocument } from '../schemas/documents.ts';
 import type { Context, Dependencies } from './context.ts';
+import { beginAccepting } from './middleware/limit-time.ts';
 import { Problem, unavailable } from './problem.ts';
 
 export interface Answer {
@@ -44,9 +47,9 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
   const { partner, customer } = ctx.state.scope;
   // Keyed: a body may hold a secret, and a plain hash of it could be guessed at.
   const requestHash = createHmac('sha256', deriveKey(deps.config.secret, 'idempotency'))
-    .update(`${ctx.method} ${ctx.path}\n${customer ?? ''}\n${canonical(ctx.request.body)}`)
+    .update(`${ctx.method} ${ctx.path}\n${canonical(ctx.request.body)}`)
     .digest('base64url');
-  const mark = await claimKey(deps.db, partner, key, requestHash);
+  const mark = await claimKey(deps.db, { partner, customer }, key, requestHash);
   faultPoint('api:after-claim');
   if (mark.requestHash !== requestHash)
     throw new Problem('idempotency_conflict', 'This Idempotency-Key was used for another request.');
@@ -61,6 +64,24 @@ export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer
   );
 }
 
+/** Queues the job, unless the partner has too many, or the request was given up. */
+async function accept(
+  { pending, queue }: Dependencies,
+  ctx: Context,
+  request: JobRequest,
+): Promise<Accepted> {
+  const place = await pending.reserve(request.partner, request.requestToken);
+  let isNew = false;
+  try {
+    beginAccepting(ctx);
+    const accepted = await queue.accept(request);
+    isNew = !accepted.repeated;
+    return accepted;
+  } finally {
+    place.settle(isNew);
+  }
+}
+
 /** Queues the job of a request once, and gives the answer that it makes. */
 export async function queueOnce(
   deps: Dependencies,
@@ -69,12 +90,12 @@ export async function queueOnce(
   answerFor: (job: JobDocument) => Answer | Promise<Answer>,
 ): Promise<Answer> {
   let mark = await claim(deps, ctx);
-  if (!mark) return answerFor((await deps.queue.accept(request)).job);
+  if (!mark) return answerFor((await accept(deps, ctx, request)).job);
   for (let tries = 0; tries < 5; tries++) {
     const { status, body, location } = mark;
     if (status !== undefined) return { status, body, location };
-    const accepted = await deps.queue.accept({ ...request, requestToken: mark.token });
-    const job = accepted.repeated ? await promiseJob(deps.db, accepted.job) : accepted.job;
+    const accepted = await accept(deps, ctx, { ...request, requestToken: mark.token });
+    const job = accepted.repeated ? await limited(deps, promiseJob(deps.db, accepted.job)) : accepted.job;
     if (!job) continue;
     if (job.phase !== 'withdrawn') {
       const answer = await answerFor(job);
@@ -82,7 +103,19 @@ export async function queueOnce(
       keepAnswer(deps, mark, answer);
       return answer;
     }
-    mark = await renewToken(deps.db, mark);
+    mark = await limited(deps, renewToken(deps.db, mark));
   }
   throw unavailable('The request could not be queued. Try again shortly.');
+}
+
+/** Once a job was queued, the net below the handlers waits for the answer: these steps have a limit of their own. */
+async function limited<T>({ config }: Dependencies, work: Promise<T>): Promise<T> {
+  const deadline = createDeadline(config.limitBackendMs);
+  try {
+    return await deadline.limit(work);
+  } catch (cause) {
+    throw unavailable('A part of the service does not answer. Try again shortly.', cause);
+  } finally {
+    deadline.clear();
+  }
 }

@@ -11,10 +11,12 @@ import { createAcceptQueue, ensureAcceptIndexes } from '../pipeline/stores/accep
 import { ensureAttributeIndexes } from '../pipeline/stores/attributes.ts';
 import { ensureAudienceIndexes } from '../pipeline/stores/audiences.ts';
 import { ensureIdempotencyIndexes } from '../pipeline/stores/idempotency.ts';
+import { createPendingJobs } from '../pipeline/stores/pending-jobs.ts';
 import type { Config } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
+import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 
 export async function ensureApiIndexes(db: Db): Promise<void> {
@@ -82,16 +84,13 @@ export async function runApi(config: Config): Promise<void> {
       for (const { kind } of jobs) metrics.jobs.labels(kind).inc();
     },
   });
+  const pending = createPendingJobs(mongo.db, config.maxPendingJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
-  const { koa } = createApp({ config, db: mongo.db, publisher, queue, bodies, metrics, log });
+  const { koa } = createApp({ config, db: mongo.db, publisher, queue, pending, bodies, metrics, log });
 
-  const timeouts = {
-    requestTimeout: config.limitRequestMs,
-    headersTimeout: Math.min(config.limitHeadersMs, config.limitRequestMs),
-    connectionsCheckingInterval: 500,
-  };
-  const server = createServer(timeouts, koa.callback());
+  const server = createServer(timeoutsOf(config), koa.callback());
   server.on('clientError', answerClientError);
+  limitConnections(server, config);
   const metricsServer = createServer(async (request, response) => {
     if (request.url !== '/metrics') return response.writeHead(404).end();
     const text = await metrics.registry.metrics();
@@ -102,7 +101,7 @@ export async function runApi(config: Config): Promise<void> {
   const metricsAt = await listen(
     metricsServer,
     config.apiMetricsPort,
-    config.apiHost,
+    config.apiMetricsHost,
     'HEADRACE_API_METRICS_PORT',
     log,
   );

@@ -4,6 +4,10 @@ import type { Context } from './context.ts';
 
 const CHUNK = 32_768;
 
+export async function* mapEach<T, U>(items: AsyncIterable<T>, map: (item: T) => U): AsyncGenerator<U> {
+  for await (const item of items) yield map(item);
+}
+
 /** `[a,b,…]` between head and tail, in chunks. */
 export async function* jsonArray(
   items: AsyncIterable<unknown>,
@@ -36,21 +40,27 @@ export async function* jsonLines(items: AsyncIterable<unknown>): AsyncGenerator<
   yield text;
 }
 
-async function* after(first: string, second: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first;
-  yield second;
+async function* after(held: string[], rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield* held;
   yield* rest;
 }
 
-/**
- * Waits for the first chunk, so that a database that does not answer still becomes a proper error, and for the second,
- * so that a short answer is sent whole with its length.
- */
+/** Answers up to this size are sent whole, with their length and their tag. */
+const WHOLE = 262_144;
+
+/** Holds the beginning back, so that a database that does not answer still becomes a proper error. */
 export async function sendChunks(ctx: Context, type: string, chunks: AsyncGenerator<string>): Promise<void> {
-  const first = await chunks.next();
-  const second = first.done ? first : await chunks.next();
+  const held: string[] = [];
+  let size = 0;
+  let next = await chunks.next();
+  while (!next.done) {
+    held.push(next.value);
+    size += next.value.length;
+    if (size > WHOLE) break;
+    next = await chunks.next();
+  }
   ctx.status = 200;
   ctx.type = type;
-  if (second.done) ctx.body = first.value ?? '';
-  else ctx.body = Readable.from(after(first.value, second.value, chunks), { objectMode: false });
+  if (next.done) ctx.body = held.join('');
+  else ctx.body = Readable.from(after(held, chunks), { objectMode: false });
 }

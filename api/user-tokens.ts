@@ -1,5 +1,13 @@
 /** User tokens: signed JWTs that name a partner and one of its customers. */
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify, SignJWT } from 'jose';
+import {
+  createRemoteJWKSet,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
 import type { Config } from '../schemas/config.ts';
 import { Problem, unavailable } from './problem.ts';
 
@@ -12,26 +20,59 @@ const refused = (detail: string, cause?: unknown) =>
     headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },
   });
 
-const required = { requiredClaims: ['exp', 'partner', 'customer'], clockTolerance: 5 };
+/** The keys could not be read: that says nothing about the token. */
+class KeysUnreadable extends Error {}
 
-function createVerifier(config: Config): ((token: string) => Promise<JWTPayload>) | undefined {
+type Settings = Pick<
+  Config,
+  | 'userTokenJwksUrl'
+  | 'userTokenSecret'
+  | 'userTokenIssuer'
+  | 'userTokenAudience'
+  | 'userTokenMaxSeconds'
+  | 'limitBackendMs'
+>;
+
+const CLOCK_TOLERANCE_S = 5;
+
+/** The keys behind the address. Only a key that is not among them speaks against the token; everything else is our trouble. */
+function remoteKeys(url: string, timeoutDuration: number): JWTVerifyGetKey {
+  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration });
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (error) {
+      if (
+        error instanceof errors.JWKSNoMatchingKey ||
+        error instanceof errors.JWKSMultipleMatchingKeys ||
+        error instanceof errors.JOSENotSupported
+      )
+        throw error;
+      throw new KeysUnreadable('the keys of user tokens cannot be read', { cause: error });
+    }
+  };
+}
+
+function createVerifier(config: Settings): ((token: string) => Promise<JWTPayload>) | undefined {
+  const required: JWTVerifyOptions = {
+    requiredClaims: ['exp', 'iat', 'partner', 'customer'],
+    clockTolerance: CLOCK_TOLERANCE_S,
+    ...(config.userTokenIssuer === undefined ? {} : { issuer: config.userTokenIssuer }),
+    ...(config.userTokenAudience === undefined ? {} : { audience: config.userTokenAudience }),
+    maxTokenAge: config.userTokenMaxSeconds,
+  };
   if (config.userTokenJwksUrl !== undefined) {
-    const keys = createRemoteJWKSet(new URL(config.userTokenJwksUrl), {
-      timeoutDuration: config.limitBackendMs,
-    });
+    const keys = remoteKeys(config.userTokenJwksUrl, config.limitBackendMs);
     // No HMAC here: a public key must never serve as a shared secret.
-    const options: JWTVerifyOptions = {
-      ...required,
-      algorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
-    };
-    return async (token) => (await jwtVerify(token, keys, options)).payload;
+    const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
+    return async (token) => (await jwtVerify(token, keys, { ...required, algorithms })).payload;
   }
   const secret = config.userTokenSecret;
   if (secret === undefined) return undefined;
   return async (token) => (await jwtVerify(token, secret, { ...required, algorithms: ['HS256'] })).payload;
 }
 
-export function createVerifyUserToken(config: Config): VerifyUserToken {
+export function createVerifyUserToken(config: Settings): VerifyUserToken {
   const verifier = createVerifier(config);
   return async (token, partner) => {
     if (!verifier) throw refused('User tokens are not set up here.');
@@ -40,24 +81,30 @@ export function createVerifyUserToken(config: Config): VerifyUserToken {
       claims = await verifier(token);
     } catch (cause) {
       if (cause instanceof errors.JWTExpired) throw refused('The user token has expired.', cause);
-      if (cause instanceof errors.JWKSTimeout || !(cause instanceof errors.JOSEError))
+      if (cause instanceof KeysUnreadable || !(cause instanceof errors.JOSEError))
         throw unavailable('The keys of user tokens cannot be read.', cause);
       throw refused('The user token cannot be verified.', cause);
     }
-    const { customer } = claims;
+    const { customer, exp, iat } = claims;
+    if (exp! - iat! > config.userTokenMaxSeconds)
+      throw refused(`A user token may live for ${config.userTokenMaxSeconds} seconds at most.`);
     if (claims.partner !== partner || typeof customer !== 'string' || customer === '')
       throw refused('The user token is not for this partner.');
     return customer;
   };
 }
 
-export const signUserToken = (
+export function signUserToken(
   secret: Uint8Array,
   claims: { partner: string; customer: string },
   expiresIn: string,
-): Promise<string> =>
-  new SignJWT(claims)
+  { userTokenIssuer, userTokenAudience }: Pick<Settings, 'userTokenIssuer' | 'userTokenAudience'> = {},
+): Promise<string> {
+  const token = new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
     .setIssuedAt()
-    .setExpirationTime(expiresIn)
-    .sign(secret);
+    .setExpirationTime(expiresIn);
+  if (userTokenIssuer !== undefined) token.setIssuer(userTokenIssuer);
+  if (userTokenAudience !== undefined) token.setAudience(userTokenAudience);
+  return token.sign(secret);
+}

@@ -11,10 +11,21 @@ const integer = (from: number, to: number, preset: number) =>
     .min(from, `expected ${from} or more`)
     .max(to, `expected ${to} or less`)
     .default(preset);
+/** What deploy/config gives as an example: public, and so no secret. */
+const isExample = (text: string) => text === 'change-me' || text.startsWith('example-only');
+const notTheExample = 'expected a value of your own: this one is the example of deploy/config';
+const ownKey = (what: string) =>
+  z
+    .string(`expected ${what}`)
+    .min(1, `expected ${what}`)
+    .refine((text) => !isExample(text), notTheExample);
 const secret32 = z
   .string('expected 32 bytes in base64 (openssl rand -base64 32)')
   .transform((text) => Buffer.from(text, 'base64'))
-  .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)');
+  .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)')
+  .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
+/** Keys that verify tokens must come as they were sent: over plain http only from this very machine. */
+const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
 const host = z.string().min(1, 'expected an address to listen on').default('127.0.0.1');
 
 const environment = z.object({
@@ -43,8 +54,8 @@ const environment = z.object({
   HEADRACE_S3_BUCKET: z
     .string('expected the name of the shared bucket')
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
-  HEADRACE_S3_ACCESS_KEY_ID: z.string('expected an access key').min(1, 'expected an access key'),
-  HEADRACE_S3_SECRET_ACCESS_KEY: z.string('expected a secret key').min(1, 'expected a secret key'),
+  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key'),
+  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret key'),
   /** Who makes partners' storage credentials. */
   HEADRACE_S3_ISSUER: z.enum(['versitygw', 'aws'], 'expected versitygw or aws').default('aws'),
 
@@ -52,10 +63,20 @@ const environment = z.object({
   HEADRACE_SECRET: secret32,
   /** User tokens are verified with this secret, or with the keys behind the URL if one is given. */
   HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
-  HEADRACE_USER_TOKEN_JWKS_URL: z.url({ protocol: /^https?$/, error: 'expected http(s)://…' }).optional(),
+  HEADRACE_USER_TOKEN_JWKS_URL: z
+    .url({ protocol: /^https?$/, error: 'expected https://… (http on this machine only)' })
+    .regex(safeUrl, 'expected https://… (http on this machine only)')
+    .optional(),
+  /** Where given, a token must name them. */
+  HEADRACE_USER_TOKEN_ISSUER: z.string().min(1, 'expected the issuer (iss) of user tokens').optional(),
+  HEADRACE_USER_TOKEN_AUDIENCE: z.string().min(1, 'expected the audience (aud) of user tokens').optional(),
+  /** From iat to exp; a token that lives longer is refused. */
+  HEADRACE_USER_TOKEN_MAX_SECONDS: integer(60, 31_536_000, 604_800),
 
   HEADRACE_API_HOST: host,
   HEADRACE_API_PORT: integer(0, 65_535, 8080),
+  /** The metrics have a host of their own: an API that partners reach need not show them. */
+  HEADRACE_API_METRICS_HOST: host,
   HEADRACE_API_METRICS_PORT: integer(0, 65_535, 8081),
   HEADRACE_PIPELINE_HOST: host,
   HEADRACE_PIPELINE_PORT: integer(0, 65_535, 8082),
@@ -110,12 +131,33 @@ const environment = z.object({
   HEADRACE_LIMIT_PATH_BYTES: integer(1, 1_024, 1_024),
   HEADRACE_LIMIT_REQUEST_MS: integer(100, 600_000, 30_000),
   HEADRACE_LIMIT_HEADERS_MS: integer(100, 600_000, 10_000),
+  /** How long a client may take nothing of its answer before it is cut off. */
+  HEADRACE_LIMIT_STALL_MS: integer(100, 600_000, 30_000),
+  HEADRACE_LIMIT_CONNECTIONS: integer(1, 1_000_000, 10_000),
+  /** Not applied behind proxies, whose clients share an address. */
+  HEADRACE_LIMIT_CONNECTIONS_PER_ADDRESS: integer(1, 1_000_000, 1_000),
+  /** Proxies in front of the API, each of which adds to X-Forwarded-For: the client's address is that many from the end. */
+  HEADRACE_TRUSTED_PROXIES: integer(0, 10, 0),
+  /** Requests with a wrong key, a minute and address. */
+  HEADRACE_WRONG_KEYS_PER_MINUTE: integer(1, 1_000_000, 300),
+  /** Jobs of one partner that have not ended; further ones are refused. */
+  HEADRACE_MAX_PENDING_JOBS: integer(1, 10_000_000, 10_000),
   /** Requests a key may make a second, on average, and at once. */
   HEADRACE_RATE_PER_SECOND: integer(1, 1_000_000, 500),
   HEADRACE_RATE_BURST: integer(1, 1_000_000, 1_000),
   /** How long a request waits for Kafka or MongoDB before it is answered with 503. */
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500),
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
+});
+
+/** With one secret for two purposes, whoever signs user tokens could open what is sealed. */
+const checked = environment.superRefine((env, check) => {
+  if (env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
+    check.addIssue({
+      code: 'custom',
+      path: ['HEADRACE_USER_TOKEN_SECRET'],
+      message: 'expected another secret than HEADRACE_SECRET',
+    });
 });
 
 const prefix = 'HEADRACE_';
@@ -139,7 +181,7 @@ export class ConfigError extends Error {
 
 export function parseConfig(env: Record<string, string | undefined>): Config {
   const unknown = Object.keys(env).filter((name) => name.startsWith(prefix) && !(name in environment.shape));
-  const parsed = environment.safeParse(env);
+  const parsed = checked.safeParse(env);
   const problems = [
     ...unknown.map((name) => `${name}: there is no such setting`),
     ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),

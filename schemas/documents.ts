@@ -180,6 +180,8 @@ export interface AudienceDocument {
   matchedDevices: number;
   /** 2 or 3: the outcome of the finished loads. What waits or runs is seen from the jobs. */
   outcome: 2 | 3;
+  /** Paths whose last load failed as a whole, in this generation: they keep the outcome at 3. */
+  failedPaths?: string[];
   /** The last load that these counts come from. */
   loadedBy?: number;
   /** Generations below this one have left nothing behind. */
@@ -315,7 +317,7 @@ export interface CrashDocument {
 }
 
 export interface IdempotencyDocument {
-  /** `<partner>/<key>` */
+  /** `<partner>/<key>`, or `<partner> <customer> <key>` */
   _id: string;
   requestHash: string;
   token: string;

@@ -122,6 +122,29 @@ export const fileReport = z
   })
   .meta({ id: 'FileReport' });
 
+const loadFields = {
+  load_id: described(id, 'Grows in the order in which loads were accepted.', 57),
+  file_path: described(z.string(), 'As submitted.', 'acme/summer/day-2/'),
+  status: statusOf('Of the load.'),
+  files: described(count, 'Files that the path matched and that were not loaded before.', 2),
+  files_done: described(count, 'Those of them that are decided.', 2),
+  unique_devices: described(count, 'Distinct devices accepted by this load, over all of its files.', 4_800),
+  total_rows: described(count, 'Data rows read, accepted and rejected.', 5_210),
+  errors: described(
+    z.array(importLogError).nullable(),
+    'Why, when status is 3; otherwise null. A load that a clear has cancelled says `cancelled`.',
+  ),
+  created_at: created,
+  updated_at: updated,
+};
+export const audienceLoad = z.strictObject(loadFields).meta({ id: 'AudienceLoad' });
+export const audienceLoadDetails = z
+  .strictObject({
+    ...loadFields,
+    file: described(z.array(fileReport), 'The files of this load. Empty until it runs.'),
+  })
+  .meta({ id: 'AudienceLoadDetails' });
+
 export const rejectedRow = z
   .strictObject({
     file: fullPath,

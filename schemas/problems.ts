@@ -16,6 +16,8 @@ export const problems = {
   invalid_query: { status: 422, title: 'A query parameter breaks a rule' },
   too_deep: { status: 422, title: 'The body is nested too deeply' },
   unknown_keys: { status: 422, title: 'Some keys are not the partner’s' },
+  too_many_wrong_keys: { status: 429, title: 'Too many wrong keys came from this address' },
+  too_many_pending: { status: 429, title: 'Too many jobs of this partner have not ended' },
   rate_limited: { status: 429, title: 'Too many requests with this key' },
   internal: { status: 500, title: 'Something failed on our side' },
   unavailable: { status: 503, title: 'The service cannot take this right now' },

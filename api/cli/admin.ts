@@ -131,7 +131,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
         if (options.customer === '') throw new ProvisioningError('bad_argument', 'a customer has a name');
         await findPartner(db, options.partner);
         const claims = { partner: options.partner, customer: options.customer };
-        const token = await signUserToken(config.userTokenSecret, claims, options.expiresIn);
+        const token = await signUserToken(config.userTokenSecret, claims, options.expiresIn, config);
         return { json: { user_token: token }, text: [token] };
       }),
     );

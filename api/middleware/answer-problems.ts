@@ -2,12 +2,17 @@
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { isPassing } from '../../pipeline/runtime/retry.ts';
 import { NotAccepted } from '../../pipeline/stores/accept-jobs.ts';
+import { TooManyPending } from '../../pipeline/stores/pending-jobs.ts';
 import type { Middleware } from '../context.ts';
 import { Problem, unavailable } from '../problem.ts';
 
 function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof NotAccepted) return unavailable('Nothing was queued. Try again shortly.', error);
+  if (error instanceof TooManyPending)
+    return new Problem('too_many_pending', 'Nothing was queued. Wait until some of your jobs have ended.', {
+      headers: { 'Retry-After': '5' },
+    });
   if (isPassing(error))
     return unavailable('A part of the service does not answer. Try again shortly.', error);
   return new Problem('internal', 'The failure has been recorded under the request id.', { cause: error });

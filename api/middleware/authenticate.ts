@@ -2,10 +2,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { findApiKey, keyIdOf, keyMatches } from '../../pipeline/stores/api-keys.ts';
+import type { Config } from '../../schemas/config.ts';
 import type { ApiKeyDocument } from '../../schemas/documents.ts';
-import type { Context, Middleware } from '../context.ts';
+import { networkOf } from '../client-network.ts';
+import type { Context, Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
 import type { VerifyUserToken } from '../user-tokens.ts';
+import { createTokenBuckets, secondsUntil } from './limit-rate.ts';
 
 /** A revoked key is refused everywhere within five seconds: this, and the time of one look. */
 const KEPT_MS = 3_000;
@@ -17,23 +20,32 @@ interface KeptKey {
   /** The whole key, once it was found good: comparing it costs far less than hashing what comes each time. */
   good?: Buffer;
 }
-export type FindKey = (id: string) => KeptKey;
+export interface KeyLookup {
+  /** What is known about the id, be it old. */
+  known(id: string): KeptKey | undefined;
+  /** Looks a key up at most once in three seconds, unknown ones included, however many requests bring it. */
+  find(id: string): KeptKey;
+}
 
-/** Looks a key up at most once in three seconds, unknown ones included, however many requests bring it. */
-export function createKeyLookup(db: Db): FindKey {
+const isFresh = (entry: KeptKey | undefined) => entry !== undefined && performance.now() < entry.until;
+
+export function createKeyLookup(db: Db): KeyLookup {
   const kept = new Map<string, KeptKey>();
-  return (id) => {
-    const now = performance.now();
-    const known = kept.get(id);
-    if (known && now < known.until) return known;
-    kept.delete(id);
-    if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
-    const entry: KeptKey = { until: now + KEPT_MS, stored: findApiKey(db, id) };
-    kept.set(id, entry);
-    entry.stored.catch(() => {
-      if (kept.get(id) === entry) kept.delete(id);
-    });
-    return entry;
+  return {
+    known: (id) => kept.get(id),
+    find(id) {
+      const known = kept.get(id);
+      if (known && isFresh(known)) return known;
+      kept.delete(id);
+      if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
+      const entry: KeptKey = { until: performance.now() + KEPT_MS, stored: findApiKey(db, id) };
+      if (known?.good) entry.good = known.good;
+      kept.set(id, entry);
+      entry.stored.catch(() => {
+        if (kept.get(id) === entry) kept.delete(id);
+      });
+      return entry;
+    },
   };
 }
 
@@ -54,32 +66,61 @@ function bearer(ctx: Context): string {
 
 const same = (given: Buffer, good: Buffer) => given.length === good.length && timingSafeEqual(given, good);
 
-export function createAuthenticate(secret: Uint8Array, findKey: FindKey): Middleware {
-  async function check(key: string): Promise<ApiKeyDocument> {
-    const id = keyIdOf(key);
-    const entry = id === undefined ? undefined : findKey(id);
-    const stored = await entry?.stored;
-    if (!entry || !stored || stored.revokedAt !== null)
-      throw refused('The API key is unknown or was revoked.');
-    const given = Buffer.from(key);
-    if (!(entry.good && same(given, entry.good)) && !keyMatches(secret, key, stored))
-      throw refused('The API key is unknown or was revoked.');
-    entry.good = given;
+/**
+ * Wrong keys cost their address a token, and an address without tokens is refused before anything is looked up. A key that was
+ * good before is let through: who shares an address with a guesser (behind a proxy, say) goes on working.
+ */
+export function createAuthenticate(
+  config: Pick<Config, 'secret' | 'wrongKeysPerMinute'>,
+  keys: KeyLookup,
+): Handler {
+  const perSecond = config.wrongKeysPerMinute / 60;
+  const guesses = createTokenBuckets(perSecond, config.wrongKeysPerMinute);
+
+  async function isGood(key: Buffer, entry: KeptKey): Promise<ApiKeyDocument | undefined> {
+    const stored = await entry.stored;
+    if (!stored || stored.revokedAt !== null) return undefined;
+    const good = (entry.good && same(key, entry.good)) || keyMatches(config.secret, key.toString(), stored);
+    if (!good) return undefined;
+    entry.good = key;
     return stored;
   }
 
-  return async (ctx, next) => {
-    const stored = await check(bearer(ctx));
+  async function check(text: string, network: string): Promise<ApiKeyDocument> {
+    const key = Buffer.from(text);
+    const id = keyIdOf(text);
+    const known = id === undefined ? undefined : keys.known(id);
+    const trusted = known?.good !== undefined && same(key, known.good);
+    // A look-up takes its token beforehand, so that many at once do not get through together.
+    const taken = !trusted && !isFresh(known);
+    const left = trusted ? 0 : taken ? guesses.take(network) : guesses.look(network);
+    if (left < 0)
+      throw new Problem('too_many_wrong_keys', 'Too many wrong keys came from your address.', {
+        headers: { 'Retry-After': secondsUntil(left, perSecond) },
+      });
+    try {
+      const stored = id === undefined ? undefined : await isGood(key, keys.find(id));
+      if (stored && taken) guesses.giveBack(network);
+      if (stored) return stored;
+    } catch (error) {
+      if (taken) guesses.giveBack(network);
+      throw error;
+    }
+    if (!taken) guesses.take(network);
+    throw refused('The API key is unknown or was revoked.');
+  }
+
+  return async (ctx) => {
+    const stored = await check(bearer(ctx), networkOf(ctx.ip));
     ctx.state.keyId = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
     ctx.set('Cache-Control', 'no-store');
-    return next();
   };
 }
 
 /** For group B: narrows the call to the customer that the token names. */
-export function createAuthenticateUser(verify: VerifyUserToken): Middleware {
-  return async (ctx, next) => {
+export function createAuthenticateUser(verify: VerifyUserToken): Handler {
+  return async (ctx) => {
     const token = ctx.get('x-user-token');
     if (token !== '') {
       const { partner } = ctx.state.scope;
@@ -89,6 +130,5 @@ export function createAuthenticateUser(verify: VerifyUserToken): Middleware {
         headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },
       });
     }
-    return next();
   };
 }

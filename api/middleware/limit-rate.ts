@@ -1,5 +1,5 @@
 /** A token bucket for each API key: `burst` at once, `perSecond` on average. */
-import type { Middleware } from '../context.ts';
+import type { Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
 
 interface Bucket {
@@ -11,29 +11,47 @@ const MOST_KEPT = 10_000;
 
 export function createTokenBuckets(perSecond: number, burst: number, clock = () => performance.now()) {
   const buckets = new Map<string, Bucket>();
+
+  function bucketOf(key: string): Bucket {
+    const now = clock();
+    let bucket = buckets.get(key);
+    if (!bucket) {
+      if (buckets.size >= MOST_KEPT) buckets.delete(buckets.keys().next().value!);
+      bucket = { tokens: burst, at: now };
+      buckets.set(key, bucket);
+    }
+    bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1_000) * perSecond);
+    bucket.at = now;
+    return bucket;
+  }
+
   return {
     /** Takes a token. Gives what is left, or less than 0 when there was none. */
     take(key: string): number {
-      const now = clock();
-      let bucket = buckets.get(key);
-      if (!bucket) {
-        if (buckets.size >= MOST_KEPT) buckets.delete(buckets.keys().next().value!);
-        bucket = { tokens: burst, at: now };
-        buckets.set(key, bucket);
-      }
-      bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1_000) * perSecond);
-      bucket.at = now;
+      const bucket = bucketOf(key);
       if (bucket.tokens < 1) return bucket.tokens - 1;
       bucket.tokens -= 1;
       return bucket.tokens;
     },
+    giveBack(key: string): void {
+      bucketOf(key).tokens += 1;
+    },
+    /** What is there, or less than 0 when a token could not be taken. */
+    look(key: string): number {
+      return bucketOf(key).tokens - 1;
+    },
   };
 }
+export type TokenBuckets = ReturnType<typeof createTokenBuckets>;
 
-export function createLimitRate(perSecond: number, burst: number): Middleware {
+/** Seconds until a token is there, by what was left. */
+export const secondsUntil = (left: number, perSecond: number): string =>
+  String(Math.max(1, Math.ceil(-left / perSecond)));
+
+export function createLimitRate(perSecond: number, burst: number): Handler {
   const buckets = createTokenBuckets(perSecond, burst);
   const policy = `"key";q=${burst};w=${Math.ceil(burst / perSecond)}`;
-  return (ctx, next) => {
+  return (ctx) => {
     const left = buckets.take(ctx.state.keyId!);
     const remaining = Math.max(0, Math.floor(left));
     const untilFull = Math.ceil((burst - Math.max(0, left)) / perSecond);
@@ -45,7 +63,7 @@ export function createLimitRate(perSecond: number, burst: number): Middleware {
         `This key may make ${perSecond} requests a second, ${burst} at once.`,
         {
           headers: {
-            'Retry-After': String(Math.max(1, Math.ceil(-left / perSecond))),
+            'Retry-After': secondsUntil(left, perSecond),
             // For clients that know only the older names.
             'RateLimit-Limit': String(burst),
             'RateLimit-Remaining': '0',
@@ -53,6 +71,5 @@ export function createLimitRate(perSecond: number, burst: number): Middleware {
           },
         },
       );
-    return next();
   };
 }

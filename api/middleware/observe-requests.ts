@@ -22,6 +22,8 @@ export function createObserveRequests(log: Logger, metrics: Metrics): Middleware
 
   return (ctx, next) => {
     const start = performance.now();
+    ctx.state.begunAt = start;
+    ctx.state.backendMs = 0;
     const given = ctx.get('x-request-id');
     ctx.state.requestId = acceptable.test(given) ? given : randomUUID();
     ctx.set('X-Request-Id', ctx.state.requestId);
@@ -41,6 +43,7 @@ export function createObserveRequests(log: Logger, metrics: Metrics): Middleware
           status,
           ms: Math.round(ms * 10) / 10,
           ...(scope ? { partner: scope.partner, key: keyId } : {}),
+          ...(scope?.customer ? { customer: scope.customer } : {}),
           ...(ctx.res.writableFinished ? {} : { cut_off: true }),
         },
         'request',

@@ -1,17 +1,28 @@
 /**
  * Reads a JSON body with koa-body and answers by the book when it is not one: 415 before a byte is read, 413 beyond the
- * limit, 400 for what is not JSON, 422 for what is JSON and yet not to be had.
+ * limit, 408 when it does not arrive in time, 400 for what is not JSON, 422 for what is JSON and yet not to be had.
  */
+import { once } from 'node:events';
 import type { Context as KoaContext } from 'koa';
 import { HttpMethodEnum, koaBody } from 'koa-body';
 import type { Config } from '../../schemas/config.ts';
-import type { Context, Middleware } from '../context.ts';
+import type { Context, Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
 
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 
 const hasBody = (ctx: Context) =>
   ctx.req.headers['transfer-encoding'] !== undefined || Number(ctx.req.headers['content-length'] ?? 0) > 0;
+
+/** Whether a body of untold length has no byte. */
+async function isEmpty({ req }: Context): Promise<boolean> {
+  if (req.headers['transfer-encoding'] === undefined) return false;
+  if (req.readableLength === 0 && !req.complete)
+    await once(req, 'readable').catch(() => {
+      throw new Problem('bad_request', 'The body was cut short.');
+    });
+  return req.readableLength === 0 && req.complete;
+}
 
 /** Never with the cause: co-body hangs the whole body on its errors, secrets included. */
 function bodyProblem(error: Error & { status?: number; type?: string }): Problem {
@@ -33,10 +44,27 @@ export function exceedsDepth(value: unknown, depth: number): boolean {
   return Object.values(value).some((member) => exceedsDepth(member, depth - 1));
 }
 
+/** Counted from the beginning of the request: its head was under the same limit. */
+async function inTime<T>(ctx: Context, limitMs: number, reading: Promise<T>): Promise<T> {
+  if (ctx.req.complete) return reading;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const problem = new Problem('request_timeout', 'The body did not arrive in time. Nothing was queued.', {
+      headers: { Connection: 'close' },
+    });
+    timer = setTimeout(() => reject(problem), ctx.state.begunAt + limitMs - performance.now());
+  });
+  try {
+    return await Promise.race([reading, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 export function createReadBody(
-  config: Pick<Config, 'limitBodyBytes' | 'limitJsonDepth'>,
+  config: Pick<Config, 'limitBodyBytes' | 'limitJsonDepth' | 'limitRequestMs'>,
   { optional = false } = {},
-): Middleware {
+): Handler {
   const parse = koaBody({
     json: true,
     text: false,
@@ -54,19 +82,19 @@ export function createReadBody(
   } as Parameters<typeof koaBody>[0]);
   const nothing = async () => {};
 
-  return async (ctx, next) => {
-    if (!hasBody(ctx)) {
+  return async (ctx) => {
+    const reading = (work: Promise<unknown>) => inTime(ctx, config.limitRequestMs, work);
+    if (!hasBody(ctx) || (optional && (await reading(isEmpty(ctx))))) {
       if (!optional) throw new Problem('bad_json', 'The request has no body.');
       ctx.request.body = {};
-      return next();
+      return;
     }
     if (!jsonType.test(ctx.get('content-type')))
       throw new Problem('unsupported_media_type', 'Send Content-Type: application/json.', {
         headers: { Connection: 'close' },
       });
-    await parse(ctx as unknown as KoaContext, nothing);
+    await reading(parse(ctx as unknown as KoaContext, nothing));
     if (exceedsDepth(ctx.request.body, config.limitJsonDepth))
       throw new Problem('too_deep', `The body is nested more than ${config.limitJsonDepth} levels deep.`);
-    return next();
   };
 }

@@ -77,7 +77,28 @@ export const json = (
   headers: { ...requestId, ...headers },
   content: { [type]: { schema, ...(examples ? { examples } : {}) } },
 });
-export const nothing = (description: string): ResponseConfig => ({ description, headers: requestId });
+export const nothing = (description: string, headers: Headers = {}): ResponseConfig => ({
+  description,
+  headers: { ...requestId, ...headers },
+});
+
+const etag = {
+  ETag: {
+    description:
+      'Of these bytes, for `If-None-Match`; answers of more than 256 KiB that are not paged have none',
+    schema: { type: 'string' as const },
+  },
+};
+/** An answer that may be asked for with If-None-Match. */
+export const tagged = (answer: ResponseConfig): Answers => ({
+  200: { ...answer, headers: { ...(answer.headers as Headers), ...etag } },
+  304: nothing('You have it already: `If-None-Match` names its `ETag`', etag),
+});
+export const ifNoneMatch = z.object({
+  'If-None-Match': z.string().optional().meta({
+    description: 'The `ETag` of an earlier answer: 304 without a body if nothing has changed.',
+  }),
+});
 
 export const location = {
   Location: { description: 'Where to follow it', schema: { type: 'string' as const } },
@@ -89,6 +110,8 @@ const always: ProblemCode[] = [
   'request_timeout',
   'headers_too_large',
   'rate_limited',
+  'too_many_wrong_keys',
+  'invalid_query',
   'internal',
   'unavailable',
 ];
@@ -103,6 +126,8 @@ const withBody: ProblemCode[] = [
 ];
 export const readProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...more);
 export const writeProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...withBody, ...more);
+/** Of operations that queue a job. */
+export const queueProblems = (...more: ProblemCode[]) => writeProblems('too_many_pending', ...more);
 
 export const security = [{ apiKey: [] }];
 export const idempotencyKey = z.object({

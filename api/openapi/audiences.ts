@@ -6,27 +6,33 @@ import {
   audience,
   audienceDetails,
   audienceIds,
+  audienceLoad,
+  audienceLoadDetails,
   fileReport,
   rejectedRow,
 } from '../../schemas/http-answers.ts';
 import {
   body,
   idempotencyKey,
+  ifNoneMatch,
   json,
   location,
   nothing,
   pathId,
+  queueProblems,
   readProblems,
   security,
+  tagged,
   userToken,
   writeProblems,
 } from './answers.ts';
-import { appends, audiences } from './examples.ts';
+import { appends, audiences, loads } from './examples.ts';
 
+const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
 const params = pathId('audience_id');
 const listQuery = z.object({
-  limit: z.int().min(1).max(1_000).optional().meta({ description: 'At most so many; all, unless given.' }),
+  limit: z.int().min(1).max(1_000).optional().meta({ description: 'At most so many.' }),
   cursor: z
     .string()
     .regex(/^[1-9][0-9]{0,14}$/)
@@ -57,10 +63,10 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `listAudiences${suffix}`,
     summary: 'List audiences',
     description: 'Newest first, without their files. All of them, unless `limit` is given.',
-    request: { headers: userToken, query: listQuery },
+    request: { headers: readHeaders, query: listQuery },
     responses: {
-      200: json(z.array(audience), 'Audiences', { headers: link }),
-      ...readProblems('bad_user_token', 'invalid_query'),
+      ...tagged(json(z.array(audience), 'Audiences', { headers: link })),
+      ...readProblems('bad_user_token'),
     },
   });
   registry.registerPath({
@@ -73,7 +79,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     request: { headers: writeHeaders, ...body(bodies.createAudience, { examples: audiences }) },
     responses: {
       201: json(audienceIds, 'Created', { headers: location }),
-      ...writeProblems('bad_user_token'),
+      ...queueProblems('bad_user_token'),
     },
   });
   registry.registerPath({
@@ -83,9 +89,9 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `getAudience${suffix}`,
     summary: 'Get audience details',
     description: 'With its files. Ask again until `status` is 2 or 3.',
-    request: { headers: userToken, params },
+    request: { headers: readHeaders, params },
     responses: {
-      200: json(audienceDetails, 'The audience'),
+      ...tagged(json(audienceDetails, 'The audience')),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });
@@ -96,9 +102,9 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `appendFiles${suffix}`,
     summary: 'Append files',
     description:
-      'Merged with what is there, each device once. A file that was loaded already, with the same content, is ignored; one that failed or was cancelled is loaded again.',
+      'Merged with what is there, each device once. A file that was loaded already, with the same content, is ignored; one that failed or was cancelled is loaded again. `Location` is the load.',
     request: { headers: writeHeaders, params, ...body(bodies.appendFiles, { examples: appends }) },
-    responses: { 204: nothing('Queued'), ...writeProblems('bad_user_token', 'not_found') },
+    responses: { 204: nothing('Queued', location), ...queueProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
     ...shared,
@@ -114,12 +120,42 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
   registry.registerPath({
     ...shared,
     method: 'get',
+    path: `${one}/loads`,
+    operationId: `listAudienceLoads${suffix}`,
+    summary: 'List the loads of an audience',
+    description:
+      'The first and every append, newest first, with what each came to and why it failed. 100 of them, unless `limit` is given. Loads from before a clear are among them.',
+    request: { headers: readHeaders, params, query: listQuery },
+    responses: {
+      ...tagged(json(z.array(audienceLoad), 'Loads', { headers: link, examples: loads })),
+      ...readProblems('bad_user_token', 'not_found'),
+    },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    path: `${one}/loads/{load_id}`,
+    operationId: `getAudienceLoad${suffix}`,
+    summary: 'Get a load of an audience',
+    description: 'With its files. Ask again until `status` is 2 or 3.',
+    request: { headers: readHeaders, params: z.object({ ...params.shape, ...pathId('load_id').shape }) },
+    responses: {
+      ...tagged(json(audienceLoadDetails, 'The load')),
+      ...readProblems('bad_user_token', 'not_found'),
+    },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
     path: `${one}/files`,
     operationId: `listAudienceFiles${suffix}`,
     summary: 'List the files of an audience',
     description: 'With the rows of each by outcome, and why a file failed.',
-    request: { headers: userToken, params },
-    responses: { 200: json(z.array(fileReport), 'Files'), ...readProblems('bad_user_token', 'not_found') },
+    request: { headers: readHeaders, params },
+    responses: {
+      ...tagged(json(z.array(fileReport), 'Files')),
+      ...readProblems('bad_user_token', 'not_found'),
+    },
   });
   registry.registerPath({
     ...shared,
@@ -128,9 +164,9 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `listAudienceRejects${suffix}`,
     summary: 'List the rejected rows of an audience',
     description: 'One JSON object a line, in the order of loads, files and lines. None after a clear.',
-    request: { headers: userToken, params },
+    request: { headers: readHeaders, params },
     responses: {
-      200: json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' }),
+      ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });

@@ -80,3 +80,32 @@ export const appends = {
   prefix: example('All files under a prefix', { file_path: 'acme/summer/day-2/' }),
   file: example('One file', { file_path: 'acme/summer/2.csv' }),
 };
+
+const load = {
+  load_id: 57,
+  file_path: 'acme/summer/day-2/',
+  status: 2,
+  files: 2,
+  files_done: 2,
+  unique_devices: 4_800,
+  total_rows: 5_210,
+  errors: null,
+  created_at: '2026-06-02T08:30:00.000Z',
+  updated_at: '2026-06-02T08:31:12.000Z',
+};
+export const loads = {
+  loads: example('One that matched nothing, and one that is done', [
+    {
+      ...load,
+      load_id: 58,
+      file_path: 'acme/sumer/',
+      status: 3,
+      files: 0,
+      files_done: 0,
+      unique_devices: 0,
+      total_rows: 0,
+      errors: [{ code: 'no_files', message: 'No object matches acme/sumer/.' }],
+    },
+    load,
+  ]),
+};

@@ -6,12 +6,14 @@ import { fileReport, importLog, importLogId, rejectedRow } from '../../schemas/h
 import {
   body,
   idempotencyKey,
+  ifNoneMatch,
   json,
   location,
   pathId,
+  queueProblems,
   readProblems,
   security,
-  writeProblems,
+  tagged,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
 
@@ -27,8 +29,9 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     operationId: 'listImportLogs',
     summary: 'List import logs',
     description: 'The last 100 jobs, imports and deletions, newest first.',
+    request: { headers: ifNoneMatch },
     responses: {
-      200: json(z.array(importLog).max(100), 'Import logs', { examples: importLogs }),
+      ...tagged(json(z.array(importLog).max(100), 'Import logs', { examples: importLogs })),
       ...readProblems(),
     },
   });
@@ -41,7 +44,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     description:
       'Of a file, or of all files under a prefix, from the shared bucket or from a bucket of your own. Prefer a prefix to many calls.',
     request: { headers: idempotencyKey, ...body(bodies.importRequest, { examples: imports }) },
-    responses: { 202: json(importLogId, 'Queued', { headers: location }), ...writeProblems() },
+    responses: { 202: json(importLogId, 'Queued', { headers: location }), ...queueProblems() },
   });
   registry.registerPath({
     ...shared,
@@ -54,7 +57,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     request: { headers: idempotencyKey, ...body(bodies.deleteRequest, { examples: deletions }) },
     responses: {
       202: json(importLogId, 'Queued', { headers: location }),
-      ...writeProblems('unknown_keys'),
+      ...queueProblems('unknown_keys'),
     },
   });
   registry.registerPath({
@@ -64,9 +67,9 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     operationId: 'getImportLog',
     summary: 'Get an import log',
     description: 'Ask again until `status` is 2 or 3.',
-    request: { params: pathId('import_log_id') },
+    request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: {
-      200: json(importLog, 'The import log', { examples: failedImport }),
+      ...tagged(json(importLog, 'The import log', { examples: failedImport })),
       ...readProblems('not_found'),
     },
   });
@@ -77,8 +80,8 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     operationId: 'listImportFiles',
     summary: 'List the files of an import',
     description: 'With the rows of each by outcome, and why a file failed. Empty until the job runs.',
-    request: { params: pathId('import_log_id') },
-    responses: { 200: json(z.array(fileReport), 'Files'), ...readProblems('not_found') },
+    request: { headers: ifNoneMatch, params: pathId('import_log_id') },
+    responses: { ...tagged(json(z.array(fileReport), 'Files')), ...readProblems('not_found') },
   });
   registry.registerPath({
     ...shared,
@@ -87,9 +90,9 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     operationId: 'listImportRejects',
     summary: 'List the rejected rows of an import',
     description: 'One JSON object a line, in the order of files and lines.',
-    request: { params: pathId('import_log_id') },
+    request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: {
-      200: json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' }),
+      ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
       ...readProblems('not_found'),
     },
   });

@@ -15,6 +15,7 @@ export type Described = Pick<
   | 'rejectsPerFile'
   | 'ratePerSecond'
   | 'rateBurst'
+  | 'maxPendingJobs'
 >;
 
 const number = (value: number) => value.toLocaleString('en');
@@ -48,7 +49,10 @@ On provisioning you received an API key, and a bucket, a path prefix and access 
    The answer is \`{"import_log_id": 42}\`.
 3. Ask \`/v1/marketplace/import/42\` until \`status\` is 2 (done) or 3 (error, with the reasons in \`errors\`).
 
-An audience goes the same way: POST to \`/v2/firstparty/audience\`, then ask for its details.`;
+An audience goes the same way: POST to \`/v2/firstparty/audience\`, then ask for its details. Why a load failed is told by
+\`…/audience/<id>/loads\`.
+
+Ask with \`If-None-Match\` and the \`ETag\` of the last answer: 304 means that nothing has changed.`;
 
 const authentication = `
 ## Authentication
@@ -96,8 +100,8 @@ is 409. On 429 and 503 wait for as many seconds as \`Retry-After\` says.`;
 const errors = () => `
 ## Errors
 
-\`application/problem+json\` (RFC 9457). Switch on \`code\`, which is stable; \`errors\` names each field that breaks a rule; unknown fields are
-refused, so that a mistyped one does not pass in silence. \`instance\` is the request id, also in \`X-Request-Id\`.
+\`application/problem+json\` (RFC 9457). Switch on \`code\`, which is stable; \`errors\` names each field that breaks a rule; unknown fields
+and query parameters are refused, so that a mistyped one does not pass in silence. \`instance\` is the request id, also in \`X-Request-Id\`.
 
 ${table(
   ['code', 'status and meaning'],
@@ -106,7 +110,7 @@ ${table(
 
 ### Why a job failed
 
-In \`errors\` of an import log, beside the failures of its files:
+In \`errors\` of an import log or of an audience’s load, beside the failures of its files:
 
 ${codes(jobFailureCodes)}
 
@@ -131,6 +135,7 @@ ${table(
   ['`file_path`', `${number(config.limitPathBytes)} bytes`],
   ['`keys` of a deletion', number(config.limitKeys)],
   ['requests with one key', `${number(config.ratePerSecond)} a second, ${number(config.rateBurst)} at once`],
+  ['jobs that have not ended', `${number(config.maxPendingJobs)}; beyond that 429 \`too_many_pending\``],
   ['import logs listed', '100'],
 )}
 

@@ -14,17 +14,29 @@ const running: JobPhase[] = ['loading', 'sealed'];
 
 const jobs = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
-type Load = Pick<JobDocument, 'audience' | 'generation' | 'phase'>;
+type Load = Pick<JobDocument, 'audience' | 'generation' | 'phase' | 'updatedAt'>;
 
-/** Waiting and running loads by audience and generation: 1 where one runs, else 0. */
-export type OpenLoads = (audience: Pick<AudienceDocument, '_id' | 'generation'>) => 0 | 1 | undefined;
+interface OpenLoad {
+  /** 1 where one runs, else 0. */
+  status: 0 | 1;
+  /** When the newest of them last changed: an append changes the audience. */
+  updatedAt: Date;
+}
+/** Waiting and running loads by audience and generation. */
+export type OpenLoads = (audience: Pick<AudienceDocument, '_id' | 'generation'>) => OpenLoad | undefined;
+
+const latest = (a: Date, b: Date) => (a > b ? a : b);
 
 function byAudience(loads: Load[]): OpenLoads {
-  const open = new Map<string, 0 | 1>();
-  for (const { audience, generation, phase } of loads) {
+  const open = new Map<string, OpenLoad>();
+  for (const { audience, generation, phase, updatedAt } of loads) {
     const key = `${audience}.${generation}`;
-    if (running.includes(phase)) open.set(key, JobStatus.running);
-    else if (!open.has(key)) open.set(key, JobStatus.pending);
+    const status = running.includes(phase) ? JobStatus.running : JobStatus.pending;
+    const known = open.get(key) ?? { status, updatedAt };
+    open.set(key, {
+      status: known.status === JobStatus.running ? known.status : status,
+      updatedAt: latest(known.updatedAt, updatedAt),
+    });
   }
   return ({ _id, generation }) => open.get(`${_id}.${generation}`);
 }
@@ -42,23 +54,26 @@ export async function readOpenLoads(db: Db, partner: string, audience?: number):
         phase: { $in: [...waiting, ...running] },
         ...(audience === undefined ? {} : { audience }),
       },
-      { projection: { _id: 0, audience: 1, generation: 1, phase: 1 } },
+      { projection: { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 } },
     )
     .toArray();
   return byAudience(loads);
 }
 
-export const toAudience = (audience: AudienceDocument, open: OpenLoads) => ({
-  audience_id: audience._id,
-  name: audience.name,
-  unique_devices: audience.uniqueDevices,
-  default_warehouse_segment_id: audience.segment,
-  status: open(audience) ?? audience.outcome,
-  created_at: audience.createdAt,
-  updated_at: audience.updatedAt,
-  uploaded_devices: audience.uploadedDevices,
-  matched_devices: audience.matchedDevices,
-});
+export function toAudience(audience: AudienceDocument, openLoads: OpenLoads) {
+  const open = openLoads(audience);
+  return {
+    audience_id: audience._id,
+    name: audience.name,
+    unique_devices: audience.uniqueDevices,
+    default_warehouse_segment_id: audience.segment,
+    status: open?.status ?? audience.outcome,
+    created_at: audience.createdAt,
+    updated_at: open ? latest(open.updatedAt, audience.updatedAt) : audience.updatedAt,
+    uploaded_devices: audience.uploadedDevices,
+    matched_devices: audience.matchedDevices,
+  };
+}
 
 export const listAudiences = (
   db: Db,

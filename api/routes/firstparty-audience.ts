@@ -1,6 +1,6 @@
 /** Group B: /v2/firstparty/audience, and the same under /v1. */
 
-import { z } from 'zod';
+import { createDeadline } from '../../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
 import { clearAudience, ensureAudience, segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fixIntent } from '../../pipeline/stores/idempotency.ts';
@@ -9,30 +9,22 @@ import type { AudienceDocument, JobDocument } from '../../schemas/documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { type Answer, claim, keepAnswer, queueOnce, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
+import { stopIfGivenUp } from '../middleware/limit-time.ts';
 import { notFound } from '../problem.ts';
-import { jsonArray, sendChunks } from '../stream-json.ts';
+import { createPublicAddress } from '../public-address.ts';
+import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
 import { listAudiences, readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
 import { filesOfAudience, listedLoads, toFileEntry } from './file-records.ts';
+import { nextPage, readPage } from './pages.ts';
 
-const MOST_LISTED = 1_000;
-const wholeNumber = (most: number, message: string) =>
-  z
-    .string(message)
-    .regex(/^[1-9][0-9]{0,15}$/, message)
-    .transform(Number)
-    .refine((number) => number <= most, message);
-const listQuery = z.object({
-  limit: wholeNumber(MOST_LISTED, `must be a number from 1 to ${MOST_LISTED}`).optional(),
-  cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be the cursor of a Link header').optional(),
-});
-
-async function* mapEach<T, U>(items: AsyncIterable<T>, map: (item: T) => U): AsyncGenerator<U> {
-  for await (const item of items) yield map(item);
-}
+/** How long an answer waits for the audience to be made: the job that makes it is queued. */
+const AUDIENCE_MS = 1_000;
 
 export function createFirstpartyAudience(deps: Dependencies) {
-  const { db, bodies, log } = deps;
+  const { db, bodies, log, config } = deps;
+  const addressOf = createPublicAddress(config);
+  const pathOf = (ctx: Context) => ctx.path.replace(/\/$/, '');
 
   async function audienceOf(ctx: Context): Promise<AudienceDocument> {
     const audience = await resolveAudience(db, ctx.state.scope, parseId(ctx.params.audience_id));
@@ -41,7 +33,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
   }
 
   const list: Handler = async (ctx) => {
-    const { limit, cursor: before } = validate(listQuery, { ...ctx.query }, 'invalid_query');
+    const { limit, cursor: before } = readPage(ctx);
     const open = await readOpenLoads(db, ctx.state.scope.partner);
     const record = (audience: AudienceDocument) => toAudience(audience, open);
     if (limit === undefined) {
@@ -50,8 +42,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
     }
     const found = await listAudiences(db, ctx.state.scope, { before, limit: limit + 1 }).toArray();
     const page = found.slice(0, limit);
-    if (found.length > limit)
-      ctx.set('Link', `<${ctx.path}?limit=${limit}&cursor=${page.at(-1)!._id}>; rel="next"`);
+    if (found.length > limit) ctx.set('Link', nextPage(addressOf(ctx.path), limit, page.at(-1)!._id));
     send(ctx, { status: 200, body: JSON.stringify(page.map(record)) });
   };
 
@@ -87,13 +78,15 @@ export function createFirstpartyAudience(deps: Dependencies) {
     };
     const answer = await queueOnce(deps, ctx, request, async (job: JobDocument): Promise<Answer> => {
       // The job is queued, and dispatch makes the audience if this does not: the answer stands either way.
-      await ensureAudience(db, job).catch((error) =>
-        log.warn({ err: error, job: job._id }, 'audience not made yet'),
-      );
+      const deadline = createDeadline(AUDIENCE_MS);
+      await deadline
+        .limit(ensureAudience(db, job))
+        .catch((error) => log.warn({ err: error, job: job._id }, 'audience not made yet'));
+      deadline.clear();
       return {
         status: 201,
         body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
-        location: `${ctx.path.replace(/\/$/, '')}/${job._id}`,
+        location: addressOf(`${pathOf(ctx)}/${job._id}`),
       };
     });
     send(ctx, answer);
@@ -102,7 +95,11 @@ export function createFirstpartyAudience(deps: Dependencies) {
   const append: Handler = async (ctx) => {
     const body = validate(bodies.appendFiles, ctx.request.body);
     const audience = await audienceOf(ctx);
-    send(ctx, await queueOnce(deps, ctx, load(ctx, body.file_path, audience), () => ({ status: 204 })));
+    const queued = (job: JobDocument): Answer => ({
+      status: 204,
+      location: addressOf(`${pathOf(ctx)}/loads/${job._id}`),
+    });
+    send(ctx, await queueOnce(deps, ctx, load(ctx, body.file_path, audience), queued));
   };
 
   const clear: Handler = async (ctx) => {
@@ -113,6 +110,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
       // A repetition clears the generation that the first try meant, and nothing that was appended since.
       const meant = mark ? Number(await fixIntent(db, mark, String(generation))) : generation;
       faultPoint('api:before-clear');
+      stopIfGivenUp(ctx);
       await clearAudience(db, ctx.state.scope, _id, meant);
       faultPoint('api:after-clear');
       if (mark) keepAnswer(deps, mark, { status: 204 });

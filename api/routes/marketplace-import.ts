@@ -8,19 +8,20 @@ import type { Dependencies, Handler } from '../context.ts';
 import { type Answer, queueOnce, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { notFound, Problem } from '../problem.ts';
+import { createPublicAddress } from '../public-address.ts';
 import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
 import { findImportLog, listImportLogs, toImportLog } from './import-records.ts';
 import { createRenderer } from './render-records.ts';
 
-const queued = (job: JobDocument): Answer => ({
-  status: 202,
-  body: JSON.stringify({ import_log_id: job._id }),
-  location: `/v1/marketplace/import/${job._id}`,
-});
-
 export function createMarketplaceImport(deps: Dependencies) {
   const { db, config, bodies } = deps;
+  const addressOf = createPublicAddress(config);
+  const queued = (job: JobDocument): Answer => ({
+    status: 202,
+    body: JSON.stringify({ import_log_id: job._id }),
+    location: addressOf(`/v1/marketplace/import/${job._id}`),
+  });
   const render = createRenderer();
   const sharedList = createSharedReads(async (partner) =>
     Buffer.from(`[${(await listImportLogs(db, partner)).map(render).join(',')}]`),

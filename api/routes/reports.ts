@@ -2,7 +2,7 @@
 import type { Dependencies, Handler } from '../context.ts';
 import { parseId } from '../ids.ts';
 import { notFound } from '../problem.ts';
-import { jsonArray, jsonLines, sendChunks } from '../stream-json.ts';
+import { jsonArray, jsonLines, mapEach, sendChunks } from '../stream-json.ts';
 import {
   filesOfAudience,
   filesOfJob,
@@ -14,9 +14,7 @@ import {
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
 import { findImportLog } from './import-records.ts';
 
-async function* reports(files: ReturnType<typeof filesOfJob>) {
-  for await (const file of files) yield toFileReport(file);
-}
+const reports = (files: ReturnType<typeof filesOfJob>) => mapEach(files, toFileReport);
 
 export function createReports(
   { db, config }: Dependencies,

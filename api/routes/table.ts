@@ -1,9 +1,11 @@
 /** All that the API answers to. The router is built from this list, and the OpenAPI document is held against it. */
 import type { Dependencies, Handler } from '../context.ts';
+import { createAudienceLoads } from './audience-loads.ts';
 import { createDescription } from './description.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
 import { createMarketplaceImport } from './marketplace-import.ts';
+import { pageParameters } from './pages.ts';
 import { createReports } from './reports.ts';
 import { createSchemaRegistry } from './schema-registry.ts';
 
@@ -13,6 +15,8 @@ export interface Route {
   /** public: anyone; partner: an API key; user: an API key, and a user token where one is sent. */
   access: 'public' | 'partner' | 'user';
   body?: 'required' | 'optional';
+  /** Query parameters that it knows; public routes look at none. */
+  query?: readonly string[];
   handler: Handler;
 }
 
@@ -23,6 +27,7 @@ export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audienc
 export function createRoutes(deps: Dependencies): Route[] {
   const imports = createMarketplaceImport(deps);
   const audiences = createFirstpartyAudience(deps);
+  const loads = createAudienceLoads(deps, audiences);
   const reports = createReports(deps, audiences);
   const health = createHealth(deps);
   const registry = createSchemaRegistry(deps.config);
@@ -38,7 +43,7 @@ export function createRoutes(deps: Dependencies): Route[] {
     { method: 'get', path: `${importLog}/rejects`, access: 'partner', handler: reports.importRejects },
   ];
   const user = audiencePaths.flatMap((path): Route[] => [
-    { method: 'get', path, access: 'user', handler: audiences.list },
+    { method: 'get', path, access: 'user', query: pageParameters, handler: audiences.list },
     { method: 'post', path, access: 'user', body: 'required', handler: audiences.create },
     { method: 'get', path: `${path}/:audience_id`, access: 'user', handler: audiences.get },
     {
@@ -55,6 +60,14 @@ export function createRoutes(deps: Dependencies): Route[] {
       body: 'optional',
       handler: audiences.clear,
     },
+    {
+      method: 'get',
+      path: `${path}/:audience_id/loads`,
+      access: 'user',
+      query: pageParameters,
+      handler: loads.list,
+    },
+    { method: 'get', path: `${path}/:audience_id/loads/:load_id`, access: 'user', handler: loads.get },
     { method: 'get', path: `${path}/:audience_id/files`, access: 'user', handler: reports.audienceFiles },
     { method: 'get', path: `${path}/:audience_id/rejects`, access: 'user', handler: reports.audienceRejects },
   ]);

@@ -1,6 +1,12 @@
 /** Audiences. What waits or runs is seen from the jobs; an audience holds what its finished loads came to. */
 import type { Db } from 'mongodb';
-import { type AudienceDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import {
+  type AudienceDocument,
+  collections,
+  type JobDocument,
+  type JobError,
+  JobStatus,
+} from '../../schemas/documents.ts';
 
 const audiences = (db: Db) => db.collection<AudienceDocument>(collections.audiences);
 
@@ -64,7 +70,57 @@ export async function clearAudience(db: Db, scope: Scope, id: number, generation
     {
       $inc: { generation: 1 },
       $set: { uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0, outcome: 2, updatedAt: new Date() },
+      $unset: { failedPaths: '' },
     },
   );
   return result.modifiedCount === 1;
+}
+
+/** What a finished load leaves the audience with. */
+export interface LoadResult {
+  uniqueDevices: number;
+  matchedDevices: number;
+  uploadedDevices: number;
+  /** Whether the newest load of some file failed. */
+  someFileFailed: boolean;
+  errors: JobError[] | null;
+}
+
+/** Beyond this many, a path that no load can have stands for all the others: the audience stays at 3 until it is cleared. */
+const MAX_FAILED_PATHS = 1_000;
+const OTHER_PATHS = '';
+
+/** More failed files than a job lists are one error without a file, but with their count: the files themselves say that they failed. */
+const failedAsWhole = (errors: JobError[] | null) =>
+  errors?.some(({ file, count }) => file === undefined && count === undefined) ?? false;
+
+/**
+ * Only while the audience is of the job's generation: a clear in between stays a clear. And only once: a dispatcher that was
+ * taken for dead and comes late must not put back what a later load has changed.
+ */
+export async function recordLoad(
+  db: Db,
+  { _id, audience, generation, filePath }: JobDocument,
+  { errors, someFileFailed, ...counts }: LoadResult,
+): Promise<void> {
+  const failed = { $ifNull: ['$failedPaths', []] };
+  const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
+  // A path is any text, and may look like a field.
+  const path = { $literal: filePath };
+  let failedPaths: object = failed;
+  if (failedAsWhole(errors)) failedPaths = { $setUnion: [failed, [{ $cond: [isFull, OTHER_PATHS, path] }]] };
+  else if (errors === null) failedPaths = { $setDifference: [failed, [path]] };
+  await audiences(db).updateOne(
+    { _id: audience!, generation: generation!, loadedBy: { $not: { $gte: _id } } },
+    [
+      { $set: { ...counts, failedPaths, loadedBy: _id, updatedAt: new Date() } },
+      {
+        $set: {
+          outcome: someFileFailed
+            ? JobStatus.error
+            : { $cond: [{ $eq: ['$failedPaths', []] }, JobStatus.done, JobStatus.error] },
+        },
+      },
+    ],
+  );
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
+import type { Scope } from './audiences.ts';
 
 const marks = (db: Db) => db.collection<IdempotencyDocument>(collections.idempotency);
 const KEPT_SECONDS = 24 * 3_600;
@@ -12,10 +13,14 @@ export async function ensureIdempotencyIndexes(db: Db): Promise<void> {
   ]);
 }
 
+/** A key is its sender's own: the partner's, or one customer's. A space is in no key, and in no customer once it is encoded. */
+export const markId = ({ partner, customer }: Scope, key: string): string =>
+  customer === null ? `${partner}/${key}` : `${partner} ${encodeURIComponent(customer)} ${key}`;
+
 /** The mark of the first request with this key. Whoever asks compares the hash: another one is another request. */
 export async function claimKey(
   db: Db,
-  partner: string,
+  scope: Scope,
   key: string,
   requestHash: string,
 ): Promise<IdempotencyDocument> {
@@ -23,7 +28,7 @@ export async function claimKey(
     try {
       // The id is matched by value: a key is any text, and never an operator.
       const claimed = await marks(db).findOneAndUpdate(
-        { _id: { $eq: `${partner}/${key}` } },
+        { _id: { $eq: markId(scope, key) } },
         { $setOnInsert: { requestHash, token: randomUUID(), createdAt: new Date() } },
         { upsert: true, returnDocument: 'after' },
       );

@@ -68,7 +68,7 @@ const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 1_000, ha
 describe('acceptance', () => {
   it('numbers from 1 without gaps in the order asked, and publishes in that order', async () => {
     const kafka = door();
-    const queue = queueBehind(kafka);
+    const queue = queueBehind(kafka, 10_000);
     const accepted = await Promise.all(
       Array.from({ length: 1_200 }, (_, i) => queue.accept(request({ filePath: String(i) }))),
     );

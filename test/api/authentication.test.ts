@@ -39,6 +39,8 @@ const protectedRoutes: [string, string][] = [
     ['PUT', `${path}/1`],
     ['GET', `${path}/1/files`],
     ['GET', `${path}/1/rejects`],
+    ['GET', `${path}/1/loads`],
+    ['GET', `${path}/1/loads/1`],
   ]),
 ];
 
@@ -137,6 +139,8 @@ describe('user tokens', () => {
         ['PUT', ''],
         ['GET', '/files'],
         ['GET', '/rejects'],
+        ['GET', '/loads'],
+        ['GET', `/loads/${id}`],
       ]) {
         const reply = await partner.call(method!, `${AUDIENCE}/${id}${suffix}`, {
           headers: acme,
@@ -196,6 +200,8 @@ describe('isolation', () => {
           ['GET', (id) => `${path}/${id}`],
           ['GET', (id) => `${path}/${id}/files`],
           ['GET', (id) => `${path}/${id}/rejects`],
+          ['GET', (id) => `${path}/${id}/loads`],
+          ['GET', (id) => `${path}/${id}/loads/${id}`],
           ['PATCH', (id) => `${path}/${id}`, { file_path: 'a' }],
           ['PUT', (id) => `${path}/${id}`],
         ],

@@ -1,6 +1,7 @@
 /** The API describes itself, truly. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signUserToken } from '../../api/user-tokens.ts';
 import { avroType } from '../../schemas/codec.ts';
 import { problems } from '../../schemas/problems.ts';
 import { messages } from '../../schemas/topics.ts';
@@ -179,6 +180,22 @@ describe('observability', () => {
     expect(requests[0]).toMatchObject({ method: 'POST', path: IMPORT, partner: partner.id });
     for (const hidden of [secret, 'AKIANEVERLOGGED', partner.key.slice(12), 'tok.en.value'])
       expect(log).not.toContain(hidden);
+  });
+
+  it('the access log names the customer', async () => {
+    const claims = { partner: partner.id, customer: 'acme' };
+    const token = await signUserToken(api.config.userTokenSecret!, claims, '1h');
+    const headers = { 'x-request-id': 'of-a-customer', 'x-user-token': token };
+    await partner.call('GET', AUDIENCE, { headers });
+    const line = await waitFor(
+      async () =>
+        (await readFile(api.service.log('api'), 'utf8'))
+          .split('\n')
+          .find((each) => each.includes('of-a-customer')),
+      { what: 'the line' },
+    );
+    expect(JSON.parse(line)).toMatchObject({ partner: partner.id, customer: 'acme', status: 200 });
+    expect(line).not.toContain(token);
   });
 
   it('health: live and ready', async () => {

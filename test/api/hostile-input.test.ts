@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
 import { problem } from '../../schemas/http-answers.ts';
+import { openRaw, rawRequest } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, type Reply, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -202,6 +203,82 @@ describe('addresses and methods', () => {
     expect(await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 /,
     );
+  });
+});
+
+describe('query parameters that an operation does not know', () => {
+  it('422, naming them, on every operation that needs a key; nothing is queued', async () => {
+    const { audience_id: id } = (
+      await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })
+    ).json;
+    const before = await api.jobs.countDocuments();
+    const operations: [string, string, unknown?][] = [
+      ['GET', IMPORT],
+      ['POST', IMPORT, good],
+      ['DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
+      ['GET', `${IMPORT}/1`],
+      ['GET', `${IMPORT}/1/files`],
+      ['GET', `${IMPORT}/1/rejects`],
+      ['GET', AUDIENCE],
+      ['POST', AUDIENCE, { name: 'n', file_path: 'a' }],
+      ['GET', `${AUDIENCE}/${id}`],
+      ['PATCH', `${AUDIENCE}/${id}`, { file_path: 'a' }],
+      ['PUT', `${AUDIENCE}/${id}`],
+      ['GET', `${AUDIENCE}/${id}/loads`],
+      ['GET', `${AUDIENCE}/${id}/loads/${id}`],
+      ['GET', `${AUDIENCE}/${id}/files`],
+      ['GET', `${AUDIENCE}/${id}/rejects`],
+    ];
+    for (const [method, path, body] of operations) {
+      const reply = await partner.call(method, `${path}?limt=2&__proto__=1`, { body });
+      expectProblem(reply, 422, 'invalid_query');
+      expect(reply.json.errors.map((error: { path: string }) => error.path)).toEqual(['limt', '__proto__']);
+    }
+    expectProblem(await partner.call('GET', `${IMPORT}?limit=2`), 422, 'invalid_query');
+    expect(await api.jobs.countDocuments()).toBe(before);
+    // Without a key there is nothing to be told.
+    expectProblem(await api.anonymous('GET', `${IMPORT}?limt=2`), 401);
+  });
+});
+
+describe('a clear without a body', () => {
+  it.each([
+    ['in chunks', 'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 204],
+    [
+      'in chunks, as JSON',
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      204,
+    ],
+    ['of length 0', 'Content-Length: 0\r\n\r\n', 204],
+    [
+      'but an empty object in chunks',
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+      204,
+    ],
+    ['but text in chunks', 'Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n', 415],
+    [
+      'but fields in chunks',
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{"a":1}\r\n0\r\n\r\n',
+      422,
+    ],
+  ])('%s', async (_, rest, status) => {
+    const { audience_id } = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } }))
+      .json;
+    const head = `PUT ${AUDIENCE}/${audience_id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${partner.key}\r\n`;
+    expect(await sendRaw(head + rest)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+
+  it('in chunks that come one by one', async () => {
+    const { audience_id } = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } }))
+      .json;
+    const connection = await openRaw(api.service.apiUrl);
+    const headers = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
+    connection.send(rawRequest('PUT', `${AUDIENCE}/${audience_id}`, partner.key, headers));
+    for (const bytes of ['2\r\n{', '}\r\n', '0\r\n', '\r\n']) {
+      await new Promise(setImmediate);
+      connection.send(bytes);
+    }
+    expect(await connection.closed).toMatch(/^HTTP\/1\.1 204 /);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Idempotency-Key: the same key and body gives the first answer again, wherever the first try ended. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signUserToken } from '../../api/user-tokens.ts';
 import { type AudienceDocument, collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/stack.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
@@ -65,6 +66,26 @@ describe('the same key', () => {
     const [mine, theirs] = [await post(key), await post(key, body, other.call)];
     expect(theirs.status).toBe(202);
     expect(theirs.json).not.toEqual(mine.json);
+  });
+
+  it('of another customer of the partner is another key, too', async () => {
+    const key = newKey();
+    const create = async (customer?: string) => {
+      const claims = { partner: partner.id, customer: customer! };
+      const token = customer && (await signUserToken(api.config.userTokenSecret!, claims, '1h'));
+      return partner.call('POST', AUDIENCE, {
+        body: { name: 'n', file_path: 'a.csv' },
+        headers: { 'idempotency-key': key, ...(token ? { 'x-user-token': token } : {}) },
+      });
+    };
+    const replies = [];
+    // The last two would be one if the parts of a key were just joined.
+    for (const customer of [undefined, 'acme', 'bolt', `acme ${key}`, 'acme%20x']) {
+      const first = await create(customer);
+      expect([first.status, (await create(customer)).json]).toEqual([201, first.json]);
+      replies.push(first.json.audience_id);
+    }
+    expect(new Set(replies).size).toBe(5);
   });
 
   it('after a refused body is free: nothing was begun', async () => {
@@ -139,7 +160,11 @@ describe('the other methods', () => {
     const patchHeaders = { 'idempotency-key': newKey() };
     const append = () =>
       partner.call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path: 'b' }, headers: patchHeaders });
-    expect([(await append()).status, (await append()).status]).toEqual([204, 204]);
+    const replies = [await append(), await append()];
+    expect(replies.map(({ status }) => status)).toEqual([204, 204]);
+    const locations = replies.map(({ headers }) => headers.get('location'));
+    expect(locations[0]).toMatch(new RegExp(`^${AUDIENCE}/${id}/loads/\\d+$`));
+    expect(locations[1]).toBe(locations[0]);
     expect(await api.jobs.countDocuments({ audience: id })).toBe(2);
   });
 

@@ -1,6 +1,7 @@
 /** Every limit, set to something small. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/stack.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -16,6 +17,9 @@ beforeAll(async () => {
     HEADRACE_LIMIT_HEADERS_MS: '800',
     HEADRACE_RATE_PER_SECOND: '2',
     HEADRACE_RATE_BURST: '20',
+    HEADRACE_MAX_PENDING_JOBS: '5',
+    HEADRACE_WRONG_KEYS_PER_MINUTE: '6',
+    HEADRACE_TRUSTED_PROXIES: '1',
   });
 });
 afterAll(() => api?.stop());
@@ -79,11 +83,12 @@ describe('time', () => {
     expect(ms).toBeLessThan(3_000);
   });
 
-  it('a body that does not come: the connection ends', async () => {
+  it('a body that does not come: 408', async () => {
     await fresh();
-    const { ms } = await slowly(
+    const { answer, ms } = await slowly(
       `POST ${IMPORT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
     );
+    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
     expect(ms).toBeLessThan(4_000);
   });
 });
@@ -116,5 +121,97 @@ describe('rate', () => {
     const first = await call('GET', IMPORT);
     expect(first.headers.get('ratelimit')).toMatch(/^"key";r=19;t=\d+$/);
     expect(first.headers.get('ratelimit-policy')).toBe('"key";q=20;w=10');
+  });
+});
+
+describe('jobs that have not ended', () => {
+  const body = { file_path: 'a', key_type: 0 };
+  const statuses = (replies: { status: number }[]) => replies.map(({ status }) => status).toSorted();
+
+  it('beyond the limit: 429 with Retry-After, however many come at once; another partner is not held', async () => {
+    const call = await fresh();
+    const other = await api.partner();
+    const keys = [String(await api.attribute(partner))];
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        i % 2 === 0
+          ? call('POST', IMPORT, { body })
+          : call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } }),
+      ),
+    );
+    expect(statuses(replies).filter((status) => status < 300)).toHaveLength(5);
+    const refused = replies.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(7);
+    for (const reply of refused) {
+      expect(reply.json.code).toBe('too_many_pending');
+      expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    }
+    expect((await call('DELETE', IMPORT, { body: { key_type: 0, keys } })).json.code).toBe(
+      'too_many_pending',
+    );
+    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(5);
+    expect((await other.call('POST', IMPORT, { body })).status).toBe(202);
+  });
+
+  it('as one ends, the next is accepted; a clear and a repetition always are', async () => {
+    const call = await fresh();
+    const headers = { 'idempotency-key': 'first' };
+    const first = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
+    for (let i = 0; i < 4; i++) expect((await call('POST', IMPORT, { body })).status).toBe(202);
+    expect((await call('POST', IMPORT, { body })).status).toBe(429);
+    const again = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
+    expect([again.status, again.json]).toEqual([201, first.json]);
+    // As if the process had died before it kept its answer.
+    await api.db
+      .collection<IdempotencyDocument>(collections.idempotency)
+      .updateOne({ _id: `${partner.id}/first` }, { $unset: { status: '', body: '', location: '' } });
+    const unkept = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
+    expect([unkept.status, unkept.json]).toEqual([201, first.json]);
+    const audience = `${AUDIENCE}/${first.json.audience_id}`;
+    expect((await call('PATCH', audience, { body: { file_path: 'a' } })).json.code).toBe('too_many_pending');
+    expect((await call('PUT', audience)).status).toBe(204);
+    await api.jobs.updateOne({ partner: partner.id, kind: 'import' }, { $set: { phase: 'ended' } });
+    await waitFor(async () => (await call('POST', IMPORT, { body })).status === 202, {
+      what: 'a place',
+      deadlineMs: 5_000,
+      everyMs: 600,
+    });
+    expect((await call('POST', IMPORT, { body })).status).toBe(429);
+  });
+});
+
+describe('wrong keys', () => {
+  const wrong = (n: number) => `hr_wrong${String(n).padStart(3, '0')}_${'A'.repeat(43)}`;
+  const ask = async (key: string, address: string) =>
+    api.anonymous('GET', IMPORT, { headers: { authorization: `Bearer ${key}`, 'x-forwarded-for': address } });
+
+  it('are limited by the client’s address, whatever it claims to be; who was good before goes on', async () => {
+    await fresh();
+    const unseen = await api.partner();
+    expect((await ask(partner.key, '192.0.2.1')).status).toBe(200);
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => ask(wrong(i), `198.51.100.${i}, 192.0.2.1`)),
+    );
+    const refused = replies.filter(({ status }) => status === 429);
+    expect(replies.filter(({ status }) => status === 401)).toHaveLength(6);
+    expect(refused).toHaveLength(14);
+    for (const reply of refused) {
+      expect(reply.json.code).toBe('too_many_wrong_keys');
+      expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    }
+    expect((await ask(partner.key, '192.0.2.1')).status).toBe(200);
+    expect((await ask(unseen.key, '192.0.2.1')).status).toBe(429);
+    expect((await ask(unseen.key, '192.0.2.2')).status).toBe(200);
+    expect((await ask(wrong(0), '192.0.2.2')).status).toBe(401);
+  });
+
+  it('a right id with a wrong secret counts, a right key does not', async () => {
+    await fresh();
+    const forged = `${partner.key.slice(0, 12)}${'x'.repeat(43)}`;
+    for (let i = 0; i < 10; i++) expect((await ask(partner.key, '192.0.2.3')).status).toBe(200);
+    const statuses = [];
+    for (let i = 0; i < 8; i++) statuses.push((await ask(forged, '192.0.2.3')).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429, 429]);
+    expect((await ask(partner.key, '192.0.2.3')).status).toBe(200);
   });
 });

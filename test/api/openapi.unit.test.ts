@@ -6,11 +6,11 @@ import * as examples from '../../api/openapi/examples.ts';
 import { createRoutes } from '../../api/routes/table.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
-import { importLog } from '../../schemas/http-answers.ts';
+import { audienceLoad, importLog } from '../../schemas/http-answers.ts';
 import { problemCodes } from '../../schemas/problems.ts';
-import { readEnvFile } from '../support/env-file.ts';
+import { readConfigFile } from '../support/env-file.ts';
 
-const config = parseConfig(readEnvFile(new URL('../../deploy/config/minimal.env', import.meta.url)));
+const config = parseConfig(readConfigFile('minimal.env'));
 const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
 // Routes are only built here, never called: no database or broker is touched.
 const routes = createRoutes({ config, bodies } as Dependencies);
@@ -40,6 +40,18 @@ describe('openapi', () => {
   });
 });
 
+describe('openapi and the query', () => {
+  it('name the same parameters', () => {
+    for (const { method, path, query = [] } of routes) {
+      const operation = document.paths![path.replace(/:(\w+)/g, '{$1}')]![method]!;
+      const described = (operation.parameters ?? []).flatMap((parameter) =>
+        'in' in parameter && parameter.in === 'query' ? [parameter.name] : [],
+      );
+      expect([path, described.toSorted()]).toEqual([path, query.toSorted()]);
+    }
+  });
+});
+
 describe('what a reader sees', () => {
   type Examples = Record<string, { value: unknown }>;
   it.each<[string, Examples, { parse(value: unknown): unknown }]>([
@@ -49,6 +61,7 @@ describe('what a reader sees', () => {
     ['append files', examples.appends, bodies.appendFiles],
     ['an import log', examples.failedImport, importLog],
     ['import logs', examples.importLogs, importLog.array()],
+    ['loads of an audience', examples.loads, audienceLoad.array()],
   ])('examples keep the rules: %s', (_, given, schema) => {
     for (const { value } of Object.values(given)) schema.parse(value);
   });

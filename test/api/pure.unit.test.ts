@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { networkOf } from '../../api/client-network.ts';
 import { canonical } from '../../api/idempotent.ts';
 import { createTokenBuckets } from '../../api/middleware/limit-rate.ts';
 import { exceedsDepth } from '../../api/middleware/read-body.ts';
@@ -44,6 +45,11 @@ describe('paths', () => {
       '//',
       's3://',
       'bucket-x/',
+      'bucket',
+      'xn--',
+      'sthree-',
+      '--x-s3',
+      '192.168.5.4',
       '\n',
       '\u0000',
       '\u2028',
@@ -71,6 +77,51 @@ describe('paths', () => {
       { numRuns: 3_000 },
     );
   });
+});
+
+describe('buckets of partners', () => {
+  it.each([
+    'xn--bucket',
+    'sthree-bucket',
+    'sthree-configurator',
+    'amzn-s3-demo-bucket',
+    'bucket-s3alias',
+    'bucket--ol-s3',
+    'bucket.mrap',
+    'bucket--use1-az4--x-s3',
+    'bucket--table-s3',
+    'a..b',
+    '192.168.5.4',
+    'ab',
+    'a'.repeat(64),
+    'Bucket',
+    'under_score',
+    '-bucket',
+    'bucket.',
+  ])('%s is none', (bucket) => {
+    expect(ownPathProblem(`s3://${bucket}/a.csv`, 1_024)).toEqual(expect.any(String));
+    expect(new RegExp(ownPathPattern).test(`s3://${bucket}/a.csv`)).toBe(false);
+  });
+
+  it.each(['bucket', 'my.bucket-1', 'x--s3', 'sthree', '192.168.5.4x', 'a'.repeat(63), 'ol-s3', 's3alias'])(
+    '%s is one',
+    (bucket) => {
+      expect(ownPathProblem(`s3://${bucket}/a..b/xn--/--x-s3/1.2.3.4/x`, 1_024)).toBeUndefined();
+      expect(new RegExp(ownPathPattern).test(`s3://${bucket}/a..b/xn--/--x-s3/1.2.3.4/x`)).toBe(true);
+    },
+  );
+});
+
+describe('the network of an address', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8::6', '2001:db8:0:0'],
+    ['2001:db8:1:2:3::', '2001:db8:1:2'],
+    ['::1', '0:0:0:0'],
+    ['', ''],
+  ])('%s: %s', (address, network) => expect(networkOf(address)).toBe(network));
 });
 
 describe('the token bucket', () => {

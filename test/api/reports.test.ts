@@ -147,3 +147,56 @@ describe('rejects', () => {
     expect([reply.status, reply.text]).toEqual([200, '']);
   });
 });
+
+describe('conditional GET', () => {
+  it('single records and lists carry an ETag; 304 while they are the same, 200 when they have changed', async () => {
+    const [imported, audience] = [await queueImport(), await createAudience()];
+    const asked = async (path: string, etag: string, method = 'GET') =>
+      partner.call(method, path, { headers: { 'if-none-match': etag } });
+    const paths = [
+      IMPORT,
+      `${IMPORT}/${imported}`,
+      `${IMPORT}/${imported}/files`,
+      `${IMPORT}/${imported}/rejects`,
+      AUDIENCE,
+      `${AUDIENCE}?limit=1`,
+      `${AUDIENCE}/${audience}`,
+      `${AUDIENCE}/${audience}/files`,
+      `${AUDIENCE}/${audience}/rejects`,
+      `${AUDIENCE}/${audience}/loads`,
+      `${AUDIENCE}/${audience}/loads/${audience}`,
+    ];
+    const tags = new Map<string, string>();
+    for (const path of paths) {
+      const first = await partner.call('GET', path);
+      const etag = first.headers.get('etag')!;
+      expect([path, etag]).toEqual([path, expect.stringMatching(/^"[\w-]+"$/)]);
+      expect(first.headers.get('cache-control')).toBe('private, no-cache');
+      tags.set(path, etag);
+      for (const given of [etag, `"other", ${etag}`, `W/${etag}`, '*']) {
+        const same = await asked(path, given);
+        expect([path, same.status, same.text, same.headers.get('etag')]).toEqual([path, 304, '', etag]);
+      }
+      expect((await asked(path, etag, 'HEAD')).status).toBe(304);
+      expect((await asked(path, '"other"')).text).toBe(first.text);
+    }
+    for (const id of [imported, audience]) {
+      await listFiles(api, id, [{ path: `p-x/${id}.csv` }]);
+      await insertRejects([rejects(id, 0, 0, [row(2)])]);
+    }
+    for (const path of paths) {
+      const changed = await asked(path, tags.get(path)!);
+      expect([path, changed.status]).toEqual([path, 200]);
+      expect(changed.headers.get('etag')).not.toBe(tags.get(path));
+    }
+  });
+
+  it('errors have none, and If-None-Match does not hide them', async () => {
+    const reply = await partner.call('GET', `${IMPORT}/987654321`, { headers: { 'if-none-match': '*' } });
+    expect([reply.status, reply.headers.get('etag'), reply.headers.get('cache-control')]).toEqual([
+      404,
+      null,
+      'no-store',
+    ]);
+  });
+});

@@ -11,7 +11,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
 import { problem } from '../../schemas/http-answers.ts';
-import { readEnvFile } from '../support/env-file.ts';
+import { readConfigFile } from '../support/env-file.ts';
 
 it('500 with a problem, no stack, no name of a part; the log has the rest', async () => {
   const lines: string[] = [];
@@ -21,7 +21,7 @@ it('500 with a problem, no stack, no name of a part; the log has the rest', asyn
       done();
     },
   });
-  const config = parseConfig(readEnvFile(new URL('../../deploy/config/minimal.env', import.meta.url)));
+  const config = parseConfig(readConfigFile('minimal.env'));
   const db = {
     collection() {
       throw new TypeError('secretPart.of undefined at MongoThing');

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { environmentVariables, parseConfig } from '../../schemas/config.ts';
-import { readEnvFile } from '../support/env-file.ts';
+import { ConfigError, environmentVariables, parseConfig } from '../../schemas/config.ts';
+import { readConfigFile, readEnvFile } from '../support/env-file.ts';
 
 const file = (name: string) => new URL(`../../deploy/config/${name}`, import.meta.url);
 
 describe('deploy/config', () => {
   test('minimal.env holds all that has no default', () => {
-    expect(parseConfig(readEnvFile(file('minimal.env'))).apiPort).toBe(8080);
+    expect(parseConfig(readConfigFile('minimal.env')).apiPort).toBe(8080);
   });
 
   test('minimal.env holds nothing that could be left out', () => {
-    const minimal = readEnvFile(file('minimal.env'));
+    const minimal = readConfigFile('minimal.env');
     for (const name of Object.keys(minimal)) {
       expect(() => parseConfig({ ...minimal, [name]: undefined }), name).toThrow(name);
     }
@@ -23,13 +23,32 @@ describe('deploy/config', () => {
   });
 
   test('what reference.env gives as a default is the default', () => {
-    const reference = parseConfig(readEnvFile(file('reference.env')));
-    const minimal = parseConfig(readEnvFile(file('minimal.env')));
-    expect({ ...reference, userTokenSecret: undefined }).toEqual({ ...minimal, userTokenSecret: undefined });
+    const secrets = { secret: undefined, userTokenSecret: undefined };
+    const reference = parseConfig(readConfigFile('reference.env'));
+    const minimal = parseConfig(readConfigFile('minimal.env'));
+    expect({ ...reference, ...secrets }).toEqual({ ...minimal, ...secrets });
+  });
+
+  test.each([
+    ['minimal.env', ['HEADRACE_S3_ACCESS_KEY_ID', 'HEADRACE_S3_SECRET_ACCESS_KEY', 'HEADRACE_SECRET']],
+    [
+      'reference.env',
+      [
+        'HEADRACE_S3_ACCESS_KEY_ID',
+        'HEADRACE_S3_SECRET_ACCESS_KEY',
+        'HEADRACE_SECRET',
+        'HEADRACE_USER_TOKEN_SECRET',
+      ],
+    ],
+  ])('the example secrets of %s are refused, and nothing else of it', (name, secrets) => {
+    const refused = secrets.map(
+      (secret) => `${secret}: expected a value of your own: this one is the example of deploy/config`,
+    );
+    expect(() => parseConfig(readEnvFile(file(name)))).toThrow(new ConfigError(refused.join('\n')));
   });
 
   test('a wrong value and an unknown name are told by their variable', () => {
-    const minimal = readEnvFile(file('minimal.env'));
+    const minimal = readConfigFile('minimal.env');
     expect(() => parseConfig({ ...minimal, HEADRACE_API_PORT: 'many' })).toThrow(
       'HEADRACE_API_PORT: expected a whole number',
     );

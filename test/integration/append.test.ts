@@ -130,15 +130,30 @@ it('after a clear, files seen before load in full', async () => {
   expect(await driver.members(setNames.event(audience, 2, 'a'))).toEqual(asMembers(devices));
 });
 
-it('an append that matches nothing shows, and the next good one makes it well again', async () => {
+it('a load that failed as a whole shows until the same path loads, whatever else loads meanwhile', async () => {
   const partner = await driver.partner();
   await driver.upload(partner, 'p.csv', file(ids(10), ''));
   const audience = await audienceOf(partner, 'p.csv');
   expect(await append(partner, audience, 'q/')).toMatchObject({ status: 3, errors: [{ code: 'no_files' }] });
   expect(await driver.audiences.findOne({ _id: audience })).toMatchObject({ outcome: 3, uniqueDevices: 10 });
   await driver.upload(partner, 'q/1.csv', file(ids(5), ''));
+  for (const path of ['p.csv', 'q/1.csv']) {
+    expect(await append(partner, audience, path)).toMatchObject({ status: 2 });
+    expect(await driver.audiences.findOne({ _id: audience })).toMatchObject({ outcome: 3 });
+  }
   expect(await append(partner, audience, 'q/')).toMatchObject({ status: 2 });
   expect(await driver.audiences.findOne({ _id: audience })).toMatchObject({ outcome: 2, uniqueDevices: 15 });
+});
+
+it('a first load that failed as a whole shows, too; a clear forgets it', async () => {
+  const partner = await driver.partner();
+  await driver.upload(partner, 'p.csv', file(ids(10), ''));
+  const audience = await audienceOf(partner, '$nothing');
+  expect(await append(partner, audience, 'p.csv')).toMatchObject({ status: 2 });
+  expect(await driver.audiences.findOne({ _id: audience })).toMatchObject({ outcome: 3, uniqueDevices: 10 });
+  await driver.clear(partner, audience);
+  expect(await append(partner, audience, 'p.csv')).toMatchObject({ status: 2 });
+  expect(await driver.audiences.findOne({ _id: audience })).toMatchObject({ outcome: 2, uniqueDevices: 10 });
 });
 
 it('more than 1,000 events count as one, rows without an event among them, however the batches fall', async () => {

@@ -5,16 +5,19 @@ import {
   environmentVariables,
   parseConfig,
 } from '../../schemas/config.ts';
-import { readEnvFile } from '../support/env-file.ts';
+import { readConfigFile } from '../support/env-file.ts';
 
-const minimal = readEnvFile(new URL('../../deploy/config/minimal.env', import.meta.url));
+const minimal = readConfigFile('minimal.env');
 
 /** What any variable but these refuses. */
 const anyTextGoes: EnvironmentVariable[] = [
   'HEADRACE_S3_ACCESS_KEY_ID',
   'HEADRACE_S3_SECRET_ACCESS_KEY',
   'HEADRACE_API_HOST',
+  'HEADRACE_API_METRICS_HOST',
   'HEADRACE_PIPELINE_HOST',
+  'HEADRACE_USER_TOKEN_ISSUER',
+  'HEADRACE_USER_TOKEN_AUDIENCE',
 ];
 
 describe('the configuration', () => {
@@ -53,5 +56,30 @@ describe('the configuration', () => {
       maxInvalidShare: 0.05,
     });
     expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it('refuses one secret for two purposes', () => {
+    const twice = { ...minimal, HEADRACE_USER_TOKEN_SECRET: minimal.HEADRACE_SECRET };
+    expect(() => parseConfig(twice)).toThrow(
+      /^HEADRACE_USER_TOKEN_SECRET: expected another secret than HEADRACE_SECRET$/,
+    );
+  });
+
+  it('takes keys of user tokens over https, and over http from this machine only', () => {
+    const at = (url: string) => parseConfig({ ...minimal, HEADRACE_USER_TOKEN_JWKS_URL: url });
+    for (const url of [
+      'https://login.example.com/jwks',
+      'http://localhost:1/',
+      'http://127.0.0.1/',
+      'http://[::1]/',
+    ])
+      expect(at(url).userTokenJwksUrl).toBe(url);
+    for (const url of [
+      'http://login.example.com/',
+      'http://127.0.0.1.example.com/',
+      'http://10.0.0.1/',
+      'ftp://localhost/',
+    ])
+      expect(() => at(url), url).toThrow('HEADRACE_USER_TOKEN_JWKS_URL: expected https://');
   });
 });

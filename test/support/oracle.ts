@@ -48,6 +48,8 @@ interface AudienceState extends ExpectedAudience {
   loaded: Map<string, Buffer[]>;
   /** The newest entry of each path. */
   entries: Map<string, ExpectedFile>;
+  /** Paths whose last load failed as a whole. */
+  failedPaths: Set<string>;
 }
 
 export interface OraclePartner {
@@ -176,7 +178,13 @@ export function createOracle() {
     load(job: number, audience: number, partner: OraclePartner, path: string): void {
       const fresh = { generation: 1, uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0 };
       if (job === audience)
-        audiences.set(job, { ...fresh, outcome: 2, loaded: new Map(), entries: new Map() });
+        audiences.set(job, {
+          ...fresh,
+          outcome: 2,
+          loaded: new Map(),
+          entries: new Map(),
+          failedPaths: new Set(),
+        });
       const state = audiences.get(audience)!;
       const { found } = find(partner, path);
       const isLoaded = (key: string) => state.loaded.get(key)?.some((old) => old.equals(objects.get(key)!));
@@ -203,7 +211,9 @@ export function createOracle() {
         (sum, { failure, accepted }) => sum + (failure ? 0 : accepted),
         0,
       );
-      state.outcome = problem || entries.some(({ failure }) => failure) ? 3 : 2;
+      if (problem) state.failedPaths.add(path);
+      else if (all.every(({ entry }) => !entry.failure)) state.failedPaths.delete(path);
+      state.outcome = state.failedPaths.size > 0 || entries.some(({ failure }) => failure) ? 3 : 2;
     },
 
     /** What the jobs under way for the audience come to by themselves is chance: the caller names them, and they are not told. */
@@ -219,6 +229,7 @@ export function createOracle() {
       Object.assign(state, { uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0, outcome: 2 });
       state.loaded.clear();
       state.entries.clear();
+      state.failedPaths.clear();
     },
 
     delete(job: number, of: number[]): void {

@@ -3,8 +3,6 @@
 import type { Db } from 'mongodb';
 import {
   type AckDocument,
-  type AudienceDocument,
-  collections,
   type FileFailure,
   type JobDocument,
   type JobError,
@@ -15,6 +13,7 @@ import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { AckStore } from '../../stores/acks.ts';
+import { recordLoad } from '../../stores/audiences.ts';
 import type { CheckStore } from '../../stores/checks.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
@@ -37,8 +36,6 @@ interface Dependencies {
 const FORGET_MS = 2_000;
 
 export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks }: Dependencies) {
-  const audiences = db.collection<AudienceDocument>(collections.audiences);
-
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -57,31 +54,20 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks
     faultPoint('dispatch:after-forget');
   };
 
-  /**
-   * Only while the audience is of the job's generation: a clear in between stays a clear. And only once: a dispatcher that was
-   * taken for dead and comes late must not put back what a later load has changed.
-   */
   async function updateAudience(
     job: JobDocument,
     acked: AckDocument[],
     errors: JobError[] | null,
   ): Promise<void> {
     const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
-    const wholeJobFailed = errors?.some(({ file }) => file === undefined) ?? false;
     faultPoint('dispatch:before-audience');
-    await audiences.updateOne(
-      { _id: job.audience!, generation: job.generation!, loadedBy: { $not: { $gte: job._id } } },
-      {
-        $set: {
-          uniqueDevices: sum(acked, 'audienceDevices'),
-          matchedDevices: sum(acked, 'matchedDevices'),
-          uploadedDevices: accepted,
-          outcome: failed || wholeJobFailed ? JobStatus.error : JobStatus.done,
-          loadedBy: job._id,
-          updatedAt: new Date(),
-        },
-      },
-    );
+    await recordLoad(db, job, {
+      uniqueDevices: sum(acked, 'audienceDevices'),
+      matchedDevices: sum(acked, 'matchedDevices'),
+      uploadedDevices: accepted,
+      someFileFailed: failed,
+      errors,
+    });
     faultPoint('dispatch:after-audience');
   }
 

@@ -125,7 +125,7 @@ export async function manage(
 }
 
 /** Whether it is stopped by a signal, its own or another's. */
-export function isFrozen({ pid }: Managed): boolean {
+export function isFrozen({ pid }: Pick<Managed, 'pid'>): boolean {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
 }

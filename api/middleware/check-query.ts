@@ -1,0 +1,14 @@
+/** A mistyped query parameter must not pass in silence: those that an operation does not know are refused by name. */
+import type { Context } from '../context.ts';
+import { Problem } from '../problem.ts';
+
+export function checkQuery(ctx: Context, known: readonly string[]): void {
+  if (ctx.querystring === '') return;
+  const given = new Set(new URLSearchParams(ctx.querystring).keys());
+  const unknown = [...given].filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const shown = unknown.slice(0, 20);
+  throw new Problem('invalid_query', `Not parameters of this operation: ${shown.join(', ')}.`, {
+    errors: shown.map((path) => ({ path, message: 'is not a known parameter' })),
+  });
+}

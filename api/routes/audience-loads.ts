@@ -1,0 +1,46 @@
+/** …/audience/<id>/loads: every load of an audience, with what it came to and why. */
+
+import type { Dependencies, Handler } from '../context.ts';
+import { send } from '../idempotent.ts';
+import { parseId } from '../ids.ts';
+import { notFound } from '../problem.ts';
+import { createPublicAddress } from '../public-address.ts';
+import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
+import { filesOfJob, toFileReport } from './file-records.ts';
+import type { createFirstpartyAudience } from './firstparty-audience.ts';
+import { findLoad, listLoads, type ShownLoad, toLoad } from './load-records.ts';
+import { nextPage, readPage } from './pages.ts';
+
+const LISTED = 100;
+
+export function createAudienceLoads(
+  { db, config }: Dependencies,
+  { audienceOf }: Pick<ReturnType<typeof createFirstpartyAudience>, 'audienceOf'>,
+) {
+  const addressOf = createPublicAddress(config);
+
+  const list: Handler = async (ctx) => {
+    const { limit = LISTED, cursor } = readPage(ctx);
+    const audience = await audienceOf(ctx);
+    const found = await listLoads(db, audience, limit + 1, cursor);
+    const page = found.slice(0, limit);
+    if (found.length > limit) ctx.set('Link', nextPage(addressOf(ctx.path), limit, page.at(-1)!._id));
+    const record = (load: ShownLoad) => toLoad(load, audience);
+    send(ctx, { status: 200, body: JSON.stringify(page.map(record)) });
+  };
+
+  const get: Handler = async (ctx) => {
+    const id = parseId(ctx.params.load_id);
+    const audience = await audienceOf(ctx);
+    const load = await findLoad(db, audience, id);
+    if (!load) throw notFound();
+    const head = `${JSON.stringify(toLoad(load, audience)).slice(0, -1)},"file":[`;
+    await sendChunks(
+      ctx,
+      'application/json',
+      jsonArray(mapEach(filesOfJob(db, load), toFileReport), head, ']}'),
+    );
+  };
+
+  return { list, get };
+}

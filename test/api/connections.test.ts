@@ -1,0 +1,95 @@
+/** What a client may do to its connections: open so many, and read what it has asked for. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { collections, type FileDocument } from '../../schemas/documents.ts';
+import { waitFor } from '../support/stack.ts';
+import { openRaw, type RawConnection, rawRequest } from './raw-socket.ts';
+import { type Api, fileDocument, IMPORT, listFiles, startApi } from './support.ts';
+
+const TOTAL = 24;
+const PER_ADDRESS = 8;
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({
+    HEADRACE_LIMIT_CONNECTIONS: String(TOTAL),
+    HEADRACE_LIMIT_CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS),
+    HEADRACE_LIMIT_REQUEST_MS: '1000',
+    HEADRACE_LIMIT_STALL_MS: '1000',
+  });
+});
+afterAll(() => api?.stop());
+
+const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+/** Whether the connection is served: it answers, or it is closed. */
+const isServed = (connection: RawConnection) =>
+  Promise.race([
+    new Promise<boolean>((resolve) => connection.socket.once('data', () => resolve(true))),
+    connection.closed.then((text) => text !== ''),
+  ]);
+
+async function openMany(count: number, address: string): Promise<{ served: number; close(): Promise<void> }> {
+  const connections: RawConnection[] = [];
+  let served = 0;
+  for (let i = 0; i < count; i++) {
+    const connection = await openRaw(api.service.apiUrl, address);
+    connections.push(connection);
+    const answered = isServed(connection);
+    connection.send(live);
+    if (await answered) served++;
+  }
+  return {
+    served,
+    async close() {
+      for (const { socket } of connections) socket.destroy();
+      await Promise.all(connections.map(({ closed }) => closed));
+    },
+  };
+}
+
+it('one address has so many connections and no more; another is not held; all together have a limit, too', async () => {
+  const greedy = await openMany(PER_ADDRESS + 4, '127.0.0.2');
+  expect(greedy.served).toBe(PER_ADDRESS);
+  const others = await openMany(PER_ADDRESS, '127.0.0.3');
+  expect(others.served).toBe(PER_ADDRESS);
+  const last = await openMany(PER_ADDRESS, '127.0.0.4');
+  // Connections of the test itself are among them.
+  expect(last.served).toBeLessThanOrEqual(TOTAL - 2 * PER_ADDRESS);
+  const beyond = await openMany(PER_ADDRESS, '127.0.0.5');
+  expect(last.served + beyond.served).toBeLessThanOrEqual(TOTAL - 2 * PER_ADDRESS);
+  await Promise.all([greedy, others, last, beyond].map((each) => each.close()));
+  const again = await waitFor(
+    async () => {
+      const { served, close } = await openMany(1, '127.0.0.2');
+      await close();
+      return served;
+    },
+    { what: 'a connection that is served again' },
+  );
+  expect(again).toBe(1);
+});
+
+it('a client that reads nothing of its answer is cut off', async () => {
+  const partner = await api.partner();
+  const id = (
+    await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })
+  ).json.import_log_id;
+  const job = await listFiles(api, id, []);
+  // More than the buffers of a connection hold.
+  const name = 'a'.repeat(900);
+  const documents = Array.from({ length: 15_000 }, (_, i) =>
+    fileDocument(job, i, { path: `p-x/${name}${i}` }),
+  );
+  await api.db.collection<FileDocument>(collections.files).insertMany(documents, { ordered: false });
+  const connection = await openRaw(api.service.apiUrl);
+  connection.socket.pause();
+  connection.send(rawRequest('GET', `${IMPORT}/${id}/files`, partner.key, ['X-Request-Id: does-not-read']));
+  const line = await waitFor(
+    async () =>
+      (await readFile(api.service.log('api'), 'utf8'))
+        .split('\n')
+        .find((each) => each.includes('does-not-read') && each.includes('"request"')),
+    { what: 'the end of the answer', deadlineMs: 30_000 },
+  );
+  expect(JSON.parse(line)).toMatchObject({ status: 200, cut_off: true });
+  connection.socket.destroy();
+});

@@ -1,0 +1,77 @@
+/** A client that takes its time, and a service that takes too long: one answer each, and nothing is queued after an error. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isFrozen } from '../faults/support/processes.ts';
+import { waitFor } from '../support/stack.ts';
+import { openRaw, rawRequest } from './raw-socket.ts';
+import { type Api, AUDIENCE, IMPORT, startApi } from './support.ts';
+
+const REQUEST_MS = 4_000;
+/** Longer than we give ourselves, and in time for a request. */
+const SLOW_MS = 2_200;
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({
+    HEADRACE_LIMIT_BACKEND_MS: '500',
+    HEADRACE_LIMIT_REQUEST_MS: String(REQUEST_MS),
+    FAULT_POINT: 'api:after-claim:1:stop',
+  });
+});
+afterAll(() => api?.stop());
+
+const body = JSON.stringify({ file_path: 'a.csv', key_type: 0 });
+const headers = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+const jobsOf = (partner: string) => api.jobs.find({ partner }).toArray();
+
+describe('a body', () => {
+  it('that takes longer than a backend may: accepted, one job', async () => {
+    const partner = await api.partner();
+    const connection = await openRaw(api.service.apiUrl);
+    connection.send(rawRequest('POST', IMPORT, partner.key, headers, body.slice(0, 10)));
+    await sleep(SLOW_MS);
+    connection.send(body.slice(10));
+    expect(await connection.closed).toMatch(/^HTTP\/1\.1 202 [\s\S]*"import_log_id":\d+/);
+    expect(await jobsOf(partner.id)).toHaveLength(1);
+  });
+
+  it.each([
+    ['with a length', headers, body.slice(0, 10)],
+    ['in chunks', ['Content-Type: application/json', 'Transfer-Encoding: chunked'], '5\r\n{"fil\r\n'],
+  ])('that does not arrive in time, %s: 408, and nothing is queued', async (_, given, part) => {
+    const partner = await api.partner();
+    const connection = await openRaw(api.service.apiUrl);
+    const begin = performance.now();
+    connection.send(rawRequest('POST', IMPORT, partner.key, given, part));
+    const answer = await connection.closed;
+    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*X-Request-Id: [\s\S]*"code":"request_timeout"/);
+    expect(performance.now() - begin).toBeGreaterThan(REQUEST_MS - 100);
+    expect(performance.now() - begin).toBeLessThan(REQUEST_MS + 1_500);
+    expect(await jobsOf(partner.id)).toEqual([]);
+  });
+
+  it('of a clear that does not arrive in time: 408, and nothing is cleared', async () => {
+    const partner = await api.partner();
+    const id = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
+      .audience_id;
+    const connection = await openRaw(api.service.apiUrl);
+    connection.send(rawRequest('PUT', `${AUDIENCE}/${id}`, partner.key, ['Transfer-Encoding: chunked'], ''));
+    expect(await connection.closed).toMatch(/^HTTP\/1\.1 408 /);
+    expect((await partner.call('GET', `${AUDIENCE}/${id}`)).json.status).toBe(0);
+  });
+});
+
+describe('a process that freezes for longer than a request may take', () => {
+  it('answers as it does: an error and no job, or a job', async () => {
+    const partner = await api.partner();
+    const asked = partner.call('POST', IMPORT, { raw: body, headers: { 'idempotency-key': 'k' } });
+    const { pid } = api.service.apiProcess;
+    await waitFor(() => isFrozen({ pid: pid! }), { what: 'the API to freeze', everyMs: 10 });
+    await sleep(SLOW_MS);
+    api.service.apiProcess.kill('SIGCONT');
+    const { status } = await asked;
+    // What is in flight ends with the process.
+    await api.service.stop();
+    const jobs = (await jobsOf(partner.id)).filter(({ phase }) => phase !== 'withdrawn');
+    expect([status, jobs.length]).toEqual(status === 202 ? [202, 1] : [503, 0]);
+  });
+});

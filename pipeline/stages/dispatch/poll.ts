@@ -17,10 +17,10 @@ const MAX_SHARE_MS = 1_000;
 
 export function createPoll(looks: Look[], signal: AbortSignal, onError: (error: unknown) => void) {
   let running = false;
+  let pause = SHORTEST_MS;
   const isNeeded = () => looks.some((one) => one.isNeeded());
 
   async function run(): Promise<void> {
-    let pause = SHORTEST_MS;
     while (isNeeded()) {
       const began = performance.now();
       const changed = (await Promise.all(looks.map((one) => one.look()))).some(Boolean);
@@ -34,6 +34,7 @@ export function createPoll(looks: Look[], signal: AbortSignal, onError: (error: 
 
   /** Call it when there is something to wait for. */
   return function wake(): void {
+    pause = SHORTEST_MS;
     if (running) return;
     running = true;
     run()

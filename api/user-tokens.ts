@@ -1,6 +1,7 @@
 /** User tokens: signed JWTs that name a partner and one of its customers. */
 import {
   createRemoteJWKSet,
+  decodeJwt,
   errors,
   type JWTPayload,
   type JWTVerifyGetKey,
@@ -8,6 +9,7 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
+import { ProvisioningError } from '../pipeline/stores/partners.ts';
 import type { Config } from '../schemas/config.ts';
 import { Problem, unavailable } from './problem.ts';
 
@@ -94,11 +96,14 @@ export function createVerifyUserToken(config: Settings): VerifyUserToken {
   };
 }
 
-export function signUserToken(
+type Signing = Partial<Pick<Settings, 'userTokenIssuer' | 'userTokenAudience' | 'userTokenMaxSeconds'>>;
+
+/** Never one that would be refused for its length. */
+export async function signUserToken(
   secret: Uint8Array,
   claims: { partner: string; customer: string },
   expiresIn: string,
-  { userTokenIssuer, userTokenAudience }: Pick<Settings, 'userTokenIssuer' | 'userTokenAudience'> = {},
+  { userTokenIssuer, userTokenAudience, userTokenMaxSeconds = Number.POSITIVE_INFINITY }: Signing = {},
 ): Promise<string> {
   const token = new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
@@ -106,5 +111,12 @@ export function signUserToken(
     .setExpirationTime(expiresIn);
   if (userTokenIssuer !== undefined) token.setIssuer(userTokenIssuer);
   if (userTokenAudience !== undefined) token.setAudience(userTokenAudience);
-  return token.sign(secret);
+  const signed = await token.sign(secret);
+  const { exp, iat } = decodeJwt(signed);
+  if (exp! - iat! > userTokenMaxSeconds)
+    throw new ProvisioningError(
+      'bad_argument',
+      `a user token may live for ${userTokenMaxSeconds} seconds at most (HEADRACE_USER_TOKEN_MAX_SECONDS)`,
+    );
+  return signed;
 }

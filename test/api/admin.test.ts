@@ -136,6 +136,8 @@ describe('user-token', () => {
     );
     expect(code).toBe(1);
     expect(stderr).toContain('30m, 1h or 7d');
+    const ofEver = ['--partner', made.partner_id, '--customer', 'C', '--expires-in', '8d'];
+    expect(await refused('user-token', ...ofEver)).toContain('at most (HEADRACE_USER_TOKEN_MAX_SECONDS)');
   });
 });
 

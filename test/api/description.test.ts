@@ -115,14 +115,23 @@ describe('the schema registry', () => {
     expect(subjects).toContain(`${api.config.topicPrefix}.jobs-value`);
     const seen = new Set<number>();
     for (const subject of subjects) {
-      expect((await api.anonymous('GET', `/subjects/${subject}/versions`)).json).toEqual([1]);
-      const latest = (await api.anonymous('GET', `/subjects/${subject}/versions/latest`)).json;
-      expect((await api.anonymous('GET', `/subjects/${subject}/versions/1`)).json).toEqual(latest);
-      const byId = (await api.anonymous('GET', `/schemas/ids/${latest.id}`)).json;
-      expect(byId.schema).toBe(latest.schema);
-      seen.add(latest.id);
+      const versions = (await api.anonymous('GET', `/subjects/${subject}/versions`)).json as number[];
+      expect(versions).toEqual(versions.map((_, i) => i + 1));
+      const at = async (version: number | string) =>
+        (await api.anonymous('GET', `/subjects/${subject}/versions/${version}`)).json;
+      expect(await at('latest')).toEqual(await at(versions.length));
+      expect(await at(versions.length + 1)).toMatchObject({ code: 'not_found' });
+      for (const version of versions) {
+        const { id, schema } = await at(version);
+        expect((await api.anonymous('GET', `/schemas/ids/${id}`)).json.schema).toBe(schema);
+        seen.add(id);
+      }
     }
-    expect(seen).toEqual(new Set(Object.values(messages).map(({ id }) => id)));
+    const declared = Object.values(messages).flatMap((message) => [
+      message.id,
+      ...('earlier' in message ? message.earlier.map(({ id }) => id) : []),
+    ]);
+    expect(seen).toEqual(new Set(declared));
     expect(avroType('AcceptedJob').schema()).toMatchObject({ name: 'headrace.AcceptedJob' });
     for (const path of [
       '/subjects/x/versions',

@@ -1,10 +1,10 @@
 /** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
+import { collections, setNames } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
 
 let service: Service;
 let driver: Driver;
@@ -44,14 +44,16 @@ async function expectExact({ job, attribute }: { job: number; attribute: number 
   expect((await driver.members(setNames.attribute(attribute))).size).toBe(unique);
 }
 
-const begun = async (job: number, rows: number) => {
-  while (!(await driver.jobs.findOne({ _id: job, $or: [{ rows: { $gte: rows } }, { phase: 'ended' }] })))
-    await sleep(10);
-};
+/** The first batch in the ledger: the progress on the job comes so much later that the job may have ended by then. */
+const begun = (job: number) =>
+  waitFor(() => driver.db.collection(collections.ledger).findOne({ job }), {
+    what: 'the first batch',
+    everyMs: 5,
+  });
 
 it('a half-done job goes on after SIGTERM and a new start, and nothing is lost', async () => {
   const load = await queueLoad();
-  await begun(load.job, 1);
+  await begun(load.job);
   expect(await driver.jobs.findOne({ _id: load.job })).not.toMatchObject({ phase: 'ended' });
   const stopping = performance.now();
   await service.restart('pipeline');
@@ -74,7 +76,7 @@ it('two processes share the work, one leaves and comes back during a job', async
   const second = await startService({ parts: ['pipeline'], env });
   try {
     const load = await queueLoad();
-    await begun(load.job, 1);
+    await begun(load.job);
     await second.restart('pipeline');
     await expectExact(load);
   } finally {

@@ -1,18 +1,19 @@
 /** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { collections, setNames } from '../../schemas/documents.ts';
+import { expelAll } from '../faults/support/expel.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
 
 let service: Service;
 let driver: Driver;
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startService({ parts: ['pipeline'] });
   driver = await createDriver(service.config);
 });
-afterEach(async () => {
+afterAll(async () => {
   await driver?.close();
   await service?.stop();
 });
@@ -66,6 +67,7 @@ it('killed with -9 again and again in the middle of a job', async () => {
   for (let i = 0; i < 3; i++) {
     await sleep(300 + 500 * i);
     await service.kill('pipeline');
+    await expelAll(service.config);
     await service.restart('pipeline');
   }
   await expectExact(load);

@@ -17,7 +17,9 @@ afterAll(async () => {
   await service?.stop();
 });
 
-it('300 jobs of mixed size: no earlier job is unfinished when a later one is done', async () => {
+it('300 jobs of mixed size: no earlier job is unfinished when a later one is done', {
+  timeout: 300_000,
+}, async () => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
   const sizes = [10, 1_000, 20_000, 1];

@@ -1,7 +1,18 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // Inherited by the workers and by every process they start.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+
+/** Minutes against seconds: what starts servers and processes of its own comes first, so that no long one is left for the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /test\/(faults|deploy|invariants)\/.*(?<!\.unit)\.test\.ts$/.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 /** Two projects: what needs no server runs at once and starts none; the rest shares one real Kafka, mongod and S3. */
 export default defineConfig({
@@ -27,5 +38,6 @@ export default defineConfig({
     ],
     // Each file of the stack project starts processes of its own beside the servers; three at a time: there is always one that waits.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
   },
 });

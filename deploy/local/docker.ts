@@ -39,12 +39,25 @@ export async function dockerAnswers(): Promise<boolean> {
   return reachable && (await testcontainers()) !== undefined;
 }
 
+/** Published on the loopback interface alone: Kafka and mongod ask nobody for a password. */
+function onLoopback(Container: typeof GenericContainer): typeof GenericContainer {
+  return class extends Container {
+    override withExposedPorts(...ports: Parameters<GenericContainer['withExposedPorts']>): this {
+      super.withExposedPorts(...ports);
+      const published = (this.hostConfig.PortBindings ?? {}) as Record<string, { HostIp?: string }[]>;
+      for (const binding of Object.values(published).flat()) binding.HostIp = '127.0.0.1';
+      return this;
+    }
+  };
+}
+
 /** Inside and outside they listen on the same port, so that the addresses they tell their clients are right. */
-function describeContainer(
-  Container: typeof GenericContainer,
+export function describeContainer(
+  Generic: typeof GenericContainer,
   folder: StateFolder,
   name: ProcessName,
 ): GenericContainer {
+  const Container = onLoopback(Generic);
   const { ports, secrets } = folder.state;
   const published = (port: number) => ({ container: port, host: port });
   if (name === 'kafka') {

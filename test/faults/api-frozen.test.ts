@@ -2,35 +2,27 @@
  * An API process that freezes between its write and its answer, while another answers the repeated request: the number that was
  * answered is not taken back by the first when it wakes up long after its limit.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { setNames } from '../../schemas/documents.ts';
 import { bigFile } from '../support/rows.ts';
-import { servers, waitFor } from '../support/stack.ts';
-import { newLogFolder } from './support/logs.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { setUpFaults } from './support/fixture.ts';
 import { isFrozen, type Settings } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
 import { createCaller } from './support/submit.ts';
 
 const random = roundSeed('api-frozen');
 
-let service: FaultService;
-beforeAll(async () => {
-  const logs = newLogFolder();
-  service = await startFaultService(servers(), {
-    logs,
-    random: random.fork(),
-    apis: 2,
-    settingsOf: (part, n): Settings =>
-      part === 'api' && n === 0 ? { FAULT_POINT: 'api:after-insert:1:stop' } : {},
-  });
+const faults = setUpFaults(random, {
+  apis: 2,
+  settingsOf: (part, n): Settings =>
+    part === 'api' && n === 0 ? { FAULT_POINT: 'api:after-insert:1:stop' } : {},
 });
-afterAll(() => service?.close());
 
 it('what another process has answered stays accepted', async () => {
-  const { driver } = service;
-  const [frozen, other] = service.apis;
-  const [pipeline] = service.pipelines;
+  const { driver } = faults.service;
+  const [frozen, other] = faults.service.apis;
+  const [pipeline] = faults.service.pipelines;
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
   await driver.upload(partner, 'a.csv', bigFile(1_000, attribute));

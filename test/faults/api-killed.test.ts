@@ -3,25 +3,17 @@
  * ends, what was asked again with the same key is one job. Three points a round; FAULT_POINTS=all takes them all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
-import { servers } from '../support/stack.ts';
+import { setUpFaults } from './support/fixture.ts';
 import type { Lane } from './support/lane.ts';
-import { newLogFolder } from './support/logs.ts';
 import { pointsOf } from './support/points.ts';
 import { roundSeed } from './support/random.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
-import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('api-killed');
 const points = pointsOf(faultPoints.api, () => random.some<FaultPoint>(faultPoints.api, 3));
 
-let service: FaultService;
-beforeAll(async () => {
-  const logs = newLogFolder();
-  service = await startFaultService(servers(), { logs, random: random.fork() });
-});
-afterAll(() => service?.close());
+const faults = setUpFaults(random);
 
 /** One request of every kind, again and again. */
 async function askAround(lane: Lane, isOver: () => boolean): Promise<void> {
@@ -40,10 +32,10 @@ async function askAround(lane: Lane, isOver: () => boolean): Promise<void> {
 }
 
 it(`dies at ${points.join(', ')}; no request is lost or done twice`, async () => {
-  const [api] = service.apis;
+  const [api] = faults.service.apis;
   let over = false;
   await api!.stop();
-  const asking = Promise.all(service.lanes.map((lane) => askAround(lane, () => over)));
+  const asking = Promise.all(faults.service.lanes.map((lane) => askAround(lane, () => over)));
   for (const point of points) {
     api!.start({ FAULT_POINT: `${point}:${1 + random.below(3)}:kill` });
     await api!.gone(60_000);
@@ -51,19 +43,19 @@ it(`dies at ${points.join(', ')}; no request is lost or done twice`, async () =>
   api!.start();
   over = true;
   await asking;
-  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+  await faults.expectExact();
 });
 
 it('dies at any moment under load; no request is lost or done twice', async () => {
-  const [api] = service.apis;
-  const load = service.load({ pauseMs: 0 });
+  const [api] = faults.service.apis;
+  const load = faults.service.load({ pauseMs: 0 });
   for (let kills = 0; kills < 3; kills++) {
-    await service.answered(5);
+    await faults.service.answered(5);
     await sleep(random.below(300));
     await api!.kill();
     api!.start();
   }
   await load.stop();
-  expect(service.counts.unanswered).toBeGreaterThan(0);
-  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+  expect(faults.service.counts.unanswered).toBeGreaterThan(0);
+  await faults.expectExact();
 });

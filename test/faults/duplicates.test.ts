@@ -4,15 +4,13 @@
  * sweep of what late copies left behind.
  */
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { readTopic } from '../../pipeline/runtime/read-topic.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
-import { servers, waitFor } from '../support/stack.ts';
-import { newLogFolder } from './support/logs.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
-import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('duplicates');
 const jobs = Number(process.env.FAULT_JOBS ?? 24);
@@ -20,16 +18,11 @@ const isLong = process.env.FAULT_JOBS !== undefined;
 const topics = ['jobs', 'files', 'rows', 'devices'] as const;
 const log = createLogger({ logLevel: 'silent' }, 'copier');
 
-let service: FaultService;
-beforeAll(async () => {
-  const logs = newLogFolder();
-  service = await startFaultService(servers(), { logs, random: random.fork() });
-});
-afterAll(() => service?.close());
+const faults = setUpFaults(random);
 
 /** Sends every message of the topic again, to the same partition, and leaves its own copies alone. */
 function copyAll(topic: TopicKey, signal: AbortSignal): { done: Promise<void>; copied(): number } {
-  const { driver } = service;
+  const { driver } = faults.service;
   const ours = new Map<string, number>();
   let copied = 0;
   const done = readTopic(
@@ -57,15 +50,15 @@ it('two copies of every message: every job ends as the oracle says', {
 }, async () => {
   const over = new AbortController();
   const copiers = topics.map((topic) => copyAll(topic, over.signal));
-  const load = service.load();
-  await service.answered(jobs);
+  const load = faults.service.load();
+  await faults.service.answered(jobs);
   await load.stop();
   // Those that came last are copied after their jobs' end.
-  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+  await faults.expectExact();
   await waitFor(() => copiers.every(({ copied }) => copied() > 0), { what: 'copies on every topic' });
   over.abort();
   await Promise.all(copiers.map(({ done }) => done));
   // Behind every late copy, so all of them have been read when these are done.
-  for (const lane of service.lanes) await lane.step('small');
-  expect(await violationsOf(service.driver, service.lanes, { swept: isLong })).toEqual([]);
+  for (const lane of faults.service.lanes) await lane.step('small');
+  await faults.expectExact({ swept: isLong });
 });

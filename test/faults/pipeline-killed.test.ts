@@ -14,7 +14,7 @@ import { newLogFolder } from './support/logs.ts';
 import { pointsOf } from './support/points.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
-import { untilAllEnded, violationsOf } from './support/settle.ts';
+import { unfinished, untilAllEnded, violationsOf } from './support/settle.ts';
 import { submitByDriver } from './support/submit.ts';
 
 const random = roundSeed('pipeline-killed');
@@ -58,7 +58,7 @@ async function queueSome(point: FaultPoint): Promise<void> {
   await lane.ask({ kind: 'append', audience: cleared.id!, path: await lane.upload('audience', 100) });
 }
 
-const open = () => driver.jobs.countDocuments({ phase: { $in: ['accepted', 'loading', 'sealed'] } });
+const open = () => driver.jobs.countDocuments(unfinished);
 
 it(`dies at ${points.length} points, and every job ends as the oracle says`, {
   timeout: 2 * settleMs + points.length * 60_000,

@@ -1,27 +1,14 @@
 /** Clears, appends and deletions at random moments of a load, by two processes of each kind. FAULT_ROUNDS makes it more of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { servers } from '../support/stack.ts';
+import { it } from 'vitest';
+import { setUpFaults } from './support/fixture.ts';
 import type { Lane } from './support/lane.ts';
-import { newLogFolder } from './support/logs.ts';
 import { type Random, roundSeed } from './support/random.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
-import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('races');
 const rounds = Number(process.env.FAULT_ROUNDS ?? 2);
 
-let service: FaultService;
-beforeAll(async () => {
-  const logs = newLogFolder();
-  service = await startFaultService(servers(), {
-    logs,
-    random: random.fork(),
-    apis: 2,
-    pipelines: 2,
-  });
-});
-afterAll(() => service?.close());
+const faults = setUpFaults(random, { apis: 2, pipelines: 2 });
 
 async function race(lane: Lane, chance: Random): Promise<void> {
   const wait = () => sleep(chance.below(700));
@@ -44,6 +31,6 @@ async function race(lane: Lane, chance: Random): Promise<void> {
 it('clear, append and delete against a load: what came after the call is there, and nothing else', {
   timeout: 60_000 + rounds * 30_000,
 }, async () => {
-  await Promise.all(service.lanes.map((lane) => race(lane, random.fork())));
-  expect(await violationsOf(service.driver, service.lanes, { swept: false })).toEqual([]);
+  await Promise.all(faults.service.lanes.map((lane) => race(lane, random.fork())));
+  await faults.expectExact();
 });

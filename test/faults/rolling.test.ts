@@ -3,38 +3,19 @@
  * pipelines that join and leave all the time. ROLLING_ROUNDS=10 takes longer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { servers } from '../support/stack.ts';
+import { expect, it } from 'vitest';
+import { setUpFaults } from './support/fixture.ts';
 import { newLogFolder } from './support/logs.ts';
-import { type OrderWatch, watchOrder } from './support/order.ts';
 import { type Managed, manage } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
-import { type FaultService, startFaultService } from './support/service.ts';
-import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('rolling');
 const rounds = Number(process.env.ROLLING_ROUNDS ?? 1);
 const limits = { timeout: 60_000 + rounds * 120_000 };
 
-let service: FaultService;
-let order: OrderWatch;
-let logs: string;
-beforeAll(async () => {
-  logs = newLogFolder();
-  service = await startFaultService(servers(), { logs, random: random.fork(), apis: 2, pipelines: 2 });
-  order = watchOrder(service.driver);
-});
-afterAll(async () => {
-  await order?.stop();
-  await service?.close();
-});
+const faults = setUpFaults(random, { apis: 2, pipelines: 2 });
 
-async function endsExactly(): Promise<void> {
-  expect(
-    await violationsOf(service.driver, service.lanes, { swept: false, deadlineMs: 100_000 * rounds }),
-  ).toEqual([]);
-  expect(order.seen()).toEqual([]);
-}
+const endsExactly = () => faults.expectExact({ deadlineMs: 100_000 * rounds });
 
 /** As a deployment does it: the next is touched when the one before is ready. */
 async function roll(some: readonly Managed[]): Promise<(number | null)[]> {
@@ -52,20 +33,20 @@ it(
   'SIGTERM of every API and pipeline in turn: all stop cleanly, and nothing is lost or done twice',
   limits,
   async () => {
-    const load = service.load();
-    await service.answered(5);
+    const load = faults.service.load();
+    await faults.service.answered(5);
     for (let round = 0; round < rounds; round++) {
-      const codes = await Promise.all([roll(service.apis), roll(service.pipelines)]);
+      const codes = await Promise.all([roll(faults.service.apis), roll(faults.service.pipelines)]);
       expect(codes.flat(), 'exit codes').toEqual([0, 0, 0, 0]);
     }
-    await service.answered(5);
+    await faults.service.answered(5);
     await load.stop();
     await endsExactly();
   },
 );
 
 it('pipelines join and leave every second while jobs run', limits, async () => {
-  const load = service.load();
+  const load = faults.service.load();
   /**
    * Told to stop, killed, or gone before it was ever ready. Who stops while the group waits for one that was killed may meet its
    * deadline and leave with 1: nothing is lost by that, and nothing is asked of it here.
@@ -81,7 +62,7 @@ it('pipelines join and leave every second while jobs run', limits, async () => {
   const visits: Promise<void>[] = [];
   try {
     for (let n = 0; n < 3 * rounds; n++) {
-      const guest = await manage('pipeline', service.settings, logs);
+      const guest = await manage('pipeline', faults.service.settings, newLogFolder());
       guests.push(guest);
       visits.push(visit(guest, n));
       await sleep(1_000);

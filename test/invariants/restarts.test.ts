@@ -1,18 +1,19 @@
 /** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { collections, setNames } from '../../schemas/documents.ts';
+import { expelAll } from '../faults/support/expel.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
 
 let service: Service;
 let driver: Driver;
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startService({ parts: ['pipeline'] });
   driver = await createDriver(service.config);
 });
-afterEach(async () => {
+afterAll(async () => {
   await driver?.close();
   await service?.stop();
 });
@@ -44,14 +45,16 @@ async function expectExact({ job, attribute }: { job: number; attribute: number 
   expect((await driver.members(setNames.attribute(attribute))).size).toBe(unique);
 }
 
-const begun = async (job: number, rows: number) => {
-  while (!(await driver.jobs.findOne({ _id: job, $or: [{ rows: { $gte: rows } }, { phase: 'ended' }] })))
-    await sleep(10);
-};
+/** The first batch in the ledger: the progress on the job comes so much later that the job may have ended by then. */
+const begun = (job: number) =>
+  waitFor(() => driver.db.collection(collections.ledger).findOne({ job }), {
+    what: 'the first batch',
+    everyMs: 5,
+  });
 
 it('a half-done job goes on after SIGTERM and a new start, and nothing is lost', async () => {
   const load = await queueLoad();
-  await begun(load.job, 1);
+  await begun(load.job);
   expect(await driver.jobs.findOne({ _id: load.job })).not.toMatchObject({ phase: 'ended' });
   const stopping = performance.now();
   await service.restart('pipeline');
@@ -64,6 +67,7 @@ it('killed with -9 again and again in the middle of a job', async () => {
   for (let i = 0; i < 3; i++) {
     await sleep(300 + 500 * i);
     await service.kill('pipeline');
+    await expelAll(service.config);
     await service.restart('pipeline');
   }
   await expectExact(load);
@@ -74,7 +78,7 @@ it('two processes share the work, one leaves and comes back during a job', async
   const second = await startService({ parts: ['pipeline'], env });
   try {
     const load = await queueLoad();
-    await begun(load.job, 1);
+    await begun(load.job);
     await second.restart('pipeline');
     await expectExact(load);
   } finally {

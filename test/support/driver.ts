@@ -160,12 +160,19 @@ export async function createDriver(config: Config) {
       };
       if (names.length === 0) return found;
       const inChunks = new Map<string, string>();
-      for await (const { set, inline, chunks } of manifests.find({ ...wanted, count: { $gt: 0 } })) {
-        add(set, inline);
-        for (const { id } of chunks) inChunks.set(id, set);
-      }
-      for await (const { _id, devices } of chunkDocuments.find({ _id: { $in: [...inChunks.keys()] } }))
-        add(inChunks.get(_id)!, devices);
+      // Manifests and the chunks that they name, of one moment.
+      await db.client.withSession({ snapshot: true }, async (session) => {
+        for await (const { set, inline, chunks } of manifests.find(
+          { ...wanted, count: { $gt: 0 } },
+          { session, readConcern: 'snapshot' },
+        )) {
+          add(set, inline);
+          for (const { id } of chunks) inChunks.set(id, set);
+        }
+        const named = { _id: { $in: [...inChunks.keys()] } };
+        for await (const { _id, devices } of chunkDocuments.find(named, { session, readConcern: 'snapshot' }))
+          add(inChunks.get(_id)!, devices);
+      });
       return found;
     },
 

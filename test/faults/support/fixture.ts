@@ -25,6 +25,9 @@ interface FixtureOptions extends Partial<ServiceOptions> {
   kinds?: NonNullable<OwnServersOptions['shared']>['own'];
 }
 
+/** Nine processes may start here, on a machine that runs other tests. */
+const START_MS = 300_000;
+
 export function setUpFaults(random: Random, { own, kinds, ...options }: FixtureOptions = {}): FaultFixture {
   let servers: OwnServers | undefined;
   let service: FaultService | undefined;
@@ -38,7 +41,7 @@ export function setUpFaults(random: Random, { own, kinds, ...options }: FixtureO
       ...options,
     });
     order = watchOrder(service.driver);
-  });
+  }, START_MS);
   afterAll(async () => {
     await order?.stop();
     await service?.close();

@@ -1,8 +1,9 @@
 /** Watches the order of ends while everything runs: a job that has ended has no unfinished one before it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Filter } from 'mongodb';
+import type { ClientSession, Filter } from 'mongodb';
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
+import { unfinished } from './settle.ts';
 
 export interface OrderWatch {
   /** What was out of order so far. */
@@ -11,25 +12,23 @@ export interface OrderWatch {
   stop(): Promise<string[]>;
 }
 
-export function watchOrder({ jobs }: Driver, everyMs = 50): OrderWatch {
+export function watchOrder({ db, jobs }: Driver, everyMs = 50): OrderWatch {
   const wrong: string[] = [];
   let stopped = false;
 
-  async function look(): Promise<void> {
-    const last = await jobs.find({ phase: 'ended' }).sort({ _id: -1 }).limit(1).next();
+  async function look(session: ClientSession): Promise<void> {
+    const last = await jobs.find({ phase: 'ended' }, { session }).sort({ _id: -1 }).limit(1).next();
     if (!last) return;
-    // Asked after the other: what is unfinished now was unfinished then.
-    const earlier: Filter<JobDocument> = {
-      _id: { $lt: last._id },
-      phase: { $in: ['accepted', 'loading', 'sealed'] },
-    };
-    const open = await jobs.findOne(earlier);
+    // Asked after the other: what is unfinished now was unfinished then. The session keeps it so when another member is primary now.
+    const earlier: Filter<JobDocument> = { ...unfinished, _id: { $lt: last._id } };
+    const open = await jobs.findOne(earlier, { session });
     if (open) wrong.push(`job ${last._id} had ended, job ${open._id} had not`);
   }
 
   const watching = (async () => {
     while (!stopped) {
-      await look().catch(() => {}); // MongoDB may be away: there is nothing to see then.
+      // MongoDB may be away: there is nothing to see then.
+      await db.client.withSession({ causalConsistency: true }, look).catch(() => {});
       await sleep(everyMs);
     }
   })();

@@ -8,6 +8,7 @@ import type { RowCount } from './files.ts';
 import { createLane, type Lane } from './lane.ts';
 import { type Managed, manage, type Part, type Settings, settingsFor } from './processes.ts';
 import type { Random } from './random.ts';
+import { unfinished } from './settle.ts';
 import { type RestCounts, submitByRest } from './submit.ts';
 
 export interface FaultService {
@@ -90,8 +91,7 @@ export async function startFaultService(
   const asked = () => lanes.reduce((sum, lane) => sum + lane.asked.length, 0);
 
   /** Not to be trusted while MongoDB is away; then nothing new is accepted anyway. */
-  const unfinished = () =>
-    driver.jobs.countDocuments({ phase: { $in: ['accepted', 'loading', 'sealed'] } }).catch(() => 0);
+  const openJobs = () => driver.jobs.countDocuments(unfinished).catch(() => 0);
 
   return {
     driver,
@@ -100,7 +100,7 @@ export async function startFaultService(
     pipelines,
     lanes,
     counts,
-    unfinished,
+    unfinished: openJobs,
     load({ size = 'small', pauseMs = 50, mostOpen = 20 } = {}) {
       let stopped = false;
       let failed = false;
@@ -108,7 +108,7 @@ export async function startFaultService(
         while (!stopped) {
           await lane.step(size);
           do await sleep(pauseMs);
-          while (!stopped && (await unfinished()) > mostOpen);
+          while (!stopped && (await openJobs()) > mostOpen);
         }
       });
       const done = Promise.all(asking);

@@ -1,4 +1,5 @@
 /** The invariant of every fault test: once all runs again, everything that was asked for has ended, exactly as the oracle says. */
+import type { Filter } from 'mongodb';
 import {
   collections,
   type JobDocument,
@@ -15,17 +16,14 @@ import type { Lane } from './lane.ts';
 /** What was promised and not kept, in words. Empty: the invariant holds. */
 export type Violations = string[];
 
-const finished = ['ended', 'withdrawn'];
+export const unfinished = { phase: { $nin: ['ended', 'withdrawn'] } } as Filter<JobDocument>;
 
 export async function untilAllEnded(driver: Driver, deadlineMs = 120_000): Promise<void> {
-  await waitFor(
-    async () => (await driver.jobs.countDocuments({ phase: { $nin: finished } as never })) === 0,
-    {
-      what: 'the end of every job',
-      deadlineMs,
-      everyMs: 100,
-    },
-  );
+  await waitFor(async () => (await driver.jobs.countDocuments(unfinished)) === 0, {
+    what: 'the end of every job',
+    deadlineMs,
+    everyMs: 100,
+  });
 }
 
 /** Which job each request became. A request that became none or two is a violation. */
@@ -169,11 +167,7 @@ export async function violationsOf(
     await untilAllEnded(driver, deadlineMs);
   } catch (error) {
     await keep(driver);
-    const open = await driver.jobs
-      .find({ phase: { $nin: finished } as never })
-      .sort({ _id: 1 })
-      .limit(5)
-      .toArray();
+    const open = await driver.jobs.find(unfinished).sort({ _id: 1 }).limit(5).toArray();
     return [
       `${(error as Error).message}: ${open.map(({ _id, kind, phase }) => `${_id} ${kind} ${phase}`).join(', ')}`,
     ];

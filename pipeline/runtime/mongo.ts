@@ -4,6 +4,7 @@ import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import { MongoClient } from './mongodb.ts';
+import { StartRefused } from './start-refused.ts';
 
 const AGAIN_MS = 200;
 
@@ -52,6 +53,15 @@ async function connectAtLast(client: MongoClient, signal: AbortSignal): Promise<
       await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
+}
+
+/** Majority writes mean something only in a replica set; a sharded cluster is made of them. */
+export async function requireReplicaSet({ db }: Mongo): Promise<void> {
+  const hello = await db.admin().command({ hello: 1 });
+  if (hello.setName === undefined && hello.msg !== 'isdbgrid')
+    throw new StartRefused(
+      'HEADRACE_MONGO_URL: this MongoDB runs standalone; expected a replica set (mongod --replSet) or a sharded cluster',
+    );
 }
 
 /** What the stages look things up by. */

@@ -1,10 +1,15 @@
 /** Where a job's files are: the shared bucket under the partner's prefix, or the partner's own bucket with its credentials. */
+import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
-import { unseal } from '../runtime/seal.ts';
+import type { Logger } from '../runtime/log.ts';
+import { secretsOf } from '../runtime/seal.ts';
 import { findPartner } from '../stores/partners.ts';
-import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
+import { createBucketProbe } from './bucket-probe.ts';
+import { openCredentials } from './credentials.ts';
+import { connectStorage, createObjectStore, type ObjectStore, type StorageClient } from './object-store.ts';
+import { createPatience } from './patience.ts';
 
 export interface JobSource {
   store: ObjectStore;
@@ -13,18 +18,26 @@ export interface JobSource {
   key: string;
 }
 
-/** Connections to partners' own buckets that are kept open. */
-const KEPT = 20;
+/** Jobs in the shared storage whose clock is kept. */
+const KEPT_JOBS = 10_000;
+const KEPT_PREFIXES = 10_000;
 
-export function createJobSources(config: Config, db: Db) {
-  const shared = createObjectStore({
+export function createJobSources(config: Config, db: Db, log: Logger) {
+  const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
+  const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
     credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
-    idleMs: config.s3IdleMs,
+    idleMs,
   });
-  const owned = new Map<number, ObjectStore>();
-  const prefixes = new Map<string, string>();
+  const probe = createBucketProbe(config, log);
+  const sharedStores = new LRUCache<number, ObjectStore>({ max: KEPT_JOBS });
+  // A connection for each job that is read from, and as many again: one that is closed while it is in use has to be opened again.
+  const owned = new LRUCache<number, { client: StorageClient; store: ObjectStore }>({
+    max: 2 * config.jobWindow,
+    dispose: ({ client }) => client.close(),
+  });
+  const prefixes = new LRUCache<string, string>({ max: KEPT_PREFIXES });
 
   async function prefixOf(partner: string): Promise<string> {
     const known = prefixes.get(partner);
@@ -34,36 +47,48 @@ export function createJobSources(config: Config, db: Db) {
     return prefix;
   }
 
-  function openOwned(job: JobDocument): ObjectStore {
-    const known = owned.get(job._id);
+  function shared(job: JobDocument): ObjectStore {
+    const known = sharedStores.get(job._id);
     if (known) return known;
-    if (!job.credentials) throw new StoreFailure('bad_credentials', 'The job’s credentials are gone.');
-    const store = createObjectStore({
-      endpoint: config.s3Endpoint,
-      region: job.region ?? config.s3Region,
-      credentials: JSON.parse(unseal(config.secret, job.credentials)),
-      idleMs: config.s3IdleMs,
+    const patience = createPatience({
+      deadlineMs,
+      log: log.child({ job: job._id }),
+      isReadable: probe.isReadable,
     });
-    owned.set(job._id, store);
-    for (const [oldest, stale] of owned) {
-      if (owned.size <= KEPT) break;
-      stale.close();
-      owned.delete(oldest);
-    }
+    const store = createObjectStore(sharedClient, patience);
+    sharedStores.set(job._id, store);
+    return store;
+  }
+
+  function own(job: JobDocument): ObjectStore {
+    const known = owned.get(job._id);
+    if (known) return known.store;
+    const client = connectStorage({
+      endpoint: config.partnerS3Endpoint,
+      region: job.region ?? config.s3Region,
+      credentials: openCredentials(secretsOf(config), job),
+      idleMs,
+    });
+    const store = createObjectStore(client, createPatience({ deadlineMs, log: log.child({ job: job._id }) }));
+    owned.set(job._id, { client, store });
     return store;
   }
 
   return {
+    /** Rejects with a StoreFailure where the job's credentials cannot be opened. */
     async sourceOf(job: JobDocument): Promise<JobSource> {
       if (job.pathType === 0) {
-        return { store: shared, bucket: config.s3Bucket, key: (await prefixOf(job.partner)) + job.filePath };
+        const key = (await prefixOf(job.partner)) + job.filePath;
+        return { store: shared(job), bucket: config.s3Bucket, key };
       }
       const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.*)$/s.exec(job.filePath) ?? [];
-      return { store: openOwned(job), bucket, key };
+      return { store: own(job), bucket, key };
     },
+    probe,
     close(): void {
-      shared.close();
-      for (const store of owned.values()) store.close();
+      probe.close();
+      sharedClient.close();
+      owned.clear();
     },
   };
 }

@@ -144,8 +144,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
 function failureOf(error: unknown): FileFailure | null {
   if (error instanceof FormatFailure) return { code: error.code, message: error.message };
   if (!(error instanceof StoreFailure)) return null;
-  const code = error.code === 'missing' || error.code === 'changed' ? error.code : 'access_denied';
-  return { code, message: error.message };
+  const { code, message } = error;
+  const isFiles = code === 'missing' || code === 'changed' || code === 'storage_unavailable';
+  return { code: isFiles ? code : 'access_denied', message };
 }
 
 function encodeBatch(file: ListedFile, cut: Cut): Buffer {

@@ -2,12 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { Binary } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendSigned } from '../../api/provisioning/signed-request.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { readTopic } from '../../pipeline/runtime/read-topic.ts';
-import { seal } from '../../pipeline/runtime/seal.ts';
+import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { JobRequest } from '../../pipeline/stores/new-job.ts';
 import { type JobDocument, type PartnerDocument, setNames } from '../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
@@ -117,8 +116,9 @@ describe('storage of the partner’s own', () => {
     region = servers().s3.region,
   ): Promise<JobDocument> {
     secrets.push(credentials.secretAccessKey);
-    const sealed = new Binary(seal(service.config.secret, JSON.stringify(credentials)));
-    const options: Partial<JobRequest> = { pathType: 1, credentials: sealed, region };
+    const { secret } = service.config;
+    const seal = (_id: number) => sealCredentials(secret, { _id, partner: partner._id }, credentials);
+    const options: Partial<JobRequest> = { pathType: 1, credentials: seal, region };
     return driver.ended(await driver.import(partner, path, options));
   }
 

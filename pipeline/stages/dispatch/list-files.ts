@@ -35,14 +35,17 @@ const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailur
 const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url')}`;
 
 export function createListFiles(deps: ListDependencies) {
-  async function find(job: JobDocument): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
+  async function find(
+    job: JobDocument,
+    signal: AbortSignal,
+  ): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
     const { store, bucket, key } = await deps.sourceOf(job);
     if (!key.endsWith('/')) {
-      const object = await store.head(bucket, key);
+      const object = await store.head(bucket, key, signal);
       if (object) return { objects: [object], exact: true };
     }
     const objects: ListedObject[] = [];
-    for await (const page of store.list(bucket, key)) {
+    for await (const page of store.list(bucket, key, signal)) {
       objects.push(...page);
       if (objects.length > deps.maxFiles) {
         return problem('too_many_files', `The prefix holds more than ${deps.maxFiles} files.`);
@@ -54,8 +57,9 @@ export function createListFiles(deps: ListDependencies) {
   /** What of the job is to be loaded, or why nothing can be. */
   async function select(
     job: JobDocument,
+    signal: AbortSignal,
   ): Promise<{ objects: (ListedObject & { compressed: boolean })[] } | JobError> {
-    const found = await find(job);
+    const found = await find(job, signal);
     if ('code' in found) return found;
     if (found.objects.length === 0) return problem('no_files', `No object matches ${job.filePath}.`);
     const byName = (key: string) => key.endsWith('.gz');
@@ -111,7 +115,7 @@ export function createListFiles(deps: ListDependencies) {
     const listing = newListing(job._id);
     let selected: Awaited<ReturnType<typeof select>>;
     try {
-      selected = await retry('list files', () => select(job), signal);
+      selected = await retry('list files', () => select(job, signal), signal);
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error;
       const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;

@@ -1,0 +1,199 @@
+/**
+ * One partner's storage that gives no usable answer, for one key or while listing, ends that partner's job within its deadline and
+ * nobody else's. The shared storage as a whole is no job's fault: away for longer than the deadline, it is waited for.
+ */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sealCredentials } from '../../pipeline/sources/credentials.ts';
+import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
+import { type Fault, type FaultyProxy, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
+import type { Driver } from '../support/driver.ts';
+import { bigFile, file, ids } from '../support/rows.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { connectDriver } from './support/connect.ts';
+import { newLogFolder } from './support/logs.ts';
+import { type Managed, manage, settingsFor } from './support/processes.ts';
+
+const DEADLINE_MS = 5_000;
+/** Each job may have to wait for another one's deadline in its partition; the rest is for a machine that does much else. */
+const PATIENCE_MS = 4 * DEADLINE_MS + 30_000;
+const ROWS = 500;
+
+const kinds: Record<string, Fault> = {
+  '501': { kind: 'status', status: 501, code: 'NotImplemented' },
+  reset: { kind: 'reset' },
+  stall: { kind: 'silence' },
+  'a stall behind the headers': { kind: 'stall', after: 0 },
+  'garbage for HTTP': { kind: 'garbage', as: 'bytes' },
+  'a web page': { kind: 'garbage', as: 'page' },
+};
+
+let proxy: FaultyProxy;
+let driver: Driver;
+let pipeline: Managed;
+let bucket: string;
+
+/** Requests for the object, or listings of the prefix, of one partner. */
+const isGet = (partner: PartnerDocument) => (request: SeenRequest) =>
+  request.method === 'GET' && request.path.includes(`/${partner.prefix}poisoned.csv`);
+const isListing = (partner: PartnerDocument) => (request: SeenRequest) =>
+  request.path.includes('list-type=2') && request.path.includes(encodeURIComponent(partner.prefix));
+
+/** As the partner's own bucket, with credentials; the partner's prefix is only a folder of it. */
+function importOwn(partner: PartnerDocument, path: string): Promise<number> {
+  const { accessKeyId, secretAccessKey, region } = servers().s3;
+  const keys = { accessKeyId, secretAccessKey };
+  const credentials = (_id: number) =>
+    sealCredentials(driver.config.secret, { _id, partner: partner._id }, keys);
+  const options = { pathType: 1 as const, credentials, region, compressed: false };
+  return driver.import(partner, `s3://${bucket}/${partner.prefix}${path}`, options);
+}
+
+type Storage = 'own' | 'shared';
+
+/** A job whose storage is poisoned, and behind it one of another partner; all is uploaded when this comes back. */
+async function prepare(fault: Fault, where: 'file' | 'listing', storage: Storage) {
+  const partner = await driver.partner();
+  const neighbour = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const nextAttribute = await driver.attribute(neighbour);
+  const isAudience = storage === 'shared';
+  const body = file(ids(ROWS), isAudience ? 'seen' : attribute);
+  const name = where === 'file' ? 'poisoned.csv' : 'folder/a.csv';
+  if (storage === 'shared') await driver.upload(partner, name, body);
+  else await driver.uploadTo(bucket, partner.prefix + name, body);
+  await driver.upload(neighbour, 'good.csv', file(ids(ROWS), nextAttribute));
+  const matches = (where === 'file' ? isGet : isListing)(partner);
+  proxy.rules.add((request) => (matches(request) ? fault : undefined));
+  const path = where === 'file' ? name : 'folder/';
+  return async () => ({
+    job: isAudience ? await driver.createAudience(partner, path) : await importOwn(partner, path),
+    next: await driver.import(neighbour, 'good.csv'),
+    attribute,
+    nextAttribute,
+    isAudience,
+  });
+}
+
+beforeAll(async () => {
+  proxy = await startFaultyProxy(servers().s3.endpoint);
+  bucket = `own-${randomBytes(6).toString('hex')}`;
+  // Few partitions, which poisoned and good files must share.
+  const settings = settingsFor(servers(), { HEADRACE_PARTITIONS: '2', HEADRACE_FILE_WINDOW: '8' });
+  driver = await connectDriver(settings);
+  await driver.makeBucket(bucket);
+  const behindProxy = {
+    ...settings,
+    HEADRACE_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_S3_IDLE_MS: '2000',
+    HEADRACE_STORAGE_DEADLINE_MS: String(DEADLINE_MS),
+  };
+  pipeline = await manage('pipeline', behindProxy, newLogFolder());
+  pipeline.start();
+  await pipeline.ready();
+});
+afterAll(async () => {
+  await pipeline?.kill();
+  await driver?.close();
+  await proxy?.close();
+});
+
+describe('a poisoned storage', () => {
+  const cases = Object.keys(kinds).flatMap((kind) =>
+    (['file', 'listing'] as const).flatMap((where) =>
+      (['own', 'shared'] as const).map((storage) => ({ kind, where, storage })),
+    ),
+  );
+  type Submitted = Awaited<ReturnType<Awaited<ReturnType<typeof prepare>>>>;
+  const submitted = new Map<string, Submitted>();
+  const nameOf = (one: (typeof cases)[number]) => JSON.stringify(one);
+  let from: number;
+  beforeAll(async () => {
+    const prepared = await Promise.all(
+      cases.map(({ kind, where, storage }) => prepare(kinds[kind]!, where, storage)),
+    );
+    from = performance.now();
+    for (const [i, one] of cases.entries()) submitted.set(nameOf(one), await prepared[i]!());
+  });
+  afterAll(() => proxy.rules.clear());
+
+  it.each(cases)('$kind, $where, $storage bucket: it ends in 3, the next partner’s job in 2', async (one) => {
+    const { job, next, attribute, nextAttribute, isAudience } = submitted.get(nameOf(one))!;
+    const ended = await driver.ended(job, PATIENCE_MS);
+    expect(ended).toMatchObject({
+      status: 3,
+      uniqueDevices: 0,
+      errors: [
+        { code: 'storage_unavailable', ...(one.where === 'file' ? { file: expect.any(String) } : {}) },
+      ],
+    });
+    const neighbour = await driver.ended(next, PATIENCE_MS);
+    expect(neighbour).toMatchObject({ status: 2, rows: ROWS, uniqueDevices: ROWS, errors: null });
+    expect(await driver.sets.count(setNames.attribute(nextAttribute))).toBe(ROWS);
+    const own = isAudience ? setNames.audience(job, 1) : setNames.attribute(attribute);
+    expect(await driver.membersOf([own])).toEqual(new Map());
+  });
+
+  it('all of them together took no longer than a few deadlines', () => {
+    expect(performance.now() - from).toBeLessThan(PATIENCE_MS);
+  });
+});
+
+it('a prefix whose every file is poisoned costs the deadline once, not once a file', async () => {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const paths = Array.from({ length: 64 }, (_, i) => `many/${i}.csv`);
+  const body = file(ids(10), attribute);
+  await Promise.all(paths.map((path) => driver.uploadTo(bucket, partner.prefix + path, body)));
+  const rule = (request: SeenRequest): Fault | undefined =>
+    request.method === 'GET' && request.path.includes(`/${partner.prefix}many/`)
+      ? { kind: 'reset' }
+      : undefined;
+  proxy.rules.add(rule);
+  const from = performance.now();
+  const ended = await driver.ended(await importOwn(partner, 'many/'), 60_000);
+  // Eight at a time, it would take eight deadlines.
+  expect(performance.now() - from).toBeLessThan(4 * DEADLINE_MS);
+  expect(ended).toMatchObject({ status: 3, fileCount: 64, uniqueDevices: 0 });
+  expect(new Set(ended.errors!.map(({ code }) => code))).toEqual(new Set(['storage_unavailable']));
+  proxy.rules.delete(rule);
+});
+
+it.each([
+  ['answers 503', { kind: 'status', status: 503, code: 'SlowDown' }],
+  ['does not answer', { kind: 'silence' }],
+] as const)(
+  'the shared storage %s for longer than the deadline: jobs wait, and end well',
+  async (_, fault) => {
+    const partner = await driver.partner();
+    const attribute = await driver.attribute(partner);
+    await driver.upload(partner, 'listed.csv', bigFile(5_000, attribute));
+    await driver.upload(partner, 'read.csv', bigFile(5_000, attribute));
+    // One is being read when the storage goes, the other is to be listed.
+    const isRead = (request: SeenRequest) => request.method === 'GET' && request.path.includes('/read.csv');
+    let down = false;
+    const rule = (request: SeenRequest): Fault | undefined => {
+      if (isRead(request)) down = true;
+      return down ? fault : undefined;
+    };
+    proxy.rules.add(rule);
+    const read = await driver.import(partner, 'read.csv');
+    await waitFor(() => down, { what: 'a file being read' });
+    const listed = await driver.import(partner, 'listed.csv');
+    const from = performance.now();
+    await waitFor(() => performance.now() - from > 2 * DEADLINE_MS, { what: 'twice the deadline' });
+    const health = await fetch(`${pipeline.url}/health/ready`);
+    expect([health.status, await health.json()]).toEqual([
+      503,
+      { ready: false, checks: { kafka: true, mongodb: true, stages: true, storage: false } },
+    ]);
+    expect(
+      (await driver.jobs.find({ _id: { $in: [read, listed] } }).toArray()).map(({ status }) => status),
+    ).toEqual([1, 0]);
+    proxy.rules.delete(rule);
+    for (const job of [read, listed])
+      expect(await driver.ended(job, 60_000)).toMatchObject({ status: 2, rows: 5_000, errors: null });
+    expect(await driver.sets.count(setNames.attribute(attribute))).toBe(10_000);
+  },
+);

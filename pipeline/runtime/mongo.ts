@@ -1,6 +1,6 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Db } from 'mongodb';
+import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import { MongoClient } from './mongodb.ts';
@@ -57,10 +57,18 @@ async function connectAtLast(client: MongoClient, signal: AbortSignal): Promise<
 
 /** Majority writes mean something only in a replica set; a sharded cluster is made of them. */
 export async function requireReplicaSet({ db }: Mongo): Promise<void> {
-  const hello = await db.admin().command({ hello: 1 });
+  const hello = await db
+    .admin()
+    .command({ hello: 1 })
+    .catch((error: unknown) => {
+      // Where the URL names a replica set, the driver passes over servers that are in none, until there is nobody left to ask.
+      if (error instanceof MongoServerSelectionError && error.reason?.servers.size === 0)
+        return {} as Document;
+      throw error;
+    });
   if (hello.setName === undefined && hello.msg !== 'isdbgrid')
     throw new StartRefused(
-      'HEADRACE_MONGO_URL: this MongoDB runs standalone; expected a replica set (mongod --replSet) or a sharded cluster',
+      'HEADRACE_MONGO_URL: this MongoDB is no replica set; expected one (mongod --replSet) or a sharded cluster',
     );
 }
 

@@ -5,7 +5,8 @@
 import type { Config } from '../../schemas/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
-import { connectStorage, listPage } from './object-store.ts';
+import { listPage } from './object-store.ts';
+import { connectStorage } from './storage-client.ts';
 import type { StoreFailure, StoreUnavailable } from './store-errors.ts';
 
 export interface BucketProbe {

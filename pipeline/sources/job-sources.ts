@@ -8,8 +8,9 @@ import { secretsOf } from '../runtime/seal.ts';
 import { findPartner } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
 import { openCredentials } from './credentials.ts';
-import { connectStorage, createObjectStore, type ObjectStore, type StorageClient } from './object-store.ts';
+import { createObjectStore, type ObjectStore } from './object-store.ts';
 import { createPatience } from './patience.ts';
+import { connectStorage, type StorageClient } from './storage-client.ts';
 
 export interface JobSource {
   store: ObjectStore;

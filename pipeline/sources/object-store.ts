@@ -4,10 +4,11 @@
  */
 import { lookup } from 'node:dns/promises';
 import type { Readable } from 'node:stream';
-import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { plainEtag } from './etag.ts';
 import { type Patience, persist } from './patience.ts';
 import { type ReadOptions, readObject } from './read-object.ts';
+import type { StorageClient } from './storage-client.ts';
 import { type StoreFailure, StoreUnavailable, statusOf, storeFailure, toStoreError } from './store-errors.ts';
 
 export { StoreFailure, type StoreFailureCode, StoreUnavailable } from './store-errors.ts';
@@ -26,47 +27,6 @@ export interface ObjectStore {
   list(bucket: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject[], void, undefined>;
   /** The bytes of the object as it was listed, from `from` to its end. */
   open(bucket: string, key: string, options: ReadOptions): AsyncGenerator<Buffer, void, undefined>;
-}
-
-export interface StorageOptions {
-  /** '' is AWS. */
-  endpoint: string;
-  region: string;
-  credentials: { accessKeyId: string; secretAccessKey: string };
-  /** How long to wait for a connection, for an answer to begin, and for each next byte of it. */
-  idleMs: number;
-}
-
-export interface StorageClient extends Omit<StorageOptions, 'credentials'> {
-  s3: S3Client;
-  close(): void;
-}
-
-/** More than are ever read at once: what stalls must not keep others from a connection. */
-const MAX_SOCKETS = 1_000;
-
-export function connectStorage({ credentials, ...options }: StorageOptions): StorageClient {
-  const { endpoint, region, idleMs } = options;
-  const { accessKeyId, secretAccessKey } = credentials;
-  const agent = { keepAlive: true, maxSockets: MAX_SOCKETS };
-  const s3 = new S3Client({
-    region,
-    credentials: { accessKeyId, secretAccessKey },
-    ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
-    // Patience repeats, and nobody else.
-    maxAttempts: 1,
-    requestHandler: {
-      connectionTimeout: idleMs,
-      requestTimeout: idleMs,
-      throwOnRequestTimeout: true,
-      httpAgent: agent,
-      httpsAgent: agent,
-    },
-    // Checks that the storage does not ask for cost a pass over the bytes; a wrong byte shows in rows and counts.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-  });
-  return { ...options, s3, close: () => s3.destroy() };
 }
 
 /** Why a request failed. */
@@ -102,7 +62,7 @@ export async function listPage(
     MaxKeys: max,
   });
   try {
-    const page = await client.s3.send(command, signal ? { abortSignal: signal } : {});
+    const page = await client.ask((s3, abort) => s3.send(command, abort), signal);
     if (page.Name === undefined && page.KeyCount === undefined) throw notAStorage();
     const objects = (page.Contents ?? []).map(({ Key = '', ETag, Size = 0 }) => ({
       key: Key,
@@ -121,9 +81,9 @@ async function headOnce(
   key: string,
   signal?: AbortSignal,
 ): Promise<ListedObject | null> {
-  const options = signal ? { abortSignal: signal } : {};
   try {
-    const found = await client.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), options);
+    const command = new HeadObjectCommand({ Bucket: bucket, Key: key });
+    const found = await client.ask((s3, abort) => s3.send(command, abort), signal);
     if (!found.ETag) throw notAStorage();
     return { key, etag: plainEtag(found.ETag), size: found.ContentLength ?? 0 };
   } catch (error) {
@@ -132,13 +92,15 @@ async function headOnce(
     if (status === undefined || status >= 500) throw await explained(client, error, bucket, key);
     // The answer to a HEAD has no body, so it does not say why; that to a GET does.
     const probe = new GetObjectCommand({ Bucket: bucket, Key: key, Range: 'bytes=0-0' });
-    const reason = await client.s3.send(probe, options).then(
-      ({ Body }) => {
-        (Body as Readable).destroy();
-        return error;
-      },
-      (answer: unknown) => answer,
-    );
+    const reason = await client
+      .ask((s3, abort) => s3.send(probe, abort), signal)
+      .then(
+        ({ Body }) => {
+          (Body as Readable).destroy();
+          return error;
+        },
+        (answer: unknown) => answer,
+      );
     throw await explained(client, reason, bucket, key);
   }
 }

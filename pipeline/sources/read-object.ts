@@ -5,8 +5,8 @@
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import { plainEtag } from './etag.ts';
-import type { StorageClient } from './object-store.ts';
 import type { Patience } from './patience.ts';
+import type { StorageClient } from './storage-client.ts';
 import { StoreUnavailable, storeFailure, toStoreError } from './store-errors.ts';
 
 export interface ReadOptions {
@@ -34,7 +34,7 @@ export async function* readObject(
       IfMatch: `"${etag}"`,
       ...(position > 0 ? { Range: `bytes=${position}-` } : {}),
     });
-    const response = await client.s3.send(command, signal ? { abortSignal: signal } : {});
+    const response = await client.ask((s3, abort) => s3.send(command, abort), signal);
     const body = response.Body as Readable;
     // Whoever reads it sees the error; without a listener, one that comes when nobody reads would end the process.
     body.on('error', () => {});

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { Binary } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendSigned } from '../../api/provisioning/signed-request.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -121,6 +122,31 @@ describe('storage of the partner’s own', () => {
     const options: Partial<JobRequest> = { pathType: 1, credentials: seal, region };
     return driver.ended(await driver.import(partner, path, options));
   }
+
+  it('credentials that cannot be opened end their job, and nothing else', async () => {
+    const { accessKeyId, secretAccessKey } = servers().s3;
+    const keys = { accessKeyId, secretAccessKey };
+    const { secret } = service.config;
+    const path = `s3://${servers().s3.bucket}/a.csv`;
+    const owner = { partner: partner._id };
+    const spoiled: ((_id: number) => Binary)[] = [
+      (_id) => sealCredentials(randomBytes(32), { ...owner, _id }, keys),
+      (_id) => sealCredentials(secret, { ...owner, _id: _id + 1 }, keys),
+      (_id) => sealCredentials(secret, { partner: 'p-other', _id }, keys),
+      () => new Binary(Buffer.from('nothing')),
+    ];
+    for (const credentials of spoiled) {
+      const job = await driver.import(partner, path, {
+        pathType: 1,
+        credentials,
+        region: servers().s3.region,
+      });
+      const ended = await driver.ended(job);
+      expect(ended).toMatchObject({ status: 3, errors: [{ code: 'bad_credentials' }] });
+      expect(ended.errors![0]!.message).toContain('cannot be opened');
+    }
+    await stillLoads();
+  });
 
   it('each refusal has its own code, a good bucket loads, and no secret is left anywhere', async () => {
     const { accessKeyId, secretAccessKey } = servers().s3;

@@ -3,14 +3,13 @@ import { DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import {
-  connectStorage,
   createObjectStore,
   type ListedObject,
   type ObjectStore,
-  type StorageOptions,
   StoreFailure,
 } from '../../pipeline/sources/object-store.ts';
 import { createPatience } from '../../pipeline/sources/patience.ts';
+import { connectStorage, type StorageOptions } from '../../pipeline/sources/storage-client.ts';
 import { servers } from '../support/stack.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 
@@ -252,6 +251,15 @@ describe('a server in trouble can be asked again', () => {
       expect(read(object)).rejects.toMatchObject(unavailable),
     ]);
     expect(performance.now() - from).toBeGreaterThan(DEADLINE_MS - 1);
+  });
+
+  it('a body that never comes behind its headers is a failure after the deadline', async () => {
+    const object = await put('trouble.csv', 'abc');
+    proxy.rules.add(() => ({ kind: 'stall', after: 0 }));
+    await Promise.all([
+      expect(storeWith({}).list(bucket, 'x').next()).rejects.toMatchObject(unavailable),
+      expect(read(object)).rejects.toMatchObject(unavailable),
+    ]);
   });
 
   it('once the deadline has passed, a job gets one more try for each of its files', async () => {

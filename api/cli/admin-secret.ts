@@ -9,7 +9,8 @@ To change HEADRACE_SECRET without a gap:
   1. add the new secret to HEADRACE_SECRET_OLD of every process, and restart them one by one: all can read with both;
   2. make it HEADRACE_SECRET and put the old one in HEADRACE_SECRET_OLD, and restart them one by one;
   3. run this command. Credentials that wait with jobs are sealed again at once; an API key is hashed again when it is used next;
-  4. when this command says that nothing needs the old secret any more, take it out of HEADRACE_SECRET_OLD.`;
+  4. after a day (repeated requests are known by it for so long), and when this command says that nothing needs the old secret any more,
+     take it out of HEADRACE_SECRET_OLD.`;
 
 function lines({ resealed, unreadable, keysToCome }: Rotation): string[] {
   const isDone = unreadable.length === 0 && keysToCome === 0;

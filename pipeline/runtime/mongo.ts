@@ -11,6 +11,8 @@ const AGAIN_MS = 200;
 export interface Mongo {
   client: MongoClient;
   db: Db;
+  /** Why it has not been connected yet. */
+  problem(): unknown;
   close(): Promise<void>;
 }
 
@@ -28,10 +30,14 @@ export async function connectMongo(config: Config): Promise<Mongo> {
     maxPoolSize: 32,
   });
   const closing = new AbortController();
-  void connectAtLast(client, closing.signal);
+  let problem: unknown;
+  void connectAtLast(client, closing.signal, (error) => {
+    problem = error;
+  });
   return {
     client,
     db: client.db(config.mongoDatabase),
+    problem: () => problem,
     async close() {
       closing.abort();
       await client.close();
@@ -43,12 +49,18 @@ export async function connectMongo(config: Config): Promise<Mongo> {
  * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
  * later call finds its topology closed. So it is told to, until it has been connected once; from then on it looks after itself.
  */
-async function connectAtLast(client: MongoClient, signal: AbortSignal): Promise<void> {
+async function connectAtLast(
+  client: MongoClient,
+  signal: AbortSignal,
+  onProblem: (error: unknown) => void,
+): Promise<void> {
   while (!signal.aborted) {
     try {
       await client.connect();
+      onProblem(undefined);
       return;
-    } catch {
+    } catch (error) {
+      onProblem(error);
       // Whoever needs the database meets the same error, and tells it.
       await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
     }
@@ -56,13 +68,14 @@ async function connectAtLast(client: MongoClient, signal: AbortSignal): Promise<
 }
 
 /** Majority writes mean something only in a replica set; a sharded cluster is made of them. */
-export async function requireReplicaSet({ db }: Mongo): Promise<void> {
+export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
   const hello = await db
     .admin()
     .command({ hello: 1 })
     .catch((error: unknown) => {
       // Where the URL names a replica set, the driver passes over servers that are in none, until there is nobody left to ask.
-      if (error instanceof MongoServerSelectionError && error.reason?.servers.size === 0)
+      const cause = problem();
+      if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0)
         return {} as Document;
       throw error;
     });

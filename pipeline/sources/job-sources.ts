@@ -9,7 +9,7 @@ import { findPartner } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
 import { openCredentials } from './credentials.ts';
 import { createObjectStore, type ObjectStore } from './object-store.ts';
-import { createPatience } from './patience.ts';
+import { createPatience, type Patience } from './patience.ts';
 import { connectStorage, type StorageClient } from './storage-client.ts';
 
 export interface JobSource {
@@ -19,8 +19,7 @@ export interface JobSource {
   key: string;
 }
 
-/** Jobs in the shared storage whose clock is kept. */
-const KEPT_JOBS = 10_000;
+const KEPT_CLOCKS = 10_000;
 const KEPT_PREFIXES = 10_000;
 
 export function createJobSources(config: Config, db: Db, log: Logger) {
@@ -32,7 +31,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     idleMs,
   });
   const probe = createBucketProbe(config, log);
-  const sharedStores = new LRUCache<number, ObjectStore>({ max: KEPT_JOBS });
+  const patiences = new LRUCache<string, Patience>({ max: KEPT_CLOCKS });
   // A connection for each job that is read from, and as many again: one that is closed while it is in use has to be opened again.
   const owned = new LRUCache<number, { client: StorageClient; store: ObjectStore }>({
     max: 2 * config.jobWindow,
@@ -48,20 +47,22 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     return prefix;
   }
 
-  function shared(job: JobDocument): ObjectStore {
-    const known = sharedStores.get(job._id);
+  /** What one partner's storage does is nothing to another's clock. */
+  function patienceOf(partner: string, ownBucket?: string): Patience {
+    const name = `${partner}/${ownBucket ?? ''}`;
+    const known = patiences.get(name);
     if (known) return known;
+    const isShared = ownBucket === undefined;
     const patience = createPatience({
       deadlineMs,
-      log: log.child({ job: job._id }),
-      isReadable: probe.isReadable,
+      log: log.child({ partner }),
+      ...(isShared ? { isReadable: probe.isReadable } : {}),
     });
-    const store = createObjectStore(sharedClient, patience);
-    sharedStores.set(job._id, store);
-    return store;
+    patiences.set(name, patience);
+    return patience;
   }
 
-  function own(job: JobDocument): ObjectStore {
+  function own(job: JobDocument, bucket: string): ObjectStore {
     const known = owned.get(job._id);
     if (known) return known.store;
     const client = connectStorage({
@@ -70,7 +71,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
       credentials: openCredentials(secretsOf(config), job),
       idleMs,
     });
-    const store = createObjectStore(client, createPatience({ deadlineMs, log: log.child({ job: job._id }) }));
+    const store = createObjectStore(client, patienceOf(job.partner, bucket));
     owned.set(job._id, { client, store });
     return store;
   }
@@ -80,10 +81,11 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     async sourceOf(job: JobDocument): Promise<JobSource> {
       if (job.pathType === 0) {
         const key = (await prefixOf(job.partner)) + job.filePath;
-        return { store: shared(job), bucket: config.s3Bucket, key };
+        const store = createObjectStore(sharedClient, patienceOf(job.partner));
+        return { store, bucket: config.s3Bucket, key };
       }
       const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.*)$/s.exec(job.filePath) ?? [];
-      return { store: own(job), bucket, key };
+      return { store: own(job, bucket), bucket, key };
     },
     probe,
     close(): void {

@@ -1,10 +1,10 @@
 /**
- * How long a job waits for its storage. Progress is a byte of a body, or an answer that asking again would not change; without it for
- * the deadline, the file (or the listing) fails.
+ * How long jobs wait for a partner's storage. Progress is a byte of a body, or an answer that asking again would not change; without it
+ * for the deadline, the file (or the listing) fails.
  *
- * The clock is the job's. Once a file has used it up, each other file gets one more try; or, if the storage has brought something since,
- * half of the time, and half of that the next time. So a storage that fails for some of its keys costs twice the deadline, however
- * many they are.
+ * The clock is the storage's, for all files and jobs of the partner there. Once one has used it up, each other gets one more try; or, if
+ * the storage has brought something since, half of the time, and half of that the next time. So a storage that fails for some of its
+ * keys costs twice the deadline, however many they are. In time it is forgiven.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../runtime/log.ts';
@@ -31,6 +31,8 @@ export interface PatienceOptions {
 
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
+/** Deadlines after the last time that one was used up. */
+const FORGIVEN_AFTER = 2;
 
 /** Whatever the credentials are, these say something of the object. */
 const isOfObject = ({ code }: StoreFailure) => code === 'missing' || code === 'changed';
@@ -45,14 +47,15 @@ export function createPatience({ deadlineMs, log, isReadable }: PatienceOptions)
     return deadlineMs / 2 ** timesExhausted;
   };
   function exhaust(since: number): void {
-    // Those that waited side by side have used it up together.
-    if (since > exhaustedAt) timesExhausted++;
+    // Those that waited side by side have used it up together, and one more try uses up nothing.
+    if (since > exhaustedAt && allowance() > 0) timesExhausted++;
     exhaustedAt = performance.now();
   }
 
   return {
     wait(bucket, key, signal) {
       const beganAt = performance.now();
+      if (beganAt - exhaustedAt > FORGIVEN_AFTER * deadlineMs) timesExhausted = 0;
       let countedTo = beganAt;
       let waited = 0;
       let tries = 0;

@@ -2,8 +2,9 @@ import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createPatience, type Patience } from '../../pipeline/sources/patience.ts';
 import { StoreUnavailable, storeFailure } from '../../pipeline/sources/store-errors.ts';
+import { waitFor } from '../support/wait-for.ts';
 
-const DEADLINE_MS = 400;
+const DEADLINE_MS = 600;
 const log = createLogger({ logLevel: 'silent' }, 'test');
 const create = (isReadable?: () => Promise<boolean>) =>
   createPatience({ deadlineMs: DEADLINE_MS, log, ...(isReadable ? { isReadable } : {}) });
@@ -42,6 +43,14 @@ it('progress of another file gives half of the time, and half of that the next t
     expect(tries).toBeGreaterThan(1);
     expect(await exhaust(patience)).toMatchObject({ tries: 1 });
   }
+});
+
+it('it is forgiven after a while', async () => {
+  const patience = create();
+  await exhaust(patience);
+  const from = performance.now();
+  await waitFor(() => performance.now() - from > 2 * DEADLINE_MS, { what: 'two deadlines' });
+  expect((await exhaust(patience)).ms).toBeGreaterThanOrEqual(DEADLINE_MS - 1);
 });
 
 it('files that wait side by side use the time up once', async () => {

@@ -26,6 +26,7 @@ const secret32 = z
   .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
 /** Keys that verify tokens must come as they were sent: over plain http only from this very machine. */
 const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
+const host = z.string().min(1, 'expected an address to listen on').default('127.0.0.1');
 /** Empty: AWS. */
 const endpoint = z
   .union(
@@ -33,7 +34,6 @@ const endpoint = z
     'expected http(s)://host[:port]',
   )
   .default('');
-const host = z.string().min(1, 'expected an address to listen on').default('127.0.0.1');
 
 const environment = z.object({
   HEADRACE_KAFKA_BROKERS: z

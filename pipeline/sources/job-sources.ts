@@ -5,10 +5,10 @@ import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';
-import { findPartner } from '../stores/partners.ts';
+import { findPartner, ProvisioningError } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
 import { openCredentials } from './credentials.ts';
-import { createObjectStore, type ObjectStore } from './object-store.ts';
+import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
 import { createPatience, type Patience } from './patience.ts';
 import { connectStorage, type StorageClient } from './storage-client.ts';
 
@@ -42,9 +42,14 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
   async function prefixOf(partner: string): Promise<string> {
     const known = prefixes.get(partner);
     if (known !== undefined) return known;
-    const { prefix } = await findPartner(db, partner);
-    prefixes.set(partner, prefix);
-    return prefix;
+    try {
+      const { prefix } = await findPartner(db, partner);
+      prefixes.set(partner, prefix);
+      return prefix;
+    } catch (error) {
+      if (!(error instanceof ProvisioningError)) throw error;
+      throw new StoreFailure('access_denied', `The job has no place in the storage: ${error.message}.`);
+    }
   }
 
   /** What one partner's storage does is nothing to another's clock. */
@@ -77,7 +82,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
   }
 
   return {
-    /** Rejects with a StoreFailure where the job's credentials cannot be opened. */
+    /** Rejects with a StoreFailure where the job's credentials cannot be opened, or its partner is gone. */
     async sourceOf(job: JobDocument): Promise<JobSource> {
       if (job.pathType === 0) {
         const key = (await prefixOf(job.partner)) + job.filePath;

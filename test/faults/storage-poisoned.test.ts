@@ -164,63 +164,53 @@ it('a bucket whose every file is poisoned costs the deadline once, not once a fi
   proxy.rules.delete(rule);
 });
 
-it.each([
-  ['answers 503', { kind: 'status', status: 503, code: 'SlowDown' }],
-  ['does not answer', { kind: 'silence' }],
-] as const)(
-  'the shared storage %s for longer than the deadline: jobs wait, and end well',
-  async (_, fault) => {
-    const partner = await driver.partner();
-    const attribute = await driver.attribute(partner);
-    await driver.upload(partner, 'listed.csv', bigFile(5_000, attribute));
-    await driver.upload(partner, 'read.csv', bigFile(5_000, attribute));
-    // One is being read when the storage goes, the other is to be listed.
-    const isRead = (request: SeenRequest) => request.method === 'GET' && request.path.includes('/read.csv');
-    let down = false;
-    const rule = (request: SeenRequest): Fault | undefined => {
-      if (isRead(request)) down = true;
-      return down ? fault : undefined;
-    };
-    proxy.rules.add(rule);
-    const read = await driver.import(partner, 'read.csv');
-    await waitFor(() => down, { what: 'a file being read' });
-    const listed = await driver.import(partner, 'listed.csv');
-    const from = performance.now();
-    await waitFor(() => performance.now() - from > 1.3 * DEADLINE_MS, { what: 'more than the deadline' });
-    const health = await fetch(`${pipeline.url}/health/ready`);
-    expect([health.status, await health.json()]).toEqual([
-      503,
-      { ready: false, checks: { kafka: true, mongodb: true, stages: true, storage: false } },
-    ]);
-    expect(
-      (await driver.jobs.find({ _id: { $in: [read, listed] } }).toArray()).map(({ status }) => status),
-    ).toEqual([1, 0]);
-    proxy.rules.delete(rule);
-    for (const job of [read, listed])
-      expect(await driver.ended(job, 60_000)).toMatchObject({ status: 2, rows: 5_000, errors: null });
-    expect(await driver.sets.count(setNames.attribute(attribute))).toBe(10_000);
-  },
-);
-
-it('jobs that wait for a storage that is down can be cancelled, and nothing of them is stored', async () => {
+/** Two jobs and a shared storage that goes down: one file is being read, the other is to be listed. */
+async function stopSharedStorage() {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
   await driver.upload(partner, 'listed.csv', bigFile(5_000, attribute));
   await driver.upload(partner, 'read.csv', bigFile(5_000, attribute));
-  let down = false;
+  let asked = 0;
   const rule = (request: SeenRequest): Fault | undefined => {
-    if (request.method === 'GET' && request.path.includes('/read.csv')) down = true;
-    return down ? { kind: 'silence' } : undefined;
+    const isRead = request.method === 'GET' && request.path.includes('/read.csv');
+    if (asked === 0 && !isRead) return undefined;
+    return asked++ % 2 === 0 ? { kind: 'status', status: 503, code: 'SlowDown' } : { kind: 'silence' };
   };
   proxy.rules.add(rule);
   const read = await driver.import(partner, 'read.csv');
-  await waitFor(() => down, { what: 'a file being read' });
+  await waitFor(() => asked > 0, { what: 'a file being read' });
   const listed = await driver.import(partner, 'listed.csv');
+  return {
+    set: setNames.attribute(attribute),
+    jobs: [read, listed],
+    restore: () => proxy.rules.delete(rule),
+  };
+}
+
+it('the shared storage is down for longer than the deadline: jobs wait, and end well', async () => {
+  const { set, jobs, restore } = await stopSharedStorage();
+  const from = performance.now();
+  await waitFor(() => performance.now() - from > 1.3 * DEADLINE_MS, { what: 'more than the deadline' });
+  const health = await fetch(`${pipeline.url}/health/ready`);
+  expect([health.status, await health.json()]).toEqual([
+    503,
+    { ready: false, checks: { kafka: true, mongodb: true, stages: true, storage: false } },
+  ]);
+  const waiting = await driver.jobs.find({ _id: { $in: jobs } }, { sort: { _id: 1 } }).toArray();
+  expect(waiting.map(({ phase }) => phase)).toEqual(['loading', 'accepted']);
+  restore();
+  for (const job of jobs)
+    expect(await driver.ended(job, 60_000)).toMatchObject({ status: 2, rows: 5_000, errors: null });
+  expect(await driver.sets.count(set)).toBe(10_000);
+});
+
+it('jobs that wait for a storage that is down can be cancelled, and nothing of them is stored', async () => {
+  const { set, jobs, restore } = await stopSharedStorage();
   const inspection = createJobInspection(driver.db, driver.config.jobWindow);
-  for (const job of [read, listed]) await inspection.cancel(job);
-  for (const job of [read, listed])
+  for (const job of jobs) await inspection.cancel(job);
+  for (const job of jobs)
     expect(await driver.ended(job, 30_000)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
-  proxy.rules.delete(rule);
-  expect(await driver.membersOf([setNames.attribute(attribute)])).toEqual(new Map());
-  await expect(inspection.cancel(read)).rejects.toThrow('cannot be cancelled any more');
+  restore();
+  expect(await driver.membersOf([set])).toEqual(new Map());
+  await expect(inspection.cancel(jobs[0]!)).rejects.toThrow('cannot be cancelled any more');
 });

@@ -1,6 +1,8 @@
 /** Builds the API from what it needs; server.ts listens. */
 import Router from '@koa/router';
 import Koa from 'koa';
+import { secretsOf } from '../pipeline/runtime/seal.ts';
+import { createKeyCheck } from '../pipeline/stores/api-keys.ts';
 import type { Context, Dependencies, Handler, RequestState } from './context.ts';
 import { createAnswerProblems } from './middleware/answer-problems.ts';
 import { createAuthenticate, createAuthenticateUser, createKeyLookup } from './middleware/authenticate.ts';
@@ -23,7 +25,7 @@ export function createApp(deps: Dependencies): App {
   const { config, db, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const partner = [
-    createAuthenticate(config, createKeyLookup(db)),
+    createAuthenticate(config, createKeyCheck(db, secretsOf(config)), createKeyLookup(db)),
     createLimitRate(config.ratePerSecond, config.rateBurst),
   ];
   const access: Record<Route['access'], Handler[]> = {

@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto';
 import { createDeadline } from '../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../pipeline/runtime/fault-points.ts';
-import { deriveKey } from '../pipeline/runtime/seal.ts';
+import { deriveKey, secretsOf } from '../pipeline/runtime/seal.ts';
 import type { Accepted } from '../pipeline/stores/accept-jobs.ts';
 import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
 import type { JobRequest } from '../pipeline/stores/new-job.ts';
@@ -46,12 +46,14 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
     throw new Problem('bad_idempotency_key', 'Use 1 to 255 visible ASCII characters.');
   const { partner, customer } = ctx.state.scope;
   // Keyed: a body may hold a secret, and a plain hash of it could be guessed at.
-  const requestHash = createHmac('sha256', deriveKey(deps.config.secret, 'idempotency'))
-    .update(`${ctx.method} ${ctx.path}\n${canonical(ctx.request.body)}`)
-    .digest('base64url');
+  const text = `${ctx.method} ${ctx.path}\n${canonical(ctx.request.body)}`;
+  const hashes = secretsOf(deps.config).map((secret) =>
+    createHmac('sha256', deriveKey(secret, 'idempotency')).update(text).digest('base64url'),
+  );
+  const requestHash = hashes[0]!;
   const mark = await claimKey(deps.db, { partner, customer }, key, requestHash);
   faultPoint('api:after-claim');
-  if (mark.requestHash !== requestHash)
+  if (!hashes.includes(mark.requestHash))
     throw new Problem('idempotency_conflict', 'This Idempotency-Key was used for another request.');
   return mark;
 }

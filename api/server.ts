@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { createPublisher, ensureTopics } from '../pipeline/runtime/kafka.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
-import { connectMongo } from '../pipeline/runtime/mongo.ts';
+import { connectMongo, requireReplicaSet } from '../pipeline/runtime/mongo.ts';
 import { createShutdown } from '../pipeline/runtime/shutdown.ts';
+import { StartRefused } from '../pipeline/runtime/start-refused.ts';
 import { createAcceptQueue, ensureAcceptIndexes } from '../pipeline/stores/accept-jobs.ts';
 import { ensureAttributeIndexes } from '../pipeline/stores/attributes.ts';
 import { ensureAudienceIndexes } from '../pipeline/stores/audiences.ts';
@@ -35,6 +36,10 @@ async function untilDone(log: Logger, step: string, attempt: () => Promise<unkno
       await attempt();
       return;
     } catch (error) {
+      if (error instanceof StartRefused) {
+        log.fatal({ step }, error.message);
+        process.exit(1);
+      }
       if (tries === 1 || tries % 20 === 0)
         log.warn({ err: error, step, tries }, 'not yet; will be tried again');
       await sleep(Math.min(2_000, 100 * tries), undefined, { ref: false });
@@ -118,7 +123,9 @@ export async function runApi(config: Config): Promise<void> {
   );
 
   await Promise.all([
-    untilDone(log, 'make the indexes', () => ensureApiIndexes(mongo.db)),
+    untilDone(log, 'reach MongoDB', () => requireReplicaSet(mongo)).then(() =>
+      untilDone(log, 'make the indexes', () => ensureApiIndexes(mongo.db)),
+    ),
     untilDone(log, 'make the topics', () => ensureTopics(config, log)).then(() =>
       untilDone(log, 'connect to Kafka', () => publisher.connect()),
     ),

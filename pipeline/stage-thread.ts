@@ -5,8 +5,9 @@ import { type Consumption, consume } from './runtime/consume.ts';
 import { createPublisher, ensureTopics, topicName } from './runtime/kafka.ts';
 import { createLogger } from './runtime/log.ts';
 import { createPipelineMetrics } from './runtime/metrics.ts';
-import { connectMongo, ensurePipelineIndexes } from './runtime/mongo.ts';
+import { connectMongo, ensurePipelineIndexes, requireReplicaSet } from './runtime/mongo.ts';
 import { createRetry } from './runtime/retry.ts';
+import { StartRefused } from './runtime/start-refused.ts';
 import { answerQuestions } from './runtime/threads.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import { createJobSources } from './sources/job-sources.ts';
@@ -27,8 +28,9 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const metrics = createPipelineMetrics();
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log);
-  const sources = createJobSources(config, mongo.db);
+  const sources = createJobSources(config, mongo.db, log);
   const consumptions: Consumption[] = [];
+  const readsStorage = stages.includes('dispatch') || stages.includes('split');
   let ready = false;
 
   const onFatal = answerQuestions(parentPort!, {
@@ -42,6 +44,8 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
       ]);
       return { kafka, mongodb, stages: ready };
     },
+    /** Apart from the others: a storage that is slow to answer says nothing of them. */
+    storage: () => (readsStorage ? sources.probe.isReadable() : Promise.resolve(true)),
     metrics: () => metrics.registry.getMetricsAsJSON(),
     async stop() {
       await Promise.all(consumptions.map((consumption) => consumption.stop()));
@@ -55,6 +59,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const reach = <T>(what: string, attempt: () => Promise<T>) =>
     retry(what, () =>
       attempt().catch((cause: Error) => {
+        if (cause instanceof StartRefused) throw cause;
         throw Object.assign(new Error(`${what}: ${cause.message}`, { cause }), { retriable: true });
       }),
     );
@@ -62,6 +67,8 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     await publisher.connect();
     return ensureTopics(config, log);
   });
+  await reach('reach MongoDB', () => requireReplicaSet(mongo));
+  if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensurePipelineIndexes(mongo.db));
   await retry('compare the number of partitions', () =>
     keepPartitionCount(mongo.db, topicName(config, 'devices'), partitions.devices),

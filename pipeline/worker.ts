@@ -33,10 +33,13 @@ export async function runPipeline(config: Config, only?: string[]): Promise<void
     const answers = await Promise.all(threads.map((thread) => thread.ask<ThreadHealth>('health')));
     return answers.every((answer) => answer[part]);
   };
+  const storageIsReadable = async () =>
+    (await Promise.all(threads.map((thread) => thread.ask<boolean>('storage')))).every(Boolean);
   const readiness = createReadiness([
     { name: 'kafka', check: everywhere('kafka') },
     { name: 'mongodb', check: everywhere('mongodb') },
     { name: 'stages', check: everywhere('stages') },
+    { name: 'storage', check: storageIsReadable },
   ]);
   async function metrics(): Promise<Registry> {
     return AggregatorRegistry.aggregate(

@@ -27,6 +27,13 @@ const secret32 = z
 /** Keys that verify tokens must come as they were sent: over plain http only from this very machine. */
 const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
 const host = z.string().min(1, 'expected an address to listen on').default('127.0.0.1');
+/** Empty: AWS. */
+const endpoint = z
+  .union(
+    [z.literal(''), z.url({ protocol: /^https?$/, error: 'expected http(s)://host[:port]' })],
+    'expected http(s)://host[:port]',
+  )
+  .default('');
 
 const environment = z.object({
   HEADRACE_KAFKA_BROKERS: z
@@ -40,13 +47,9 @@ const environment = z.object({
     .string()
     .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name')
     .default('headrace'),
-  /** Empty: AWS. */
-  HEADRACE_S3_ENDPOINT: z
-    .union(
-      [z.literal(''), z.url({ protocol: /^https?$/, error: 'expected http(s)://host[:port]' })],
-      'expected http(s)://host[:port]',
-    )
-    .default(''),
+  HEADRACE_S3_ENDPOINT: endpoint,
+  /** Where partners' own buckets are. */
+  HEADRACE_PARTNER_S3_ENDPOINT: endpoint,
   HEADRACE_S3_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'expected a region such as us-east-1')
@@ -61,6 +64,12 @@ const environment = z.object({
 
   /** Encrypts partners' storage secrets and keys the hashes of API keys. */
   HEADRACE_SECRET: secret32,
+  /** Secrets that are only read with: earlier ones, and the next one while it is rolled out. */
+  HEADRACE_SECRET_OLD: z
+    .string()
+    .transform((list) => list.split(',').filter((text) => text.trim() !== ''))
+    .pipe(z.array(secret32))
+    .default([]),
   /** User tokens are verified with this secret, or with the keys behind the URL if one is given. */
   HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
   HEADRACE_USER_TOKEN_JWKS_URL: z
@@ -124,6 +133,8 @@ const environment = z.object({
   HEADRACE_REJECTS_PER_FILE: integer(0, 1_000_000, 10_000),
   HEADRACE_GZIP_RATIO: integer(2, 2_000, 200),
   HEADRACE_S3_IDLE_MS: integer(100, 600_000, 20_000),
+  /** How long a job's storage may bring nothing before the file, or the listing, fails. */
+  HEADRACE_STORAGE_DEADLINE_MS: integer(100, 86_400_000, 300_000),
 
   HEADRACE_LIMIT_BODY_BYTES: integer(1_024, 10_485_760, 65_536),
   HEADRACE_LIMIT_JSON_DEPTH: integer(2, 100, 8),

@@ -21,6 +21,8 @@ export interface ApiKeyDocument {
   partner: string;
   /** HMAC-SHA-256 of the whole key under a key from the configuration. */
   hash: Binary;
+  /** The secret whose key that is; absent if it was made before this was noted. */
+  secretId?: string;
   label?: string;
   createdAt: Date;
   revokedAt: Date | null;

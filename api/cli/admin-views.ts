@@ -20,7 +20,7 @@ export const attributeRecord = (attribute: AttributeDocument) => ({
   partner_foreign_key: attribute.foreignKey ?? null,
 });
 
-function table(header: string[], rows: string[][], none: string): string[] {
+export function table(header: string[], rows: string[][], none: string): string[] {
   if (rows.length === 0) return [none];
   const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
   return [header, ...rows].map((row) =>

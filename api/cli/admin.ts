@@ -5,7 +5,9 @@ import { associateForeignKey, createAttribute, listAttributes } from '../../pipe
 import { findPartner, listPartners, ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { provisionPartner } from '../provisioning/provision-partner.ts';
 import { signUserToken } from '../user-tokens.ts';
+import { registerJobCommands } from './admin-jobs.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
+import { registerSecretCommands } from './admin-secret.ts';
 import {
   attributeLines,
   attributeRecord,
@@ -26,7 +28,9 @@ const duration = (text: string) => {
 };
 
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
-  const admin = program.command('admin').description('provision partners, keys, attributes and user tokens');
+  const admin = program
+    .command('admin')
+    .description('partners, keys, attributes, user tokens; jobs that are stuck; the secret');
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
@@ -116,6 +120,9 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
         return { json: attributeRecord(changed), text: attributeLines([changed]) };
       }),
     );
+
+  registerJobCommands(admin, run, common);
+  registerSecretCommands(admin, run, common);
 
   common(admin.command('user-token').description('sign a user token for a customer of a partner'))
     .requiredOption('--partner <id>', 'the partner')

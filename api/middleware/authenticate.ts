@@ -1,7 +1,7 @@
 /** Who calls: the partner of the API key, and the customer of the user token where one is given. */
 import { timingSafeEqual } from 'node:crypto';
 import type { Db } from 'mongodb';
-import { findApiKey, keyIdOf, keyMatches } from '../../pipeline/stores/api-keys.ts';
+import { type CheckKey, findApiKey, keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { ApiKeyDocument } from '../../schemas/documents.ts';
 import { networkOf } from '../client-network.ts';
@@ -71,7 +71,8 @@ const same = (given: Buffer, good: Buffer) => given.length === good.length && ti
  * good before is let through: who shares an address with a guesser (behind a proxy, say) goes on working.
  */
 export function createAuthenticate(
-  config: Pick<Config, 'secret' | 'wrongKeysPerMinute'>,
+  config: Pick<Config, 'wrongKeysPerMinute'>,
+  isKey: CheckKey,
   keys: KeyLookup,
 ): Handler {
   const perSecond = config.wrongKeysPerMinute / 60;
@@ -80,7 +81,7 @@ export function createAuthenticate(
   async function isGood(key: Buffer, entry: KeptKey): Promise<ApiKeyDocument | undefined> {
     const stored = await entry.stored;
     if (!stored || stored.revokedAt !== null) return undefined;
-    const good = (entry.good && same(key, entry.good)) || keyMatches(config.secret, key.toString(), stored);
+    const good = (entry.good && same(key, entry.good)) || isKey(key.toString(), stored);
     if (!good) return undefined;
     entry.good = key;
     return stored;

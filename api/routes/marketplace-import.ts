@@ -1,6 +1,5 @@
 /** Group A: /v1/marketplace/import. */
-import { Binary } from 'mongodb';
-import { seal } from '../../pipeline/runtime/seal.ts';
+import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { resolveKeys } from '../../pipeline/stores/attributes.ts';
 import type { JobRequest } from '../../pipeline/stores/new-job.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
@@ -54,9 +53,9 @@ export function createMarketplaceImport(deps: Dependencies) {
       generation: null,
     };
     if (body.credentials) {
-      const { accessKeyId, secretAccessKey, region } = body.credentials;
-      const sealed = seal(config.secret, JSON.stringify({ accessKeyId, secretAccessKey }));
-      request.credentials = new Binary(sealed);
+      const { region, ...credentials } = body.credentials;
+      const { partner } = request;
+      request.credentials = (_id) => sealCredentials(config.secret, { _id, partner }, credentials);
       request.region = region;
     }
     send(ctx, await queueOnce(deps, ctx, request, queued));

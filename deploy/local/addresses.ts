@@ -24,6 +24,7 @@ export function addressesAsEnvironment(addresses: ServerAddresses): Record<strin
       ? {}
       : { HEADRACE_REPLICATION_FACTOR: String(addresses.replicationFactor) }),
     HEADRACE_S3_ENDPOINT: addresses.s3.endpoint,
+    HEADRACE_PARTNER_S3_ENDPOINT: addresses.s3.endpoint,
     HEADRACE_S3_REGION: addresses.s3.region,
     HEADRACE_S3_BUCKET: addresses.s3.bucket,
     HEADRACE_S3_ACCESS_KEY_ID: addresses.s3.accessKeyId,

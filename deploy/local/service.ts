@@ -17,11 +17,13 @@ export function serviceEnvironment(
   settings: Environment = folder.state.settings ?? {},
 ): Environment {
   const { ports, secrets, addresses } = folder.state;
+  const partnerEndpoint = base.HEADRACE_PARTNER_S3_ENDPOINT ?? settings.HEADRACE_PARTNER_S3_ENDPOINT;
   const port = (value: number | undefined) => (value === undefined ? undefined : String(value));
   const env: Environment = {
     ...settings,
     ...base,
     ...(addresses ? addressesAsEnvironment(addresses) : {}),
+    ...(partnerEndpoint === undefined ? {} : { HEADRACE_PARTNER_S3_ENDPOINT: partnerEndpoint }),
     HEADRACE_SECRET: secrets.headrace,
     HEADRACE_USER_TOKEN_SECRET: secrets.userToken,
     HEADRACE_API_PORT: port(ports.api),

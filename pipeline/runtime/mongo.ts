@@ -1,15 +1,18 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Db } from 'mongodb';
+import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import { MongoClient } from './mongodb.ts';
+import { StartRefused } from './start-refused.ts';
 
 const AGAIN_MS = 200;
 
 export interface Mongo {
   client: MongoClient;
   db: Db;
+  /** Why it has not been connected yet. */
+  problem(): unknown;
   close(): Promise<void>;
 }
 
@@ -27,10 +30,14 @@ export async function connectMongo(config: Config): Promise<Mongo> {
     maxPoolSize: 32,
   });
   const closing = new AbortController();
-  void connectAtLast(client, closing.signal);
+  let problem: unknown;
+  void connectAtLast(client, closing.signal, (error) => {
+    problem = error;
+  });
   return {
     client,
     db: client.db(config.mongoDatabase),
+    problem: () => problem,
     async close() {
       closing.abort();
       await client.close();
@@ -42,16 +49,40 @@ export async function connectMongo(config: Config): Promise<Mongo> {
  * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
  * later call finds its topology closed. So it is told to, until it has been connected once; from then on it looks after itself.
  */
-async function connectAtLast(client: MongoClient, signal: AbortSignal): Promise<void> {
+async function connectAtLast(
+  client: MongoClient,
+  signal: AbortSignal,
+  onProblem: (error: unknown) => void,
+): Promise<void> {
   while (!signal.aborted) {
     try {
       await client.connect();
+      onProblem(undefined);
       return;
-    } catch {
+    } catch (error) {
+      onProblem(error);
       // Whoever needs the database meets the same error, and tells it.
       await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
+}
+
+/** Majority writes mean something only in a replica set; a sharded cluster is made of them. */
+export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
+  const hello = await db
+    .admin()
+    .command({ hello: 1 })
+    .catch((error: unknown) => {
+      // Where the URL names a replica set, the driver passes over servers that are in none, until there is nobody left to ask.
+      const cause = problem();
+      if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0)
+        return {} as Document;
+      throw error;
+    });
+  if (hello.setName === undefined && hello.msg !== 'isdbgrid')
+    throw new StartRefused(
+      'HEADRACE_MONGO_URL: this MongoDB is no replica set; expected one (mongod --replSet) or a sharded cluster',
+    );
 }
 
 /** What the stages look things up by. */

@@ -1,11 +1,14 @@
 /**
  * Secrets at rest: AES-256-GCM. Every purpose gets its own key from the one configured secret, so that a leak of one
- * derived key says nothing about another.
+ * derived key says nothing about another. A sealed value names the secret it was sealed with, and opens only in its context.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Binary } from 'mongodb';
+import type { Config } from '../../schemas/config.ts';
 
-const VERSION = 1;
+/** 1 had neither the id of its secret nor a context; what was sealed so is still opened. */
+const VERSION = 2;
+const ID = 4;
 const IV = 12;
 const TAG = 16;
 
@@ -20,12 +23,29 @@ export function deriveKey(secret: Uint8Array, purpose: string): Buffer {
   return key;
 }
 
-/** version, iv, tag, ciphertext */
-export function seal(secret: Uint8Array, plaintext: string): Buffer {
+/** The one to seal with first, then those that are only read with. */
+export const secretsOf = (config: Pick<Config, 'secret' | 'secretOld'>): readonly Uint8Array[] => [
+  config.secret,
+  ...config.secretOld,
+];
+
+/** Tells secrets apart, and says nothing else of them. */
+export const secretId = (secret: Uint8Array): string => deriveKey(secret, 'secret id').toString('hex', 0, ID);
+
+const sealingKey = (secret: Uint8Array) => deriveKey(secret, 'sealed secrets');
+
+/** version, id of the secret, iv, tag, ciphertext */
+export function seal(secret: Uint8Array, plaintext: string, context: string): Buffer {
   const iv = randomBytes(IV);
-  const cipher = createCipheriv('aes-256-gcm', deriveKey(secret, 'sealed secrets'), iv);
+  const cipher = createCipheriv('aes-256-gcm', sealingKey(secret), iv).setAAD(Buffer.from(context));
   const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
-  return Buffer.concat([Buffer.of(VERSION), iv, cipher.getAuthTag(), body]);
+  return Buffer.concat([
+    Buffer.of(VERSION),
+    Buffer.from(secretId(secret), 'hex'),
+    iv,
+    cipher.getAuthTag(),
+    body,
+  ]);
 }
 
 export class UnsealError extends Error {
@@ -33,19 +53,34 @@ export class UnsealError extends Error {
   readonly retriable = false;
 }
 
-export function unseal(secret: Uint8Array, sealed: Uint8Array | Binary): string {
-  const bytes = Buffer.from(sealed instanceof Uint8Array ? sealed : sealed.value());
-  if (bytes.length < 1 + IV + TAG || bytes[0] !== VERSION) throw new UnsealError('not a sealed secret');
-  const decipher = createDecipheriv(
-    'aes-256-gcm',
-    deriveKey(secret, 'sealed secrets'),
-    bytes.subarray(1, 1 + IV),
-    { authTagLength: TAG },
-  );
-  decipher.setAuthTag(bytes.subarray(1 + IV, 1 + IV + TAG));
-  try {
-    return Buffer.concat([decipher.update(bytes.subarray(1 + IV + TAG)), decipher.final()]).toString('utf8');
-  } catch (cause) {
-    throw new UnsealError('the secret was sealed with another key, or was altered', { cause });
+type Sealed = Uint8Array | Binary;
+const bytesOf = (sealed: Sealed) => Buffer.from(sealed instanceof Uint8Array ? sealed : sealed.value());
+
+/** The id of the secret that a value was sealed with, if it says so. */
+export function sealedWith(sealed: Sealed): string | undefined {
+  const bytes = bytesOf(sealed);
+  return bytes[0] === VERSION ? bytes.toString('hex', 1, 1 + ID) : undefined;
+}
+
+export function unseal(secrets: readonly Uint8Array[], sealed: Sealed, context: string): string {
+  const bytes = bytesOf(sealed);
+  const isFirstVersion = bytes[0] === 1;
+  const head = isFirstVersion ? 1 : 1 + ID;
+  if (bytes.length < head + IV + TAG || (!isFirstVersion && bytes[0] !== VERSION))
+    throw new UnsealError('not a sealed secret');
+  const id = sealedWith(sealed);
+  const able = isFirstVersion ? secrets : secrets.filter((secret) => secretId(secret) === id);
+  for (const secret of able) {
+    const iv = bytes.subarray(head, head + IV);
+    const decipher = createDecipheriv('aes-256-gcm', sealingKey(secret), iv, { authTagLength: TAG });
+    if (!isFirstVersion) decipher.setAAD(Buffer.from(context));
+    decipher.setAuthTag(bytes.subarray(head + IV, head + IV + TAG));
+    try {
+      const body = decipher.update(bytes.subarray(head + IV + TAG));
+      return Buffer.concat([body, decipher.final()]).toString('utf8');
+    } catch {
+      // Another of the secrets may be the one.
+    }
   }
+  throw new UnsealError('it was sealed with another key, or for another job, or was altered');
 }

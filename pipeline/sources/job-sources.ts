@@ -1,10 +1,16 @@
 /** Where a job's files are: the shared bucket under the partner's prefix, or the partner's own bucket with its credentials. */
+import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
-import { unseal } from '../runtime/seal.ts';
-import { findPartner } from '../stores/partners.ts';
+import type { Logger } from '../runtime/log.ts';
+import { secretsOf } from '../runtime/seal.ts';
+import { findPartner, ProvisioningError } from '../stores/partners.ts';
+import { createBucketProbe } from './bucket-probe.ts';
+import { openCredentials } from './credentials.ts';
 import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
+import { createPatience, type Patience } from './patience.ts';
+import { connectStorage, type StorageClient } from './storage-client.ts';
 
 export interface JobSource {
   store: ObjectStore;
@@ -13,57 +19,84 @@ export interface JobSource {
   key: string;
 }
 
-/** Connections to partners' own buckets that are kept open. */
-const KEPT = 20;
+const KEPT_CLOCKS = 10_000;
+const KEPT_PREFIXES = 10_000;
 
-export function createJobSources(config: Config, db: Db) {
-  const shared = createObjectStore({
+export function createJobSources(config: Config, db: Db, log: Logger) {
+  const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
+  const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
     credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
-    idleMs: config.s3IdleMs,
+    idleMs,
   });
-  const owned = new Map<number, ObjectStore>();
-  const prefixes = new Map<string, string>();
+  const probe = createBucketProbe(config, log);
+  const patiences = new LRUCache<string, Patience>({ max: KEPT_CLOCKS });
+  // A connection for each job that is read from, and as many again: one that is closed while it is in use has to be opened again.
+  const owned = new LRUCache<number, { client: StorageClient; store: ObjectStore }>({
+    max: 2 * config.jobWindow,
+    dispose: ({ client }) => client.close(),
+  });
+  const prefixes = new LRUCache<string, string>({ max: KEPT_PREFIXES });
 
   async function prefixOf(partner: string): Promise<string> {
     const known = prefixes.get(partner);
     if (known !== undefined) return known;
-    const { prefix } = await findPartner(db, partner);
-    prefixes.set(partner, prefix);
-    return prefix;
+    try {
+      const { prefix } = await findPartner(db, partner);
+      prefixes.set(partner, prefix);
+      return prefix;
+    } catch (error) {
+      if (!(error instanceof ProvisioningError)) throw error;
+      throw new StoreFailure('access_denied', `The job has no place in the storage: ${error.message}.`);
+    }
   }
 
-  function openOwned(job: JobDocument): ObjectStore {
-    const known = owned.get(job._id);
+  /** What one partner's storage does is nothing to another's clock. */
+  function patienceOf(partner: string, ownBucket?: string): Patience {
+    const name = `${partner}/${ownBucket ?? ''}`;
+    const known = patiences.get(name);
     if (known) return known;
-    if (!job.credentials) throw new StoreFailure('bad_credentials', 'The job’s credentials are gone.');
-    const store = createObjectStore({
-      endpoint: config.s3Endpoint,
-      region: job.region ?? config.s3Region,
-      credentials: JSON.parse(unseal(config.secret, job.credentials)),
-      idleMs: config.s3IdleMs,
+    const isShared = ownBucket === undefined;
+    const patience = createPatience({
+      deadlineMs,
+      log: log.child({ partner }),
+      ...(isShared ? { isReadable: probe.isReadable } : {}),
     });
-    owned.set(job._id, store);
-    for (const [oldest, stale] of owned) {
-      if (owned.size <= KEPT) break;
-      stale.close();
-      owned.delete(oldest);
-    }
+    patiences.set(name, patience);
+    return patience;
+  }
+
+  function own(job: JobDocument, bucket: string): ObjectStore {
+    const known = owned.get(job._id);
+    if (known) return known.store;
+    const client = connectStorage({
+      endpoint: config.partnerS3Endpoint,
+      region: job.region ?? config.s3Region,
+      credentials: openCredentials(secretsOf(config), job),
+      idleMs,
+    });
+    const store = createObjectStore(client, patienceOf(job.partner, bucket));
+    owned.set(job._id, { client, store });
     return store;
   }
 
   return {
+    /** Rejects with a StoreFailure where the job's credentials cannot be opened, or its partner is gone. */
     async sourceOf(job: JobDocument): Promise<JobSource> {
       if (job.pathType === 0) {
-        return { store: shared, bucket: config.s3Bucket, key: (await prefixOf(job.partner)) + job.filePath };
+        const key = (await prefixOf(job.partner)) + job.filePath;
+        const store = createObjectStore(sharedClient, patienceOf(job.partner));
+        return { store, bucket: config.s3Bucket, key };
       }
       const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.*)$/s.exec(job.filePath) ?? [];
-      return { store: openOwned(job), bucket, key };
+      return { store: own(job, bucket), bucket, key };
     },
+    probe,
     close(): void {
-      shared.close();
-      for (const store of owned.values()) store.close();
+      probe.close();
+      sharedClient.close();
+      owned.clear();
     },
   };
 }

@@ -1,10 +1,15 @@
-/** Storage that speaks S3, with one set of credentials. Answers that will not change are StoreFailures (store-errors.ts). */
+/**
+ * Storage that speaks S3, with one set of credentials. Answers that will not change are StoreFailures (store-errors.ts); others are asked
+ * for again for as long as patience lasts (patience.ts).
+ */
 import { lookup } from 'node:dns/promises';
 import type { Readable } from 'node:stream';
-import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { plainEtag } from './etag.ts';
+import { type Patience, persist } from './patience.ts';
 import { type ReadOptions, readObject } from './read-object.ts';
-import { statusOf, storeFailure, toStoreError } from './store-errors.ts';
+import type { StorageClient } from './storage-client.ts';
+import { type StoreFailure, StoreUnavailable, statusOf, storeFailure, toStoreError } from './store-errors.ts';
 
 export { StoreFailure, type StoreFailureCode, StoreUnavailable } from './store-errors.ts';
 
@@ -17,96 +22,110 @@ export interface ListedObject {
 
 export interface ObjectStore {
   /** Null if there is no such object (or no such bucket, which only `list` can tell). */
-  head(bucket: string, key: string): Promise<ListedObject | null>;
-  /** All objects whose key begins so, a page at a time, in the order of their keys. Markers of folders are left out. */
-  list(bucket: string, prefix: string): AsyncGenerator<ListedObject[], void, undefined>;
+  head(bucket: string, key: string, signal?: AbortSignal): Promise<ListedObject | null>;
+  /** All objects with data whose key begins so, a page at a time, in the order of their keys. */
+  list(bucket: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject[], void, undefined>;
   /** The bytes of the object as it was listed, from `from` to its end. */
   open(bucket: string, key: string, options: ReadOptions): AsyncGenerator<Buffer, void, undefined>;
-  close(): void;
 }
 
-export interface ObjectStoreOptions {
-  /** '' is AWS. */
-  endpoint: string;
-  region: string;
-  credentials: { accessKeyId: string; secretAccessKey: string };
-  /** How long to wait for a connection, for an answer to begin, and for each next byte of it. */
-  idleMs: number;
+/** Why a request failed. */
+async function explained(
+  { endpoint, region }: StorageClient,
+  error: unknown,
+  bucket: string,
+  key: string,
+): Promise<StoreFailure | StoreUnavailable> {
+  const problem = toStoreError(error, bucket, key);
+  if (endpoint !== '' || (error as { code?: unknown }).code !== 'ENOTFOUND') return problem;
+  // A region that does not exist has no host, which would look like an outage for ever.
+  const awsIsThere = await lookup('s3.amazonaws.com').then(
+    () => true,
+    () => false,
+  );
+  return awsIsThere ? storeFailure('wrong_region', bucket, key, `no region ${region}`) : problem;
 }
 
-const REQUEST_ATTEMPTS = 3;
+const notAStorage = () => new StoreUnavailable('The answer is not one of an object storage.');
 
-export function createObjectStore({
-  endpoint,
-  region,
-  credentials,
-  idleMs,
-}: ObjectStoreOptions): ObjectStore {
-  const { accessKeyId, secretAccessKey } = credentials;
-  const client = new S3Client({
-    region,
-    credentials: { accessKeyId, secretAccessKey },
-    ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
-    maxAttempts: REQUEST_ATTEMPTS,
-    requestHandler: { connectionTimeout: idleMs, requestTimeout: idleMs, throwOnRequestTimeout: true },
-    // Checks that the storage does not ask for cost a pass over the bytes; a wrong byte shows in rows and counts.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
+/** One page of a listing, as it was answered. */
+export async function listPage(
+  client: StorageClient,
+  bucket: string,
+  { prefix = '', after, max }: { prefix?: string; after?: string | undefined; max?: number },
+  signal?: AbortSignal,
+): Promise<{ objects: ListedObject[]; next: string | undefined }> {
+  const command = new ListObjectsV2Command({
+    Bucket: bucket,
+    Prefix: prefix,
+    ContinuationToken: after,
+    MaxKeys: max,
   });
+  try {
+    const page = await client.ask((s3, abort) => s3.send(command, abort), signal);
+    if (page.Name === undefined && page.KeyCount === undefined) throw notAStorage();
+    const objects = (page.Contents ?? []).map(({ Key = '', ETag, Size = 0 }) => ({
+      key: Key,
+      etag: plainEtag(ETag),
+      size: Size,
+    }));
+    return { objects, next: page.IsTruncated ? page.NextContinuationToken : undefined };
+  } catch (error) {
+    throw await explained(client, error, bucket, prefix);
+  }
+}
 
-  const explained = async (error: unknown, bucket: string, key: string): Promise<Error> => {
-    const problem = toStoreError(error, bucket, key);
-    if (endpoint !== '' || (error as { code?: unknown }).code !== 'ENOTFOUND') return problem;
-    // A region that does not exist has no host, which would look like an outage for ever.
-    const awsIsThere = await lookup('s3.amazonaws.com').then(
-      () => true,
-      () => false,
-    );
-    return awsIsThere ? storeFailure('wrong_region', bucket, key, `no region ${region}`) : problem;
-  };
+async function headOnce(
+  client: StorageClient,
+  bucket: string,
+  key: string,
+  signal?: AbortSignal,
+): Promise<ListedObject | null> {
+  try {
+    const command = new HeadObjectCommand({ Bucket: bucket, Key: key });
+    const found = await client.ask((s3, abort) => s3.send(command, abort), signal);
+    if (!found.ETag) throw notAStorage();
+    return { key, etag: plainEtag(found.ETag), size: found.ContentLength ?? 0 };
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === 404) return null;
+    if (status === undefined || status >= 500) throw await explained(client, error, bucket, key);
+    // The answer to a HEAD has no body, so it does not say why; that to a GET does.
+    const probe = new GetObjectCommand({ Bucket: bucket, Key: key, Range: 'bytes=0-0' });
+    const reason = await client
+      .ask((s3, abort) => s3.send(probe, abort), signal)
+      .then(
+        ({ Body }) => {
+          (Body as Readable).destroy();
+          return error;
+        },
+        (answer: unknown) => answer,
+      );
+    throw await explained(client, reason, bucket, key);
+  }
+}
 
+/** Markers of folders, and what programs leave beside their data (`_SUCCESS`, `.part-0.crc`), are none. */
+function isData({ key, size }: ListedObject): boolean {
+  if (key.endsWith('/') && size === 0) return false;
+  return !/^[_.]/.test(key.slice(key.lastIndexOf('/') + 1));
+}
+
+export function createObjectStore(client: StorageClient, patience: Patience): ObjectStore {
   return {
-    async head(bucket, key) {
-      try {
-        const found = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }));
-        return { key, etag: plainEtag(found.ETag), size: found.ContentLength ?? 0 };
-      } catch (error) {
-        const status = statusOf(error);
-        if (status === 404) return null;
-        if (status === undefined || status >= 500) throw await explained(error, bucket, key);
-        // The answer to a HEAD has no body, so it does not say why; that to a GET does.
-        const probe = new GetObjectCommand({ Bucket: bucket, Key: key, Range: 'bytes=0-0' });
-        const reason = await client.send(probe).then(
-          ({ Body }) => {
-            (Body as Readable).destroy();
-            return error;
-          },
-          (answer: unknown) => answer,
-        );
-        throw await explained(reason, bucket, key);
-      }
-    },
+    head: (bucket, key, signal) =>
+      persist(patience.wait(bucket, key, signal), () => headOnce(client, bucket, key, signal)),
 
-    async *list(bucket, prefix) {
+    async *list(bucket, prefix, signal) {
       let after: string | undefined;
       do {
-        const command = new ListObjectsV2Command({
-          Bucket: bucket,
-          Prefix: prefix,
-          ContinuationToken: after,
-        });
-        const page = await client.send(command).catch(async (error: unknown) => {
-          throw await explained(error, bucket, prefix);
-        });
-        yield (page.Contents ?? [])
-          .map(({ Key = '', ETag, Size = 0 }) => ({ key: Key, etag: plainEtag(ETag), size: Size }))
-          .filter(({ key, size }) => !(key.endsWith('/') && size === 0));
-        after = page.IsTruncated ? page.NextContinuationToken : undefined;
+        const wait = patience.wait(bucket, prefix, signal);
+        const page = await persist(wait, () => listPage(client, bucket, { prefix, after }, signal));
+        yield page.objects.filter(isData);
+        after = page.next;
       } while (after);
     },
 
-    open: (bucket, key, options) => readObject(client, bucket, key, { ...options, idleMs }),
-
-    close: () => client.destroy(),
+    open: (bucket, key, options) => readObject(client, patience, bucket, key, options),
   };
 }

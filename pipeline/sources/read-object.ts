@@ -3,9 +3,10 @@
  * breaks, stalls or ends early is taken up again here, from the byte reached, and only if it is still the same object.
  */
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import { plainEtag } from './etag.ts';
+import type { Patience } from './patience.ts';
+import type { StorageClient } from './storage-client.ts';
 import { StoreUnavailable, storeFailure, toStoreError } from './store-errors.ts';
 
 export interface ReadOptions {
@@ -16,19 +17,15 @@ export interface ReadOptions {
   signal?: AbortSignal;
 }
 
-/** Breaks in a row that brought no byte. */
-const MAX_FRUITLESS = 6;
-const FIRST_WAIT_MS = 100;
-const MOST_WAIT_MS = 5_000;
-
 export async function* readObject(
-  client: S3Client,
+  client: StorageClient,
+  patience: Patience,
   bucket: string,
   key: string,
-  { etag, size, from = 0, signal, idleMs }: ReadOptions & { idleMs: number },
+  { etag, size, from = 0, signal }: ReadOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
+  const wait = patience.wait(bucket, key, signal);
   let position = from;
-  let fruitless = 0;
 
   const request = async (): Promise<Readable> => {
     const command = new GetObjectCommand({
@@ -37,7 +34,7 @@ export async function* readObject(
       IfMatch: `"${etag}"`,
       ...(position > 0 ? { Range: `bytes=${position}-` } : {}),
     });
-    const response = await client.send(command, signal ? { abortSignal: signal } : {});
+    const response = await client.ask((s3, abort) => s3.send(command, abort), signal);
     const body = response.Body as Readable;
     // Whoever reads it sees the error; without a listener, one that comes when nobody reads would end the process.
     body.on('error', () => {});
@@ -48,7 +45,8 @@ export async function* readObject(
   };
 
   const checkAnswer = (response: GetObjectCommandOutput): Error | undefined => {
-    if (response.ETag && plainEtag(response.ETag) !== etag) return storeFailure('changed', bucket, key);
+    if (!response.ETag) return new StoreUnavailable('The answer is not one of an object storage.');
+    if (plainEtag(response.ETag) !== etag) return storeFailure('changed', bucket, key);
     if (position > 0 && !response.ContentRange?.startsWith(`bytes ${position}-`)) {
       return new StoreUnavailable('The storage did not answer with the range asked for.');
     }
@@ -60,28 +58,20 @@ export async function* readObject(
 
   // An object of no bytes is asked for too: it may have changed or gone.
   while (position < size || position === 0) {
-    const before = position;
     try {
-      for await (const chunk of untilIdle(await request(), idleMs, signal)) {
+      for await (const chunk of untilIdle(await request(), client.idleMs, signal)) {
         position += chunk.length;
         if (position > size) throw storeFailure('changed', bucket, key);
         yield chunk;
+        // Only now: the time that the reader took is none that we waited.
+        wait.progress();
       }
       if (position === size) return;
       throw new StoreUnavailable(`The answer ended at byte ${position} of ${size}.`);
     } catch (error) {
       signal?.throwIfAborted();
-      const problem = toStoreError(error, bucket, key);
-      fruitless = position > before ? 0 : fruitless + 1;
-      if (!problem.retriable || fruitless >= MAX_FRUITLESS) throw problem;
+      await wait.again(toStoreError(error, bucket, key));
     }
-    await sleep(
-      Math.min(MOST_WAIT_MS, FIRST_WAIT_MS * 2 ** fruitless) * (0.5 + Math.random() / 2),
-      undefined,
-      {
-        ...(signal ? { signal } : {}),
-      },
-    );
   }
 }
 

@@ -1,6 +1,9 @@
 /** What can go wrong with storage: an answer that asking again will not change, or no answer that counts. */
+import { S3ServiceException } from '@aws-sdk/client-s3';
+import { isServerError, isThrottlingError, isTransientError } from '@smithy/core/retry';
 
 export type StoreFailureCode =
+  | 'storage_unavailable'
   | 'access_denied'
   | 'no_such_bucket'
   | 'wrong_region'
@@ -60,6 +63,7 @@ const codesByStatus: Record<number, StoreFailureCode> = {
 };
 
 const sentences: Record<StoreFailureCode, string> = {
+  storage_unavailable: 'The storage gave no usable answer in time for',
   access_denied: 'The storage refused access to',
   no_such_bucket: 'There is no bucket for',
   wrong_region: 'Another region is responsible for',
@@ -80,17 +84,29 @@ export const storeFailure = (code: StoreFailureCode, bucket: string, key: string
 export const statusOf = (error: unknown): number | undefined =>
   (error as ServiceError).$metadata?.httpStatusCode;
 
-/** Clocks that differ, requests that took too long, too many of them: the next one may be answered otherwise. */
-const isPassing = (error: ServiceError, status: number): boolean =>
-  status >= 500 ||
-  [408, 409, 425, 429].includes(status) ||
-  ['RequestTimeTooSkewed', 'RequestTimeout', 'SlowDown', 'TemporaryRedirect', 'Throttling'].includes(
-    error.name,
-  );
+const retriableStatuses = [408, 409, 425];
+const retriableNames = ['RequestTimeTooSkewed', 'TemporaryRedirect'];
 
 /**
- * Any refusal that is not known to pass is final: repeated for ever, it would hold up every later job. Causes are not kept on
- * failures: a storage's answer to a bad signature quotes what was signed.
+ * As the storage's own client tells throttling and trouble from a refusal; it does not know the names of a service behind the storage
+ * (`KMS.ThrottlingException`), nor that clocks which differ now may agree later.
+ */
+function isRetriable(error: S3ServiceException): boolean {
+  const name = error.name.replace(/^\w+\./, '');
+  const { $metadata, $retryable, message } = error;
+  const plain = { name, message, $metadata, $retryable, $fault: error.$fault };
+  return (
+    isTransientError(plain) ||
+    isThrottlingError(plain) ||
+    isServerError(plain) ||
+    retriableStatuses.includes($metadata.httpStatusCode ?? 0) ||
+    retriableNames.includes(name)
+  );
+}
+
+/**
+ * Any refusal that is not known to be transient is final. What is no answer at all (a broken connection) or none that can be parsed is
+ * not. Causes are not kept on failures: a storage's answer to a bad signature quotes what was signed.
  */
 export function toStoreError(error: unknown, bucket: string, key: string): StoreFailure | StoreUnavailable {
   if (error instanceof StoreFailure || error instanceof StoreUnavailable) return error;
@@ -101,7 +117,7 @@ export function toStoreError(error: unknown, bucket: string, key: string): Store
     return storeFailure('wrong_region', bucket, key);
   }
   if (code === 'ERR_INVALID_CHAR') return storeFailure('bad_credentials', bucket, key);
-  if (status === undefined || status < 300 || isPassing(error as ServiceError, status)) {
+  if (status === undefined || status < 300 || !(error instanceof S3ServiceException) || isRetriable(error)) {
     return new StoreUnavailable(`The storage cannot be read: ${name}: ${message}`, { cause: error });
   }
   // An answer without a body has no name of its own, or one that the client made of the status.

@@ -14,6 +14,7 @@ import { faultPoint } from '../runtime/fault-points.ts';
 import type { Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
+import { whileWanted } from '../runtime/while-wanted.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
 import type { FileStore } from '../stores/files.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
@@ -21,7 +22,6 @@ import type { LedgerStore, ResumePoint } from '../stores/ledger.ts';
 
 /** Batches that may be on their way to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
-const CHECK_MS = 1_000;
 
 export interface SplitDependencies {
   log: Logger;
@@ -93,15 +93,11 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
       if (failed) throw failed;
     };
 
-    let nextCheck = performance.now() + CHECK_MS;
     try {
       const raw = bytesOf(file, job, from?.start ?? 0, signal);
       for await (const chunk of file.compressed ? gunzip(raw, { maxRatio: deps.gzipRatio }) : raw) {
         signal.throwIfAborted();
         for (const cut of cutter.push(chunk)) await send(cut);
-        if (performance.now() < nextCheck) continue;
-        if (!(await wanted(file))) return;
-        nextCheck = performance.now() + CHECK_MS;
       }
       for (const cut of cutter.finish()) await send(cut);
     } catch (error) {
@@ -124,7 +120,12 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
       if (!context?.wanted) return;
       const resume = await retry('find where to go on', () => ledger.resumePoint(file), signal);
       if (resume === 'complete') return;
-      await retry('split the file', () => split(file, context.job, resume, signal), signal);
+      const isWanted = () => wanted(file);
+      await retry(
+        'split the file',
+        () => whileWanted(signal, isWanted, (each) => split(file, context.job, resume, each)),
+        signal,
+      );
       deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
     },
     /** Fails the file behind the batches that are validated. Should another come first, the file is dispatched again and we with it. */
@@ -144,8 +145,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
 function failureOf(error: unknown): FileFailure | null {
   if (error instanceof FormatFailure) return { code: error.code, message: error.message };
   if (!(error instanceof StoreFailure)) return null;
-  const code = error.code === 'missing' || error.code === 'changed' ? error.code : 'access_denied';
-  return { code, message: error.message };
+  const { code, message } = error;
+  const isFiles = code === 'missing' || code === 'changed' || code === 'storage_unavailable';
+  return { code: isFiles ? code : 'access_denied', message };
 }
 
 function encodeBatch(file: ListedFile, cut: Cut): Buffer {

@@ -2,7 +2,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
 import { type ApiKeyDocument, collections } from '../../schemas/documents.ts';
-import { deriveKey } from '../runtime/seal.ts';
+import { deriveKey, secretId } from '../runtime/seal.ts';
 import { findPartner, ProvisioningError, randomName } from './partners.ts';
 
 const form = /^hr_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
@@ -14,9 +14,32 @@ export const keyIdOf = (key: string): string | undefined => form.exec(key)?.[1];
 const hashOf = (secret: Uint8Array, key: string) =>
   createHmac('sha256', deriveKey(secret, 'api keys')).update(key).digest();
 
-/** Takes the same time for every wrong key. */
-export const keyMatches = (secret: Uint8Array, key: string, stored: ApiKeyDocument): boolean =>
-  timingSafeEqual(hashOf(secret, key), stored.hash.buffer);
+/** The secret under which this is the key's hash. Takes the same time for every wrong key. */
+const secretOfHash = (secrets: readonly Uint8Array[], key: string, stored: ApiKeyDocument) =>
+  secrets.filter((secret) => timingSafeEqual(hashOf(secret, key), stored.hash.buffer))[0];
+
+export type CheckKey = (key: string, stored: ApiKeyDocument) => boolean;
+
+/** A key that was hashed under an old secret is good, and is hashed anew: when all have been used, the old secret can go. */
+export function createKeyCheck(db: Db, secrets: readonly Uint8Array[]): CheckKey {
+  const [current] = secrets as [Uint8Array];
+  return (key, stored) => {
+    const secret = secretOfHash(secrets, key, stored);
+    if (secret !== undefined && (secret !== current || stored.secretId === undefined))
+      // Should it fail, the next use does it.
+      void keys(db)
+        .updateOne(
+          { _id: stored._id, hash: stored.hash },
+          { $set: { hash: new Binary(hashOf(current, key)), secretId: secretId(current) } },
+        )
+        .catch(() => {});
+    return secret !== undefined;
+  };
+}
+
+/** Keys that may not be hashed under this secret yet. */
+export const countOtherKeys = (db: Db, secret: Uint8Array): Promise<number> =>
+  keys(db).countDocuments({ revokedAt: null, secretId: { $ne: secretId(secret) } });
 
 /** The key is in the answer and nowhere else, ever. */
 export async function createApiKey(
@@ -32,6 +55,7 @@ export async function createApiKey(
     _id: id,
     partner,
     hash: new Binary(hashOf(secret, key)),
+    secretId: secretId(secret),
     ...(label === undefined ? {} : { label }),
     createdAt: new Date(),
     revokedAt: null,

@@ -1,5 +1,6 @@
 /** A job as it begins: what the request asks for, its number, and nothing done yet. */
 import { randomUUID } from 'node:crypto';
+import type { Binary } from 'mongodb';
 import { encode } from '../../schemas/codec.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 
@@ -16,7 +17,10 @@ export type JobRequest = Pick<
   | 'audience'
   | 'generation'
 > &
-  Pick<JobDocument, 'requestToken' | 'credentials' | 'region' | 'audienceName' | 'customer'>;
+  Pick<JobDocument, 'requestToken' | 'region' | 'audienceName' | 'customer'> & {
+    /** Sealed for the number that the job gets. */
+    credentials?: (job: number) => Binary;
+  };
 
 export const acceptedMessage = (job: JobDocument): Buffer =>
   encode('AcceptedJob', {
@@ -34,10 +38,12 @@ export const acceptedMessage = (job: JobDocument): Buffer =>
   });
 
 export function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
+  const { credentials } = request;
   const makesAudience = request.kind === 'audience' && request.audience === null;
   return {
     ...request,
     _id: id,
+    credentials: credentials?.(id),
     requestToken: request.requestToken ?? randomUUID(),
     audience: makesAudience ? id : request.audience,
     generation: makesAudience ? 1 : request.generation,

@@ -14,6 +14,8 @@ export class ProvisioningError extends Error {
       | 'foreign_key_taken'
       | 'already_associated'
       | 'storage_failed'
+      | 'unknown_job'
+      | 'cannot_cancel'
       | 'not_configured',
     message: string,
     options?: ErrorOptions,

@@ -188,7 +188,7 @@ describe('Kafka away', () => {
     };
     const { Binary } = await import('mongodb');
     await queueBehind(kafka)
-      .accept(request({ credentials: new Binary(Buffer.from('sealed')) }))
+      .accept(request({ credentials: () => new Binary(Buffer.from('sealed')) }))
       .catch(() => {});
     expect((await stored())[0]!.credentials).toBeNull();
   });

@@ -1,7 +1,7 @@
 /** Group A, row by row of the specification and of the decisions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { unseal } from '../../pipeline/runtime/seal.ts';
+import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { importLog, importLogId } from '../../schemas/http-answers.ts';
 import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -111,7 +111,7 @@ describe('a partner-owned bucket', () => {
     expect(reply.status).toBe(202);
     const job = await api.jobs.findOne({ _id: reply.json.import_log_id });
     expect(job!.region).toBe('eu-west-1');
-    expect(JSON.parse(unseal(api.config.secret, job!.credentials!))).toEqual({
+    expect(openCredentials([api.config.secret], job!)).toEqual({
       accessKeyId: credentials.accessKeyId,
       secretAccessKey: credentials.secretAccessKey,
     });

@@ -7,31 +7,48 @@ import { canonical } from '../../api/idempotent.ts';
 import { createTokenBuckets } from '../../api/middleware/limit-rate.ts';
 import { exceedsDepth } from '../../api/middleware/read-body.ts';
 import { createSharedReads } from '../../api/shared-reads.ts';
-import { seal, unseal } from '../../pipeline/runtime/seal.ts';
+import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 import { keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';
 import { problemCodes, problems } from '../../schemas/problems.ts';
+
+/** 'hello', sealed with 32 bytes of 7 before values named their secret. */
+const FIRST_FORM = 'ATTYc+3qSWiJMcQJJlhsM6Sfm7xU8nHSSodx/IOFvB2+Kg==';
 
 describe('sealed secrets', () => {
   const secret = randomBytes(32);
   it('come back as they went in, and look different each time', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        const sealed = seal(secret, text);
-        expect(unseal(secret, sealed)).toBe(Buffer.from(text).toString());
-        expect(seal(secret, text).equals(sealed)).toBe(false);
+        const sealed = seal(secret, text, 'here');
+        expect(unseal([secret], sealed, 'here')).toBe(Buffer.from(text).toString());
+        expect(seal(secret, text, 'here').equals(sealed)).toBe(false);
       }),
     );
   });
-  it('do not open with another key, nor when a bit has changed', () => {
-    const sealed = seal(secret, 'hello');
-    expect(() => unseal(randomBytes(32), sealed)).toThrow(/another key/);
+  it('do not open with another key, in another context, nor when a bit has changed', () => {
+    const sealed = seal(secret, 'hello', 'here');
+    expect(() => unseal([randomBytes(32)], sealed, 'here')).toThrow(/another key/);
+    expect(() => unseal([secret], sealed, 'there')).toThrow(/another job/);
     for (let i = 0; i < sealed.length; i++) {
       const altered = Buffer.from(sealed);
       altered[i]! ^= 1;
-      expect(() => unseal(secret, altered)).toThrow();
+      expect(() => unseal([secret], altered, 'here')).toThrow(UnsealError);
     }
-    expect(() => unseal(secret, Buffer.alloc(3))).toThrow(/not a sealed/);
+    expect(() => unseal([secret], Buffer.alloc(3), 'here')).toThrow(/not a sealed/);
+  });
+  it('open with an old secret, which they name', () => {
+    const next = randomBytes(32);
+    const sealed = seal(secret, 'hello', 'here');
+    expect(unseal([next, secret], sealed, 'here')).toBe('hello');
+    expect(sealedWith(sealed)).toBe(secretId(secret));
+    expect(sealedWith(sealed)).not.toBe(secretId(next));
+  });
+  it('of the first form, without a name and a context, still open', () => {
+    const secretOfThen = Buffer.alloc(32, 7);
+    const sealed = Buffer.from(FIRST_FORM, 'base64');
+    expect(unseal([secret, secretOfThen], sealed, 'anywhere')).toBe('hello');
+    expect(sealedWith(sealed)).toBeUndefined();
   });
 });
 

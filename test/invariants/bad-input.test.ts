@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendSigned } from '../../api/provisioning/signed-request.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { readTopic } from '../../pipeline/runtime/read-topic.ts';
-import { seal } from '../../pipeline/runtime/seal.ts';
+import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { JobRequest } from '../../pipeline/stores/new-job.ts';
 import { type JobDocument, type PartnerDocument, setNames } from '../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
@@ -117,10 +117,36 @@ describe('storage of the partner’s own', () => {
     region = servers().s3.region,
   ): Promise<JobDocument> {
     secrets.push(credentials.secretAccessKey);
-    const sealed = new Binary(seal(service.config.secret, JSON.stringify(credentials)));
-    const options: Partial<JobRequest> = { pathType: 1, credentials: sealed, region };
+    const { secret } = service.config;
+    const seal = (_id: number) => sealCredentials(secret, { _id, partner: partner._id }, credentials);
+    const options: Partial<JobRequest> = { pathType: 1, credentials: seal, region };
     return driver.ended(await driver.import(partner, path, options));
   }
+
+  it('credentials that cannot be opened end their job, and nothing else', async () => {
+    const { accessKeyId, secretAccessKey } = servers().s3;
+    const keys = { accessKeyId, secretAccessKey };
+    const { secret } = service.config;
+    const path = `s3://${servers().s3.bucket}/a.csv`;
+    const owner = { partner: partner._id };
+    const spoiled: ((_id: number) => Binary)[] = [
+      (_id) => sealCredentials(randomBytes(32), { ...owner, _id }, keys),
+      (_id) => sealCredentials(secret, { ...owner, _id: _id + 1 }, keys),
+      (_id) => sealCredentials(secret, { partner: 'p-other', _id }, keys),
+      () => new Binary(Buffer.from('nothing')),
+    ];
+    for (const credentials of spoiled) {
+      const job = await driver.import(partner, path, {
+        pathType: 1,
+        credentials,
+        region: servers().s3.region,
+      });
+      const ended = await driver.ended(job);
+      expect(ended).toMatchObject({ status: 3, errors: [{ code: 'bad_credentials' }] });
+      expect(ended.errors![0]!.message).toContain('cannot be opened');
+    }
+    await stillLoads();
+  });
 
   it('each refusal has its own code, a good bucket loads, and no secret is left anywhere', async () => {
     const { accessKeyId, secretAccessKey } = servers().s3;

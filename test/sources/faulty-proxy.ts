@@ -8,6 +8,8 @@ export type Fault =
   | { kind: 'status'; status: number; code: string }
   | { kind: 'reset' }
   | { kind: 'silence' }
+  /** What no storage would answer: no HTTP at all, a web page, or an error that is not XML. */
+  | { kind: 'garbage'; as: 'bytes' | 'page' | 'error' }
   /** After so many bytes of the body: the connection is cut, or nothing more comes. */
   | { kind: 'cut' | 'stall'; after: number };
 
@@ -22,12 +24,24 @@ export interface FaultyProxy {
   seen: SeenRequest[];
   /** For the next requests, one each, in this order. */
   faults: Fault[];
+  /** For every request that one of them gives a fault for; they go before the list above. */
+  rules: Set<(request: SeenRequest) => Fault | undefined>;
   close(): Promise<void>;
+}
+
+function answerGarbage(outgoing: ServerResponse, as: 'bytes' | 'page' | 'error'): void {
+  if (as === 'bytes') {
+    outgoing.socket?.end('\u0000\u0001 this is no HTTP \u0002\r\n\r\n');
+    return;
+  }
+  outgoing.writeHead(as === 'page' ? 200 : 400, { 'content-type': 'text/html' });
+  outgoing.end('<!doctype html><html><body>It works!<br></body>');
 }
 
 export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   const seen: SeenRequest[] = [];
   const faults: Fault[] = [];
+  const rules: FaultyProxy['rules'] = new Set();
 
   const forward = (incoming: IncomingMessage, outgoing: ServerResponse, fault: Fault) => {
     const { hostname, port } = new URL(target);
@@ -59,10 +73,24 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     incoming.pipe(upstream);
   };
 
+  const faultOf = (request: SeenRequest): Fault => {
+    for (const rule of rules) {
+      const fault = rule(request);
+      if (fault) return fault;
+    }
+    return faults.shift() ?? { kind: 'pass' };
+  };
+
   const server = createServer((incoming, outgoing) => {
-    seen.push({ method: incoming.method ?? '', path: incoming.url ?? '', range: incoming.headers.range });
-    const fault = faults.shift() ?? { kind: 'pass' };
+    const request = {
+      method: incoming.method ?? '',
+      path: incoming.url ?? '',
+      range: incoming.headers.range,
+    };
+    seen.push(request);
+    const fault = faultOf(request);
     if (fault.kind === 'reset') incoming.socket.resetAndDestroy();
+    else if (fault.kind === 'garbage') answerGarbage(outgoing, fault.as);
     else if (fault.kind === 'status') {
       const xml = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>made up</Message></Error>`;
       outgoing.writeHead(fault.status, { 'content-type': 'application/xml' });
@@ -74,6 +102,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     faults,
+    rules,
     close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();

@@ -1,20 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '../../pipeline/runtime/log.ts';
 import {
   createObjectStore,
   type ListedObject,
   type ObjectStore,
   StoreFailure,
 } from '../../pipeline/sources/object-store.ts';
+import { createPatience } from '../../pipeline/sources/patience.ts';
+import { connectStorage, type StorageOptions } from '../../pipeline/sources/storage-client.ts';
 import { servers } from '../support/stack.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 
 const IDLE_MS = 1_000;
+const DEADLINE_MS = 2_500;
+const log = createLogger({ logLevel: 'silent' }, 'test');
 const folder = `object-store-${randomBytes(6).toString('hex')}/`;
 let writer: S3Client;
 let proxy: FaultyProxy;
-let store: ObjectStore;
+let store: ClosableStore;
 let bucket: string;
 
 const put = async (key: string, body: Buffer | string): Promise<ListedObject> => {
@@ -37,9 +42,15 @@ const list = async (prefix: string): Promise<ListedObject[][]> => {
   return pages;
 };
 
+type ClosableStore = ObjectStore & { close(): void };
+function connect(options: StorageOptions): ClosableStore {
+  const client = connectStorage(options);
+  const patience = createPatience({ deadlineMs: DEADLINE_MS, log });
+  return { ...createObjectStore(client, patience), close: client.close };
+}
 const storeWith = (options: { accessKeyId?: string; secretAccessKey?: string; region?: string }) => {
   const { region, accessKeyId, secretAccessKey } = { ...servers().s3, ...options };
-  return createObjectStore({
+  return connect({
     endpoint: proxy.endpoint,
     region,
     credentials: { accessKeyId, secretAccessKey },
@@ -66,6 +77,7 @@ beforeEach(() => {
   store = storeWith({});
   proxy.seen.length = 0;
   proxy.faults.length = 0;
+  proxy.rules.clear();
 });
 afterEach(() => store.close());
 
@@ -81,6 +93,16 @@ describe('head and list', () => {
     expect(await store.head(bucket, `${folder}nothing`)).toBeNull();
     expect(await store.head(bucket, `${folder}there`)).toBeNull();
     expect(await store.head(bucket, `${folder}there/file`)).toBeNull();
+  });
+
+  it('list leaves out what is no data; named exactly, it is there', async () => {
+    const success = await put('done/_SUCCESS', '');
+    await put('done/.part-0.csv.crc', 'x');
+    await put('done/deep/_committed', 'x');
+    const data = [await put('done/_folder/a.csv', 'abc'), await put('done/part-0.csv', 'abc')];
+    expect((await list('done/')).flat()).toEqual(data);
+    expect((await list('done/_SUCCESS')).flat()).toEqual([]);
+    expect(await store.head(bucket, success.key)).toEqual(success);
   });
 
   it('list leaves out markers of folders, and keeps empty files and odd names', async () => {
@@ -209,30 +231,56 @@ describe('a server in trouble can be asked again', () => {
     expect((await read(object)).toString()).toBe('abc');
   });
 
-  it('trouble that stays is a retriable error', async () => {
-    const endless = () => Array.from({ length: 100 }, () => ({ kind: 'reset' }) as const);
-    proxy.faults.push(...endless());
-    await expect(store.head(bucket, 'x')).rejects.toMatchObject({
-      name: 'StoreUnavailable',
-      retriable: true,
-    });
-    await expect(store.list(bucket, 'x').next()).rejects.toMatchObject({ retriable: true });
-    await expect(read({ key: 'x', etag: 'x', size: 5 })).rejects.toMatchObject({ retriable: true });
+  const unavailable = { name: 'StoreFailure', code: 'storage_unavailable', retriable: false };
+  it.each([
+    ['501', { kind: 'status', status: 501, code: 'NotImplemented' }],
+    ['a reset', { kind: 'reset' }],
+    ['silence', { kind: 'silence' }],
+    ['bytes that are no HTTP', { kind: 'garbage', as: 'bytes' }],
+    ['a web page', { kind: 'garbage', as: 'page' }],
+    ['an error that is not XML', { kind: 'garbage', as: 'error' }],
+    ['throttling by the key service', { kind: 'status', status: 400, code: 'KMS.ThrottlingException' }],
+    ['throttling', { kind: 'status', status: 400, code: 'ThrottlingException' }],
+  ] as const)('%s that stays is a failure after the deadline', async (_, fault) => {
+    const object = await put('trouble.csv', 'abc');
+    proxy.rules.add(() => fault);
+    const from = performance.now();
+    await Promise.all([
+      expect(storeWith({}).head(bucket, object.key)).rejects.toMatchObject(unavailable),
+      expect(storeWith({}).list(bucket, 'x').next()).rejects.toMatchObject(unavailable),
+      expect(read(object)).rejects.toMatchObject(unavailable),
+    ]);
+    expect(performance.now() - from).toBeGreaterThan(DEADLINE_MS - 1);
   });
 
-  it('a server that is not there is a retriable error', async () => {
+  it('a body that never comes behind its headers is a failure after the deadline', async () => {
+    const object = await put('trouble.csv', 'abc');
+    proxy.rules.add(() => ({ kind: 'stall', after: 0 }));
+    await Promise.all([
+      expect(storeWith({}).list(bucket, 'x').next()).rejects.toMatchObject(unavailable),
+      expect(read(object)).rejects.toMatchObject(unavailable),
+    ]);
+  });
+
+  it('once the deadline has passed, a job gets one more try for each of its files', async () => {
+    proxy.rules.add(() => ({ kind: 'reset' }));
+    await expect(store.head(bucket, 'x')).rejects.toMatchObject(unavailable);
+    proxy.seen.length = 0;
+    for (const key of ['a', 'b', 'c'])
+      await expect(read({ key, etag: 'x', size: 5 })).rejects.toMatchObject(unavailable);
+    expect(proxy.seen.map(({ path }) => path.split('?')[0]!.slice(-2))).toEqual(['/a', '/b', '/c']);
+  });
+
+  it('a server that is not there is a failure after the deadline', async () => {
     const { region, accessKeyId, secretAccessKey } = servers().s3;
     const credentials = { accessKeyId, secretAccessKey };
-    const nowhere = createObjectStore({
+    const nowhere = connect({
       endpoint: 'http://127.0.0.1:1',
       region,
       credentials,
       idleMs: IDLE_MS,
     });
-    await expect(nowhere.head(bucket, 'x')).rejects.toMatchObject({
-      name: 'StoreUnavailable',
-      retriable: true,
-    });
+    await expect(nowhere.head(bucket, 'x')).rejects.toMatchObject(unavailable);
     nowhere.close();
   });
 });
@@ -282,7 +330,7 @@ describe('open', () => {
     proxy.faults.push(...Array.from({ length: 11 }, () => ({ kind: 'cut', after: 1 }) as const));
     expect((await read(object)).toString()).toBe('abcdefghijkl');
     proxy.faults.push(...Array.from({ length: 100 }, () => ({ kind: 'cut', after: 0 }) as const));
-    await expect(read(object)).rejects.toMatchObject({ name: 'StoreUnavailable', retriable: true });
+    await expect(read(object)).rejects.toMatchObject({ code: 'storage_unavailable' });
     expect(proxy.faults.length).toBeGreaterThan(80);
   });
 

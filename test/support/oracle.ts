@@ -83,7 +83,9 @@ export function createOracle() {
   function find(partner: OraclePartner, path: string): { found: string[]; exact: boolean } {
     const key = partner.prefix + path;
     if (objects.has(key)) return { found: [key], exact: true };
-    return { found: [...objects.keys()].filter((name) => name.startsWith(key)), exact: false };
+    const isData = (name: string) => !'_.'.includes(name.split('/').at(-1)!.slice(0, 1) || 'x');
+    const found = [...objects.keys()].filter((name) => name.startsWith(key) && isData(name));
+    return { found, exact: false };
   }
 
   function read(path: string, options: Parameters<typeof readFileOracle>[1]): ReadFile {

@@ -83,6 +83,11 @@ export function createDispatcher(deps: Dependencies): Stage {
     ]);
   }
 
+  const cancellationOf = together(async (some: JobDocument[]) => {
+    const failures = await cancelled(some);
+    return some.map(({ _id }) => failures.get(_id));
+  });
+
   async function publishStatus(job: JobDocument): Promise<void> {
     if (job.phase === 'ended') metrics.jobs.inc({ status: job.status });
     const value = encode('JobStatusChanged', {
@@ -110,6 +115,7 @@ export function createDispatcher(deps: Dependencies): Stage {
     jobs,
     files,
     sourceOf: deps.sources.sourceOf,
+    cancellationOf,
     maxFiles: config.maxFiles,
     batchBytes: config.batchBytes,
     fileWindow: config.fileWindow,
@@ -132,10 +138,7 @@ export function createDispatcher(deps: Dependencies): Stage {
     concludeJob: ending.conclude,
     ensureAudience: (job) => ensureAudience(db, job),
     slotTotals: ledger.slotTotals,
-    cancellationOf: together(async (some: JobDocument[]) => {
-      const failures = await cancelled(some);
-      return some.map(({ _id }) => failures.get(_id));
-    }),
+    cancellationOf,
     publishStatus,
     publishEnd,
   });

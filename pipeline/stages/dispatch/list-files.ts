@@ -2,9 +2,16 @@
 
 import { randomBytes } from 'node:crypto';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
-import { type FileDocument, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
+import {
+  type FileDocument,
+  type FileFailure,
+  type JobDocument,
+  type JobError,
+  JobStatus,
+} from '../../../schemas/documents.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Retry } from '../../runtime/retry.ts';
+import { whileWanted } from '../../runtime/while-wanted.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
@@ -14,6 +21,8 @@ export interface ListDependencies {
   jobs: JobStore;
   files: FileStore;
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string; key: string }>;
+  /** Why the job is not wanted any more. */
+  cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   maxFiles: number;
   batchBytes: number;
   /** How many files are handed out at once, and so begin as running. */
@@ -35,14 +44,17 @@ const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailur
 const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url')}`;
 
 export function createListFiles(deps: ListDependencies) {
-  async function find(job: JobDocument): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
+  async function find(
+    job: JobDocument,
+    signal: AbortSignal,
+  ): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
     const { store, bucket, key } = await deps.sourceOf(job);
     if (!key.endsWith('/')) {
-      const object = await store.head(bucket, key);
+      const object = await store.head(bucket, key, signal);
       if (object) return { objects: [object], exact: true };
     }
     const objects: ListedObject[] = [];
-    for await (const page of store.list(bucket, key)) {
+    for await (const page of store.list(bucket, key, signal)) {
       objects.push(...page);
       if (objects.length > deps.maxFiles) {
         return problem('too_many_files', `The prefix holds more than ${deps.maxFiles} files.`);
@@ -54,8 +66,9 @@ export function createListFiles(deps: ListDependencies) {
   /** What of the job is to be loaded, or why nothing can be. */
   async function select(
     job: JobDocument,
+    signal: AbortSignal,
   ): Promise<{ objects: (ListedObject & { compressed: boolean })[] } | JobError> {
-    const found = await find(job);
+    const found = await find(job, signal);
     if ('code' in found) return found;
     if (found.objects.length === 0) return problem('no_files', `No object matches ${job.filePath}.`);
     const byName = (key: string) => key.endsWith('.gz');
@@ -109,14 +122,20 @@ export function createListFiles(deps: ListDependencies) {
   return async (job: JobDocument, signal: AbortSignal): Promise<Listed> => {
     const { retry, files, jobs } = deps;
     const listing = newListing(job._id);
-    let selected: Awaited<ReturnType<typeof select>>;
+    const isWanted = async () => (await deps.cancellationOf(job)) === undefined;
+    let selected: Awaited<ReturnType<typeof select>> | undefined;
     try {
-      selected = await retry('list files', () => select(job), signal);
+      selected = await retry(
+        'list files',
+        () => whileWanted(signal, isWanted, (each) => select(job, each)),
+        signal,
+      );
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error;
       const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
       return { job, problem: problem(code, error.message) };
     }
+    if (!selected) return { job, problem: problem('cancelled') };
     if ('code' in selected) return { job, problem: selected };
     const documents = selected.objects.map((object, number) => documentOf(job, listing, number, object));
     const bytes = documents.reduce((sum, { size }) => sum + size, 0);

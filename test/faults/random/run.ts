@@ -147,7 +147,11 @@ async function runOn(
     pipelines: 2,
     lanes: 3,
     more: { HEADRACE_THREADS: '2', HEADRACE_SINK_MEMORY_MB: '2', HEADRACE_FILE_WINDOW: '3' },
-    processesOnly: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_S3_IDLE_MS: '2000' },
+    processesOnly: {
+      HEADRACE_S3_ENDPOINT: proxy.endpoint,
+      HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
+      HEADRACE_S3_IDLE_MS: '2000',
+    },
     patienceMs: PATIENCE_MS,
   });
   atTheEnd(service.close);

@@ -1,8 +1,7 @@
 /** Two ways to queue a request: past the API, for tests of the pipeline, and through it, again and again until it is answered. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Binary } from 'mongodb';
-import { seal } from '../../../pipeline/runtime/seal.ts';
+import { sealCredentials } from '../../../pipeline/sources/credentials.ts';
 import { createApiKey } from '../../../pipeline/stores/api-keys.ts';
 import type { PartnerDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -24,7 +23,8 @@ export function submitByDriver(driver: Driver): Submit {
       return null;
     }
     if (!request.own) return driver.import(partner, request.path, { compressed: request.compressed });
-    const credentials = new Binary(seal(secret, JSON.stringify({ accessKeyId, secretAccessKey })));
+    const credentials = (_id: number) =>
+      sealCredentials(secret, { _id, partner: partner._id }, { accessKeyId, secretAccessKey });
     const own = { pathType: 1 as const, credentials, region: s3Region, compressed: request.compressed };
     return driver.import(partner, ownPath(driver, partner, request.path), own);
   };

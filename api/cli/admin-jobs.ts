@@ -1,0 +1,114 @@
+/** `headrace admin job …`: for the operator whose queue stands still. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { createJobInspection, type InspectedJob } from '../../pipeline/stores/inspect-jobs.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import type { createAdminRunner } from './admin-runner.ts';
+import { table } from './admin-views.ts';
+
+const wholeNumber = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number');
+  return Number(text);
+};
+
+const jobRecord = (job: JobDocument) => ({
+  job: job._id,
+  kind: job.kind,
+  partner_id: job.partner,
+  phase: job.phase,
+  status: job.status,
+  file_path: job.filePath,
+  audience: job.audience,
+  files: job.fileCount,
+  files_done: job.filesDone,
+  rows: job.rows,
+  unique_devices: job.uniqueDevices,
+  attempt: job.attempt ?? 0,
+  cancel_requested: job.cancelRequested ?? false,
+  errors: job.errors,
+  created_at: job.createdAt,
+  updated_at: job.updatedAt,
+});
+
+const inspectedRecord = ({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob) => ({
+  ...jobRecord(job),
+  waits_for: waitsFor,
+  since: waitsFor === null ? null : job.updatedAt,
+  files_by_status: files,
+  undecided_files: undecided.map(({ isDispatched, ...file }) => ({ ...file, dispatched: isDispatched })),
+  ledger,
+  checks,
+  acks,
+});
+
+const listLines = (jobs: JobDocument[]) =>
+  table(
+    ['JOB', 'KIND', 'PARTNER', 'PHASE', 'STATUS', 'FILES', 'ROWS', 'LAST CHANGE', 'PATH'],
+    jobs.map((job) => [
+      String(job._id),
+      job.kind,
+      job.partner,
+      job.cancelRequested && job.phase !== 'ended' ? `${job.phase} (cancel)` : job.phase,
+      String(job.status),
+      `${job.filesDone}/${job.fileCount}`,
+      String(job.rows),
+      job.updatedAt.toISOString(),
+      job.filePath,
+    ]),
+    'no jobs wait or run',
+  );
+
+function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob): string[] {
+  const lacking = checks.flatMap((check) => check.lacking);
+  return [
+    `job         ${job._id}   ${job.kind}   ${job.filePath}`,
+    `partner     ${job.partner}`,
+    `phase       ${job.phase}   status ${job.status}   attempt ${job.attempt ?? 0}`,
+    ...(waitsFor === null
+      ? [`ended       ${job.updatedAt.toISOString()}`]
+      : [`waits for   ${waitsFor}`, `since       ${job.updatedAt.toISOString()}`]),
+    `files       ${files.waiting} waiting, ${files.dispatched} dispatched, ${files.done} done, ${files.failed} failed`,
+    ...undecided.map(
+      (file) =>
+        `  ${file.path}   ${file.size} bytes, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${file.since.toISOString()}, ${file.batches} batches, ${file.rows} rows`,
+    ),
+    `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
+    `checks      ${checks.length} sinks answered${lacking.length > 0 ? `, slot ${lacking.join(', ')} lack something` : ''}`,
+    `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
+    ...(job.errors ?? []).map(({ code, message, file }) => `error       ${code}   ${file ?? ''} ${message}`),
+  ];
+}
+
+export function registerJobCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const job = admin.command('job').description('jobs: what each waits for, and since when');
+  common(job.command('list').description('jobs that have not ended, oldest first'))
+    .option('--partner <id>', 'of this partner only')
+    .option('--all', 'ended ones too, newest first')
+    .option('--limit <count>', 'at most so many', wholeNumber, 50)
+    .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
+      run(command, async ({ db, config }) => {
+        const { partner, all = false, limit } = options;
+        const jobs = await createJobInspection(db, config.jobWindow).list({ partner, all, limit });
+        return { json: jobs.map(jobRecord), text: listLines(jobs) };
+      }),
+    );
+  common(job.command('show').description('one job: phase, files, ledger, acks, what it waits for'))
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) =>
+      run(command, async ({ db, config }) => {
+        const inspected = await createJobInspection(db, config.jobWindow).show(id);
+        return { json: inspectedRecord(inspected), text: showLines(inspected) };
+      }),
+    );
+  common(job.command('cancel').description('end a job with `cancelled`; nothing of it is stored'))
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) =>
+      run(command, async ({ db, config }) => {
+        const cancelled = await createJobInspection(db, config.jobWindow).cancel(id);
+        return { json: jobRecord(cancelled), text: [`job ${id} is being cancelled`] };
+      }),
+    );
+}

@@ -1,0 +1,63 @@
+/**
+ * Whether the shared bucket can be read at all, with connections of its own. If it cannot, that is our trouble and no job's: jobs wait, the
+ * process is not ready, and the log names the setting to look at.
+ */
+import type { Config } from '../../schemas/config.ts';
+import type { Logger } from '../runtime/log.ts';
+import { StartRefused } from '../runtime/start-refused.ts';
+import { listPage } from './object-store.ts';
+import { connectStorage } from './storage-client.ts';
+import type { StoreFailure, StoreUnavailable } from './store-errors.ts';
+
+export interface BucketProbe {
+  isReadable(): Promise<boolean>;
+  /** A bucket that does not exist will not appear by itself: the process is not to start. */
+  requireBucket(): Promise<void>;
+  close(): void;
+}
+
+/** However long a body may pause: an answer to this is short. */
+const MAX_IDLE_MS = 5_000;
+
+const settings: Record<string, string> = {
+  bad_credentials: 'HEADRACE_S3_ACCESS_KEY_ID and HEADRACE_S3_SECRET_ACCESS_KEY',
+  access_denied: 'HEADRACE_S3_ACCESS_KEY_ID (what it may do) and HEADRACE_S3_BUCKET',
+  no_such_bucket: 'HEADRACE_S3_BUCKET',
+  missing: 'HEADRACE_S3_BUCKET',
+  wrong_region: 'HEADRACE_S3_REGION',
+};
+
+export function createBucketProbe(config: Config, log: Logger): BucketProbe {
+  const client = connectStorage({
+    endpoint: config.s3Endpoint,
+    region: config.s3Region,
+    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+    idleMs: Math.min(MAX_IDLE_MS, config.s3IdleMs),
+  });
+  let lastCode: string | null = null;
+
+  async function problem(): Promise<StoreFailure | StoreUnavailable | null> {
+    const found = await listPage(client, config.s3Bucket, { max: 1 }).then(
+      () => null,
+      (error: StoreFailure | StoreUnavailable) => error,
+    );
+    const code = found?.code ?? null;
+    if (code !== lastCode && found)
+      log.error(
+        { bucket: config.s3Bucket, code, reason: found.message },
+        `the shared bucket cannot be read, jobs wait: check ${settings[found.code] ?? 'HEADRACE_S3_ENDPOINT'}`,
+      );
+    if (code !== lastCode && !found) log.info({ bucket: config.s3Bucket }, 'the shared bucket can be read');
+    lastCode = code;
+    return found;
+  }
+
+  return {
+    isReadable: async () => (await problem()) === null,
+    async requireBucket() {
+      if ((await problem())?.code === 'no_such_bucket')
+        throw new StartRefused(`HEADRACE_S3_BUCKET: there is no bucket ${config.s3Bucket}; make it first`);
+    },
+    close: client.close,
+  };
+}

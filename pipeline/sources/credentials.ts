@@ -1,0 +1,32 @@
+/** A partner's own storage credentials at rest: sealed, and worth nothing with another job or another partner. */
+import { Binary } from 'mongodb';
+import type { JobDocument } from '../../schemas/documents.ts';
+import { seal, UnsealError, unseal } from '../runtime/seal.ts';
+import { StoreFailure } from './store-errors.ts';
+
+export interface StorageCredentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+}
+
+type Owner = Pick<JobDocument, '_id' | 'partner'>;
+const contextOf = ({ _id, partner }: Owner) => `${partner}/${_id}`;
+
+export function sealCredentials(secret: Uint8Array, owner: Owner, credentials: StorageCredentials): Binary {
+  const { accessKeyId, secretAccessKey } = credentials;
+  return new Binary(seal(secret, JSON.stringify({ accessKeyId, secretAccessKey }), contextOf(owner)));
+}
+
+/** What cannot be opened is a failure of this job, and of no other. */
+export function openCredentials(
+  secrets: readonly Uint8Array[],
+  job: Owner & Pick<JobDocument, 'credentials'>,
+): StorageCredentials {
+  if (!job.credentials) throw new StoreFailure('bad_credentials', 'The job’s credentials are gone.');
+  try {
+    return JSON.parse(unseal(secrets, job.credentials, contextOf(job)));
+  } catch (error) {
+    if (!(error instanceof UnsealError)) throw error;
+    throw new StoreFailure('bad_credentials', `The job’s credentials cannot be opened: ${error.message}.`);
+  }
+}

@@ -1,0 +1,69 @@
+/** A connection to storage that speaks S3, with one set of credentials. Every request is one try with an end; patience.ts repeats. */
+import { S3Client } from '@aws-sdk/client-s3';
+import { StoreUnavailable } from './store-errors.ts';
+
+export interface StorageOptions {
+  /** '' is AWS. */
+  endpoint: string;
+  region: string;
+  credentials: { accessKeyId: string; secretAccessKey: string };
+  /** How long to wait for a connection, for an answer to begin, and for each next byte of it. */
+  idleMs: number;
+}
+
+export interface StorageClient extends Omit<StorageOptions, 'credentials'> {
+  /** One request, with an end: it is given up if no whole answer (of a body: its head) has come. */
+  ask<T>(
+    request: (s3: S3Client, abort: { abortSignal: AbortSignal }) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T>;
+  close(): void;
+}
+
+/** More than are ever read at once: what stalls must not keep others from a connection. */
+const MAX_SOCKETS = 1_000;
+
+export function connectStorage({ credentials, ...options }: StorageOptions): StorageClient {
+  const { endpoint, region, idleMs } = options;
+  const { accessKeyId, secretAccessKey } = credentials;
+  const agent = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const s3 = new S3Client({
+    region,
+    credentials: { accessKeyId, secretAccessKey },
+    ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
+    maxAttempts: 1,
+    requestHandler: {
+      connectionTimeout: idleMs,
+      requestTimeout: idleMs,
+      throwOnRequestTimeout: true,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+    // Checks that the storage does not ask for cost a pass over the bytes; a wrong byte shows in rows and counts.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
+
+  return {
+    ...options,
+    async ask(request, signal) {
+      // The client's own limits end with the headers; it would wait for ever for a listing, or an error, that never comes.
+      const limit = new AbortController();
+      const late = new StoreUnavailable(`No whole answer came within ${2 * idleMs} ms.`);
+      let timer: NodeJS.Timeout | undefined;
+      const given = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => {
+          reject(late);
+          limit.abort(late);
+        }, 2 * idleMs);
+      });
+      const abortSignal = signal ? AbortSignal.any([limit.signal, signal]) : limit.signal;
+      try {
+        return await Promise.race([request(s3, { abortSignal }), given]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: () => s3.destroy(),
+  };
+}

@@ -1,0 +1,147 @@
+/** `headrace admin job …`: what an operator sees of jobs in every phase, and what can still be cancelled. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import { type JobRequest, numbered } from '../../pipeline/stores/new-job.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+
+const PARTNER = 'p-aaaaaaaaaaaa';
+let env: Record<string, string>;
+let mongo: Mongo;
+const run = (...args: string[]) => runHeadrace(['admin', 'job', ...args], env);
+// biome-ignore lint/suspicious/noExplicitAny: what the command printed
+const json = async (...args: string[]): Promise<any> => {
+  const outcome = await run(...args, '--json');
+  expect([outcome.code, outcome.stderr]).toEqual([0, '']);
+  return JSON.parse(outcome.stdout);
+};
+const refused = async (...args: string[]) => {
+  const { code, stdout, stderr } = await run(...args);
+  expect([code, stdout]).toEqual([1, '']);
+  return stderr;
+};
+
+function job(id: number, more: Partial<JobDocument>, request: Partial<JobRequest> = {}): JobDocument {
+  const plain: JobRequest = {
+    kind: 'import',
+    partner: PARTNER,
+    filePath: `${id}/`,
+    pathType: 0,
+    keyType: 0,
+    compressed: null,
+    keys: null,
+    attributes: null,
+    audience: null,
+    generation: null,
+    ...request,
+  };
+  return { ...numbered(plain, id, 0, new Date()), ...more };
+}
+
+/** As the stages would have left it: 1 has ended, 2 waits for a slot, 3 for a file, 4 for its listing, 5 for 4 before it. */
+beforeAll(async () => {
+  env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
+  const settings = Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'));
+  mongo = await connectMongo(parseConfig(Object.fromEntries(settings)));
+  const insert = (name: string, documents: object[]) =>
+    mongo.db.collection(name).insertMany(documents as never);
+  const audience = { kind: 'audience', audience: 4, generation: 1 } as const;
+  await insert(collections.jobs, [
+    job(1, { phase: 'ended', status: 3, errors: [{ code: 'no_files', message: 'None.' }] }),
+    job(2, { phase: 'sealed', status: 1, listing: '2-a', fileCount: 1 }),
+    job(3, { phase: 'loading', status: 1, listing: '3-a', fileCount: 3, attempt: 1 }),
+    job(4, {}, audience),
+    job(5, {}, audience),
+    job(6, { phase: 'withdrawn' }),
+  ]);
+  const file = (number: number, status: number) => ({
+    _id: `3-a.${number}`,
+    job: 3,
+    listing: '3-a',
+    number,
+    path: `${PARTNER}/3/${number}.csv`,
+    size: 100,
+    status,
+    updatedAt: new Date(),
+  });
+  await insert(collections.files, [file(0, 2), file(1, 1), file(2, 0)]);
+  const batch = (attempt: number, number: number) => ({
+    _id: `3.${attempt}.${number}.0`,
+    job: 3,
+    attempt,
+    file: number,
+    batch: 0,
+    rows: 10,
+    accepted: 9,
+  });
+  await insert(collections.ledger, [batch(0, 0), batch(1, 0), batch(1, 1)]);
+  const acked = Array.from({ length: 16 }, (_, slot) => slot).filter((slot) => slot !== 5);
+  await insert(
+    collections.acks,
+    acked.map((slot) => ({ _id: `2.${slot}`, job: 2, slot })),
+  );
+});
+afterAll(async () => {
+  await mongo?.db.dropDatabase();
+  await mongo?.close();
+});
+
+describe('list', () => {
+  it('shows what has not ended, oldest first; everything, newest first; one partner’s', async () => {
+    const ids = (jobs: { job: number }[]) => jobs.map((one) => one.job);
+    expect(ids(await json('list'))).toEqual([2, 3, 4, 5]);
+    expect(ids(await json('list', '--limit', '1'))).toEqual([2]);
+    expect(ids(await json('list', '--all'))).toEqual([6, 5, 4, 3, 2, 1]);
+    expect(ids(await json('list', '--partner', 'p-none'))).toEqual([]);
+    const { stdout } = await run('list');
+    expect(stdout).toMatch(/^JOB +KIND +PARTNER +PHASE/);
+    expect(stdout.trim().split('\n')).toHaveLength(5);
+  });
+});
+
+describe('show', () => {
+  it.each([
+    [2, 'the merge by slot 5'],
+    [3, `2 of 3 files, the first of them ${PARTNER}/3/1.csv`],
+    [4, 'the listing of its files by the storage'],
+    [5, 'the end of job 4, a load of the same audience'],
+  ])('job %i waits for %s', async (id, what) => {
+    const shown = await json('show', String(id));
+    expect(shown).toMatchObject({ job: id, waits_for: what, since: shown.updated_at });
+  });
+
+  it('files, ledger and acks', async () => {
+    expect(await json('show', '3')).toMatchObject({
+      phase: 'loading',
+      attempt: 1,
+      files_by_status: { waiting: 1, dispatched: 1, done: 1, failed: 0 },
+      undecided_files: [
+        { number: 1, dispatched: true, batches: 1, rows: 10, size: 100 },
+        { number: 2, dispatched: false, batches: 0, rows: 0 },
+      ],
+      ledger: { batches: 2, rows: 20, accepted: 18 },
+    });
+    expect((await json('show', '2')).acks).toMatchObject({ missing: [5] });
+    const ended = await json('show', '1');
+    expect(ended).toMatchObject({ waits_for: null, since: null, errors: [{ code: 'no_files' }] });
+    const { stdout } = await run('show', '3');
+    expect(stdout).toContain('waits for   2 of 3 files');
+    expect(stdout).toContain('1 waiting, 1 dispatched, 1 done, 0 failed');
+    expect(await refused('show', '99')).toBe('headrace: there is no job 99\n');
+  });
+});
+
+describe('cancel', () => {
+  it('asks for the end of a job that is not decided; of another it is refused', async () => {
+    expect(await json('cancel', '4')).toMatchObject({ job: 4, cancel_requested: true });
+    expect(await json('show', '4')).toMatchObject({ waits_for: 'its cancellation' });
+    expect(await mongo.db.collection<JobDocument>(collections.jobs).findOne({ _id: 4 })).toMatchObject({
+      cancelRequested: true,
+    });
+    expect(await refused('cancel', '2')).toContain('job 2 is being merged: it cannot be cancelled any more');
+    expect(await refused('cancel', '1')).toContain('job 1 is ended');
+    expect(await refused('cancel', '99')).toContain('no job 99');
+  });
+});

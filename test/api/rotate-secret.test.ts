@@ -1,0 +1,85 @@
+/** HEADRACE_SECRET is changed as the command's help says: API keys, repeated requests and waiting credentials go on working. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
+import { openCredentials } from '../../pipeline/sources/credentials.ts';
+import { createApiKey } from '../../pipeline/stores/api-keys.ts';
+import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import { type ApiKeyDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
+
+const before = randomBytes(32);
+const after = randomBytes(32);
+const credentials = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'very/secret+key' };
+let service: Service;
+let mongo: Mongo;
+beforeAll(async () => {
+  service = await startService({ parts: ['api'], env: { HEADRACE_SECRET: before.toString('base64') } });
+  mongo = await connectMongo(service.config);
+});
+afterAll(async () => {
+  await mongo?.db.dropDatabase();
+  await mongo?.close();
+  await service?.stop();
+});
+
+/** The service with other secrets, on the same database. */
+async function restartWith(secret: Buffer, old: Buffer[]): Promise<void> {
+  service.env.HEADRACE_SECRET = secret.toString('base64');
+  service.env.HEADRACE_SECRET_OLD = old.map((one) => one.toString('base64')).join(',');
+  await service.restart('api');
+}
+async function rotate() {
+  const { code, stdout, stderr } = await runHeadrace(['admin', 'secret', 'rotate', '--json'], service.env);
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+it('keys, repetitions and credentials outlive a rotation', async () => {
+  const partner = draftPartner('Acme');
+  await insertPartner(mongo.db, partner);
+  const used = await createApiKey(mongo.db, before, partner._id);
+  const unused = await createApiKey(mongo.db, before, partner._id);
+  const body = {
+    file_path: 's3://their-bucket/a.csv',
+    key_type: 0,
+    path_type: 1,
+    credentials: { ...credentials, region: 'eu-west-1' },
+  };
+  const post = async (key: string) => {
+    const response = await fetch(`${service.apiUrl}/v1/marketplace/import`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': 'one',
+      },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const first = await post(used.key);
+  expect(first.status).toBe(202);
+  const jobs = mongo.db.collection<JobDocument>(collections.jobs);
+  const job = async () => (await jobs.findOne({ partner: partner._id }))!;
+  expect(sealedWith((await job()).credentials!)).toBe(secretId(before));
+
+  await restartWith(after, [before]);
+  expect(await post(used.key)).toEqual(first);
+  expect(await jobs.countDocuments()).toBe(1);
+  const keys = mongo.db.collection<ApiKeyDocument>(collections.apiKeys);
+  await waitFor(() => keys.findOne({ _id: used.id, secretId: secretId(after) }), { what: 'a new hash' });
+  expect(await rotate()).toEqual({ resealed_jobs: 1, unreadable_jobs: [], keys_to_come: 1 });
+  expect(sealedWith((await job()).credentials!)).toBe(secretId(after));
+  expect(openCredentials([after], await job())).toEqual(credentials);
+  expect(await rotate()).toEqual({ resealed_jobs: 0, unreadable_jobs: [], keys_to_come: 1 });
+
+  await restartWith(after, []);
+  const list = async (key: string) => {
+    const headers = { Authorization: `Bearer ${key}` };
+    return (await fetch(`${service.apiUrl}/v1/marketplace/import`, { headers })).status;
+  };
+  expect([await list(used.key), await list(unused.key)]).toEqual([200, 401]);
+});

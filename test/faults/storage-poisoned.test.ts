@@ -1,0 +1,216 @@
+/**
+ * One partner's storage that gives no usable answer, for one key or while listing, ends that partner's job within its deadline and
+ * nobody else's. The shared storage as a whole is no job's fault: away for longer than the deadline, it is waited for.
+ */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sealCredentials } from '../../pipeline/sources/credentials.ts';
+import { createJobInspection } from '../../pipeline/stores/inspect-jobs.ts';
+import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
+import { type Fault, type FaultyProxy, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
+import type { Driver } from '../support/driver.ts';
+import { bigFile, file, ids } from '../support/rows.ts';
+import { servers, waitFor } from '../support/stack.ts';
+import { connectDriver } from './support/connect.ts';
+import { newLogFolder } from './support/logs.ts';
+import { type Managed, manage, settingsFor } from './support/processes.ts';
+
+const DEADLINE_MS = 8_000;
+/** Each job may have to wait for another one's deadline in its partition; the rest is for a machine that does much else. */
+const PATIENCE_MS = 4 * DEADLINE_MS + 30_000;
+const ROWS = 500;
+
+type Storage = 'own' | 'shared';
+const notImplemented = { kind: 'status', status: 501, code: 'NotImplemented' } as const;
+const kinds: Record<string, Record<Storage, Fault>> = {
+  '501': { own: notImplemented, shared: notImplemented },
+  reset: { own: { kind: 'reset' }, shared: { kind: 'reset' } },
+  stall: { own: { kind: 'silence' }, shared: { kind: 'stall', after: 0 } },
+  garbage: { own: { kind: 'garbage', as: 'bytes' }, shared: { kind: 'garbage', as: 'page' } },
+};
+
+let proxy: FaultyProxy;
+let driver: Driver;
+let pipeline: Managed;
+let bucket: string;
+let neighbour: PartnerDocument;
+let neighboursAttribute: number;
+
+/** Requests for the object, or listings of the prefix, of one partner. */
+const isGet = (partner: PartnerDocument) => (request: SeenRequest) =>
+  request.method === 'GET' && request.path.includes(`/${partner.prefix}poisoned.csv`);
+const isListing = (partner: PartnerDocument) => (request: SeenRequest) =>
+  request.path.includes('list-type=2') && request.path.includes(encodeURIComponent(partner.prefix));
+
+/** As the partner's own bucket, with credentials; the partner's prefix is only a folder of it. */
+function importOwn(partner: PartnerDocument, path: string): Promise<number> {
+  const { accessKeyId, secretAccessKey, region } = servers().s3;
+  const keys = { accessKeyId, secretAccessKey };
+  const credentials = (_id: number) =>
+    sealCredentials(driver.config.secret, { _id, partner: partner._id }, keys);
+  const options = { pathType: 1 as const, credentials, region, compressed: false };
+  return driver.import(partner, `s3://${bucket}/${partner.prefix}${path}`, options);
+}
+
+/** A job whose storage is poisoned, and behind it one of another partner; all is uploaded when this comes back. */
+async function prepare(fault: Fault, where: 'file' | 'listing', storage: Storage) {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const isAudience = storage === 'shared';
+  const body = file(ids(ROWS), isAudience ? 'seen' : attribute);
+  const name = where === 'file' ? 'poisoned.csv' : 'folder/a.csv';
+  if (storage === 'shared') await driver.upload(partner, name, body);
+  else await driver.uploadTo(bucket, partner.prefix + name, body);
+  const matches = (where === 'file' ? isGet : isListing)(partner);
+  proxy.rules.add((request) => (matches(request) ? fault : undefined));
+  const path = where === 'file' ? name : 'folder/';
+  return async () => ({
+    job: isAudience ? await driver.createAudience(partner, path) : await importOwn(partner, path),
+    next: await driver.import(neighbour, 'good.csv'),
+    attribute,
+    isAudience,
+  });
+}
+
+beforeAll(async () => {
+  proxy = await startFaultyProxy(servers().s3.endpoint);
+  bucket = `own-${randomBytes(6).toString('hex')}`;
+  // Few partitions, which poisoned and good files must share.
+  const settings = settingsFor(servers(), { HEADRACE_PARTITIONS: '2', HEADRACE_FILE_WINDOW: '8' });
+  driver = await connectDriver(settings);
+  await driver.makeBucket(bucket);
+  neighbour = await driver.partner();
+  neighboursAttribute = await driver.attribute(neighbour);
+  await driver.upload(neighbour, 'good.csv', file(ids(ROWS), neighboursAttribute));
+  const behindProxy = {
+    ...settings,
+    HEADRACE_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_S3_IDLE_MS: '3000',
+    HEADRACE_STORAGE_DEADLINE_MS: String(DEADLINE_MS),
+  };
+  pipeline = await manage('pipeline', behindProxy, newLogFolder());
+  pipeline.start();
+  await pipeline.ready();
+});
+afterAll(async () => {
+  await pipeline?.kill();
+  await driver?.close();
+  await proxy?.close();
+});
+
+describe('a poisoned storage', () => {
+  const cases = Object.keys(kinds).flatMap((kind) =>
+    (['file', 'listing'] as const).flatMap((where) =>
+      (['own', 'shared'] as const).map((storage) => ({ kind, where, storage })),
+    ),
+  );
+  type Submitted = Awaited<ReturnType<Awaited<ReturnType<typeof prepare>>>>;
+  const submitted = new Map<string, Submitted>();
+  const nameOf = (one: (typeof cases)[number]) => JSON.stringify(one);
+  let from: number;
+  beforeAll(async () => {
+    const prepared = await Promise.all(
+      cases.map(({ kind, where, storage }) => prepare(kinds[kind]![storage], where, storage)),
+    );
+    from = performance.now();
+    for (const [i, one] of cases.entries()) submitted.set(nameOf(one), await prepared[i]!());
+  });
+  afterAll(() => proxy.rules.clear());
+
+  it.each(cases)('$kind, $where, $storage bucket: it ends in 3, the next partner’s job in 2', async (one) => {
+    const { job, next, attribute, isAudience } = submitted.get(nameOf(one))!;
+    const ended = await driver.ended(job, PATIENCE_MS);
+    expect(ended).toMatchObject({
+      status: 3,
+      uniqueDevices: 0,
+      errors: [
+        { code: 'storage_unavailable', ...(one.where === 'file' ? { file: expect.any(String) } : {}) },
+      ],
+    });
+    const good = await driver.ended(next, PATIENCE_MS);
+    expect(good).toMatchObject({ status: 2, rows: ROWS, uniqueDevices: ROWS, errors: null });
+    expect(await driver.sets.count(setNames.attribute(neighboursAttribute))).toBe(ROWS);
+    const own = isAudience ? setNames.audience(job, 1) : setNames.attribute(attribute);
+    expect(await driver.membersOf([own])).toEqual(new Map());
+  });
+
+  it('all of them together took no longer than a few deadlines', () => {
+    expect(performance.now() - from).toBeLessThan(PATIENCE_MS);
+  });
+});
+
+it('a bucket whose every file is poisoned costs the deadline once, not once a file or a job', async () => {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const paths = Array.from({ length: 64 }, (_, i) => `many/${i}.csv`);
+  const body = file(ids(10), attribute);
+  await Promise.all(paths.map((path) => driver.uploadTo(bucket, partner.prefix + path, body)));
+  const rule = (request: SeenRequest): Fault | undefined =>
+    request.method === 'GET' && request.path.includes(`/${partner.prefix}many/`)
+      ? { kind: 'reset' }
+      : undefined;
+  proxy.rules.add(rule);
+  const from = performance.now();
+  const jobs = [await importOwn(partner, 'many/')];
+  for (const path of paths.slice(0, 4)) jobs.push(await importOwn(partner, path));
+  for (const job of jobs) {
+    const ended = await driver.ended(job, 60_000);
+    expect(ended).toMatchObject({ status: 3, uniqueDevices: 0 });
+    expect(new Set(ended.errors!.map(({ code }) => code))).toEqual(new Set(['storage_unavailable']));
+  }
+  // Eight at a time, the first of them alone would take eight deadlines.
+  expect(performance.now() - from).toBeLessThan(4 * DEADLINE_MS);
+  proxy.rules.delete(rule);
+});
+
+/** Two jobs and a shared storage that goes down: one file is being read, the other is to be listed. */
+async function stopSharedStorage() {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  await driver.upload(partner, 'listed.csv', bigFile(5_000, attribute));
+  await driver.upload(partner, 'read.csv', bigFile(5_000, attribute));
+  let asked = 0;
+  const rule = (request: SeenRequest): Fault | undefined => {
+    const isRead = request.method === 'GET' && request.path.includes('/read.csv');
+    if (asked === 0 && !isRead) return undefined;
+    return asked++ % 2 === 0 ? { kind: 'status', status: 503, code: 'SlowDown' } : { kind: 'silence' };
+  };
+  proxy.rules.add(rule);
+  const read = await driver.import(partner, 'read.csv');
+  await waitFor(() => asked > 0, { what: 'a file being read' });
+  const listed = await driver.import(partner, 'listed.csv');
+  return {
+    set: setNames.attribute(attribute),
+    jobs: [read, listed],
+    restore: () => proxy.rules.delete(rule),
+  };
+}
+
+it('the shared storage is down for longer than the deadline: jobs wait, and end well', async () => {
+  const { set, jobs, restore } = await stopSharedStorage();
+  const from = performance.now();
+  await waitFor(() => performance.now() - from > 1.3 * DEADLINE_MS, { what: 'more than the deadline' });
+  const health = await fetch(`${pipeline.url}/health/ready`);
+  expect([health.status, await health.json()]).toEqual([
+    503,
+    { ready: false, checks: { kafka: true, mongodb: true, stages: true, storage: false } },
+  ]);
+  const waiting = await driver.jobs.find({ _id: { $in: jobs } }, { sort: { _id: 1 } }).toArray();
+  expect(waiting.map(({ phase }) => phase)).toEqual(['loading', 'accepted']);
+  restore();
+  for (const job of jobs)
+    expect(await driver.ended(job, 60_000)).toMatchObject({ status: 2, rows: 5_000, errors: null });
+  expect(await driver.sets.count(set)).toBe(10_000);
+});
+
+it('jobs that wait for a storage that is down can be cancelled, and nothing of them is stored', async () => {
+  const { set, jobs, restore } = await stopSharedStorage();
+  const inspection = createJobInspection(driver.db, driver.config.jobWindow);
+  for (const job of jobs) await inspection.cancel(job);
+  for (const job of jobs)
+    expect(await driver.ended(job, 30_000)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
+  restore();
+  expect(await driver.membersOf([set])).toEqual(new Map());
+  await expect(inspection.cancel(jobs[0]!)).rejects.toThrow('cannot be cancelled any more');
+});

@@ -16,7 +16,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { whileWanted } from '../runtime/while-wanted.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
-import type { FileStore } from '../stores/files.ts';
+import { type FileStore, isUndecided } from '../stores/files.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerStore, ResumePoint } from '../stores/ledger.ts';
 
@@ -45,7 +45,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     if (!context?.wanted || !context.job.listing) return false;
     // One that is not there is not seen yet, by a member that has just become primary.
     const document = await files.get(context.job.listing, file.file);
-    return document === null || document.status < 2;
+    return document === null || isUndecided(document, file.attempt);
   }
 
   const messageOf = (file: ListedFile, cut: Cut) => ({

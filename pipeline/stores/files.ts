@@ -26,6 +26,11 @@ const undecidedIn = (attempt: number): Filter<FileDocument> => ({
   ],
 });
 
+export const isUndecided = ({ status, attempt: decidedIn = 0 }: FileDocument, attempt: number): boolean =>
+  status === JobStatus.pending ||
+  status === JobStatus.running ||
+  (status === JobStatus.done && decidedIn < attempt);
+
 export function createFileStore(db: Db) {
   const files = db.collection<FileDocument>(collections.files);
 

@@ -13,6 +13,7 @@ import { createDeviceSets } from './sets/device-sets.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import type { StageName } from './stages/names.ts';
 import { createCrashRecords } from './stores/crash-records.ts';
+import { createJobStore } from './stores/jobs.ts';
 import { keepPartitionCount } from './stores/partition-count.ts';
 import { createTopology } from './topology.ts';
 
@@ -79,6 +80,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const topology = createTopology(around);
   const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
   const crashes = createCrashRecords(mongo.db);
+  const { recordReason } = createJobStore(mongo.db);
   const run = async (name: StageName) => {
     const consumption = consume(topology[name](), {
       config,
@@ -86,6 +88,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
       publisher,
       retry,
       crashes,
+      recordReason,
       onHandled,
       onFatal,
     });

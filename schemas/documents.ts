@@ -111,6 +111,8 @@ export interface JobDocument {
   attempt?: number;
   /** Set by an operator: it ends as cancelled. */
   cancelRequested?: true;
+  /** Why the service itself could not process it: for the operator, not for the partner. */
+  internalReason?: string;
   /** Its last status is not known to be published. */
   statusUnpublished?: true;
   fileCount: number;

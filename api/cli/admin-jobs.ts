@@ -25,6 +25,7 @@ const jobRecord = (job: JobDocument) => ({
   attempt: job.attempt ?? 0,
   cancel_requested: job.cancelRequested ?? false,
   errors: job.errors,
+  internal_reason: job.internalReason ?? null,
   created_at: job.createdAt,
   updated_at: job.updatedAt,
 });
@@ -74,6 +75,7 @@ function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: In
     `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
     `checks      ${checks.length} sinks answered${lacking.length > 0 ? `, slot ${lacking.join(', ')} lack something` : ''}`,
     `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
+    ...(job.internalReason ? [`reason      ${job.internalReason}`] : []),
     ...(job.errors ?? []).map(({ code, message, file }) => `error       ${code}   ${file ?? ''} ${message}`),
   ];
 }

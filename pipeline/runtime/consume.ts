@@ -76,6 +76,7 @@ interface Dependencies {
   publisher: Publisher;
   retry: Retry;
   crashes: CrashRecords;
+  recordReason(job: number, reason: string): Promise<void>;
   /** How long the stage worked on a message, waiting included. */
   onHandled?(stage: string, seconds: number): void;
   /** Called once, for what no retry mends. The process is to end. */
@@ -140,9 +141,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     }
   }
 
-  const messages = stage.handle
-    ? createHandleMessage(stage, { log, retry, crashes: deps.crashes })
-    : undefined;
+  const messages = stage.handle ? createHandleMessage(stage, { ...deps, log }) : undefined;
   async function handleSome(
     own: Epoch,
     partition: number,

@@ -13,12 +13,21 @@ interface Dependencies {
   log: Logger;
   retry: Retry;
   crashes: CrashRecords;
+  /** Keeps for the operator why a job was given up. */
+  recordReason(job: number, reason: string): Promise<void>;
 }
 
 const MAX_FAILURES = 3;
 const FAILURE_PAUSE_MS = 1_000;
 
-export function createHandleMessage(stage: SingleStage, { log, retry, crashes }: Dependencies) {
+export function createHandleMessage(stage: SingleStage, { log, retry, crashes, recordReason }: Dependencies) {
+  async function giveUp(delivery: Delivery, reason: string): Promise<void> {
+    const { message, signal } = delivery;
+    const { value } = message;
+    if ('job' in value) await retry('record the reason', () => recordReason(value.job, reason), signal);
+    await stage.giveUp!(delivery);
+  }
+
   async function handle(delivery: Delivery): Promise<void> {
     const { signal, partition, offset } = delivery;
     let last: string | undefined;
@@ -32,7 +41,7 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes }:
         last = reason;
         const what = { err: error, partition, offset: String(offset), failures };
         log.error(what, 'a message could not be handled');
-        if (failures === MAX_FAILURES) return stage.giveUp(delivery);
+        if (failures === MAX_FAILURES) return giveUp(delivery, `${stage.name}: ${reason}`);
         await sleep(FAILURE_PAUSE_MS * failures, undefined, { signal });
       }
     }
@@ -49,7 +58,7 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes }:
     );
     if (deaths < MAX_FAILURES) return handle(delivery);
     log.error({ partition, offset, deaths }, 'processes have died of this message; it is given up');
-    return stage.giveUp!(delivery);
+    return giveUp(delivery, `${stage.name}: ${deaths} processes died with it in hand`);
   }
 
   return {

@@ -121,6 +121,10 @@ export function createJobStore(db: Db) {
       return job;
     },
 
+    async recordReason(id: number, internalReason: string): Promise<void> {
+      await jobs.updateOne({ _id: id }, { $set: { internalReason } });
+    },
+
     find: (id: number) => jobs.findOne({ _id: id }),
 
     /** Those of the jobs that an operator wants to be cancelled. */

@@ -37,8 +37,13 @@ it('three times the same failure, in each stage that prepares a job', async () =
   pipeline!.start({
     FAULT_POINT: points.flatMap((point) => [1, 2, 3].map((nth) => `${point}:${nth}:fail`)).join(','),
   });
-  for (const _ of points)
-    expect(await faults.service.driver.ended((await newAudience()).id)).toMatchObject(poisoned);
+  for (const point of points) {
+    const { id } = await newAudience();
+    expect(await faults.service.driver.ended(id)).toMatchObject({
+      ...poisoned,
+      internalReason: expect.stringMatching(`^${point.split(':')[0]}: .*told to fail`),
+    });
+  }
   const first = (await faults.service.driver.jobs.find().sort({ _id: -1 }).limit(1).next())!._id;
   await expectOnlySecond(first, await newAudience());
 });

@@ -165,17 +165,16 @@ export function createRunJob(deps: RunDependencies) {
   /** A failure of our own that repeats ends the job, and the queue goes on. */
   async function prepareOrFail(job: JobDocument, turns: Turns): Promise<JobDocument> {
     const { signal } = turns;
-    const fail = (current: JobDocument) =>
-      seal(
-        current,
-        nothing(current.attempt, [{ code: 'internal_error', message: jobFailureCodes.internal_error }]),
-        signal,
-      );
+    async function fail(current: JobDocument, reason: string): Promise<JobDocument> {
+      await retry('record the reason', () => jobs.recordReason(job._id, `dispatch: ${reason}`), signal);
+      const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
+      return seal(current, nothing(current.attempt, [problem]), signal);
+    }
     let current = job;
     let last: string | undefined;
     for (let failures = 0; ; ) {
       try {
-        const prepared = await (failures < MAX_FAILURES ? prepare(current, turns) : fail(current));
+        const prepared = await (failures < MAX_FAILURES ? prepare(current, turns) : fail(current, last!));
         // Still loading: it was to be cancelled at the last moment, or another dispatcher has begun its next attempt.
         if (prepared.phase !== 'loading' && prepared.phase !== 'accepted') return prepared;
       } catch (error) {

@@ -1,6 +1,7 @@
 /** `headrace admin job …`: what an operator sees of jobs in every phase, and what can still be cancelled. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import { createJobInspection } from '../../pipeline/stores/inspect-jobs.ts';
 import { type JobRequest, numbered } from '../../pipeline/stores/new-job.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
@@ -10,6 +11,7 @@ import { uniqueEnvironment } from '../support/stack.ts';
 const PARTNER = 'p-aaaaaaaaaaaa';
 let env: Record<string, string>;
 let mongo: Mongo;
+let inspection: ReturnType<typeof createJobInspection>;
 const run = (...args: string[]) => runHeadrace(['admin', 'job', ...args], env);
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const json = async (...args: string[]): Promise<any> => {
@@ -45,6 +47,7 @@ beforeAll(async () => {
   env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
   const settings = Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'));
   mongo = await connectMongo(parseConfig(Object.fromEntries(settings)));
+  inspection = createJobInspection(mongo.db, 64);
   const insert = (name: string, documents: object[]) =>
     mongo.db.collection(name).insertMany(documents as never);
   const audience = { kind: 'audience', audience: 4, generation: 1 } as const;
@@ -92,9 +95,8 @@ describe('list', () => {
   it('shows what has not ended, oldest first; everything, newest first; one partner’s', async () => {
     const ids = (jobs: { job: number }[]) => jobs.map((one) => one.job);
     expect(ids(await json('list'))).toEqual([2, 3, 4, 5]);
-    expect(ids(await json('list', '--limit', '1'))).toEqual([2]);
-    expect(ids(await json('list', '--all'))).toEqual([6, 5, 4, 3, 2, 1]);
-    expect(ids(await json('list', '--partner', 'p-none'))).toEqual([]);
+    expect(ids(await json('list', '--all', '--limit', '5'))).toEqual([6, 5, 4, 3, 2]);
+    expect(await inspection.list({ partner: 'p-none', all: true, limit: 5 })).toEqual([]);
     const { stdout } = await run('list');
     expect(stdout).toMatch(/^JOB +KIND +PARTNER +PHASE/);
     expect(stdout.trim().split('\n')).toHaveLength(5);
@@ -107,14 +109,17 @@ describe('show', () => {
     [3, `2 of 3 files, the first of them ${PARTNER}/3/1.csv`],
     [4, 'the listing of its files by the storage'],
     [5, 'the end of job 4, a load of the same audience'],
+    [1, null],
   ])('job %i waits for %s', async (id, what) => {
-    const shown = await json('show', String(id));
-    expect(shown).toMatchObject({ job: id, waits_for: what, since: shown.updated_at });
+    expect(await inspection.show(id)).toMatchObject({ job: { _id: id }, waitsFor: what });
   });
 
   it('files, ledger and acks', async () => {
-    expect(await json('show', '3')).toMatchObject({
+    const shown = await json('show', '3');
+    expect(shown).toMatchObject({
       phase: 'loading',
+      waits_for: expect.stringContaining('2 of 3 files'),
+      since: shown.updated_at,
       attempt: 1,
       files_by_status: { waiting: 1, dispatched: 1, done: 1, failed: 0 },
       undecided_files: [
@@ -123,9 +128,7 @@ describe('show', () => {
       ],
       ledger: { batches: 2, rows: 20, accepted: 18 },
     });
-    expect((await json('show', '2')).acks).toMatchObject({ missing: [5] });
-    const ended = await json('show', '1');
-    expect(ended).toMatchObject({ waits_for: null, since: null, errors: [{ code: 'no_files' }] });
+    expect((await inspection.show(2)).acks.missing).toEqual([5]);
     const { stdout } = await run('show', '3');
     expect(stdout).toContain('waits for   2 of 3 files');
     expect(stdout).toContain('1 waiting, 1 dispatched, 1 done, 0 failed');
@@ -136,12 +139,12 @@ describe('show', () => {
 describe('cancel', () => {
   it('asks for the end of a job that is not decided; of another it is refused', async () => {
     expect(await json('cancel', '4')).toMatchObject({ job: 4, cancel_requested: true });
-    expect(await json('show', '4')).toMatchObject({ waits_for: 'its cancellation' });
+    expect((await inspection.show(4)).waitsFor).toBe('its cancellation');
     expect(await mongo.db.collection<JobDocument>(collections.jobs).findOne({ _id: 4 })).toMatchObject({
       cancelRequested: true,
     });
     expect(await refused('cancel', '2')).toContain('job 2 is being merged: it cannot be cancelled any more');
-    expect(await refused('cancel', '1')).toContain('job 1 is ended');
-    expect(await refused('cancel', '99')).toContain('no job 99');
+    await expect(inspection.cancel(1)).rejects.toThrow('job 1 is ended');
+    await expect(inspection.cancel(99)).rejects.toThrow('no job 99');
   });
 });

@@ -18,7 +18,7 @@ function probe(name: ProcessName): Pick<Startable, 'answers'> {
   return name === 'api' || name === 'pipeline' ? serviceProcess(name, {}) : describeServer(name);
 }
 
-/** Asked more than once: the client behind the question may have turned to a broker of the cluster that has just died. */
+/** Asked more than once: after a death in a cluster the others are busy with each other for a moment. */
 async function answersSoon(folder: StateFolder, name: ProcessName): Promise<boolean> {
   return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
 }

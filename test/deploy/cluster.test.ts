@@ -1,13 +1,16 @@
 /** `headrace up --brokers 3 --members 3`: a real cluster on this machine. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { loadEnvironment } from '../../deploy/cli/environment.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 interface Described {
   kafka_brokers: string[];
@@ -17,6 +20,9 @@ interface Described {
 interface Status {
   processes: Record<string, { running: boolean; healthy: boolean }>;
 }
+
+/** Seven servers start at once, on a machine that runs other tests. */
+vi.setConfig({ testTimeout: 300_000 });
 
 const brokers = ['kafka', 'kafka-2', 'kafka-3'];
 const members = ['mongod', 'mongod-2', 'mongod-3'];
@@ -51,6 +57,14 @@ async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise
 }
 const partitions = async () =>
   withAdmin(async (admin) => (await admin.fetchTopicMetadata({ topics: ['kept'] })).topics[0]!.partitions);
+
+/** Somebody else listens there meanwhile. */
+async function whileTaken<T>(address: string, work: () => Promise<T>): Promise<T> {
+  const [host, port] = address.split(':');
+  const stranger = createServer((socket) => socket.destroy());
+  await once(stranger.listen(Number(port), host), 'listening');
+  return work().finally(() => stranger.close());
+}
 
 beforeAll(() => {
   state = mkdtempSync(join(tmpdir(), 'headrace-cluster-'));
@@ -91,11 +105,18 @@ test('topics have three replicas of which two must be in sync; the set has three
   });
 });
 
-test('a broker and a member that died show in status, and up starts them and nothing else', async () => {
+test('a broker and a member that died show in status, and up starts them and nothing else, on their old ports', async () => {
   for (const name of ['kafka-2', 'mongod-3']) process.kill(first.processes[name]!, 'SIGKILL');
-  const processes = await statusOf();
-  const healthy = Object.keys(processes).filter((name) => processes[name]!.healthy);
-  expect(healthy.sort()).toEqual(['kafka', 'kafka-3', 'mongod', 'mongod-2', 's3']);
+  const alive = ['kafka', 'kafka-3', 'mongod', 'mongod-2', 's3'];
+  const isShown = async () => {
+    const processes = await statusOf();
+    return servers.every((name) => processes[name]!.healthy === alive.includes(name));
+  };
+  await waitFor(isShown, { what: 'a status that shows both deaths, and that the others answer' });
+  const refused = await whileTaken(first.kafka_brokers[1]!, () =>
+    runHeadrace(['up', '--servers-only', '--detach', '--state', state]),
+  );
+  expect(refused.stderr).toContain('kafka-2 cannot come back: its port');
   const again = await up();
   for (const name of servers)
     expect(again.processes[name] !== first.processes[name], name).toBe(

@@ -105,6 +105,23 @@ describe('a wrong setting', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('HEADRACE_S3_BUCKET');
   });
+
+  test.each([
+    ['--brokers', 'HEADRACE_KAFKA_BROKERS', '127.0.0.1:1'],
+    ['--members', 'HEADRACE_MONGO_URL', 'mongodb://127.0.0.1:1'],
+  ])('%s beside an address of somebody else is refused', async (option, variable, value) => {
+    const args = [...startServersIn(temporaryFolder()), option, '3'];
+    const { code, stderr } = await runHeadrace(args, { [variable]: value });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${option} 3`);
+    expect(stderr).toContain(variable);
+  });
+
+  test('two brokers would be worse than one', async () => {
+    const { code, stderr } = await runHeadrace([...startServersIn(temporaryFolder()), '--brokers', '2']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('expected 1 or 3');
+  });
 });
 
 test.each([

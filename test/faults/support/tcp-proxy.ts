@@ -26,6 +26,8 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
     const outgoing = connect({ port: target(), host: '127.0.0.1', noDelay: true });
     keep(incoming, () => outgoing);
     keep(outgoing, () => incoming);
+    // As if there were no proxy: a dead server refuses. To kafkajs an orderly end is no reason to try the next broker.
+    outgoing.on('error', () => incoming.resetAndDestroy());
     incoming.pipe(outgoing);
     outgoing.pipe(incoming);
   });

@@ -11,7 +11,7 @@ import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
 import { newLogFolder } from './support/logs.ts';
-import { pointsOf } from './support/points.ts';
+import { orderAt, pointsOf } from './support/points.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 import { unfinished, untilAllEnded, violationsOf } from './support/settle.ts';
@@ -66,7 +66,7 @@ it(`dies at ${points.length} points, and every job ends as the oracle says`, {
   const missed: FaultPoint[] = [];
   for (const point of points) {
     const began = performance.now();
-    pipeline.start({ FAULT_POINT: `${point}:1:kill` });
+    pipeline.start({ FAULT_POINT: orderAt(point, 'kill') });
     await queueSome(point);
     await waitFor(async () => !pipeline.running || (await open()) === 0, {
       what: `a death at ${point}`,

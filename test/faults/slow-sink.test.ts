@@ -76,7 +76,8 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
     }
   })();
   const job = await driver.import(partner, 'load/', { compressed: false });
-  await waitFor(() => driver.jobs.findOne({ _id: job, phase: 'sealed' }), {
+  const loaded = async () => (await driver.filesOf(job)).filter(({ status }) => status === 2).length;
+  await waitFor(async () => (await loaded()) === FILES, {
     what: 'all rows validated, none sunk',
     deadlineMs,
   });

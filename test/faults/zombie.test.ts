@@ -11,7 +11,7 @@ import { connectDriver } from './support/connect.ts';
 import { expelAll } from './support/expel.ts';
 import { createLane, type Lane } from './support/lane.ts';
 import { newLogFolder } from './support/logs.ts';
-import { pointsOf } from './support/points.ts';
+import { orderAt, pointsOf } from './support/points.ts';
 import { type Managed, manage, type Settings, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 import { untilAllEnded, violationsOf } from './support/settle.ts';
@@ -72,7 +72,7 @@ it.each(
     (point, n) => [point, n === 0 ? 'its session runs out' : 'it is taken out of its groups'] as const,
   ),
 )('frozen at %s until %s: it wakes to find itself fenced', { timeout: 400_000 }, async (point, how) => {
-  const zombie = await start({ FAULT_POINT: `${point}:1:stop` });
+  const zombie = await start({ FAULT_POINT: orderAt(point, 'stop') });
   await queueSome();
   await waitFor(() => isFrozen(zombie), { what: `a halt at ${point}`, deadlineMs: 90_000 });
   const heir = await start();

@@ -6,3 +6,7 @@ export function pointsOf(all: readonly FaultPoint[], few: () => FaultPoint[]): r
   if (wanted === 'all') return all;
   return wanted ? (wanted.split(',') as FaultPoint[]) : few();
 }
+
+/** What arms a point, the first time that it is reached. A job is attempted again only after something of it was lost. */
+export const orderAt = (point: FaultPoint, action: 'kill' | 'stop'): string =>
+  `${/-attempt$/.test(point) ? 'sink:collect:1:skip,' : ''}${point}:1:${action}`;

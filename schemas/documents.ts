@@ -4,7 +4,6 @@
  */
 import type { Binary } from 'mongodb';
 import type { FileFailureCode, JobFailureCode, RejectCode } from './codes.ts';
-import type { SlotTotal } from './topics.ts';
 
 export interface PartnerDocument {
   _id: string;
@@ -72,7 +71,8 @@ export interface JobVerdict {
   collapsed: number[];
   /** The attempt that it was made in, and what each slot holds of the files that passed: a count and a checksum. */
   attempt: number;
-  expected: SlotTotal[];
+  /** By slot, packed (formats/slot-totals.ts): a job is read far more often than this is needed. */
+  expected: Binary;
 }
 
 export interface JobDocument {

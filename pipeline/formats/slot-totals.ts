@@ -3,7 +3,7 @@
  * order. Validate counts what it sends, the ledger keeps it, and a sink merges a job only if it holds just that.
  */
 import { SLOTS, type SlotTotal } from '../../schemas/topics.ts';
-import { hashIdentifier, IDENTIFIER_BYTES } from './identifier.ts';
+import { IDENTIFIER_BYTES } from './identifier.ts';
 
 interface Group {
   key: string;
@@ -19,11 +19,23 @@ export const noTotals = (): SlotTotal[] => Array.from({ length: SLOTS }, () => (
 export function countGroups(total: SlotTotal, groups: readonly Group[]): void {
   for (const { key, devices } of groups) {
     const keyHash = hashKey(key);
+    const words = wordsOf(devices);
     let sum = 0;
-    for (let at = 0; at < devices.length; at += IDENTIFIER_BYTES)
-      sum = (sum + Math.imul(hashIdentifier(devices, at), keyHash)) | 0;
+    // Twice a device on its way, so cheaper than the hash that deals devices to slots; it need not spread as well.
+    for (let at = 0; at < words.length; at += 4) {
+      const mixed =
+        Math.imul(words[at]! ^ words[at + 2]!, 0x9e3779b1) ^
+        Math.imul(words[at + 1]! ^ (words[at + 3]! >>> 3), 0x85ebca6b);
+      sum = (sum + Math.imul(mixed ^ (mixed >>> 15), keyHash)) | 0;
+    }
     addTotal(total, { pairs: devices.length / IDENTIFIER_BYTES, checksum: sum });
   }
+}
+
+/** The same bytes as words; copied where they do not begin at one. */
+function wordsOf(devices: Uint8Array): Uint32Array {
+  const { buffer, byteOffset, length } = devices.byteOffset % 4 === 0 ? devices : devices.slice();
+  return new Uint32Array(buffer, byteOffset, length / 4);
 }
 
 export function addTotal(total: SlotTotal, { pairs, checksum }: SlotTotal): void {
@@ -48,6 +60,12 @@ export function packTotals(totals: readonly SlotTotal[]): Buffer {
     packed.writeUInt32LE(checksum, slot * TOTAL_BYTES + CHECKSUM_AT);
   }
   return packed;
+}
+
+export function unpackTotals(bytes: Uint8Array): SlotTotal[] {
+  const totals = noTotals();
+  addPacked(totals, bytes);
+  return totals;
 }
 
 /** Adds what the ledger keeps to the totals, slot by slot. */

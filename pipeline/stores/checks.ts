@@ -21,7 +21,11 @@ export function createCheckStore(db: Db) {
       await checks.bulkWrite(operations, { ordered: true });
     }),
 
-    ofJobs: (jobs: number[]) => checks.find({ job: { $in: jobs } }).toArray(),
+    /** All answers of the first jobs; of the others only those that lack something. */
+    answersTo: (all: number[], lacking: number[]) =>
+      checks
+        .find({ $or: [{ job: { $in: all } }, { job: { $in: lacking }, 'lacking.0': { $exists: true } }] })
+        .toArray(),
 
     forget: (jobs: number[]) => checks.deleteMany({ job: { $in: jobs } }),
   };

@@ -131,7 +131,7 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
   const both = [0, 1];
   const ask = { check: true };
   await sink.handleAll!(PARTITION, [devices(1), marker(1, ask, both), marker(1, {}, both)], signal);
-  expect(await checks.ofJobs([1])).toMatchObject([{ partition: PARTITION, lacking: [PARTITION] }]);
+  expect(await checks.answersTo([1], [])).toMatchObject([{ partition: PARTITION, lacking: [PARTITION] }]);
   expect(await sets.count(setNames.attribute(1))).toBe(0);
   expect(sink.durable!(PARTITION, 3n)).toBe(0n);
 
@@ -139,7 +139,9 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
   const again = { attempt: 1 };
   const rest = [devices(1, 0), devices(1, 1), marker(1, { ...ask, ...again }, both)];
   await sink.handleAll!(PARTITION, rest, signal);
-  expect((await checks.ofJobs([1])).find(({ attempt }) => attempt === 1)).toMatchObject({ lacking: [] });
+  expect((await checks.answersTo([1], [])).find(({ attempt }) => attempt === 1)).toMatchObject({
+    lacking: [],
+  });
   expect(await sets.count(setNames.attribute(1))).toBe(0);
   await sink.handleAll!(PARTITION, [marker(1, again, both)], signal);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 20 }]);
@@ -149,7 +151,7 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
 it('as many devices as expected, but others: not merged', async () => {
   const { sink, sets, checks, devices, marker } = await createSink();
   await sink.handleAll!(PARTITION, [devices(1, 1), marker(1, {}, [0])], signal);
-  expect(await checks.ofJobs([1])).toMatchObject([{ lacking: [PARTITION] }]);
+  expect(await checks.answersTo([1], [])).toMatchObject([{ lacking: [PARTITION] }]);
   expect(await sets.count(setNames.attribute(1))).toBe(0);
 });
 

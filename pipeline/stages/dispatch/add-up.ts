@@ -1,8 +1,11 @@
 /** Adds up what was decided of a job's files, in the order of their numbers. */
+import { Binary } from 'mongodb';
 import type { JobError } from '../../../schemas/documents.ts';
-import { noTotals } from '../../formats/slot-totals.ts';
+import { noTotals, packTotals } from '../../formats/slot-totals.ts';
 import type { SealedOutcome } from '../../stores/jobs.ts';
 import type { JudgedFile } from './load-files.ts';
+
+export const noneExpected = new Binary(packTotals(noTotals()));
 
 /** More failed files than this are only counted. */
 const MAX_ERRORS = 100;
@@ -33,7 +36,7 @@ export async function addUp(
     errors.push({ code: errors[0]!.code, message, count: failed - MAX_ERRORS });
   }
   return {
-    verdict: { passed, collapsed, attempt, expected: noTotals() },
+    verdict: { passed, collapsed, attempt, expected: noneExpected },
     rows,
     filesDone,
     errors: failed > 0 ? errors : null,

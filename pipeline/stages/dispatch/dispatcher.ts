@@ -53,6 +53,8 @@ interface Dependencies {
   onFatal(error: unknown): void;
 }
 
+const OPERATOR_MS = 1_000;
+
 export function createDispatcher(deps: Dependencies): Stage {
   const { config, db, log, retry, publisher, partitions, jobs, files, ledger, acks, checks, metrics } = deps;
   const audiences = db.collection<AudienceDocument>(collections.audiences);
@@ -71,10 +73,13 @@ export function createDispatcher(deps: Dependencies): Stage {
     return new Set(loads.filter(isCleared).map(({ _id }) => _id));
   }
 
-  async function cancelled(among: JobDocument[]): Promise<Map<number, FileFailure>> {
+  async function cancelled(
+    among: JobDocument[],
+    { byOperatorToo = true } = {},
+  ): Promise<Map<number, FileFailure>> {
     const [byClear, byOperator] = await Promise.all([
       cleared(among),
-      jobs.cancelRequested(among.map(({ _id }) => _id)),
+      byOperatorToo ? jobs.cancelRequested(among.map(({ _id }) => _id)) : [],
     ]);
     const failure = (message: string): FileFailure => ({ code: 'cancelled', message });
     return new Map([
@@ -157,6 +162,7 @@ export function createDispatcher(deps: Dependencies): Stage {
       for (const job of await jobs.statusUnpublished()) await publishEnd(job);
     },
     watch(signal) {
+      let askedForOperator = 0;
       const wake = () => poll();
       const slots = createSlotWatch(
         {
@@ -178,7 +184,12 @@ export function createDispatcher(deps: Dependencies): Stage {
           jobs,
           files,
           ledger,
-          cancelled,
+          // The ledger is looked at many times a second; an operator can wait for one.
+          cancelled(among) {
+            const byOperatorToo = performance.now() - askedForOperator > OPERATOR_MS;
+            if (byOperatorToo) askedForOperator = performance.now();
+            return cancelled(among, { byOperatorToo });
+          },
           fileWindow: config.fileWindow,
           filePartitions: partitions.files,
           maxInvalidShare: config.maxInvalidShare,

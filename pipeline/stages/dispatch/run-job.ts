@@ -5,6 +5,7 @@
  * it is acted upon.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Binary } from 'mongodb';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
 import {
   type FileDocument,
@@ -15,14 +16,14 @@ import {
 } from '../../../schemas/documents.ts';
 import type { SlotTotal } from '../../../schemas/topics.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
-import { noTotals } from '../../formats/slot-totals.ts';
+import { packTotals } from '../../formats/slot-totals.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { JobOutcome, JobStore, SealedOutcome } from '../../stores/jobs.ts';
 import type { WantedFiles } from '../../stores/ledger.ts';
-import { addUp } from './add-up.ts';
+import { addUp, noneExpected } from './add-up.ts';
 import type { createEndJob } from './end-job.ts';
 import type { InOrder } from './in-order.ts';
 import type { createListFiles } from './list-files.ts';
@@ -69,7 +70,7 @@ export interface Ending {
 
 const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
 const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
-  verdict: { passed: [], collapsed: [], attempt, expected: noTotals() },
+  verdict: { passed: [], collapsed: [], attempt, expected: noneExpected },
   rows: 0,
   filesDone: 0,
   errors,
@@ -110,11 +111,12 @@ export function createRunJob(deps: RunDependencies) {
     );
     if (outcome.verdict.passed.length === 0) return outcome;
     const isWanted = createFileRanges(outcome.verdict.passed);
-    outcome.verdict.expected = await retry(
+    const totals = await retry(
       'add up the slots',
       () => deps.slotTotals({ job: job._id, attempt, isWanted }),
       signal,
     );
+    outcome.verdict.expected = new Binary(packTotals(totals));
     const lacking = await turns.slots.check(job, outcome.verdict);
     if (lacking.length === 0) return outcome;
     // What is not wanted any more is not sent any more either, and sealing drops the rest.

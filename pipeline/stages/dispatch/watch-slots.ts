@@ -5,6 +5,7 @@
 import { encode } from '../../../schemas/codec.ts';
 import type { JobDocument, JobVerdict } from '../../../schemas/documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
+import { unpackTotals } from '../../formats/slot-totals.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import { groupBy } from '../../runtime/group-by.ts';
 import type { OutgoingMessage, Publisher } from '../../runtime/kafka.ts';
@@ -59,7 +60,7 @@ export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: (
       audience: job.audience,
       generation: job.generation,
       attempt: job.attempt ?? 0,
-      expected: verdict.expected,
+      expected: unpackTotals(verdict.expected.buffer),
       previous: check ? 0 : (previousOf.get(job._id) ?? 0),
     });
   }
@@ -88,9 +89,9 @@ export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: (
 
   /** The answers to checks, and what a sink found lacking when it was told to merge. */
   async function lookAtChecks(): Promise<boolean> {
-    const asked = [...checking.keys(), ...merging.keys()];
-    if (asked.length === 0) return false;
-    const answers = await retry('read the checks', () => checks.ofJobs(asked), signal);
+    if (checking.size + merging.size === 0) return false;
+    const ask = () => checks.answersTo([...checking.keys()], [...merging.keys()]);
+    const answers = await retry('read the checks', ask, signal);
     let changed = false;
     for (const [job, all] of groupBy(answers, (answer) => answer.job)) {
       const waiting = checking.get(job) ?? merging.get(job);

@@ -28,9 +28,10 @@ async function linesOf(topic: TopicKey): Promise<string[]> {
   return lines;
 }
 
-/** Everything that users can see, less the times. */
+/** Everything that users can see, less the times; that a job's end is published shows a moment after it. */
 async function picture() {
-  const strip = (documents: object[]) => documents.map((document) => ({ ...document, updatedAt: null }));
+  const strip = (documents: object[]) =>
+    documents.map((document) => ({ ...document, updatedAt: null, statusUnpublished: undefined }));
   return {
     jobs: strip(await driver.jobs.find().sort({ _id: 1 }).toArray()),
     audiences: strip(await driver.audiences.find().sort({ _id: 1 }).toArray()),

@@ -24,8 +24,11 @@ export function countGroups(total: SlotTotal, groups: readonly Group[]): void {
     // Twice a device on its way, so cheaper than the hash that deals devices to slots; it need not spread as well.
     for (let at = 0; at < words.length; at += 4) {
       const mixed =
-        Math.imul(words[at]! ^ words[at + 2]!, 0x9e3779b1) ^
-        Math.imul(words[at + 1]! ^ (words[at + 3]! >>> 3), 0x85ebca6b);
+        (Math.imul(words[at]!, 0x9e3779b1) +
+          Math.imul(words[at + 1]!, 0x85ebca6b) +
+          Math.imul(words[at + 2]!, 0xc2b2ae35) +
+          Math.imul(words[at + 3]!, 0x27d4eb2f)) |
+        0;
       sum = (sum + Math.imul(mixed ^ (mixed >>> 15), keyHash)) | 0;
     }
     addTotal(total, { pairs: devices.length / IDENTIFIER_BYTES, checksum: sum });
@@ -34,7 +37,7 @@ export function countGroups(total: SlotTotal, groups: readonly Group[]): void {
 
 /** The same bytes as words; copied where they do not begin at one. */
 function wordsOf(devices: Uint8Array): Uint32Array {
-  const { buffer, byteOffset, length } = devices.byteOffset % 4 === 0 ? devices : devices.slice();
+  const { buffer, byteOffset, length } = devices.byteOffset % 4 === 0 ? devices : new Uint8Array(devices);
   return new Uint32Array(buffer, byteOffset, length / 4);
 }
 

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CrashRecords } from '../stores/crash-records.ts';
 import type { Delivery, SingleStage } from './consume.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from './failures.ts';
 import { isFromKafka } from './group-member.ts';
 import type { Logger } from './log.ts';
 import type { Retry } from './retry.ts';
@@ -17,9 +18,6 @@ interface Dependencies {
   recordReason(job: number, reason: string): Promise<void>;
 }
 
-const MAX_FAILURES = 3;
-const FAILURE_PAUSE_MS = 1_000;
-
 export function createHandleMessage(stage: SingleStage, { log, retry, crashes, recordReason }: Dependencies) {
   async function giveUp(delivery: Delivery, reason: string): Promise<void> {
     const { message, signal } = delivery;
@@ -30,19 +28,19 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes, r
 
   async function handle(delivery: Delivery): Promise<void> {
     const { signal, partition, offset } = delivery;
-    let last: string | undefined;
-    for (let failures = 0; ; ) {
+    for (const failures = countFailures(); ; ) {
       try {
         return await stage.handle(delivery);
       } catch (error) {
         if (signal.aborted || isFromKafka(error) || !stage.giveUp) throw error;
-        const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-        failures = reason === last ? failures + 1 : 1;
-        last = reason;
-        const what = { err: error, partition, offset: String(offset), failures };
-        log.error(what, 'a message could not be handled');
-        if (failures === MAX_FAILURES) return giveUp(delivery, `${stage.name}: ${reason}`);
-        await sleep(FAILURE_PAUSE_MS * failures, undefined, { signal });
+        failures.add(error);
+        const { count, reason } = failures;
+        log.error(
+          { err: error, partition, offset: String(offset), failures: count },
+          'a message could not be handled',
+        );
+        if (count === MAX_FAILURES) return giveUp(delivery, `${stage.name}: ${reason}`);
+        await sleep(FAILURE_PAUSE_MS * count, undefined, { signal });
       }
     }
   }

@@ -17,6 +17,7 @@ import {
 import type { SlotTotal } from '../../../schemas/topics.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
 import { packTotals } from '../../formats/slot-totals.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
@@ -75,10 +76,8 @@ const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome =
   filesDone: 0,
   errors,
 });
-/** A job is given up when the same failure of our own has come so often, or when its files were lost so often. */
-const MAX_FAILURES = 3;
+/** A job is given up when something of it was lost so often. */
 const MAX_ATTEMPTS = 3;
-const FAILURE_PAUSE_MS = 1_000;
 
 export function createRunJob(deps: RunDependencies) {
   const { retry, jobs, files } = deps;
@@ -172,20 +171,22 @@ export function createRunJob(deps: RunDependencies) {
       const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
       return seal(current, nothing(current.attempt, [problem]), signal);
     }
-    let current = job;
-    let last: string | undefined;
-    for (let failures = 0; ; ) {
+    const failures = countFailures();
+    for (let current = job; ; ) {
       try {
-        const prepared = await (failures < MAX_FAILURES ? prepare(current, turns) : fail(current, last!));
+        const isGivenUp = failures.count >= MAX_FAILURES;
+        const prepared = await (isGivenUp ? fail(current, failures.reason) : prepare(current, turns));
         // Still loading: it was to be cancelled at the last moment, or another dispatcher has begun its next attempt.
         if (prepared.phase !== 'loading' && prepared.phase !== 'accepted') return prepared;
       } catch (error) {
         signal.throwIfAborted();
-        const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-        failures = reason === last ? failures + 1 : 1;
-        last = reason;
-        deps.log.error({ job: job._id, err: error, failures }, 'the job failed by a fault of the service');
-        await sleep(FAILURE_PAUSE_MS * failures, undefined, { signal });
+        failures.add(error);
+        const { count } = failures;
+        deps.log.error(
+          { job: job._id, err: error, failures: count },
+          'the job failed by a fault of the service',
+        );
+        await sleep(FAILURE_PAUSE_MS * count, undefined, { signal });
       }
       current = (await retry('read the job', () => jobs.find(job._id), signal)) ?? current;
     }
@@ -197,6 +198,8 @@ export function createRunJob(deps: RunDependencies) {
     let current = job;
     for (let lacking = await turns.slots.merged(current); lacking.length > 0; ) {
       current = await nextAttempt(current, lacking, turns);
+      // Otherwise another dispatcher has ended it.
+      if (current.phase !== 'sealed') return;
       await turns.files.load(current, null);
       await turns.slots.mark([current]);
       lacking = await turns.slots.merged(current);

@@ -10,6 +10,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/stack.ts';
+import { expelAll } from './support/expel.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { isFrozen } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
@@ -24,6 +25,7 @@ const ROWS = 3_000;
 async function startWith(...orders: string[]): Promise<void> {
   const [pipeline] = faults.service.pipelines;
   await pipeline!.kill();
+  await expelAll(faults.service.driver.config);
   pipeline!.start({ FAULT_POINT: orders.join(',') });
 }
 
@@ -75,6 +77,7 @@ async function loseDevices(id: number): Promise<void> {
   }
   await admin.disconnect();
   await pipeline!.kill();
+  await expelAll(faults.service.driver.config);
   expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ phase: 'loading' });
 }
 

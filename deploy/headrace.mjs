@@ -1,13 +1,20 @@
 #!/usr/bin/env node
-// The command `headrace`: plain JavaScript only as far as it takes to run TypeScript.
+// The command `headrace`: plain JavaScript, as far as it takes to compile the rest and run it.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ensureBuilt } from './build.mjs';
+
 // The SDK announces that it will need Node 22 in 2027 on every start of every process; package.json pins a version that does not.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
-try {
-  const { register } = await import('tsx/esm/api');
-  register();
-} catch (error) {
-  if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-  process.stderr.write('headrace: the dependencies are not installed: run npm ci\n');
-  process.exit(1);
+process.setSourceMapsEnabled(true);
+
+async function built() {
+  try {
+    return await ensureBuilt();
+  } catch (error) {
+    if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    process.stderr.write('headrace: the dependencies are not installed: run npm ci\n');
+    process.exit(1);
+  }
 }
-await import('./headrace.ts');
+await import(pathToFileURL(join(await built(), 'headrace.js')).href);

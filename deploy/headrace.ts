@@ -2,8 +2,6 @@
  * The command line, and the one place where the parts meet. What a command needs is loaded when it is called:
  * `--help` and `up` must not wait for a driver.
  */
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { loadEnvironment } from './cli/environment.ts';
@@ -19,19 +17,15 @@ const program = new Command('headrace')
 registerLocalCommands(program);
 registerServers(program);
 
-const here = (path: string) => existsSync(fileURLToPath(new URL(path, import.meta.url)));
-const known = new Set(program.commands.map((command) => command.name()));
-const wanted = process.argv.slice(2).find((argument) => !argument.startsWith('-'));
+// The rest brings drivers along: only for a command of its own, or for a list of all commands.
+const [wanted] = program.parseOptions(process.argv.slice(2)).operands;
+const isRegistered = program.commands.some((command) => command.name() === wanted);
 
 try {
-  // A command registered above never needs what these bring along.
-  if (wanted === undefined || !known.has(wanted)) {
-    if (here('../api/cli/admin.ts'))
-      (await import('../api/cli/admin.ts')).registerAdminCommands(program, loadEnvironment);
-    if (here('../pipeline/cli/commands.ts')) {
-      (await import('../pipeline/cli/commands.ts')).registerPipelineCommands(program, loadEnvironment);
-    }
-  }
+  if (!isRegistered && wanted !== 'admin')
+    (await import('../pipeline/cli/commands.ts')).registerPipelineCommands(program, loadEnvironment);
+  if (!isRegistered && wanted !== 'tap' && wanted !== 'replay')
+    (await import('../api/cli/admin.ts')).registerAdminCommands(program, loadEnvironment);
   await program.parseAsync();
 } catch (error) {
   tellAndExit(error);

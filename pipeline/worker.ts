@@ -21,7 +21,8 @@ export async function runPipeline(config: Config, only?: string[]): Promise<void
 
   const log = createLogger(config, 'pipeline');
   const shutdown = createShutdown(log, config.shutdownMs);
-  const module = new URL('./stage-thread.ts', import.meta.url);
+  // As it lies beside this file once both are compiled.
+  const module = new URL('./stage-thread.js', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
   // One dispatcher works at a time anyway; standing by is for other processes.
   const others = chosen.filter((stage) => stage !== 'dispatch');

@@ -3,7 +3,6 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../pipeline/stores/api-keys.ts';
 import { associateForeignKey, createAttribute, listAttributes } from '../../pipeline/stores/attributes.ts';
 import { findPartner, listPartners, ProvisioningError } from '../../pipeline/stores/partners.ts';
-import { provisionPartner } from '../provisioning/provision-partner.ts';
 import { signUserToken } from '../user-tokens.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
@@ -44,6 +43,8 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .requiredOption('--name <name>', 'a name for people')
     .action((options: { name: string }, command: Command) =>
       run(command, async ({ db, config }) => {
+        // Brings the storage's client along, which no other command needs.
+        const { provisionPartner } = await import('../provisioning/provision-partner.ts');
         const made = await provisionPartner(db, config, options.name);
         const text = [
           `partner     ${made.partner_id}`,

@@ -1,10 +1,7 @@
 /** Our own two processes, started like the servers: by the command a deployment uses, told everything by the environment. */
-import { fileURLToPath } from 'node:url';
 import { addressesAsEnvironment, type Environment } from './addresses.ts';
 import type { StateFolder } from './state.ts';
 import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
-
-const headrace = fileURLToPath(new URL('../headrace.mjs', import.meta.url));
 
 export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.api}`;
 export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console`;
@@ -42,14 +39,19 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
-export function serviceProcess(name: 'api' | 'pipeline', env: Environment): Startable {
+/** `command` is headrace.mjs: the one that runs us, where we are run by it. */
+export function serviceProcess(
+  name: 'api' | 'pipeline',
+  env: Environment,
+  command = process.argv[1]!,
+): Startable {
   return {
     name,
     ports: name === 'api' ? ['api', 'apiMetrics'] : ['pipeline'],
     deadlineMs: 60_000,
     prepare: async (folder) => ({
       command: process.execPath,
-      args: [headrace, name],
+      args: [command, name],
       env: serviceEnvironment(folder, env, {}),
     }),
     answers: (folder) => isReady(name === 'api' ? apiUrl(folder) : pipelineUrl(folder)),

@@ -17,8 +17,9 @@ export interface Thread {
 }
 
 export function startThread(module: URL, data: object, onFailure: (error: Error) => void): Thread {
-  const worker = new Worker(new URL('./thread.mjs', import.meta.url), {
-    workerData: { ...data, module: module.href },
+  const worker = new Worker(module, {
+    workerData: data,
+    execArgv: [...process.execArgv, '--enable-source-maps'],
     // Most of what passes through is in buffers outside the heap: a large nursery would only be resident.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });

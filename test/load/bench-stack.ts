@@ -20,6 +20,7 @@ import { createPartnerCalls } from './partner-calls.ts';
 import type { Progress } from './progress.ts';
 
 const guardian = fileURLToPath(new URL('../support/guardian.ts', import.meta.url));
+const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
 
 export interface BenchStackOptions {
   readonly report: (line: string) => void;
@@ -72,9 +73,9 @@ function profiled(startable: Startable, directory: string): Startable {
 
 function startProcesses(env: Environment, profileTo: string | undefined) {
   return async (run: Run) => {
-    const pipeline = serviceProcess('pipeline', env);
+    const pipeline = serviceProcess('pipeline', env, headrace);
     const both = [
-      serviceProcess('api', env),
+      serviceProcess('api', env, headrace),
       profileTo === undefined ? pipeline : profiled(pipeline, profileTo),
     ];
     for (const { ports } of both) await settlePorts(run, ports);

@@ -1,0 +1,78 @@
+// Compiles the service to JavaScript once for each state of its sources; every later start only compares file times.
+// A build is never changed, so a process that runs keeps its own whatever is edited meanwhile.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const builds = join(root, 'node_modules', '.cache', 'headrace');
+const sources = ['api', 'pipeline', 'schemas', 'deploy', 'package.json', 'package-lock.json'];
+const keptMs = 7 * 24 * 3_600_000;
+
+function* filesIn(path) {
+  if (!statSync(join(root, path)).isDirectory()) return yield path;
+  for (const entry of readdirSync(join(root, path)).sort()) yield* filesIn(join(path, entry));
+}
+
+function fingerprint() {
+  const hash = createHash('sha256');
+  for (const file of sources.flatMap((path) => [...filesIn(path)])) {
+    const { mtimeMs, size } = statSync(join(root, file));
+    hash.update(`${file} ${mtimeMs} ${size}\n`);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function compile(directory) {
+  const { build } = await import('esbuild');
+  await build({
+    absWorkingDir: root,
+    entryPoints: { headrace: 'deploy/headrace.ts', 'stage-thread': 'pipeline/stage-thread.ts' },
+    outdir: directory,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    mainFields: ['module', 'main'],
+    target: 'node20',
+    minifyWhitespace: true,
+    minifySyntax: true,
+    sourcemap: true,
+    sourcesContent: false,
+    legalComments: 'none',
+    logLevel: 'error',
+    // kafkajs and mongodb are patched through the module cache, which a bundle does not have.
+    external: ['kafkajs', 'mongodb', 'pino', 'testcontainers', 'esbuild'],
+    // Packages in CommonJS ask for Node's own modules with require.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+  });
+}
+
+function removeOldBuilds() {
+  for (const name of readdirSync(builds)) {
+    const directory = join(builds, name);
+    if (Date.now() - statSync(directory).mtimeMs > keptMs)
+      rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** The folder with the compiled service. */
+export async function ensureBuilt() {
+  const directory = join(builds, fingerprint());
+  if (existsSync(directory)) return directory;
+  const unfinished = `${directory}.${process.pid}`;
+  mkdirSync(builds, { recursive: true });
+  await compile(unfinished);
+  try {
+    renameSync(unfinished, directory);
+  } catch (error) {
+    // Another process that started at the same time was first.
+    if (!existsSync(directory)) throw error;
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  removeOldBuilds();
+  return directory;
+}

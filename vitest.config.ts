@@ -3,6 +3,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // Inherited by the workers and by every process they start.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+// A broker of a test lives too short to earn back what the optimising compiler costs: half of all its CPU time.
+process.env.JDK_JAVA_OPTIONS ??= '-XX:TieredStopAtLevel=1';
 
 /** Minutes against seconds: what starts servers and processes of its own comes first, so that no long one is left for the end. */
 class LongestFirst extends BaseSequencer {

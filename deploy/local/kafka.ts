@@ -1,5 +1,6 @@
 /** Kafka brokers in KRaft mode: each node is broker and controller. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
@@ -70,6 +71,18 @@ export function brokerAt({ state }: StateFolder, name: BrokerName) {
   };
 }
 
+/** Runs a tool of Kafka's on the archive of its classes; the first one makes it. A JVM ends on half an archive, so it appears whole. */
+async function sharingClasses(archive: string, run: (option: string) => Promise<unknown>): Promise<void> {
+  if (existsSync(archive)) {
+    await run(`-XX:SharedArchiveFile=${archive}`);
+    return;
+  }
+  const unfinished = `${archive}.${process.pid}-${randomBytes(4).toString('hex')}`;
+  await run(`-XX:ArchiveClassesAtExit=${unfinished}`);
+  // A JVM that cannot make one says so and goes on.
+  if (existsSync(unfinished)) renameSync(unfinished, archive);
+}
+
 export function kafkaServer(
   name: BrokerName,
   home: () => Promise<string>,
@@ -90,7 +103,10 @@ export function kafkaServer(
       const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs };
       writeFileSync(properties, asProperties(kafkaSettings(at)));
       writeFileSync(log4j, logProperties);
-      const java = ['-cp', join(await home(), 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
+      const kafka = await home();
+      // The JVM maps the classes of an earlier run instead of loading them again: half of a broker's start.
+      const classes = join(kafka, 'classes.jsa');
+      const java = ['-cp', join(kafka, 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
       if (!existsSync(join(logs, 'meta.properties'))) {
         const format = [
           'format',
@@ -99,11 +115,20 @@ export function kafkaServer(
           properties,
           '--ignore-formatted',
         ];
-        await runTool('java', ['-XX:TieredStopAtLevel=1', ...java, 'kafka.tools.StorageTool', ...format]);
+        await sharingClasses(classes, (sharing) =>
+          runTool('java', [
+            '-XX:TieredStopAtLevel=1',
+            sharing,
+            ...java,
+            'kafka.tools.StorageTool',
+            ...format,
+          ]),
+        );
       }
       const heap = isOne ? ['-Xms256m', '-Xmx512m'] : ['-Xms128m', '-Xmx192m'];
       const options = ['-XX:+UseSerialGC', '-XX:+ExitOnOutOfMemoryError', '-Djava.awt.headless=true'];
-      return { command: 'java', args: [...heap, ...options, ...java, 'kafka.Kafka', properties] };
+      const sharing = existsSync(classes) ? [`-XX:SharedArchiveFile=${classes}`] : [];
+      return { command: 'java', args: [...heap, ...options, ...sharing, ...java, 'kafka.Kafka', properties] };
     },
     answers(folder) {
       const { node, port } = brokerAt(folder, name);

@@ -1,11 +1,11 @@
 /** What the parts of the API are given, and what a request carries from one to the next. */
 import type Koa from 'koa';
 import type { Db } from 'mongodb';
-import type { Publisher } from '../pipeline/runtime/kafka.ts';
+import type { AcceptQueue } from '../pipeline/accept/accept-queue.ts';
+import type { PendingJobs } from '../pipeline/accept/pending-jobs.ts';
+import type { Publisher } from '../pipeline/kafka/publish.ts';
 import type { Logger } from '../pipeline/runtime/log.ts';
-import type { AcceptQueue } from '../pipeline/stores/accept-jobs.ts';
 import type { Scope } from '../pipeline/stores/audiences.ts';
-import type { PendingJobs } from '../pipeline/stores/pending-jobs.ts';
 import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { Metrics } from './metrics.ts';

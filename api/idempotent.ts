@@ -4,13 +4,13 @@
  */
 
 import { createHmac } from 'node:crypto';
+import type { Accepted } from '../pipeline/accept/accept-queue.ts';
+import type { JobRequest } from '../pipeline/accept/new-job.ts';
+import { promiseJob } from '../pipeline/accept/withdraw-jobs.ts';
 import { createDeadline } from '../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../pipeline/runtime/fault-points.ts';
 import { deriveKey, secretsOf } from '../pipeline/runtime/seal.ts';
-import type { Accepted } from '../pipeline/stores/accept-jobs.ts';
 import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
-import type { JobRequest } from '../pipeline/stores/new-job.ts';
-import { promiseJob } from '../pipeline/stores/withdraw-jobs.ts';
 import type { IdempotencyDocument, JobDocument } from '../schemas/documents.ts';
 import type { Context, Dependencies } from './context.ts';
 import { beginAccepting } from './middleware/limit-time.ts';

@@ -2,32 +2,21 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Db } from 'mongodb';
-import { createPublisher, ensureTopics } from '../pipeline/runtime/kafka.ts';
+import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
+import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
+import { createPublisher } from '../pipeline/kafka/publish.ts';
+import { ensureTopics } from '../pipeline/kafka/topics.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
-import { connectMongo, requireReplicaSet } from '../pipeline/runtime/mongo.ts';
 import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
-import { createAcceptQueue, ensureAcceptIndexes } from '../pipeline/stores/accept-jobs.ts';
-import { ensureAttributeIndexes } from '../pipeline/stores/attributes.ts';
-import { ensureAudienceIndexes } from '../pipeline/stores/audiences.ts';
-import { ensureIdempotencyIndexes } from '../pipeline/stores/idempotency.ts';
-import { createPendingJobs } from '../pipeline/stores/pending-jobs.ts';
+import { ensureIndexes } from '../pipeline/stores/indexes.ts';
+import { connectMongo, requireReplicaSet } from '../pipeline/stores/mongo.ts';
 import type { Config } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
-
-export async function ensureApiIndexes(db: Db): Promise<void> {
-  await Promise.all([
-    ensureAcceptIndexes(db),
-    ensureAttributeIndexes(db),
-    ensureAudienceIndexes(db),
-    ensureIdempotencyIndexes(db),
-  ]);
-}
 
 /** The API is up before its backends are, and says that it is not ready. Each step goes on until it has come through. */
 async function untilDone(log: Logger, step: string, attempt: () => Promise<unknown>): Promise<void> {
@@ -124,7 +113,7 @@ export async function runApi(config: Config): Promise<void> {
 
   await Promise.all([
     untilDone(log, 'reach MongoDB', () => requireReplicaSet(mongo)).then(() =>
-      untilDone(log, 'make the indexes', () => ensureApiIndexes(mongo.db)),
+      untilDone(log, 'make the indexes', () => ensureIndexes(mongo.db)),
     ),
     untilDone(log, 'make the topics', () => ensureTopics(config, log)).then(() =>
       untilDone(log, 'connect to Kafka', () => publisher.connect()),

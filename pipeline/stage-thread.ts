@@ -1,19 +1,20 @@
 /** One thread of the pipeline: some of its stages, with clients of their own. worker.ts starts it and stops it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Config, parseConfig } from '../schemas/config.ts';
-import { type Consumption, consume } from './runtime/consume.ts';
-import { createPublisher, ensureTopics, topicName } from './runtime/kafka.ts';
+import type { StageName } from '../schemas/stages.ts';
+import { type Consumption, consume } from './kafka/consume.ts';
+import { createPublisher } from './kafka/publish.ts';
+import { ensureTopics, topicName } from './kafka/topics.ts';
 import { createLogger } from './runtime/log.ts';
 import { createPipelineMetrics } from './runtime/metrics.ts';
-import { connectMongo, ensurePipelineIndexes, requireReplicaSet } from './runtime/mongo.ts';
 import { createRetry } from './runtime/retry.ts';
 import { StartRefused } from './runtime/start-refused.ts';
 import { answerQuestions } from './runtime/threads.ts';
-import { createDeviceSets } from './sets/device-sets.ts';
 import { createJobSources } from './sources/job-sources.ts';
-import type { StageName } from './stages/names.ts';
 import { createCrashRecords } from './stores/crash-records.ts';
+import { ensureIndexes } from './stores/indexes.ts';
 import { createJobStore } from './stores/jobs.ts';
+import { connectMongo, requireReplicaSet } from './stores/mongo.ts';
 import { keepPartitionCount } from './stores/partition-count.ts';
 import { createTopology } from './topology.ts';
 
@@ -70,11 +71,10 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   });
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
   if (readsStorage) await sources.probe.requireBucket();
-  await reach('reach MongoDB', () => ensurePipelineIndexes(mongo.db));
+  await reach('reach MongoDB', () => ensureIndexes(mongo.db));
   await retry('compare the number of partitions', () =>
     keepPartitionCount(mongo.db, topicName(config, 'devices'), partitions.devices),
   );
-  await reach('reach MongoDB', () => createDeviceSets(mongo.db).ensureIndexes());
 
   const around = { config, db: mongo.db, log, retry, publisher, sources, metrics, partitions, onFatal };
   const topology = createTopology(around);

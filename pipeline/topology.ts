@@ -10,16 +10,16 @@
  */
 import type { Db } from 'mongodb';
 import type { Config } from '../schemas/config.ts';
+import type { StageName } from '../schemas/stages.ts';
 import type { TopicKey } from '../schemas/topics.ts';
-import type { Stage } from './runtime/consume.ts';
-import type { Publisher } from './runtime/kafka.ts';
+import type { Publisher } from './kafka/publish.ts';
+import type { Stage } from './kafka/stage.ts';
 import type { Logger } from './runtime/log.ts';
 import type { PipelineMetrics } from './runtime/metrics.ts';
 import type { Retry } from './runtime/retry.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createDispatcher } from './stages/dispatch/dispatcher.ts';
-import type { StageName } from './stages/names.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
 import { createVerifySlots } from './stages/sink/verify-slots.ts';

@@ -4,12 +4,12 @@
  */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../schemas/config.ts';
+import { type StageName, stageNames } from '../schemas/stages.ts';
 import { createReadiness, serveHealth } from './runtime/health.ts';
 import { createLogger } from './runtime/log.ts';
 import { createShutdown } from './runtime/shutdown.ts';
 import { startThread } from './runtime/threads.ts';
 import type { ThreadHealth } from './stage-thread.ts';
-import { type StageName, stageNames } from './stages/names.ts';
 
 export class UnknownStage extends Error {}
 

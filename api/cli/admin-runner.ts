@@ -1,9 +1,9 @@
 /** Runs one admin command: configuration, database, output, exit code. */
 import type { Command } from 'commander';
 import type { Db } from 'mongodb';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
 import { isPassing } from '../../pipeline/runtime/retry.ts';
-import { ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 
@@ -25,7 +25,7 @@ export function createAdminRunner(loadEnv: LoadEnvironment) {
     const config = parseConfig(loadEnv(options.state));
     const mongo = await connectMongo(config);
     try {
-      await ensureAttributeIndexes(mongo.db);
+      await ensureIndexes(mongo.db);
       const { json, text } = await work({ db: mongo.db, config });
       process.stdout.write(
         options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''),

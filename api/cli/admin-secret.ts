@@ -1,7 +1,7 @@
 /** `headrace admin secret rotate`, after HEADRACE_SECRET was changed. */
 import type { Command } from 'commander';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
-import type { Rotation } from '../../pipeline/stores/rotate-secret.ts';
+import type { Rotation } from '../../pipeline/sources/rotate-secret.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 
 const HOW = `
@@ -34,7 +34,7 @@ export function registerSecretCommands(
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
       run(command, async ({ db, config }) => {
-        const { rotateSecret } = await import('../../pipeline/stores/rotate-secret.ts');
+        const { rotateSecret } = await import('../../pipeline/sources/rotate-secret.ts');
         const rotation = await rotateSecret(db, secretsOf(config));
         const { resealed, unreadable, keysToCome } = rotation;
         return {

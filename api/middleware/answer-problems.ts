@@ -1,8 +1,9 @@
 /** The one place where an error becomes an answer. Only what a Problem says reaches the client. */
+
+import { NotAccepted } from '../../pipeline/accept/accept-queue.ts';
+import { TooManyPending } from '../../pipeline/accept/pending-jobs.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { isPassing } from '../../pipeline/runtime/retry.ts';
-import { NotAccepted } from '../../pipeline/stores/accept-jobs.ts';
-import { TooManyPending } from '../../pipeline/stores/pending-jobs.ts';
 import type { Middleware } from '../context.ts';
 import { Problem, unavailable } from '../problem.ts';
 

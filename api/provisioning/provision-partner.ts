@@ -8,7 +8,15 @@ import {
   removePartner,
 } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
-import { createStorageIssuer, type StorageIssuer } from './storage-issuer.ts';
+import { createAwsIssuer } from './aws-issuer.ts';
+import { createPolicyLock } from './policy-lock.ts';
+import type { StorageIssuer } from './storage-issuer.ts';
+import { createVersitygwIssuer } from './versitygw-issuer.ts';
+
+export const createStorageIssuer = (config: Config, db: Db): StorageIssuer =>
+  config.s3Issuer === 'versitygw'
+    ? createVersitygwIssuer(config, createPolicyLock(db))
+    : createAwsIssuer(config);
 
 export async function provisionPartner(
   db: Db,

@@ -1,10 +1,10 @@
 /** Group B: /v2/firstparty/audience, and the same under /v1. */
 
+import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { createDeadline } from '../../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
 import { clearAudience, ensureAudience, segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fixIntent } from '../../pipeline/stores/idempotency.ts';
-import type { JobRequest } from '../../pipeline/stores/new-job.ts';
 import type { AudienceDocument, JobDocument } from '../../schemas/documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { type Answer, claim, keepAnswer, queueOnce, send } from '../idempotent.ts';

@@ -1,7 +1,8 @@
 /** Group A: /v1/marketplace/import. */
+
+import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { resolveKeys } from '../../pipeline/stores/attributes.ts';
-import type { JobRequest } from '../../pipeline/stores/new-job.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { type Answer, queueOnce, send } from '../idempotent.ts';

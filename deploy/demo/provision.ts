@@ -1,7 +1,8 @@
 /** The demo's partner: made once, kept in the state. */
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
-import { createAttribute, ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
+import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
@@ -35,7 +36,7 @@ export async function demoPartner(
   const config = parseConfig(serviceEnvironment(folder, process.env));
   const mongo = await connectMongo(config);
   try {
-    await ensureAttributeIndexes(mongo.db);
+    await ensureIndexes(mongo.db);
     const partner = await provisionPartner(mongo.db, config, 'Demo');
     for (const key of foreignKeys) {
       await createAttribute(mongo.db, { partner: partner.partner_id, name: `Likes ${key}`, foreignKey: key });

@@ -6,7 +6,8 @@ import type { Ports } from './ports.ts';
 import { type ServerOptions, startServers } from './servers.ts';
 import type { Report } from './start-error.ts';
 import { openState, prepareStateFolder, readState, type StateFolder, stateLock } from './state.ts';
-import { type Run, stopProcesses } from './supervise.ts';
+import { stopProcesses } from './stop.ts';
+import type { Run } from './supervise.ts';
 
 export interface StackOptions extends Partial<ServerOptions> {
   readonly directory: string;

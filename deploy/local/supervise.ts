@@ -1,6 +1,6 @@
 /** Starting one process and waiting until it answers; the same for the three servers and for our own two. */
 import { lastLines, sizeOf, startDetached, stopProcess, textFrom } from './child.ts';
-import { type ProcessName, stopOrder } from './names.ts';
+import type { ProcessName } from './names.ts';
 import { choosePort, defaultPorts, type PortName, type Ports } from './ports.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 import { type Report, StartError } from './start-error.ts';
@@ -111,57 +111,4 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
     'port_taken',
     `${name} found its port taken ${attempts} times: stop what takes them, then start again`,
   );
-}
-
-const stopDeadlineMs: Record<(typeof stopOrder)[number][0], number> = {
-  api: 15_000,
-  pipeline: 15_000,
-  kafka: 30_000,
-  s3: 10_000,
-  mongod: 30_000,
-};
-
-async function stopOne(
-  folder: StateFolder,
-  name: ProcessName,
-  { deadlineMs, report }: { deadlineMs: number; report: Report },
-): Promise<void> {
-  const known = folder.state.processes[name];
-  if (known && 'container' in known) {
-    const { stopContainer } = await import('./docker.ts');
-    await stopContainer(known.container);
-    return report(`${name} stopped`);
-  }
-  const running = runningProcess(folder, name);
-  if (running) {
-    const clean = await stopProcess(running, deadlineMs);
-    report(
-      clean || deadlineMs === 0
-        ? `${name} stopped`
-        : `${name} did not stop within ${deadlineMs / 1000} s and was killed`,
-    );
-  }
-  delete folder.state.processes[name];
-  folder.save();
-}
-
-/**
- * In flow order: nobody loses the server it still needs to finish its work. Brokers stop side by side, members too: the last one
- * alone would wait for a majority.
- */
-export async function stopProcesses(
-  folder: StateFolder,
-  report: Report,
-  {
-    which,
-    killServers = false,
-  }: { which?: ReadonlySet<ProcessName> /** Their data goes too. */; killServers?: boolean } = {},
-): Promise<void> {
-  for (const group of stopOrder) {
-    const [kind] = group;
-    const isOurs = kind === 'api' || kind === 'pipeline';
-    const deadlineMs = killServers && !isOurs ? 0 : stopDeadlineMs[kind];
-    const names = group.filter((name) => which?.has(name) ?? true);
-    await Promise.all(names.map((name) => stopOne(folder, name, { deadlineMs, report })));
-  }
 }

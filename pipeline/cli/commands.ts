@@ -3,9 +3,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { decode } from '../../schemas/codec.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
-import { createPublisher, topicName } from '../runtime/kafka.ts';
+import { createPublisher } from '../kafka/publish.ts';
+import { type ReadMessage, readTopic } from '../kafka/read-topic.ts';
+import { topicName } from '../kafka/topics.ts';
 import { createLogger } from '../runtime/log.ts';
-import { type ReadMessage, readTopic } from '../runtime/read-topic.ts';
 
 type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 

@@ -120,14 +120,6 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
     },
 
     sweepOrphans: createOrphanSweep(db, chunks),
-
-    async ensureIndexes(): Promise<void> {
-      // By set for counts, by slot for overlaps. Neither field changes, so a replaced manifest costs no index write.
-      await manifestCollection(db).createIndexes([
-        { key: { set: 1, slot: 1 } },
-        { key: { slot: 1, set: 1 } },
-      ]);
-    },
   };
 }
 

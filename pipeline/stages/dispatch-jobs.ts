@@ -5,16 +5,17 @@
  * died before it could publish) shows: the job is taken from MongoDB, and published for those who read the topic.
  */
 import type { JobDocument } from '../../schemas/documents.ts';
-import type { Stage } from '../runtime/consume.ts';
-import type { Publisher } from '../runtime/kafka.ts';
+import { acceptedMessage } from '../accept/accept-queue.ts';
+import type { Publisher } from '../kafka/publish.ts';
+import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
-import { acceptedMessage } from '../stores/accept-jobs.ts';
 import type { JobStore } from '../stores/jobs.ts';
-import { createInOrder } from './dispatch/in-order.ts';
+import type { Ending } from './dispatch/end-job.ts';
 import type { FileLoader } from './dispatch/load-files.ts';
 import { createReadAhead } from './dispatch/read-ahead.ts';
-import type { Ending, Turns } from './dispatch/run-job.ts';
+import type { Turns } from './dispatch/run-job.ts';
+import { createSequencer } from './dispatch/sequencer.ts';
 import type { SlotWatch } from './dispatch/watch-slots.ts';
 
 export interface DispatchDependencies {
@@ -88,8 +89,8 @@ function createSession(deps: DispatchDependencies) {
     const { files, slots } = deps.watch(signal);
     const afterEarlierLoads = async (job: JobDocument) => earlier.get(job._id);
     turns = {
-      markers: createInOrder(first, signal, slots.mark),
-      ends: createInOrder(first, signal, (some) => deps.endJobs(some, signal)),
+      markers: createSequencer(first, signal, slots.mark),
+      ends: createSequencer(first, signal, (some) => deps.endJobs(some, signal)),
       files,
       slots,
       readAhead,

@@ -7,7 +7,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
-import type { Stage } from '../runtime/consume.ts';
+import type { Stage } from '../kafka/stage.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';

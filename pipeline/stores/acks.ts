@@ -2,7 +2,7 @@
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type AckDocument, collections, type SlotDocument } from '../../schemas/documents.ts';
 import { groupBy } from '../runtime/group-by.ts';
-import { together } from '../runtime/together.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
@@ -38,7 +38,7 @@ export function createAckStore(db: Db) {
     },
 
     /** Acknowledges and advances in one go, in this order: a slot that has advanced is never asked again. */
-    recordAndAdvance: together(async (runs: Ack[][]) => {
+    recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
       const entries = runs.flat();
       const last = new Map<number, number>();
       for (const { slot, job } of entries) last.set(slot, Math.max(job, last.get(slot) ?? 0));
@@ -66,7 +66,7 @@ export function createAckStore(db: Db) {
       return new Map(counts.map(({ _id, slots }) => [_id, slots]));
     },
 
-    ofJob: together(async (jobs: number[]): Promise<AckDocument[][]> => {
+    ofJob: groupCommit(async (jobs: number[]): Promise<AckDocument[][]> => {
       const found = await acks.find({ job: { $in: jobs } }).toArray();
       const byJob = groupBy(found, ({ job }) => job);
       return jobs.map((job) => byJob.get(job) ?? []);
@@ -74,7 +74,7 @@ export function createAckStore(db: Db) {
     forget: (jobs: number[]) => acks.deleteMany({ job: { $in: jobs } }),
 
     /** The last job that each of the slots has merged. */
-    committedJobs: together(async (groups: number[][]): Promise<Map<number, number>[]> => {
+    committedJobs: groupCommit(async (groups: number[][]): Promise<Map<number, number>[]> => {
       const ids = [...new Set(groups.flat())].map(slotId);
       const found = await slots.find({ _id: { $in: ids } }).toArray();
       const jobs = new Map(found.map(({ _id, committedJob }) => [_id, committedJob]));

@@ -9,18 +9,6 @@ import { findPartner, ProvisioningError } from './partners.ts';
 const attributes = (db: Db) => db.collection<AttributeDocument>(collections.attributes);
 const counters = (db: Db) => db.collection<CounterDocument>(collections.counters);
 
-export async function ensureAttributeIndexes(db: Db): Promise<void> {
-  await attributes(db).createIndexes([
-    { key: { partner: 1, _id: 1 }, name: 'by_partner' },
-    {
-      key: { partner: 1, foreignKey: 1 },
-      name: 'by_foreign_key',
-      unique: true,
-      partialFilterExpression: { foreignKey: { $exists: true } },
-    },
-  ]);
-}
-
 /** What a job accepted now may see. */
 export async function currentSequence(db: Db): Promise<number> {
   const counter = await counters(db).findOne({ _id: 'attributes' }, { readConcern: { level: 'local' } });

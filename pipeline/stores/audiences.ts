@@ -13,14 +13,6 @@ const audiences = (db: Db) => db.collection<AudienceDocument>(collections.audien
 /** The id in the console's deep link. Apart from audience ids, so that one is never taken for the other. */
 export const segmentOf = (audience: number): number => 10_000_000 + audience;
 
-export async function ensureAudienceIndexes(db: Db): Promise<void> {
-  await audiences(db).createIndexes([
-    { key: { partner: 1, _id: -1 }, name: 'by_partner' },
-    { key: { partner: 1, customer: 1, _id: -1 }, name: 'by_customer' },
-    { key: { segment: 1 }, name: 'segment', unique: true },
-  ]);
-}
-
 /** Makes the audience of the job that creates it, once: API and dispatch both call this, in case the other did not. */
 export async function ensureAudience(
   db: Db,

@@ -1,7 +1,7 @@
 /** The sinks' answers whether their slots hold all of a job. The last answer for an attempt counts. */
 import type { Db } from 'mongodb';
 import { type CheckDocument, collections } from '../../schemas/documents.ts';
-import { together } from '../runtime/together.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 
 export type CheckStore = ReturnType<typeof createCheckStore>;
 export type Check = Omit<CheckDocument, '_id'>;
@@ -10,7 +10,7 @@ export function createCheckStore(db: Db) {
   const checks = db.collection<CheckDocument>(collections.checks);
 
   return {
-    record: together(async (answers: Check[][]) => {
+    record: groupCommit(async (answers: Check[][]) => {
       const operations = answers.flat().map((answer) => ({
         updateOne: {
           filter: { _id: `${answer.job}.${answer.attempt}.${answer.partition}` },

@@ -6,8 +6,6 @@
 import type { Db } from 'mongodb';
 import { type CrashDocument, collections } from '../../schemas/documents.ts';
 
-export type CrashRecords = ReturnType<typeof createCrashRecords>;
-
 /** Begun so often at one offset, a partition is read with care. */
 const CAREFUL_FROM = 3;
 
@@ -16,7 +14,6 @@ export function createCrashRecords(db: Db) {
   const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
 
   return {
-    /** A new owner begins to read here. True if care is needed. */
     async begin(stage: string, partition: number, offset: string): Promise<boolean> {
       const isSame = { $eq: ['$offset', offset] };
       const begun = await crashes.findOneAndUpdate(
@@ -36,7 +33,6 @@ export function createCrashRecords(db: Db) {
       return begun!.begun >= CAREFUL_FROM;
     },
 
-    /** Notes that the message is about to be handled. Gives how many processes have died with it in hand. */
     async take(stage: string, partition: number, offset: string): Promise<number> {
       const wasInHand = { $eq: ['$inHand', offset] };
       const taken = await crashes.findOneAndUpdate(

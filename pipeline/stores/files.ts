@@ -1,7 +1,7 @@
 /** The frozen list of a job's files, and what was decided of each. */
 import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
-import { together } from '../runtime/together.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -36,7 +36,7 @@ export function createFileStore(db: Db) {
 
   return {
     /** May be repeated: what is there already stays as it is. */
-    insertListing: together(async (listings: FileDocument[][]) => {
+    insertListing: groupCommit(async (listings: FileDocument[][]) => {
       const documents = listings.flat();
       for (let at = 0; at < documents.length; at += INSERT_AT_ONCE) {
         await files
@@ -115,7 +115,7 @@ export function createFileStore(db: Db) {
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
 
     /** How many distinct pairs each file of a listing has brought. */
-    recordDistinctPairs: together(async (listings: { listing: string; pairs: Map<number, number> }[]) => {
+    recordDistinctPairs: groupCommit(async (listings: { listing: string; pairs: Map<number, number> }[]) => {
       const operations = listings.flatMap(({ listing, pairs }) =>
         [...pairs].map(([number, distinct]) => ({
           updateOne: {

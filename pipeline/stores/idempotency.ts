@@ -5,13 +5,6 @@ import { collections, type IdempotencyDocument } from '../../schemas/documents.t
 import type { Scope } from './audiences.ts';
 
 const marks = (db: Db) => db.collection<IdempotencyDocument>(collections.idempotency);
-const KEPT_SECONDS = 24 * 3_600;
-
-export async function ensureIdempotencyIndexes(db: Db): Promise<void> {
-  await marks(db).createIndexes([
-    { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: KEPT_SECONDS },
-  ]);
-}
 
 /** A key is its sender's own: the partner's, or one customer's. A space is in no key, and in no customer once it is encoded. */
 export const markId = ({ partner, customer }: Scope, key: string): string =>

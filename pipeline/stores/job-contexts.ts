@@ -10,7 +10,7 @@ import {
   type JobDocument,
 } from '../../schemas/documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
-import { together } from '../runtime/together.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 import { StaleRead } from './stale-read.ts';
 
 export interface JobContext {
@@ -39,7 +39,7 @@ export function createJobContexts(db: Db) {
   const keyTables = new Map<string, Promise<KeyTable>>();
 
   /** An old picture of one job is no trouble of the others: it is told as that one's result. */
-  const load = together(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
+  const load = groupCommit(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
     const found = await jobs.find({ _id: { $in: ids } }).toArray();
     const byId = new Map(found.map((job) => [job._id, job]));
     const generations = await generationsOf(found.filter(isLoading));

@@ -10,7 +10,7 @@ import {
   JobStatus,
   type JobVerdict,
 } from '../../schemas/documents.ts';
-import { together } from '../runtime/together.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 import { StaleRead } from './stale-read.ts';
 
 export type JobStore = ReturnType<typeof createJobStore>;
@@ -62,7 +62,7 @@ export function createJobStore(db: Db) {
       return job;
     });
   }
-  const step = together(take);
+  const step = groupCommit(take);
 
   return {
     /** Ids have no gaps, so a range of them is all there is between two jobs. */
@@ -147,7 +147,7 @@ export function createJobStore(db: Db) {
 
     /** Ended jobs of which nobody may have published the end. */
     statusUnpublished: () => jobs.find({ statusUnpublished: true }).sort({ _id: 1 }).toArray(),
-    statusPublished: together(async (ids: number[]) => {
+    statusPublished: groupCommit(async (ids: number[]) => {
       await jobs.updateMany({ _id: { $in: ids } }, { $unset: { statusUnpublished: '' } });
     }),
 

@@ -5,7 +5,7 @@ import { collections, type FileFailure, type LedgerDocument } from '../../schema
 import type { SlotTotal } from '../../schemas/topics.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
-import { together } from '../runtime/together.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
@@ -74,7 +74,7 @@ export function createLedgerStore(db: Db) {
 
   return {
     /** First writer wins. */
-    record: together(async (entries: LedgerEntry[]) => {
+    record: groupCommit(async (entries: LedgerEntry[]) => {
       const operations = entries.map((entry) => ({
         updateOne: {
           filter: { _id: idOf(entry) },
@@ -86,7 +86,7 @@ export function createLedgerStore(db: Db) {
     }),
 
     /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
-    resumePoint: together(async (files: FileAttempt[]): Promise<(ResumePoint | 'complete' | null)[]> => {
+    resumePoint: groupCommit(async (files: FileAttempt[]): Promise<(ResumePoint | 'complete' | null)[]> => {
       const known = await ledger
         .find({ $or: files.map(({ job, attempt, file }) => ({ job, file, attempt })) })
         .sort({ job: 1, file: 1, batch: 1 })
@@ -176,7 +176,7 @@ export function createLedgerStore(db: Db) {
         .toArray(),
 
     /** What each slot must hold of the files that the job is to merge. */
-    slotTotals: together(async (wanted: WantedFiles[]): Promise<SlotTotal[][]> => {
+    slotTotals: groupCommit(async (wanted: WantedFiles[]): Promise<SlotTotal[][]> => {
       const totals = new Map(wanted.map((one) => [one.job, { ...one, sums: noTotals() }]));
       const batches = ledger
         .find({ job: { $in: [...totals.keys()] }, slots: { $exists: true } })

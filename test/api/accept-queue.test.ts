@@ -2,14 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { OutgoingMessage } from '../../pipeline/runtime/kafka.ts';
+import { createAcceptQueue, type JobRequest } from '../../pipeline/accept/accept-queue.ts';
+import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
-import {
-  createAcceptQueue,
-  ensureAcceptIndexes,
-  type JobRequest,
-} from '../../pipeline/stores/accept-jobs.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { uniqueEnvironment, waitFor } from '../support/stack.ts';
@@ -23,7 +20,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await db.dropDatabase();
-  await ensureAcceptIndexes(db);
+  await ensureIndexes(db);
 });
 afterAll(async () => {
   await db.dropDatabase();

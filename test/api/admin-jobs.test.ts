@@ -1,8 +1,8 @@
 /** `headrace admin job …`: what an operator sees of jobs in every phase, and what can still be cancelled. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import { createJobInspection } from '../../pipeline/stores/inspect-jobs.ts';
-import { type JobRequest, numbered } from '../../pipeline/stores/new-job.ts';
+import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';

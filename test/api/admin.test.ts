@@ -1,8 +1,8 @@
 /** `headrace admin …`, as an operator runs it. */
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStorageIssuer } from '../../api/provisioning/storage-issuer.ts';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { createStorageIssuer } from '../../api/provisioning/provision-partner.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';

@@ -7,9 +7,8 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { createStorageIssuer } from '../../api/provisioning/storage-issuer.ts';
-import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
+import { createStorageIssuer, provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type ApiKeyDocument, collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { uniqueEnvironment } from '../support/stack.ts';

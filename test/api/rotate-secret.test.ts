@@ -1,10 +1,10 @@
 /** HEADRACE_SECRET is changed as the command's help says: API keys, repeated requests and waiting credentials go on working. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectMongo, type Mongo } from '../../pipeline/runtime/mongo.ts';
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { createApiKey } from '../../pipeline/stores/api-keys.ts';
+import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
 import { type ApiKeyDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';

@@ -1,8 +1,8 @@
 /** The API alone, on the shared servers, with partners that have keys but no storage: enough for all that HTTP can show. */
 import type { Db } from 'mongodb';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
 import { createApiKey } from '../../pipeline/stores/api-keys.ts';
 import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import {

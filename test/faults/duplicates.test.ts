@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { it } from 'vitest';
+import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { readTopic } from '../../pipeline/runtime/read-topic.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { createKafka, topicName } from '../../pipeline/kafka/topics.ts';
 import type { FaultPoint } from '../../pipeline/runtime/fault-points.ts';
-import { createKafka, topicName } from '../../pipeline/runtime/kafka.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { asMembers, file, ids } from '../support/rows.ts';

@@ -4,8 +4,8 @@
  */
 import { type Db, MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
+import { createAcceptQueue, type JobRequest } from '../../pipeline/accept/accept-queue.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createAcceptQueue, type JobRequest } from '../../pipeline/stores/accept-jobs.ts';
 import { collections } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ensureApiIndexes } from '../../api/server.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections, setNames } from '../../schemas/documents.ts';
 import type { Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
     HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
   });
   driver = await connectDriver(settings);
-  await ensureApiIndexes(driver.db);
+  await ensureIndexes(driver.db);
   const logs = newLogFolder();
   feeding = await manage('pipeline', settings, logs, '--stages', 'dispatch,split,validate');
   sink = await manage('pipeline', settings, logs, '--stages', 'sink');

@@ -1,8 +1,8 @@
 /** Whatever is delivered again, or was never meant to be delivered, changes no count and no set. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { line, replay } from '../../pipeline/cli/commands.ts';
+import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { readTopic } from '../../pipeline/runtime/read-topic.ts';
 import { encode } from '../../schemas/codec.ts';
 import { setNames } from '../../schemas/documents.ts';
 import type { AcceptedJob, TopicKey } from '../../schemas/topics.ts';

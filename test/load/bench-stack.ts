@@ -13,8 +13,9 @@ import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/s
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 import { clusterOf, type StateFolder } from '../../deploy/local/state.ts';
 import { ensureRunning, type Run, type Startable, settlePorts } from '../../deploy/local/supervise.ts';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
-import { createAttribute, ensureAttributeIndexes } from '../../pipeline/stores/attributes.ts';
+import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createPartnerCalls } from './partner-calls.ts';
 import type { Progress } from './progress.ts';
@@ -105,7 +106,7 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
     const config = parseConfig(serviceEnvironment(folder, env));
     const mongo = await connectMongo(config);
     const { db } = mongo;
-    await ensureAttributeIndexes(db);
+    await ensureIndexes(db);
     const partner = await provisionPartner(db, config, 'Bench');
     return {
       directory,

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createDeviceSets, FencedError } from '../../pipeline/sets/device-sets.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { checkEveryManifest, chunksOf, createGate, openDatabase } from './database.ts';
 import { numberedDevices, randomDevices, toHex } from './devices.ts';
@@ -35,7 +36,7 @@ const paused = (gate: ReturnType<typeof createGate>) => {
   });
 };
 
-beforeAll(() => createDeviceSets(database.db).ensureIndexes());
+beforeAll(() => ensureIndexes(database.db));
 
 describe('two that add to the same set and slot', () => {
   it('both get everything in, and together they add each device once', async () => {

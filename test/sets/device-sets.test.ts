@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDeviceSets, type DeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { checkEveryManifest, chunksOf, manifestsOf, openDatabase } from './database.ts';
 import { fromHex, numberedDevice, numberedDevices, randomDevices, sortedHex, toHex } from './devices.ts';
@@ -13,7 +14,7 @@ const tiny = { inlineDevices: 4, chunkDevices: 64, smallChunks: 3 };
 let unique = 0;
 const freshSet = () => setNames.attribute(++unique);
 
-beforeAll(() => createDeviceSets(database.db).ensureIndexes());
+beforeAll(() => ensureIndexes(database.db));
 
 describe('random additions and drops', () => {
   const names = ['a', 'b', 'a#1'];

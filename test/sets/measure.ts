@@ -5,6 +5,7 @@
 import { MongoClient } from 'mongodb';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { DEVICE_BYTES, sortDistinct, union } from '../../pipeline/sets/packed.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { randomDevices } from './devices.ts';
 
@@ -107,11 +108,11 @@ async function measureOverlap(): Promise<void> {
 }
 
 try {
-  await open().ensureIndexes();
+  await ensureIndexes(db);
   await measureSort();
   await measureOverlap();
   await db.dropDatabase();
-  await open().ensureIndexes();
+  await ensureIndexes(db);
   await measureAppend();
 } finally {
   await db.dropDatabase();

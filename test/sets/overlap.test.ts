@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { openDatabase } from './database.ts';
 import { numberedDevices, toHex } from './devices.ts';
@@ -16,7 +17,7 @@ it('is what plain Sets give, for attributes of every size, in its own slot only'
     fc.asyncProperty(range, fc.array(range, { maxLength: 8 }), async (own, others) => {
       await database.db.dropDatabase();
       const sets = createDeviceSets(database.db, { layout });
-      await sets.ensureIndexes();
+      await ensureIndexes(database.db);
       const set = setNames.audience(++audience, 1);
       const devicesOf = ({ from, length }: { from: number; length: number }) =>
         numberedDevices(from, from + length);

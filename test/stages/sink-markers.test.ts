@@ -1,6 +1,6 @@
 /** A dispatcher that takes over sends the markers of unfinished jobs again: however they lie in a partition, each job counts once. */
 import { expect, it } from 'vitest';
-import type { Delivery } from '../../pipeline/runtime/consume.ts';
+import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';

@@ -5,17 +5,15 @@
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Binary } from 'mongodb';
-import { createPublisher, ensureTopics } from '../../pipeline/runtime/kafka.ts';
+import { createAcceptQueue, type JobRequest } from '../../pipeline/accept/accept-queue.ts';
+import { createPublisher } from '../../pipeline/kafka/publish.ts';
+import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import {
-  createAcceptQueue,
-  ensureAcceptIndexes,
-  type JobRequest,
-} from '../../pipeline/stores/accept-jobs.ts';
 import { createAttribute } from '../../pipeline/stores/attributes.ts';
 import { clearAudience, ensureAudience } from '../../pipeline/stores/audiences.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import {
@@ -39,7 +37,7 @@ export async function createDriver(config: Config) {
   const publisher = createPublisher(config, log);
   await publisher.connect();
   await ensureTopics(config, log);
-  await ensureAcceptIndexes(db);
+  await ensureIndexes(db);
   const queue = createAcceptQueue({ db, publisher, log, limitMs: 20_000 });
   const s3 = new S3Client({
     endpoint: config.s3Endpoint,

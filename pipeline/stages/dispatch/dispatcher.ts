@@ -11,13 +11,13 @@ import {
   type JobDocument,
 } from '../../../schemas/documents.ts';
 import type { TopicKey } from '../../../schemas/topics.ts';
-import type { Stage } from '../../runtime/consume.ts';
+import type { Publisher } from '../../kafka/publish.ts';
+import type { Stage } from '../../kafka/stage.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
-import type { Publisher } from '../../runtime/kafka.ts';
+import { groupCommit } from '../../runtime/group-commit.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { PipelineMetrics } from '../../runtime/metrics.ts';
 import type { Retry } from '../../runtime/retry.ts';
-import { together } from '../../runtime/together.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { createJobSources } from '../../sources/job-sources.ts';
 import type { AckStore } from '../../stores/acks.ts';
@@ -88,7 +88,7 @@ export function createDispatcher(deps: Dependencies): Stage {
     ]);
   }
 
-  const cancellationOf = together(async (some: JobDocument[]) => {
+  const cancellationOf = groupCommit(async (some: JobDocument[]) => {
     const failures = await cancelled(some);
     return some.map(({ _id }) => failures.get(_id));
   });

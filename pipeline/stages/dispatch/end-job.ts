@@ -19,7 +19,11 @@ import type { FileStore } from '../../stores/files.ts';
 import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
-import type { Ending } from './run-job.ts';
+
+export interface Ending {
+  job: JobDocument;
+  outcome: JobOutcome;
+}
 
 interface Dependencies {
   db: Db;

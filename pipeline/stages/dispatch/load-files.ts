@@ -4,8 +4,8 @@
  */
 import { encode } from '../../../schemas/codec.ts';
 import type { FileDocument, FileFailure, JobDocument } from '../../../schemas/documents.ts';
+import type { Publisher } from '../../kafka/publish.ts';
 import { faultPoint } from '../../runtime/fault-points.ts';
-import type { Publisher } from '../../runtime/kafka.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { DecidedFile, FileStore } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';

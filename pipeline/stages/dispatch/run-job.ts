@@ -22,14 +22,14 @@ import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Retry } from '../../runtime/retry.ts';
 import type { FileStore } from '../../stores/files.ts';
-import type { JobOutcome, JobStore, SealedOutcome } from '../../stores/jobs.ts';
+import type { JobStore, SealedOutcome } from '../../stores/jobs.ts';
 import type { WantedFiles } from '../../stores/ledger.ts';
 import { addUp, noneExpected } from './add-up.ts';
-import type { createEndJob } from './end-job.ts';
-import type { InOrder } from './in-order.ts';
+import type { createEndJob, Ending } from './end-job.ts';
 import type { createListFiles } from './list-files.ts';
 import type { FileLoader, JudgedFile } from './load-files.ts';
 import type { ReadAhead } from './read-ahead.ts';
+import type { Sequencer } from './sequencer.ts';
 import type { SlotWatch } from './watch-slots.ts';
 
 export interface RunDependencies {
@@ -51,9 +51,9 @@ export interface RunDependencies {
 /** What the jobs in flight at one dispatcher share. */
 export interface Turns {
   /** Tells the slots to merge a sealed job. Null: there is nothing to merge. */
-  markers: InOrder<JobDocument | null, void>;
+  markers: Sequencer<JobDocument | null, void>;
   /** Ends a job. Null: it had ended before. */
-  ends: InOrder<Ending | null, JobDocument | null>;
+  ends: Sequencer<Ending | null, JobDocument | null>;
   files: FileLoader;
   slots: SlotWatch;
   readAhead: ReadAhead;
@@ -62,11 +62,6 @@ export interface Turns {
   mayBeListed(job: number): boolean;
   /** Resolves when the job before this one of the same audience has ended: what it loaded is not loaded again. */
   afterEarlierLoads(job: JobDocument): Promise<void>;
-}
-
-export interface Ending {
-  job: JobDocument;
-  outcome: JobOutcome;
 }
 
 const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);

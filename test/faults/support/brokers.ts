@@ -1,7 +1,7 @@
 /** The brokers of a cluster: which of them lead the service's partitions, and whether all replicas have caught up. */
 import type { PartitionMetadata } from 'kafkajs';
 import { brokerNames } from '../../../deploy/local/names.ts';
-import { createKafka } from '../../../pipeline/runtime/kafka.ts';
+import { createKafka } from '../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import type { Config } from '../../../schemas/config.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -3,10 +3,10 @@ import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Binary } from 'mongodb';
-import { createKafka, groupName, topicName } from '../../../pipeline/runtime/kafka.ts';
+import { createKafka, groupName, topicName } from '../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
-import { stageNames } from '../../../pipeline/stages/names.ts';
 import { collections } from '../../../schemas/documents.ts';
+import { stageNames } from '../../../schemas/stages.ts';
 import type { TopicKey } from '../../../schemas/topics.ts';
 import type { Driver } from '../../support/driver.ts';
 

@@ -2,10 +2,10 @@
  * Takes a killed process's members out of its consumer groups, as the broker would by itself after the session timeout. Only so
  * that a test with many kills does not wait ten seconds for each; what the wait itself does is tested elsewhere.
  */
-import { createKafka, groupName } from '../../../pipeline/runtime/kafka.ts';
+import { createKafka, groupName } from '../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
-import { stageNames } from '../../../pipeline/stages/names.ts';
 import type { Config } from '../../../schemas/config.ts';
+import { stageNames } from '../../../schemas/stages.ts';
 
 interface Coordinator {
   leaveGroup(request: { groupId: string; memberId: string }): Promise<unknown>;

@@ -1,7 +1,7 @@
 /** The service under load for fault tests: some processes of each part, some partners, and what they ask for. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ensureApiIndexes } from '../../../api/server.ts';
 import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
+import { ensureIndexes } from '../../../pipeline/stores/indexes.ts';
 import type { Driver } from '../../support/driver.ts';
 import { connectDriver } from './connect.ts';
 import type { RowCount } from './files.ts';
@@ -72,7 +72,7 @@ export async function startFaultService(
 ): Promise<FaultService> {
   const settings = settingsFor(addresses, more);
   const driver = await connectDriver(settings);
-  await ensureApiIndexes(driver.db);
+  await ensureIndexes(driver.db);
   const some = (part: Part, count: number) =>
     Promise.all(
       Array.from({ length: count }, (_, n) =>

@@ -2,7 +2,7 @@
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';
-import { connectMongo } from '../../pipeline/runtime/mongo.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { uniqueEnvironment, waitFor } from '../support/stack.ts';
 

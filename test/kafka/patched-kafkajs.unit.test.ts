@@ -1,7 +1,7 @@
 /** A fetch that meets a broker which does not lead any more asks who does, and never joins the group: handlers may still work. */
 import { createRequire } from 'node:module';
 import { expect, it } from 'vitest';
-import '../../pipeline/runtime/kafkajs.ts';
+import '../../pipeline/kafka/patched-kafkajs.ts';
 
 const require = createRequire(import.meta.url);
 const ConsumerGroup = require('kafkajs/src/consumer/consumerGroup.js') as {

@@ -1,5 +1,5 @@
 /** A gate that lets numbers through in their order and without gaps, in whatever order they arrive: as many at once as are there. */
-export interface InOrder<Item, Result> {
+export interface Sequencer<Item, Result> {
   /** Resolves with what the step made of the item, when every number before this one has passed or passes with it. */
   pass(number: number, item: Item): Promise<Result>;
 }
@@ -11,11 +11,11 @@ interface Waiting<Item, Result> {
 }
 
 /** `step` gets items of consecutive numbers, one group at a time. When it fails, nothing passes any more. */
-export function createInOrder<Item, Result>(
+export function createSequencer<Item, Result>(
   first: number,
   signal: AbortSignal,
   step: (items: Item[]) => Promise<Result[] | undefined>,
-): InOrder<Item, Result> {
+): Sequencer<Item, Result> {
   const waiting = new Map<number, Waiting<Item, Result>>();
   let next = first;
   let passing = false;

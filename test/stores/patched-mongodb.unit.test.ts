@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import '../../pipeline/runtime/mongodb.ts';
+import '../../pipeline/stores/patched-mongodb.ts';
 
 const require = createRequire(import.meta.url);
 const { Connection } = require('mongodb/lib/cmap/connection.js');

@@ -21,7 +21,7 @@ interface Caller<Item, Result> extends Waiting<Item> {
 const MOST_AT_ONCE = 500;
 
 /** `work` gives a result for each item, in their order; or nothing, where nobody asks for one. */
-export function together<Item, Result = void>(
+export function groupCommit<Item, Result = void>(
   work: (items: Item[]) => Promise<Result[] | undefined>,
   { inFlight = 1, howMany = ({ length }) => Math.min(length, MOST_AT_ONCE) }: TogetherOptions<Item> = {},
 ): (item: Item) => Promise<Result> {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createInOrder } from '../../pipeline/stages/dispatch/in-order.ts';
+import { createSequencer } from '../../pipeline/stages/dispatch/sequencer.ts';
 
 const never = () => new AbortController().signal;
 
@@ -17,7 +17,7 @@ describe('a gate that lets numbers through in order', () => {
       fc.asyncProperty(arrivals, async (numbers) => {
         const passed: number[] = [];
         let inside = 0;
-        const gate = createInOrder(7, never(), async (some: number[]) => {
+        const gate = createSequencer(7, never(), async (some: number[]) => {
           expect(++inside).toBe(1);
           await new Promise(setImmediate);
           inside--;
@@ -35,7 +35,7 @@ describe('a gate that lets numbers through in order', () => {
   it('lets nobody past a step that failed', async () => {
     const stop = new AbortController();
     const groups: number[][] = [];
-    const gate = createInOrder(1, stop.signal, async (some: number[]) => {
+    const gate = createSequencer(1, stop.signal, async (some: number[]) => {
       groups.push(some);
       throw new Error('no');
     });
@@ -48,7 +48,7 @@ describe('a gate that lets numbers through in order', () => {
 
   it('listens once for its end, however many wait', async () => {
     const stop = new AbortController();
-    const gate = createInOrder(1, stop.signal, async () => {});
+    const gate = createSequencer(1, stop.signal, async () => {});
     const waiting = Array.from({ length: 100 }, (_, n) => gate.pass(n + 2, n));
     expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
     stop.abort(new Error('stopping'));
@@ -57,7 +57,7 @@ describe('a gate that lets numbers through in order', () => {
 
   it('refuses those who wait and those who come when it is closed', async () => {
     const stop = new AbortController();
-    const gate = createInOrder(1, stop.signal, async () => {});
+    const gate = createSequencer(1, stop.signal, async () => {});
     const waiting = gate.pass(3, 'in');
     stop.abort(new Error('stopping'));
     await expect(waiting).rejects.toThrow('stopping');

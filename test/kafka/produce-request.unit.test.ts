@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32c } from '../../pipeline/runtime/crc32c.ts';
-import { encodeProduce, frameRequest } from '../../pipeline/runtime/produce-request.ts';
+import { crc32c } from '../../pipeline/kafka/crc32c.ts';
+import { encodeProduce, frameRequest } from '../../pipeline/kafka/produce-request.ts';
 
 const require = createRequire(import.meta.url);
 const theirCrc = require('kafkajs/src/protocol/recordBatch/crc32C/index.js') as (bytes: Buffer) => number;

@@ -3,12 +3,20 @@
  * die of, is the end of its job and of no other.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CrashRecords } from '../stores/crash-records.ts';
-import type { Delivery, SingleStage } from './consume.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from './failures.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
 import { isFromKafka } from './group-member.ts';
-import type { Logger } from './log.ts';
-import type { Retry } from './retry.ts';
+import type { Delivery, SingleStage } from './stage.ts';
+
+/** Which message of each partition a process had in hand when it died. */
+export interface CrashRecords {
+  /** A new owner begins to read here. True if messages have to be taken one by one. */
+  begin(stage: string, partition: number, offset: string): Promise<boolean>;
+  /** The message is about to be handled. Gives how many processes have died with it in hand. */
+  take(stage: string, partition: number, offset: string): Promise<number>;
+  release(stage: string, partition: number): Promise<void>;
+}
 
 interface Dependencies {
   log: Logger;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { chunkBySize, type OutgoingMessage } from '../../pipeline/runtime/kafka.ts';
+import { chunkBySize, type OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 
 const LIMIT = 1_000;
 const message = fc

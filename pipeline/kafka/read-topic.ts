@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../../schemas/config.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
-import { createKafka, topicName } from './kafka.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from '../runtime/log.ts';
+import { createKafka, topicName } from './topics.ts';
 
 export interface ReadMessage {
   partition: number;

@@ -9,11 +9,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
+import type { Publisher } from '../kafka/publish.ts';
 import { createDeadline } from '../runtime/deadline.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
-import type { Publisher } from '../runtime/kafka.ts';
 import type { Logger } from '../runtime/log.ts';
-import { currentSequence } from './attributes.ts';
+import { currentSequence } from '../stores/attributes.ts';
 import { acceptedMessage, type JobRequest, numbered } from './new-job.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
 
@@ -58,14 +58,6 @@ const MAX_WAITING = 20_000;
 const LEAST_FLUSH_MS = 1_000;
 /** About as long as a write takes to reach a majority. */
 const RENUMBER_MS = 5;
-
-export async function ensureAcceptIndexes(db: Db): Promise<void> {
-  await db.collection(collections.jobs).createIndexes([
-    { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
-    { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
-    { key: { partner: 1, kind: 1, phase: 1, audience: 1, generation: 1 }, name: 'by_phase' },
-  ]);
-}
 
 /** Which unique index refused the first document that was refused. */
 function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | undefined {

@@ -2,9 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
-import { collections } from '../../schemas/documents.ts';
-import { MongoClient } from './mongodb.ts';
-import { StartRefused } from './start-refused.ts';
+import { StartRefused } from '../runtime/start-refused.ts';
+import { MongoClient } from './patched-mongodb.ts';
 
 const AGAIN_MS = 200;
 
@@ -83,29 +82,4 @@ export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
     throw new StartRefused(
       'HEADRACE_MONGO_URL: this MongoDB is no replica set; expected one (mongod --replSet) or a sharded cluster',
     );
-}
-
-/** What the stages look things up by. */
-export async function ensurePipelineIndexes(db: Db): Promise<void> {
-  await Promise.all([
-    db.collection(collections.jobs).createIndexes([
-      { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
-      { key: { phase: 1, _id: 1 }, name: 'unfinished' },
-      { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },
-      { key: { statusUnpublished: 1 }, name: 'status_unpublished', sparse: true },
-    ]),
-    db.collection(collections.files).createIndexes([
-      { key: { job: 1, number: 1 }, name: 'by_job' },
-      { key: { audience: 1, generation: 1, path: 1 }, name: 'by_audience', sparse: true },
-    ]),
-    db
-      .collection(collections.ledger)
-      .createIndexes([{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }]),
-    db.collection(collections.acks).createIndexes([{ key: { job: 1 }, name: 'by_job' }]),
-    db.collection(collections.checks).createIndexes([{ key: { job: 1 }, name: 'by_job' }]),
-    db
-      .collection(collections.rejects)
-      .createIndexes([{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }]),
-    db.collection(collections.spills).createIndexes([{ key: { slot: 1, job: 1 }, name: 'by_slot' }]),
-  ]);
 }

@@ -5,9 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, ConsumerConfig, EachBatchHandler, TopicPartitionOffset } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
-import { createKafka } from './kafka.ts';
-import type { Logger } from './log.ts';
-import type { Retry } from './retry.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
+import { createKafka } from './topics.ts';
 
 const REPLACE_MS = 300;
 

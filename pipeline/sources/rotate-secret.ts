@@ -2,9 +2,9 @@
 import type { Db } from 'mongodb';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { sealedWith, secretId } from '../runtime/seal.ts';
-import { openCredentials, sealCredentials } from '../sources/credentials.ts';
-import { StoreFailure } from '../sources/store-errors.ts';
-import { countOtherKeys } from './api-keys.ts';
+import { countOtherKeys } from '../stores/api-keys.ts';
+import { openCredentials, sealCredentials } from './credentials.ts';
+import { StoreFailure } from './store-errors.ts';
 
 export interface Rotation {
   /** Jobs whose credentials were sealed again. */

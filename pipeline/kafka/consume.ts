@@ -8,55 +8,18 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import { type Decoded, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
+import { decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
-import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
-import type { StageName } from '../stages/names.ts';
-import type { CrashRecords } from '../stores/crash-records.ts';
-import { faultPoint } from './fault-points.ts';
+import { type MessageName, topics } from '../../schemas/topics.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
+import { inGroups } from '../runtime/in-groups.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
-import { allSettled, createHandleMessage } from './handle-message.ts';
-import { inGroups } from './in-groups.ts';
-import { groupName, type Publisher, topicName } from './kafka.ts';
-import type { Logger } from './log.ts';
-import type { Retry } from './retry.ts';
-
-export interface Delivery {
-  partition: number;
-  offset: bigint;
-  message: Decoded;
-  /** Aborted when the partition is taken away or the process stops. */
-  signal: AbortSignal;
-}
-
-interface StageBase {
-  name: StageName;
-  input: TopicKey;
-  /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
-  durable?(partition: number, handled: bigint): bigint;
-  /** The partitions were dealt anew: what was in memory is read again from the committed offsets. */
-  assigned?(partitions: number[]): void;
-  stop?(): Promise<void>;
-}
-
-/** Takes messages one by one, small ones several at the same time; or as many as were fetched of a partition, in their order. */
-export type Stage = StageBase &
-  (
-    | {
-        handle(delivery: Delivery): Promise<void>;
-        /** Ends the job of a message that was handled in vain, for the same reason again and again. */
-        giveUp?(delivery: Delivery): Promise<void>;
-        /** How many bytes a message brings to work on. */
-        weigh(message: Decoded): number;
-        handleAll?: undefined;
-      }
-    | {
-        handleAll(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void>;
-        handle?: undefined;
-      }
-  );
-
-export type SingleStage = Extract<Stage, { weigh: unknown }>;
+import { allSettled, type CrashRecords, createHandleMessage } from './handle-message.ts';
+import type { Publisher } from './publish.ts';
+import type { Delivery, Stage } from './stage.ts';
+import { groupName, topicName } from './topics.ts';
 
 export interface Consumption {
   stop(): Promise<void>;

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { together } from '../../pipeline/runtime/together.ts';
+import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
 
 /** Work that ends when the test says so. */
 function held() {
@@ -17,7 +17,7 @@ function held() {
 describe('calls that go together', () => {
   it('those of one moment, and those that come while the work is under way', async () => {
     const { groups, ends, work } = held();
-    const call = together(work);
+    const call = groupCommit(work);
     const early = [call(1), call(2)];
     await turn();
     await turn();
@@ -37,7 +37,7 @@ describe('calls that go together', () => {
 
   it('a failure is everybody’s in the group and nobody’s behind it', async () => {
     const { ends, work } = held();
-    const call = together(work);
+    const call = groupCommit(work);
     const failing = [call(1), call(2)];
     await turn();
     await turn();
@@ -51,7 +51,7 @@ describe('calls that go together', () => {
 
   it('as many groups at once as allowed, each no larger than fits', async () => {
     const { groups, ends, work } = held();
-    const call = together(work, { inFlight: 2, howMany: ({ length }) => Math.min(length, 2) });
+    const call = groupCommit(work, { inFlight: 2, howMany: ({ length }) => Math.min(length, 2) });
     const all = [1, 2, 3, 4, 5].map(call);
     await turn();
     await turn();

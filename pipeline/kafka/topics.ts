@@ -1,0 +1,95 @@
+/** The only door to kafkajs (patched in patched-kafkajs.ts): clients, and the topics with their partitions. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Admin, Kafka as KafkaClient, KafkaConfig, LogEntry } from 'kafkajs';
+import type { Config } from '../../schemas/config.ts';
+import { type TopicKey, topics } from '../../schemas/topics.ts';
+import type { Logger } from '../runtime/log.ts';
+import { Kafka, logLevel } from './patched-kafkajs.ts';
+
+/** The broker's default limit of a record batch is 1 MiB; ours stays below it. */
+export const MAX_RECORD_BATCH = 950_000;
+
+const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'debug', [logLevel.INFO]: 'debug' } as const;
+
+export function createKafka(config: Config, log: Logger, options: Partial<KafkaConfig> = {}): KafkaClient {
+  return new Kafka({
+    clientId: 'headrace',
+    brokers: [...config.kafkaBrokers],
+    connectionTimeout: 3_000,
+    requestTimeout: 30_000,
+    enforceRequestTimeout: true,
+    logLevel: logLevel.WARN,
+    // What kafkajs calls an error is mostly a reconnect that it does by itself.
+    logCreator: () => (entry: LogEntry) => {
+      const { message, timestamp: _, ...rest } = entry.log;
+      log[levels[entry.level as keyof typeof levels] ?? 'trace'](
+        { kafka: entry.namespace, ...rest },
+        message,
+      );
+    },
+    retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 },
+    ...options,
+  });
+}
+
+export const topicName = (config: Config, topic: TopicKey) => `${config.topicPrefix}.${topics[topic].name}`;
+export const groupName = (config: Config, stage: string) => `${config.groupPrefix}.${stage}`;
+
+/** Makes the topics that are missing, and gives the number of partitions that each really has. */
+export async function ensureTopics(config: Config, log: Logger): Promise<Record<TopicKey, number>> {
+  const admin = createKafka(config, log).admin();
+  await admin.connect();
+  try {
+    const keys = Object.keys(topics) as TopicKey[];
+    const existing = new Set(await admin.listTopics());
+    const missing = keys.filter((key) => !existing.has(topicName(config, key)));
+    if (missing.length > 0) {
+      await admin.createTopics({
+        // kafkajs gives up when a broker has not heard of a topic yet that the controller has just made; partitionsOf waits.
+        waitForLeaders: false,
+        topics: missing.map((key) => ({
+          topic: topicName(config, key),
+          numPartitions: topics[key].partitions === 'many' ? config.partitions : 1,
+          replicationFactor: config.replicationFactor,
+          configEntries: [
+            { name: 'cleanup.policy', value: topics[key].cleanup },
+            { name: 'max.message.bytes', value: String(MAX_RECORD_BATCH * 2) },
+            { name: 'min.insync.replicas', value: String(Math.max(1, config.replicationFactor - 1)) },
+            ...(topics[key].cleanup === 'delete'
+              ? [{ name: 'retention.ms', value: String(config.retentionHours * 3_600_000) }]
+              : []),
+          ],
+        })),
+      });
+      log.info({ topics: missing.map((key) => topicName(config, key)) }, 'made the missing topics');
+    }
+    const counts = await partitionsOf(
+      admin,
+      keys.map((key) => topicName(config, key)),
+    );
+    return Object.fromEntries(keys.map((key) => [key, counts.get(topicName(config, key))!])) as Record<
+      TopicKey,
+      number
+    >;
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+const KNOWN_WITHIN_MS = 20_000;
+
+/** How many partitions each of the topics has, once the broker that we ask knows them all. */
+async function partitionsOf(admin: Admin, names: string[]): Promise<Map<string, number>> {
+  for (const until = performance.now() + KNOWN_WITHIN_MS; ; await sleep(100)) {
+    try {
+      const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
+      const counts = new Map(found.map(({ name, partitions }) => [name, partitions.length]));
+      const unknown = names.filter((name) => !counts.get(name));
+      if (unknown.length === 0) return counts;
+      if (performance.now() > until) throw new Error(`no partitions of ${unknown.join(', ')}`);
+    } catch (error) {
+      const isNew = (error as { type?: string }).type === 'UNKNOWN_TOPIC_OR_PARTITION';
+      if (!isNew || performance.now() > until) throw error;
+    }
+  }
+}

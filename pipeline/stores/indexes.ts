@@ -1,0 +1,51 @@
+/** Every index of every collection, in one place. Whoever starts first makes them; the others find them made. */
+import type { Db, IndexDescription } from 'mongodb';
+import { collections } from '../../schemas/documents.ts';
+
+/** How long a repeated request gets the first one's answer. */
+const IDEMPOTENCY_SECONDS = 24 * 3_600;
+
+const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
+  jobs: [
+    { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
+    { key: { partner: 1, kind: 1, phase: 1, audience: 1, generation: 1 }, name: 'by_phase' },
+    { key: { phase: 1, _id: 1 }, name: 'unfinished' },
+    { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },
+    { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
+    { key: { statusUnpublished: 1 }, name: 'status_unpublished', sparse: true },
+  ],
+  files: [
+    { key: { job: 1, number: 1 }, name: 'by_job' },
+    { key: { audience: 1, generation: 1, path: 1 }, name: 'by_audience', sparse: true },
+  ],
+  audiences: [
+    { key: { partner: 1, _id: -1 }, name: 'by_partner' },
+    { key: { partner: 1, customer: 1, _id: -1 }, name: 'by_customer' },
+    { key: { segment: 1 }, name: 'segment', unique: true },
+  ],
+  attributes: [
+    { key: { partner: 1, _id: 1 }, name: 'by_partner' },
+    {
+      key: { partner: 1, foreignKey: 1 },
+      name: 'by_foreign_key',
+      unique: true,
+      partialFilterExpression: { foreignKey: { $exists: true } },
+    },
+  ],
+  idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
+  ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
+  rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
+  acks: [{ key: { job: 1 }, name: 'by_job' }],
+  checks: [{ key: { job: 1 }, name: 'by_job' }],
+  spills: [{ key: { slot: 1, job: 1 }, name: 'by_slot' }],
+  // By set for counts, by slot for overlaps. Neither field changes, so a replaced manifest costs no index write.
+  manifests: [{ key: { set: 1, slot: 1 } }, { key: { slot: 1, set: 1 } }],
+};
+
+export async function ensureIndexes(db: Db): Promise<void> {
+  await Promise.all(
+    Object.entries(indexes).map(([name, wanted]) =>
+      db.collection(collections[name as keyof typeof collections]).createIndexes(wanted),
+    ),
+  );
+}

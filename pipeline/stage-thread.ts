@@ -76,8 +76,16 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     keepPartitionCount(mongo.db, topicName(config, 'devices'), partitions.devices),
   );
 
-  const around = { config, db: mongo.db, log, retry, publisher, sources, metrics, partitions, onFatal };
-  const topology = createTopology(around);
+  const topology = createTopology({
+    config,
+    db: mongo.db,
+    log,
+    publisher,
+    sources,
+    metrics,
+    partitions,
+    onFatal,
+  });
   const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
   const crashes = createCrashRecords(mongo.db);
   const { recordReason } = createJobStore(mongo.db);

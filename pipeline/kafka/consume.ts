@@ -3,7 +3,7 @@
  *
  * kafkajs sends heartbeats only when asked, so they are sent while a handler works, and what a heartbeat throws (a rebalance)
  * aborts the handler and is thrown on: whoever gets the partition next begins at the last committed offset. Offsets are
- * committed by a timer, and only up to what the stage calls durable.
+ * committed by a timer, and only up to what the stage calls committable.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import { faultPoint } from '../runtime/fault-points.ts';
 import { inGroups } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
+import { createStep, type Step } from '../runtime/step.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
 import { allSettled, type CrashRecords, createHandleMessage } from './handle-message.ts';
 import type { Publisher } from './publish.ts';
@@ -54,11 +55,11 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   let working = new AbortController();
   let epoch = newEpoch();
 
-  async function commitDurable(): Promise<void> {
+  async function commitOffsets(): Promise<void> {
     const { handled, committed } = epoch;
     const offsets: { topic: string; partition: number; offset: string }[] = [];
     for (const [partition, next] of handled) {
-      const offset = stage.durable ? stage.durable(partition, next) : next;
+      const offset = stage.committable?.(partition, next) ?? next;
       if (offset > (committed.get(partition) ?? -1n))
         offsets.push({ topic, partition, offset: offset.toString() });
     }
@@ -94,10 +95,10 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     );
   }
 
-  function understand(partition: number, raw: KafkaMessage, signal: AbortSignal): Received {
+  function understand(partition: number, raw: KafkaMessage, step: Step): Received {
     try {
       const message = decode(raw.value, topics[stage.input].holds as readonly MessageName[]);
-      return { raw, understood: { partition, offset: BigInt(raw.offset), message, signal } };
+      return { raw, understood: { partition, offset: BigInt(raw.offset), message, step } };
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
       return { raw, understood: error };
@@ -105,23 +106,18 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   }
 
   const messages = stage.handle ? createHandleMessage(stage, { ...deps, log }) : undefined;
-  async function handleSome(
-    own: Epoch,
-    partition: number,
-    received: Received[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function handleSome(own: Epoch, partition: number, received: Received[], step: Step): Promise<void> {
     const deliveries: Delivery[] = [];
     for (const { raw, understood } of received) {
       if (understood instanceof MalformedMessage) await deadLetter(partition, raw, understood);
       else deliveries.push(understood);
     }
     const began = performance.now();
-    if (stage.handleAll) await stage.handleAll(partition, deliveries, signal);
+    if (stage.handleAll) await stage.handleAll(partition, deliveries, step);
     else if (!stage.giveUp || own.begun.has(partition)) await allSettled(deliveries.map(messages!.handle));
     else if (deliveries.length > 0) {
       own.begun.add(partition);
-      await messages!.handleFirst(partition, deliveries, signal);
+      await messages!.handleFirst(partition, deliveries, step);
     }
     deps.onHandled?.(stage.name, (performance.now() - began) / 1_000);
   }
@@ -136,14 +132,15 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     // After a failure that is no rebalance nobody joins again: the same partitions go on where they were.
     if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
     const { signal } = working;
+    const step = createStep(stage.name, retry, signal);
     const { partition } = batch;
     const own = epoch;
     const gone = () =>
       !isRunning() || isStale() || signal.aborted || stopping.signal.aborted || own !== epoch;
-    const received = batch.messages.map((message) => understand(partition, message, signal));
+    const received = batch.messages.map((message) => understand(partition, message, step));
     for (const some of groupsOf(stage, received)) {
       if (gone()) return;
-      const task = handleSome(own, partition, some, signal);
+      const task = handleSome(own, partition, some, step);
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
@@ -172,8 +169,9 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     // Every handler of the old assignment has settled (kafkajs.ts sees to it). Should one not have, it finds its epoch over.
     working.abort(new Error('stopping'));
     working = new AbortController();
+    epoch.over.abort(new Error('stopping'));
     epoch = newEpoch();
-    stage.assigned?.(partitions);
+    stage.assigned?.(partitions, createStep(stage.name, retry, epoch.over.signal));
     log.info({ partitions }, 'partitions assigned');
     markJoined();
   }
@@ -199,7 +197,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     onFatal: deps.onFatal,
   });
   const timer = setInterval(() => {
-    commitDurable().catch((error) => log.debug({ err: error }, 'offsets not committed this time'));
+    commitOffsets().catch((error) => log.debug({ err: error }, 'offsets not committed this time'));
   }, COMMIT_MS);
 
   return {
@@ -207,9 +205,9 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     async stop() {
       stopping.abort();
       working.abort(new Error('stopping'));
+      epoch.over.abort(new Error('stopping'));
       clearInterval(timer);
-      await stage.stop?.();
-      await commitDurable().catch((error) =>
+      await commitOffsets().catch((error) =>
         log.warn({ err: error }, 'last offsets not committed; they will be read again'),
       );
       await member.leave();
@@ -224,8 +222,15 @@ interface Epoch {
   committed: Map<number, bigint>;
   /** Partitions of which something was handled. */
   begun: Set<number>;
+  /** Aborted when the assignment ends. */
+  over: AbortController;
 }
-const newEpoch = (): Epoch => ({ handled: new Map(), committed: new Map(), begun: new Set() });
+const newEpoch = (): Epoch => ({
+  handled: new Map(),
+  committed: new Map(),
+  begun: new Set(),
+  over: new AbortController(),
+});
 
 interface Received {
   raw: KafkaMessage;

@@ -2,10 +2,9 @@
  * Handles the messages of a stage one by one. A failure of our own is tried again; one that repeats, and a message that processes
  * die of, is the end of its job and of no other.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Retry } from '../runtime/retry.ts';
+import type { Step } from '../runtime/step.ts';
 import { isFromKafka } from './group-member.ts';
 import type { Delivery, SingleStage } from './stage.ts';
 
@@ -20,27 +19,25 @@ export interface CrashRecords {
 
 interface Dependencies {
   log: Logger;
-  retry: Retry;
   crashes: CrashRecords;
   /** Keeps for the operator why a job was given up. */
   recordReason(job: number, reason: string): Promise<void>;
 }
 
-export function createHandleMessage(stage: SingleStage, { log, retry, crashes, recordReason }: Dependencies) {
+export function createHandleMessage(stage: SingleStage, { log, crashes, recordReason }: Dependencies) {
   async function giveUp(delivery: Delivery, reason: string): Promise<void> {
-    const { message, signal } = delivery;
-    const { value } = message;
-    if ('job' in value) await retry('record the reason', () => recordReason(value.job, reason), signal);
+    const { value } = delivery.message;
+    if ('job' in value) await delivery.step.read('record the reason', () => recordReason(value.job, reason));
     await stage.giveUp!(delivery);
   }
 
   async function handle(delivery: Delivery): Promise<void> {
-    const { signal, partition, offset } = delivery;
+    const { step, partition, offset } = delivery;
     for (const failures = countFailures(); ; ) {
       try {
         return await stage.handle(delivery);
       } catch (error) {
-        if (signal.aborted || isFromKafka(error) || !stage.giveUp) throw error;
+        if (step.signal.aborted || isFromKafka(error) || !stage.giveUp) throw error;
         failures.add(error);
         const { count, reason } = failures;
         log.error(
@@ -48,19 +45,17 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes, r
           'a message could not be handled',
         );
         if (count === MAX_FAILURES) return giveUp(delivery, `${stage.name}: ${reason}`);
-        await sleep(FAILURE_PAUSE_MS * count, undefined, { signal });
+        await step.pause(FAILURE_PAUSE_MS * count);
       }
     }
   }
 
   /** Noted before it is handled: whoever comes after us knows what we died of. */
   async function handleWithCare(delivery: Delivery): Promise<void> {
-    const { partition, signal } = delivery;
+    const { partition, step } = delivery;
     const offset = String(delivery.offset);
-    const deaths = await retry(
-      'note the message in hand',
-      () => crashes.take(stage.name, partition, offset),
-      signal,
+    const deaths = await step.read('note the message in hand', () =>
+      crashes.take(stage.name, partition, offset),
     );
     if (deaths < MAX_FAILURES) return handle(delivery);
     log.error({ partition, offset, deaths }, 'processes have died of this message; it is given up');
@@ -71,10 +66,10 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes, r
     handle,
 
     /** The first messages that a new owner gets: the owners before it may have died of one of them. */
-    async handleFirst(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void> {
+    async handleFirst(partition: number, deliveries: Delivery[], step: Step): Promise<void> {
       const first = String(deliveries[0]!.offset);
       const begin = () => crashes.begin(stage.name, partition, first);
-      if (!(await retry('note where the partition begins', begin, signal)))
+      if (!(await step.read('note where the partition begins', begin)))
         return allSettled(deliveries.map(handle));
       try {
         for (const delivery of deliveries) await handleWithCare(delivery);

@@ -2,38 +2,41 @@
 import type { Decoded } from '../../schemas/codec.ts';
 import type { StageName } from '../../schemas/stages.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
+import type { Step } from '../runtime/step.ts';
 
-export interface Delivery {
+export interface Delivery<S extends StageName = StageName> {
   partition: number;
   offset: bigint;
   message: Decoded;
-  /** Aborted when the partition is taken away or the process stops. */
-  signal: AbortSignal;
+  /** Ends when the partition is taken away or the process stops. */
+  step: Step<S>;
 }
 
-interface StageBase {
-  name: StageName;
+interface StageBase<S extends StageName> {
+  name: S;
   input: TopicKey;
-  /** Up to which offset (exclusive) everything is durable. Unless given: all that was handled. */
-  durable?(partition: number, handled: bigint): bigint;
-  /** The partitions were dealt anew: what was in memory is read again from the committed offsets. */
-  assigned?(partitions: number[]): void;
-  stop?(): Promise<void>;
+  /** Up to which offset (exclusive) everything is stored elsewhere. Unless given: all that was handled. */
+  committable?(partition: number, handled: bigint): bigint;
+  /**
+   * The partitions were assigned anew: what was in memory is read again from the committed offsets. The step ends with the
+   * assignment.
+   */
+  assigned?(partitions: number[], step: Step<S>): void;
 }
 
 /** Takes messages one by one, small ones several at the same time; or as many as were fetched of a partition, in their order. */
-export type Stage = StageBase &
+export type Stage<S extends StageName = StageName> = StageBase<S> &
   (
     | {
-        handle(delivery: Delivery): Promise<void>;
+        handle(delivery: Delivery<S>): Promise<void>;
         /** Ends the job of a message that was handled in vain, for the same reason again and again. */
-        giveUp?(delivery: Delivery): Promise<void>;
+        giveUp?(delivery: Delivery<S>): Promise<void>;
         /** How many bytes a message brings to work on. */
         weigh(message: Decoded): number;
         handleAll?: undefined;
       }
     | {
-        handleAll(partition: number, deliveries: Delivery[], signal: AbortSignal): Promise<void>;
+        handleAll(partition: number, deliveries: Delivery<S>[], step: Step<S>): Promise<void>;
         handle?: undefined;
       }
   );

@@ -1,87 +1,78 @@
 /**
- * Places at which a test lets this process die, freeze, fail or lose a message (`skip`, where the caller heeds it): before and after each write, produce and offset commit. Armed by the
- * environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one is reached; each thread counts
- * for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise. What `before` one step is
- * `after` the one above it, so each place has one name.
+ * Places at which a test lets this process die, freeze, fail or lose a message (`skip`): before and after each step of each stage, and
+ * some of the API's. Armed by the environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one
+ * is reached; each thread counts for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise.
  */
 import { writeSync } from 'node:fs';
+import type { StageName } from '../../schemas/stages.ts';
 
-export const faultPoints = {
-  api: [
-    'api:after-claim',
-    'api:before-insert',
-    'api:after-insert',
-    'api:after-publish',
-    'api:before-answer',
-    'api:after-keep-answer',
-    'api:before-clear',
-    'api:after-clear',
-  ],
+/** The steps of each stage, about in the order in which they are taken. `offsets` is the commit of offsets. */
+export const stepNames = {
   dispatch: [
-    'dispatch:before-listing',
-    'dispatch:after-listing',
-    'dispatch:after-freeze',
-    'dispatch:before-mark-running',
-    'dispatch:before-hand-out',
-    'dispatch:after-hand-out',
-    'dispatch:before-decide',
-    'dispatch:after-decide',
-    'dispatch:before-cancel',
-    'dispatch:after-cancel',
-    'dispatch:before-check',
-    'dispatch:after-check',
-    'dispatch:before-attempt',
-    'dispatch:after-attempt',
-    'dispatch:before-seal',
-    'dispatch:after-seal',
-    'dispatch:before-markers',
-    'dispatch:after-markers',
-    'dispatch:before-duplicates',
-    'dispatch:before-audience',
-    'dispatch:after-audience',
-    'dispatch:before-end',
-    'dispatch:after-end',
-    'dispatch:after-forget',
-    'dispatch:before-status',
-    'dispatch:after-status',
-    'dispatch:before-offsets',
-    'dispatch:after-offsets',
+    'republish',
+    'make-audience',
+    'listing',
+    'freeze',
+    'forget-lists',
+    'mark-running',
+    'publish-files',
+    'decide',
+    'progress',
+    'cancel',
+    'check',
+    'attempt',
+    'seal',
+    'markers',
+    'duplicates',
+    'fail-files',
+    'audience',
+    'end',
+    'status',
+    'forget',
+    'offsets',
   ],
-  split: ['split:before-send', 'split:after-send', 'split:before-offsets', 'split:after-offsets'],
-  validate: [
-    'validate:before-devices',
-    'validate:after-devices',
-    'validate:before-keep-rejects',
-    'validate:before-send-rejects',
-    'validate:after-rejects',
-    'validate:before-ledger',
-    'validate:after-ledger',
-    'validate:before-offsets',
-    'validate:after-offsets',
-  ],
+  split: ['send', 'offsets'],
+  validate: ['devices', 'keep-rejects', 'send-rejects', 'ledger', 'offsets'],
   sink: [
-    'sink:collect',
-    'sink:before-answer',
-    'sink:after-answer',
-    'sink:before-spill',
-    'sink:after-spill',
-    'sink:before-chunks',
-    'sink:before-manifest',
-    'sink:after-manifest',
-    'sink:before-ack',
-    'sink:after-ack',
-    'sink:after-forget-spills',
-    'sink:before-count-deleted',
-    'sink:after-count-deleted',
-    'sink:before-drop',
-    'sink:after-drop',
-    'sink:after-advance',
-    'sink:before-offsets',
-    'sink:after-offsets',
+    'spill',
+    'answer',
+    'chunks',
+    'manifest',
+    'ack',
+    'forget-spills',
+    'count-deleted',
+    'drop',
+    'advance',
+    'offsets',
   ],
-} as const;
+} as const satisfies Record<StageName, readonly string[]>;
 
-export type FaultPoint = (typeof faultPoints)[keyof typeof faultPoints][number];
+export type StepName<S extends StageName = StageName> = (typeof stepNames)[S][number];
+type StagePoint<S extends StageName = StageName> = S extends StageName
+  ? `${S}:${'before' | 'after'}-${StepName<S>}`
+  : never;
+
+const apiPoints = [
+  'api:after-claim',
+  'api:before-insert',
+  'api:after-insert',
+  'api:after-publish',
+  'api:before-answer',
+  'api:after-keep-answer',
+  'api:before-clear',
+  'api:after-clear',
+] as const;
+export type FaultPoint = StagePoint | (typeof apiPoints)[number];
+
+const pointsOf = <S extends StageName>(stage: S) =>
+  stepNames[stage].flatMap((step) => [`${stage}:before-${step}`, `${stage}:after-${step}`]) as FaultPoint[];
+export const faultPoints: Record<StageName | 'api', readonly FaultPoint[]> = {
+  api: apiPoints,
+  dispatch: pointsOf('dispatch'),
+  split: pointsOf('split'),
+  validate: pointsOf('validate'),
+  sink: pointsOf('sink'),
+};
 
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
 type Reached = (name: FaultPoint) => 'skip' | undefined;
@@ -92,7 +83,7 @@ function parseOrder(order: string) {
   const [stage, place, nth, given] = order.split(':');
   const name = `${stage}:${place}`;
   const action = actions.find((known) => known === given);
-  const known = Object.values(faultPoints).flat() as string[];
+  const known: readonly string[] = Object.values(faultPoints).flat();
   if (!known.includes(name) || !(Number(nth) > 0) || !action)
     throw new Error(`FAULT_POINT=${order}: expected a point, which time, and one of ${actions.join(', ')}`);
   return { order, name, action, left: Number(nth) };

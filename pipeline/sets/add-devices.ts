@@ -75,6 +75,7 @@ export async function tryToAdd(
   }
   faultPoint('sink:before-chunks');
   await writer.flush();
+  faultPoint('sink:after-chunks');
   await deps.hooks.chunksWritten?.();
   // A process that was suspended must not name chunks that a sweep has taken for orphans meanwhile.
   const late = performance.now() - start > NAME_CHUNKS_WITHIN_MS;

@@ -11,10 +11,8 @@ import { type Cut, createRowCutter } from '../formats/cut-rows.ts';
 import { FormatFailure, gunzip } from '../formats/gunzip.ts';
 import type { Publisher } from '../kafka/publish.ts';
 import type { Stage } from '../kafka/stage.ts';
-import { faultPoint } from '../runtime/fault-points.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Retry } from '../runtime/retry.ts';
-import { whileWanted } from '../runtime/while-wanted.ts';
+import type { Step } from '../runtime/step.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
 import { type FileStore, isUndecided } from '../stores/files.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
@@ -25,7 +23,6 @@ const IN_FLIGHT = 3;
 
 export interface SplitDependencies {
   log: Logger;
-  retry: Retry;
   publisher: Publisher;
   contexts: JobContexts;
   ledger: LedgerStore;
@@ -36,8 +33,10 @@ export interface SplitDependencies {
   gzipRatio: number;
 }
 
-export function createSplitFiles(deps: SplitDependencies): Stage {
-  const { retry, publisher, contexts, ledger, files } = deps;
+type SplitStep = Step<'split'>;
+
+export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
+  const { publisher, contexts, ledger, files } = deps;
 
   /** False once nobody needs the rest of the file: the job ended, the audience was cleared, the file has failed. */
   async function wanted(file: ListedFile): Promise<boolean> {
@@ -58,7 +57,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     file: ListedFile,
     job: JobDocument,
     from: number,
-    signal: AbortSignal,
+    { signal }: SplitStep,
   ): AsyncGenerator<Buffer> {
     const { store, bucket } = await deps.sourceOf(job);
     const { etag, size } = file;
@@ -69,7 +68,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     file: ListedFile,
     job: JobDocument,
     resume: ResumePoint | null,
-    signal: AbortSignal,
+    step: SplitStep,
   ): Promise<void> {
     // gzip cannot be entered in the middle: it is read again from the start, and what was validated is not sent again.
     const from = file.compressed ? null : resume;
@@ -80,13 +79,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     const send = async (cut: Cut) => {
       if (resume && cut.batch < resume.batch) return;
       const message = messageOf(file, cut);
-      if (faultPoint('split:before-send') === 'skip') return;
-      const sent = retry('send a row batch', () => publisher.send('rows', [message]), signal).then(
-        () => void faultPoint('split:after-send'),
-        (error) => {
-          failed ??= error;
-        },
-      );
+      const sent = step('send', () => publisher.send('rows', [message])).catch((error) => {
+        failed ??= error;
+      });
       sending.add(sent);
       void sent.then(() => sending.delete(sent));
       if (sending.size >= IN_FLIGHT) await Promise.race(sending);
@@ -94,9 +89,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     };
 
     try {
-      const raw = bytesOf(file, job, from?.start ?? 0, signal);
+      const raw = bytesOf(file, job, from?.start ?? 0, step);
       for await (const chunk of file.compressed ? gunzip(raw, { maxRatio: deps.gzipRatio }) : raw) {
-        signal.throwIfAborted();
+        step.signal.throwIfAborted();
         for (const cut of cutter.push(chunk)) await send(cut);
       }
       for (const cut of cutter.finish()) await send(cut);
@@ -113,31 +108,27 @@ export function createSplitFiles(deps: SplitDependencies): Stage {
     name: 'split',
     input: 'files',
     weigh: ({ name, value }) => (name === 'ListedFile' ? value.size : 0),
-    async handle({ message, signal }) {
+    async handle({ message, step }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
-      const context = await retry('look up the job', () => contexts.get(file.job, file.attempt), signal);
+      const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
       if (!context?.wanted) return;
-      const resume = await retry('find where to go on', () => ledger.resumePoint(file), signal);
+      const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
       if (resume === 'complete') return;
       const isWanted = () => wanted(file);
-      await retry(
-        'split the file',
-        () => whileWanted(signal, isWanted, (each) => split(file, context.job, resume, each)),
-        signal,
-      );
+      await step.whileWanted('split the file', isWanted, (each) => split(file, context.job, resume, each));
       deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
     },
     /** Fails the file behind the batches that are validated. Should another come first, the file is dispatched again and we with it. */
-    async giveUp({ message, signal }) {
+    async giveUp({ message, step }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
-      const resume = await retry('find where to go on', () => ledger.resumePoint(file), signal);
+      const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
       if (resume === 'complete') return;
       const cutter = createRowCutter({ batchBytes: file.batch_bytes, ...(resume ? { resume } : {}) });
       const failure: FileFailure = { code: 'internal_error', message: fileFailureCodes.internal_error };
       for (const cut of cutter.fail(failure))
-        await retry('send a row batch', () => publisher.send('rows', [messageOf(file, cut)]), signal);
+        await step('send', () => publisher.send('rows', [messageOf(file, cut)]));
     },
   };
 }

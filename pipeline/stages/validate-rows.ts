@@ -12,9 +12,8 @@ import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
 import { countGroups, noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import type { Stage } from '../kafka/stage.ts';
-import { faultPoint } from '../runtime/fault-points.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Retry } from '../runtime/retry.ts';
+import type { Step } from '../runtime/step.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
@@ -27,7 +26,6 @@ const GROUP_OVERHEAD = 12;
 
 export interface ValidateDependencies {
   log: Logger;
-  retry: Retry;
   publisher: Publisher;
   contexts: JobContexts;
   ledger: LedgerStore;
@@ -38,8 +36,10 @@ export interface ValidateDependencies {
   onValidated?(rows: number): void;
 }
 
-export function createValidateRows(deps: ValidateDependencies): Stage {
-  const { retry, publisher, contexts, ledger, rejects } = deps;
+type ValidateStep = Step<'validate'>;
+
+export function createValidateRows(deps: ValidateDependencies): Stage<'validate'> {
+  const { publisher, contexts, ledger, rejects } = deps;
 
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
     parseRows({
@@ -51,7 +51,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
       maxRejects: deps.rejectsPerFile,
     });
 
-  async function sendDevices(batch: RowBatch, parsed: ParsedRows, signal: AbortSignal): Promise<void> {
+  async function sendDevices(batch: RowBatch, parsed: ParsedRows, step: ValidateStep): Promise<void> {
     const { job, file, batch: number } = batch;
     const messages: OutgoingMessage[] = parsed.slots.flatMap(({ slot, groups }) =>
       [...partsOf(groups)].map((some, part) => ({
@@ -60,26 +60,20 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
         value: encode('ValidatedDevices', { job, file, batch: number, slot, part, groups: some }),
       })),
     );
-    const isLost = faultPoint('validate:before-devices') === 'skip';
-    if (messages.length > 0 && !isLost)
-      await retry('send devices', () => publisher.send('devices', messages), signal);
-    faultPoint('validate:after-devices');
+    if (messages.length > 0) await step('devices', () => publisher.send('devices', messages));
   }
 
   async function sendRejects(
     batch: RowBatch,
     job: JobDocument,
     parsed: ParsedRows,
-    signal: AbortSignal,
+    step: ValidateStep,
   ): Promise<void> {
     if (parsed.rejects.length === 0) return;
     const rows = parsed.rejects;
     const { file, batch: number } = batch;
-    faultPoint('validate:before-keep-rejects');
-    const kept = await retry(
-      'keep rejected rows',
-      () => rejects.keep({ job: job._id, file, batch: number, rows }, deps.rejectsPerFile),
-      signal,
+    const kept = await step('keep-rejects', () =>
+      rejects.keep({ job: job._id, file, batch: number, rows }, deps.rejectsPerFile),
     );
     const partition = (job._id + file) % deps.rejectPartitions;
     const messages: OutgoingMessage[] = [];
@@ -97,37 +91,32 @@ export function createValidateRows(deps: ValidateDependencies): Stage {
         }),
       });
     }
-    faultPoint('validate:before-send-rejects');
-    if (messages.length > 0)
-      await retry('send rejected rows', () => publisher.send('rejects', messages), signal);
-    faultPoint('validate:after-rejects');
+    if (messages.length > 0) await step('send-rejects', () => publisher.send('rejects', messages));
   }
 
   return {
     name: 'validate',
     input: 'rows',
     weigh: ({ name, value }) => (name === 'RowBatch' ? value.rows.length : 0),
-    async handle({ message, signal }) {
+    async handle({ message, step }) {
       if (message.name !== 'RowBatch') return;
       const batch = message.value;
-      const context = await retry('look up the job', () => contexts.get(batch.job, batch.attempt), signal);
+      const context = await step.read('look up the job', () => contexts.get(batch.job, batch.attempt));
       if (!context?.wanted) return;
       if (batch.failure) {
-        await retry('write the ledger', () => ledger.record(entryOf(batch, null)), signal);
+        await step('ledger', () => ledger.record(entryOf(batch, null)));
         return;
       }
-      const parsed = await retry('look up the keys', () => parse(batch, context.job), signal);
-      if (!parsed.failure) await sendDevices(batch, parsed, signal);
-      await sendRejects(batch, context.job, parsed, signal);
-      faultPoint('validate:before-ledger');
-      await retry('write the ledger', () => ledger.record(entryOf(batch, parsed)), signal);
-      faultPoint('validate:after-ledger');
+      const parsed = await step.read('look up the keys', () => parse(batch, context.job));
+      if (!parsed.failure) await sendDevices(batch, parsed, step);
+      await sendRejects(batch, context.job, parsed, step);
+      await step('ledger', () => ledger.record(entryOf(batch, parsed)));
       deps.onValidated?.(parsed.rows);
     },
-    async giveUp({ message, signal }) {
+    async giveUp({ message, step }) {
       if (message.name !== 'RowBatch') return;
       const failed = { ...message.value, failure: internalError };
-      await retry('write the ledger', () => ledger.record(entryOf(failed, null)), signal);
+      await step('ledger', () => ledger.record(entryOf(failed, null)));
     },
   };
 }

@@ -116,3 +116,15 @@ export async function recordLoad(
     ],
   );
 }
+
+/** Of these jobs, those whose audience has been cleared since they were accepted. */
+export async function clearedAmong(db: Db, jobs: JobDocument[]): Promise<Set<number>> {
+  const loads = jobs.filter(({ audience }) => audience !== null);
+  const found = await audiences(db)
+    .find({ _id: { $in: loads.map(({ audience }) => audience!) } })
+    .project<{ _id: number; generation: number }>({ generation: 1 })
+    .toArray();
+  const generations = new Map(found.map(({ _id, generation }) => [_id, generation]));
+  const isCleared = (job: JobDocument) => (generations.get(job.audience!) ?? 0) > job.generation!;
+  return new Set(loads.filter(isCleared).map(({ _id }) => _id));
+}

@@ -20,6 +20,8 @@ export type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' |
 
 /** What a job comes to before it is merged. */
 export interface SealedOutcome {
+  /** Why the service itself failed at the job; for the operator. */
+  internalReason?: string;
   verdict: JobVerdict;
   rows: number;
   filesDone: number;

@@ -107,15 +107,14 @@ export function createLedgerStore(db: Db) {
       return files.map((file) => resumeBehind(byFile.get(nameOf(file)) ?? []));
     }),
 
-    /** Tallies of the files asked for: for each job, those from a file number on. */
-    async tally(wanted: { job: number; attempt: number; fromFile: number }[]): Promise<FileTally[]> {
+    async tally(wanted: { job: number; attempt: number; files: number[] }[]): Promise<FileTally[]> {
       if (wanted.length === 0) return [];
       const sum = (field: string) => ({ $sum: `$${field}` });
       return ledger
         .aggregate<FileTally>([
           {
             $match: {
-              $or: wanted.map(({ job, attempt, fromFile }) => ({ job, file: { $gte: fromFile }, attempt })),
+              $or: wanted.map(({ job, attempt, files }) => ({ job, file: { $in: files }, attempt })),
             },
           },
           {

@@ -4,9 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { createKafka, topicName } from '../../pipeline/kafka/topics.ts';
 import type { FaultPoint } from '../../pipeline/runtime/fault-points.ts';
-import { createLogger } from '../../pipeline/runtime/log.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/stack.ts';
@@ -14,6 +12,7 @@ import { expelAll } from './support/expel.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { isFrozen } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
+import { removeRecords } from './support/remove-records.ts';
 
 const faults = setUpFaults(roundSeed('lost-messages'), {
   apis: 0,
@@ -40,10 +39,10 @@ async function newAudience(path = 'a.csv') {
 it('one message of each kind is lost: every job ends exactly', async () => {
   const { driver, pipelines } = faults.service;
   const losses: [FaultPoint, number][] = [
-    ['dispatch:before-hand-out', 2],
+    ['dispatch:before-publish-files', 2],
     ['split:before-send', 5],
     ['validate:before-devices', 8],
-    ['sink:collect', 40],
+    ['validate:before-devices', 20],
     ['dispatch:before-check', 4],
     ['sink:before-answer', 5],
     ['dispatch:before-markers', 3],
@@ -65,17 +64,8 @@ async function loseDevices(id: number): Promise<void> {
   const { driver, pipelines } = faults.service;
   const [pipeline] = pipelines;
   await waitFor(() => isFrozen(pipeline!), { what: 'the sink to stop before its answer' });
-  const log = createLogger({ logLevel: 'silent' }, 'test');
-  const admin = createKafka(driver.config, log).admin();
-  await admin.connect();
   // The rows too: otherwise they are delivered once more, and bring the devices again.
-  for (const key of ['rows', 'devices'] as const) {
-    const topic = topicName(driver.config, key);
-    const offsets = await admin.fetchTopicOffsets(topic);
-    const partitions = offsets.map(({ partition, high }) => ({ partition, offset: high }));
-    await admin.deleteTopicRecords({ topic, partitions });
-  }
-  await admin.disconnect();
+  await removeRecords(driver.config, 'rows', 'devices');
   await pipeline!.kill();
   await expelAll(faults.service.driver.config);
   expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ phase: 'loading' });

@@ -14,6 +14,7 @@ import { newLogFolder } from './support/logs.ts';
 import { orderAt, pointsOf } from './support/points.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
+import { removeRecords } from './support/remove-records.ts';
 import { unfinished, untilAllEnded, violationsOf } from './support/settle.ts';
 import { submitByDriver } from './support/submit.ts';
 
@@ -42,7 +43,7 @@ afterAll(async () => {
 
 /** Something of every kind, so that every point is reached. */
 async function queueSome(point: FaultPoint): Promise<void> {
-  const size = /spill/.test(point) ? 60_000 : 2_000;
+  const size = /spill|progress/.test(point) ? 60_000 : 2_000;
   const folder = `round-${lane.asked.length}/`;
   const path = await lane.upload('attributes', size, folder);
   await lane.upload('attributes', 200, folder);
@@ -58,6 +59,16 @@ async function queueSome(point: FaultPoint): Promise<void> {
   await lane.ask({ kind: 'append', audience: cleared.id!, path: await lane.upload('audience', 100) });
 }
 
+/** Steps taken only with jobs that waited already when the process started. */
+const needsWaitingJobs = (point: FaultPoint) => /forget-lists|republish/.test(point);
+
+async function start(point: FaultPoint): Promise<void> {
+  if (needsWaitingJobs(point)) await queueSome(point);
+  if (/republish/.test(point)) await removeRecords(driver.config, 'jobs');
+  pipeline.start({ FAULT_POINT: orderAt(point, 'kill') });
+  if (!needsWaitingJobs(point)) await queueSome(point);
+}
+
 const open = () => driver.jobs.countDocuments(unfinished);
 
 it(`dies at ${points.length} points, and every job ends as the oracle says`, {
@@ -66,8 +77,7 @@ it(`dies at ${points.length} points, and every job ends as the oracle says`, {
   const missed: FaultPoint[] = [];
   for (const point of points) {
     const began = performance.now();
-    pipeline.start({ FAULT_POINT: orderAt(point, 'kill') });
-    await queueSome(point);
+    await start(point);
     await waitFor(async () => !pipeline.running || (await open()) === 0, {
       what: `a death at ${point}`,
       deadlineMs: settleMs,

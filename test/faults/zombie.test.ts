@@ -19,7 +19,8 @@ import { submitByDriver } from './support/submit.ts';
 
 const random = roundSeed('zombie');
 const isBefore = (point: FaultPoint) =>
-  /before-|after-(listing|freeze|seal|devices)/.test(point) && !/spill|cancel/.test(point);
+  /before-|after-(listing|freeze|seal|devices)/.test(point) &&
+  !/spill|cancel|republish|forget-lists|progress/.test(point);
 const candidates = [
   ...faultPoints.sink,
   ...faultPoints.dispatch,

@@ -1,7 +1,5 @@
 /** A slot says that a deletion is done when the devices are gone, not when they are counted. */
 import { expect, it } from 'vitest';
-import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
@@ -9,6 +7,7 @@ import { setNames } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
+import { recordedStep } from '../support/recorded-step.ts';
 
 const database = openDatabase();
 const JOB = 9;
@@ -27,7 +26,6 @@ it('counts, removes, and only then acknowledges; begun again, it tells the first
   const acknowledged = async () => (await acks.countByJob([JOB])).get(JOB) ?? 0;
   let crashes = true;
   const removeAttributes = createRemoveAttributes({
-    retry: createRetry(createLogger({ logLevel: 'silent' }, 'test')),
     acks,
     sets: {
       ...sets,
@@ -40,7 +38,7 @@ it('counts, removes, and only then acknowledges; begun again, it tells the first
       },
     },
   });
-  const run = () => removeAttributes(marker, [3], new AbortController().signal);
+  const run = () => removeAttributes(marker, [3], recordedStep('sink'));
 
   await expect(run()).rejects.toThrow('a crash');
   expect(await acknowledged()).toBe(0);

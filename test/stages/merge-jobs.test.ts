@@ -1,8 +1,6 @@
 /** Jobs are merged exactly, in one go or in many ranges, from memory or from what was put aside, once or again. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
@@ -12,10 +10,10 @@ import { setNames } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
 import { markerOf } from '../support/markers.ts';
+import { recordedStep } from '../support/recorded-step.ts';
 
 const database = openDatabase();
 const SLOTS = [2, 6];
-const signal = new AbortController().signal;
 const passed = [0, 1, 3, 3];
 
 /** Files 0 to 3, of which 2 has failed; each file repeats some of the devices before it, and some batches come twice. */
@@ -76,8 +74,7 @@ describe.each([
     const sets = createDeviceSets(db);
     const acks = createAckStore(db);
     const spills = createSpillStore(db);
-    const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'));
-    const mergeJobs = createMergeJobs({ retry, sets, acks, spills, togetherBytes });
+    const mergeJobs = createMergeJobs({ sets, acks, spills, togetherBytes });
     const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
 
     for (let again = 0; again < 2; again++) {
@@ -86,11 +83,11 @@ describe.each([
         messages.forEach((message, i) => {
           uncommitted.add(message, BigInt(i));
         });
-        if (putAside) await uncommitted.putAside((batch) => spills.save(batch));
+        if (putAside) await uncommitted.spill((batch) => spills.save(batch));
       }
       const committed = new Map(SLOTS.map((slot) => [slot, 0]));
       const markers = jobs.map(({ marker }) => marker);
-      await mergeJobs({ markers, slots: SLOTS, committed, uncommitted }, signal);
+      await mergeJobs({ markers, slots: SLOTS, committed, uncommitted }, recordedStep('sink'));
       for (const { marker, messages } of jobs) {
         const words = await acks.ofJob(marker.job);
         expect(words).toHaveLength(SLOTS.length);

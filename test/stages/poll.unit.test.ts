@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createPoll } from '../../pipeline/stages/dispatch/poll.ts';
+import { recordedStep } from '../support/recorded-step.ts';
 
 it('a look that waited long for MongoDB is soon followed by the next', async () => {
   const looked: number[] = [];
@@ -14,7 +15,7 @@ it('a look that waited long for MongoDB is soon followed by the next', async () 
         return false;
       },
     };
-    createPoll([look], new AbortController().signal, reject)();
+    createPoll([look], recordedStep('dispatch'), reject)();
   });
   expect(looked[1]! - looked[0]!).toBeLessThan(3_000);
 });

@@ -2,7 +2,6 @@
 import { expect, it } from 'vitest';
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
@@ -16,41 +15,40 @@ import type { CommitMarker } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
+import { recordedStep } from '../support/recorded-step.ts';
 
 const database = openDatabase();
 const PARTITION = 3;
-const { signal } = new AbortController();
+const step = recordedStep('sink');
 
 async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   const { db } = database;
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
-  const retry = createRetry(log);
   const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
-  const mergeJobs = createMergeJobs({ retry, sets, acks, spills });
+  const mergeJobs = createMergeJobs({ sets, acks, spills });
   const checks = createCheckStore(db);
   const sink = createSinkDevices({
     log,
-    retry,
     acks,
     checks,
     spills,
-    verifySlots: createVerifySlots({ retry, spills }),
+    verifySlots: createVerifySlots({ spills }),
     async mergeJobs(...args) {
       await mergesMay();
       await mergeJobs(...args);
     },
-    removeAttributes: createRemoveAttributes({ retry, sets, acks }),
+    removeAttributes: createRemoveAttributes({ sets, acks }),
     // A slot a partition.
     devicePartitions: 16,
     memoryBytes: 1_000_000,
   });
   let offset = 0n;
-  const deliver = (message: Delivery['message']): Delivery => ({
+  const deliver = (message: Delivery['message']): Delivery<'sink'> => ({
     partition: PARTITION,
     offset: offset++,
     message,
-    signal,
+    step,
   });
   const messageOf = (job: number, batch = 0) => ({
     job,
@@ -78,7 +76,7 @@ it.each([
   const { sink, sets, acks, devices, marker } = await createSink();
   const jobs = [...new Set(markers)];
   const all = [...jobs.map((job) => devices(job)), ...markers.map((job) => marker(job))];
-  await sink.handleAll!(PARTITION, all, signal);
+  await sink.handleAll!(PARTITION, all, step);
   for (const job of jobs)
     expect(await acks.ofJob(job)).toMatchObject([
       { slot: PARTITION, pairs: 10 * job, uniqueDevices: 10 * job, filePairs: [0, 10 * job] },
@@ -91,19 +89,19 @@ it.each([
 it('a marker is not passed by the offsets before its job is merged, though devices of later jobs wait behind it', async () => {
   const gate = createGate();
   const { sink, acks, devices, marker } = await createSink(gate.wait);
-  await sink.handleAll!(PARTITION, [devices(9)], signal);
-  expect(sink.durable!(PARTITION, 1n)).toBe(0n);
+  await sink.handleAll!(PARTITION, [devices(9)], step);
+  expect(sink.committable!(PARTITION, 1n)).toBe(0n);
   // A new owner, to whom only the end of this is new: nothing stands before the first marker.
-  sink.assigned!([PARTITION]);
+  sink.assigned!([PARTITION], step);
   const empty = { passed: [] };
   const some = [marker(1, empty), marker(2, empty), devices(3), devices(4)];
-  const handling = sink.handleAll!(PARTITION, some, signal);
+  const handling = sink.handleAll!(PARTITION, some, step);
   await gate.reached;
-  expect(sink.durable!(PARTITION, 1n)).toBe(1n);
+  expect(sink.committable!(PARTITION, 1n)).toBe(1n);
   gate.open();
   await handling;
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
-  expect(sink.durable!(PARTITION, 5n)).toBe(3n);
+  expect(sink.committable!(PARTITION, 5n)).toBe(3n);
 });
 
 it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {
@@ -119,7 +117,7 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
     };
     await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts }]);
   });
-  await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], signal);
+  await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], step);
   expect(asked).toBe(2);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
   expect(await acks.ofJob(2)).toMatchObject([{ pairs: 20, uniqueDevices: 20 }]);
@@ -130,27 +128,27 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
   const { sink, sets, acks, checks, devices, marker } = await createSink();
   const both = [0, 1];
   const ask = { check: true };
-  await sink.handleAll!(PARTITION, [devices(1), marker(1, ask, both), marker(1, {}, both)], signal);
+  await sink.handleAll!(PARTITION, [devices(1), marker(1, ask, both), marker(1, {}, both)], step);
   expect(await checks.answersTo([1], [])).toMatchObject([{ partition: PARTITION, lacking: [PARTITION] }]);
   expect(await sets.count(setNames.attribute(1))).toBe(0);
-  expect(sink.durable!(PARTITION, 3n)).toBe(0n);
+  expect(sink.committable!(PARTITION, 3n)).toBe(0n);
 
   // The files were dispatched again: what is there twice counts once.
   const again = { attempt: 1 };
   const rest = [devices(1, 0), devices(1, 1), marker(1, { ...ask, ...again }, both)];
-  await sink.handleAll!(PARTITION, rest, signal);
+  await sink.handleAll!(PARTITION, rest, step);
   expect((await checks.answersTo([1], [])).find(({ attempt }) => attempt === 1)).toMatchObject({
     lacking: [],
   });
   expect(await sets.count(setNames.attribute(1))).toBe(0);
-  await sink.handleAll!(PARTITION, [marker(1, again, both)], signal);
+  await sink.handleAll!(PARTITION, [marker(1, again, both)], step);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 20 }]);
   expect(await sets.count(setNames.attribute(1))).toBe(20);
 });
 
 it('as many devices as expected, but others: not merged', async () => {
   const { sink, sets, checks, devices, marker } = await createSink();
-  await sink.handleAll!(PARTITION, [devices(1, 1), marker(1, {}, [0])], signal);
+  await sink.handleAll!(PARTITION, [devices(1, 1), marker(1, {}, [0])], step);
   expect(await checks.answersTo([1], [])).toMatchObject([{ lacking: [PARTITION] }]);
   expect(await sets.count(setNames.attribute(1))).toBe(0);
 });
@@ -158,8 +156,8 @@ it('as many devices as expected, but others: not merged', async () => {
 it('a merge waits for the one that must come before it, however the markers were lost', async () => {
   const { sink, acks, devices, marker } = await createSink();
   const second = () => marker(2, { previous: 1 });
-  await sink.handleAll!(PARTITION, [devices(1), devices(2), second()], signal);
+  await sink.handleAll!(PARTITION, [devices(1), devices(2), second()], step);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 0]]));
-  await sink.handleAll!(PARTITION, [marker(1), second()], signal);
+  await sink.handleAll!(PARTITION, [marker(1), second()], step);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
 });

@@ -8,12 +8,13 @@ import { createJobStore } from '../../pipeline/stores/jobs.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
+import { recordedStep } from '../support/recorded-step.ts';
 
 const database = openDatabase();
 const AUDIENCE = 7;
 const partner = 'p-sweep';
 const owned = async () => true;
-const never = new AbortController().signal;
+const never = recordedStep('dispatch');
 
 it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
   const { db } = database;

@@ -3,7 +3,7 @@ import { Binary } from 'mongodb';
 import type { JobError } from '../../../schemas/documents.ts';
 import { noTotals, packTotals } from '../../formats/slot-totals.ts';
 import type { SealedOutcome } from '../../stores/jobs.ts';
-import type { JudgedFile } from './load-files.ts';
+import type { JudgedFile } from './loading-job.ts';
 
 export const noneExpected = new Binary(packTotals(noTotals()));
 

@@ -9,15 +9,12 @@ import {
   type JobError,
   JobStatus,
 } from '../../../schemas/documents.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
-import type { Retry } from '../../runtime/retry.ts';
-import { whileWanted } from '../../runtime/while-wanted.ts';
+import type { Step } from '../../runtime/step.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 
 export interface ListDependencies {
-  retry: Retry;
   jobs: JobStore;
   files: FileStore;
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string; key: string }>;
@@ -25,11 +22,11 @@ export interface ListDependencies {
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   maxFiles: number;
   batchBytes: number;
-  /** How many files are handed out at once, and so begin as running. */
+  /** How many files are published at once, and so begin as running. */
   fileWindow: number;
 }
 
-/** The job as it is now; with the files that are handed out first, unless another dispatcher has taken it further or it was withdrawn. */
+/** The job as it is now; with the files to publish first, unless another dispatcher has taken it further or it was withdrawn. */
 export interface Listed {
   job: JobDocument;
   first?: FileDocument[];
@@ -46,7 +43,7 @@ const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url
 export function createListFiles(deps: ListDependencies) {
   async function find(
     job: JobDocument,
-    signal: AbortSignal,
+    { signal }: Step<'dispatch'>,
   ): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
     const { store, bucket, key } = await deps.sourceOf(job);
     if (!key.endsWith('/')) {
@@ -66,9 +63,9 @@ export function createListFiles(deps: ListDependencies) {
   /** What of the job is to be loaded, or why nothing can be. */
   async function select(
     job: JobDocument,
-    signal: AbortSignal,
+    step: Step<'dispatch'>,
   ): Promise<{ objects: (ListedObject & { compressed: boolean })[] } | JobError> {
-    const found = await find(job, signal);
+    const found = await find(job, step);
     if ('code' in found) return found;
     if (found.objects.length === 0) return problem('no_files', `No object matches ${job.filePath}.`);
     const byName = (key: string) => key.endsWith('.gz');
@@ -119,17 +116,13 @@ export function createListFiles(deps: ListDependencies) {
   /**
    * Each step is tried again by itself, under the same listing: tried again as a whole, they would leave the first list behind.
    */
-  return async (job: JobDocument, signal: AbortSignal): Promise<Listed> => {
-    const { retry, files, jobs } = deps;
+  return async (job: JobDocument, step: Step<'dispatch'>): Promise<Listed> => {
+    const { files, jobs } = deps;
     const listing = newListing(job._id);
     const isWanted = async () => (await deps.cancellationOf(job)) === undefined;
     let selected: Awaited<ReturnType<typeof select>> | undefined;
     try {
-      selected = await retry(
-        'list files',
-        () => whileWanted(signal, isWanted, (each) => select(job, each)),
-        signal,
-      );
+      selected = await step.whileWanted('list files', isWanted, (each) => select(job, each));
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error;
       const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
@@ -139,17 +132,10 @@ export function createListFiles(deps: ListDependencies) {
     if ('code' in selected) return { job, problem: selected };
     const documents = selected.objects.map((object, number) => documentOf(job, listing, number, object));
     const bytes = documents.reduce((sum, { size }) => sum + size, 0);
-    faultPoint('dispatch:before-listing');
-    await retry('write the list', () => files.insertListing(documents), signal);
-    faultPoint('dispatch:after-listing');
-    const frozen = await retry(
-      'freeze the list',
-      () => jobs.freeze(job._id, listing, documents.length, bytes),
-      signal,
-    );
-    faultPoint('dispatch:after-freeze');
+    await step('listing', () => files.insertListing(documents));
+    const frozen = await step('freeze', () => jobs.freeze(job._id, listing, documents.length, bytes));
     if (frozen.listing !== listing) {
-      await retry('drop the list', () => files.forgetListing(listing), signal);
+      await step('forget-lists', () => files.forgetListing(listing));
       return { job: frozen };
     }
     return { job: frozen, first: documents.slice(0, deps.fileWindow) };

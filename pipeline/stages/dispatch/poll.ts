@@ -2,7 +2,7 @@
  * Looks at MongoDB again and again while there is something to wait for: more seldom when nothing changes, and not at all when
  * nobody waits. What is seen decides, so nothing is held that a successor would have to be told.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Step } from '../../runtime/step.ts';
 
 export interface Look {
   /** Whether somebody waits for what it may see. */
@@ -15,7 +15,11 @@ const SHORTEST_MS = 20;
 const LONGEST_MS = 100;
 const MAX_SHARE_MS = 1_000;
 
-export function createPoll(looks: Look[], signal: AbortSignal, onError: (error: unknown) => void) {
+export function createPoll(
+  looks: Look[],
+  step: Pick<Step<'dispatch'>, 'pause' | 'signal'>,
+  onError: (error: unknown) => void,
+) {
   let running = false;
   let pause = SHORTEST_MS;
   const isNeeded = () => looks.some((one) => one.isNeeded());
@@ -28,7 +32,7 @@ export function createPoll(looks: Look[], signal: AbortSignal, onError: (error: 
       // Asking takes a third of the time, in vain a fifth, however much is in flight; but one that waited for MongoDB to come
       // back is no reason to be silent for as long again.
       const share = Math.min(MAX_SHARE_MS, (changed ? 2 : 4) * (performance.now() - began));
-      await sleep(Math.max(pause, share), undefined, { signal });
+      await step.pause(Math.max(pause, share));
     }
   }
 
@@ -39,11 +43,11 @@ export function createPoll(looks: Look[], signal: AbortSignal, onError: (error: 
     running = true;
     run()
       .catch((error) => {
-        if (!signal.aborted) onError(error);
+        if (!step.signal.aborted) onError(error);
       })
       .finally(() => {
         running = false;
-        if (!signal.aborted && isNeeded()) wake();
+        if (!step.signal.aborted && isNeeded()) wake();
       });
   };
 }

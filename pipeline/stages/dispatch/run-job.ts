@@ -4,7 +4,6 @@
  * slot has said that it holds all of the job. Every step can be taken again by a successor: what was decided is in MongoDB before
  * it is acted upon.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Binary } from 'mongodb';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
 import {
@@ -14,42 +13,37 @@ import {
   type JobError,
   JobStatus,
 } from '../../../schemas/documents.ts';
-import type { SlotTotal } from '../../../schemas/topics.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
 import { packTotals } from '../../formats/slot-totals.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Retry } from '../../runtime/retry.ts';
-import type { FileStore } from '../../stores/files.ts';
-import type { JobStore, SealedOutcome } from '../../stores/jobs.ts';
-import type { WantedFiles } from '../../stores/ledger.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { SealedOutcome } from '../../stores/jobs.ts';
+import type { Stores } from '../../stores/stores.ts';
 import { addUp, noneExpected } from './add-up.ts';
-import type { createEndJob, Ending } from './end-job.ts';
+import type { Ending, EndJobs } from './end-jobs.ts';
 import type { createListFiles } from './list-files.ts';
-import type { FileLoader, JudgedFile } from './load-files.ts';
+import type { FileLoader } from './load-files.ts';
+import type { JudgedFile } from './loading-job.ts';
+import type { StatusPublisher } from './publish-status.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
 import type { SlotWatch } from './watch-slots.ts';
 
-export interface RunDependencies {
+export interface RunDependencies extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences'> {
   log: Logger;
-  retry: Retry;
-  jobs: JobStore;
-  files: FileStore;
   listFiles: ReturnType<typeof createListFiles>;
-  /** What each slot must hold of the files that are to be merged. */
-  slotTotals(of: WantedFiles): Promise<SlotTotal[]>;
-  concludeJob: ReturnType<typeof createEndJob>['conclude'];
-  ensureAudience(job: JobDocument): Promise<void>;
+  endJobs: EndJobs;
+  status: StatusPublisher;
   /** Why the job is not wanted any more. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
-  publishEnd(job: JobDocument): Promise<void>;
-  publishStatus(job: JobDocument): Promise<void>;
 }
 
-/** What the jobs in flight at one dispatcher share. */
+export type RunJob = ReturnType<typeof createRunJob>;
+
+/** What the jobs in flight in one term share. */
 export interface Turns {
+  step: Step<'dispatch'>;
   /** Tells the slots to merge a sealed job. Null: there is nothing to merge. */
   markers: Sequencer<JobDocument | null, void>;
   /** Ends a job. Null: it had ended before. */
@@ -57,11 +51,13 @@ export interface Turns {
   files: FileLoader;
   slots: SlotWatch;
   readAhead: ReadAhead;
-  signal: AbortSignal;
   /** Whether an earlier dispatcher may have begun with the job. */
   mayBeListed(job: number): boolean;
+}
+
+interface OwnTurns extends Turns {
   /** Resolves when the job before this one of the same audience has ended: what it loaded is not loaded again. */
-  afterEarlierLoads(job: JobDocument): Promise<void>;
+  earlierLoad: Promise<void> | undefined;
 }
 
 const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
@@ -75,46 +71,41 @@ const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome =
 const MAX_ATTEMPTS = 3;
 
 export function createRunJob(deps: RunDependencies) {
-  const { retry, jobs, files } = deps;
+  const { jobs, files } = deps;
 
   /** Lists the files, unless an earlier dispatcher did. Gives the outcome at once where there is nothing to load. */
   async function list(
     job: JobDocument,
-    turns: Turns,
+    { step, earlierLoad }: OwnTurns,
   ): Promise<{ job: JobDocument; first?: FileDocument[]; outcome?: SealedOutcome }> {
-    const { signal } = turns;
     if (job.phase !== 'accepted') return { job };
-    await retry('make the audience', () => deps.ensureAudience(job), signal);
-    await turns.afterEarlierLoads(job);
+    await step('make-audience', () => deps.audiences.ensure(job));
+    await earlierLoad;
     if (job.kind === 'delete') return { job, outcome: nothing() };
-    const listed = await deps.listFiles(job, signal);
+    const listed = await deps.listFiles(job, step);
     if (listed.problem) return { job: listed.job, outcome: nothing(0, [listed.problem]) };
-    if (listed.first) await deps.publishStatus(listed.job);
+    if (listed.first) await deps.status.publish(listed.job, step);
     return listed;
   }
 
   /** Loads the files, and again if something of them was lost, until every slot holds what the ledger counts. */
   async function load(job: JobDocument, first: FileDocument[] | null, turns: Turns): Promise<SealedOutcome> {
-    const { signal } = turns;
+    const { step } = turns;
     const attempt = job.attempt ?? 0;
     const judged = await turns.files.load(job, first);
-    const outcome = await retry(
-      'add up the files',
-      () => addUp(inOrder(judged) ?? files.ofListing(job.listing!), attempt),
-      signal,
+    const outcome = await step.read('add up the files', () =>
+      addUp(inOrder(judged) ?? files.ofListing(job.listing!), attempt),
     );
     if (outcome.verdict.passed.length === 0) return outcome;
     const isWanted = createFileRanges(outcome.verdict.passed);
-    const totals = await retry(
-      'add up the slots',
-      () => deps.slotTotals({ job: job._id, attempt, isWanted }),
-      signal,
+    const totals = await step.read('add up the slots', () =>
+      deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
     );
     outcome.verdict.expected = new Binary(packTotals(totals));
     const lacking = await turns.slots.check(job, outcome.verdict);
     if (lacking.length === 0) return outcome;
     // What is not wanted any more is not sent any more either, and sealing drops the rest.
-    if (await retry('look for a cancellation', () => deps.cancellationOf(job), signal)) return outcome;
+    if (await step.read('look for a cancellation', () => deps.cancellationOf(job))) return outcome;
     if (attempt + 1 < MAX_ATTEMPTS) {
       const next = await nextAttempt(job, lacking, turns);
       // Otherwise another dispatcher has sealed it, which sealing will find.
@@ -124,47 +115,45 @@ export function createRunJob(deps: RunDependencies) {
     return nothing(attempt, [{ code: 'ledger_mismatch', message }]);
   }
 
-  async function nextAttempt(job: JobDocument, lacking: number[], turns: Turns): Promise<JobDocument> {
+  async function nextAttempt(job: JobDocument, lacking: number[], { step }: Turns): Promise<JobDocument> {
     deps.log.warn(
       { job: job._id, attempt: job.attempt ?? 0, slots: lacking },
-      'devices were lost on their way; the files are dispatched again',
+      'devices were lost on their way; publishing the files again',
     );
-    faultPoint('dispatch:before-attempt');
-    const next = await retry('begin the next attempt', () => jobs.nextAttempt(job), turns.signal);
-    faultPoint('dispatch:after-attempt');
-    return next;
+    return step('attempt', () => jobs.nextAttempt(job));
   }
 
   /** Writes down what will be merged, so that every marker says the same. */
-  async function seal(job: JobDocument, outcome: SealedOutcome, signal: AbortSignal): Promise<JobDocument> {
-    const cancelled = await retry('look for a cancellation', () => deps.cancellationOf(job), signal);
+  async function seal(
+    job: JobDocument,
+    outcome: SealedOutcome,
+    step: Step<'dispatch'>,
+  ): Promise<JobDocument> {
+    const cancelled = await step.read('look for a cancellation', () => deps.cancellationOf(job));
     const final = cancelled ? nothing(outcome.verdict.attempt, [cancelled]) : outcome;
-    faultPoint('dispatch:before-seal');
-    const sealed = await retry('seal the job', () => jobs.seal(job._id, final), signal);
-    faultPoint('dispatch:after-seal');
-    return sealed;
+    return step('seal', () => jobs.seal(job._id, final));
   }
 
   /** Everything before the merge. The job comes back sealed, or ended or withdrawn by somebody else. */
-  async function prepare(job: JobDocument, turns: Turns): Promise<JobDocument> {
+  async function prepare(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
     const listed = await list(job, turns);
     const current = listed.job;
     if (current.phase !== 'loading' && current.phase !== 'accepted') return current;
-    if (listed.outcome) return seal(current, listed.outcome, turns.signal);
+    if (listed.outcome) return seal(current, listed.outcome, turns.step);
     deps.log.info({ job: job._id, files: current.fileCount }, 'loading');
     const outcome = await turns.readAhead.use(job._id, current.bytes ?? 0, () =>
       load(current, listed.first ?? null, turns),
     );
-    return seal(current, outcome, turns.signal);
+    return seal(current, outcome, turns.step);
   }
 
   /** A failure of our own that repeats ends the job, and the queue goes on. */
-  async function prepareOrFail(job: JobDocument, turns: Turns): Promise<JobDocument> {
-    const { signal } = turns;
-    async function fail(current: JobDocument, reason: string): Promise<JobDocument> {
-      await retry('record the reason', () => jobs.recordReason(job._id, `dispatch: ${reason}`), signal);
+  async function prepareOrFail(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+    const { step } = turns;
+    function fail(current: JobDocument, reason: string): Promise<JobDocument> {
       const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
-      return seal(current, nothing(current.attempt, [problem]), signal);
+      const outcome = { ...nothing(current.attempt, [problem]), internalReason: `dispatch: ${reason}` };
+      return seal(current, outcome, step);
     }
     const failures = countFailures();
     for (let current = job; ; ) {
@@ -174,16 +163,16 @@ export function createRunJob(deps: RunDependencies) {
         // Still loading: it was to be cancelled at the last moment, or another dispatcher has begun its next attempt.
         if (prepared.phase !== 'loading' && prepared.phase !== 'accepted') return prepared;
       } catch (error) {
-        signal.throwIfAborted();
+        step.signal.throwIfAborted();
         failures.add(error);
         const { count } = failures;
         deps.log.error(
           { job: job._id, err: error, failures: count },
           'the job failed by a fault of the service',
         );
-        await sleep(FAILURE_PAUSE_MS * count, undefined, { signal });
+        await step.pause(FAILURE_PAUSE_MS * count);
       }
-      current = (await retry('read the job', () => jobs.find(job._id), signal)) ?? current;
+      current = (await step.read('read the job', () => jobs.find(job._id))) ?? current;
     }
   }
 
@@ -201,20 +190,20 @@ export function createRunJob(deps: RunDependencies) {
     }
   }
 
-  return async (job: JobDocument, turns: Turns): Promise<void> => {
-    const { signal } = turns;
+  return async (job: JobDocument, turns: OwnTurns): Promise<void> => {
+    const { step } = turns;
     const log = deps.log.child({ job: job._id });
     let current = await prepareOrFail(job, turns);
     // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
     if (turns.mayBeListed(job._id))
-      await retry('drop other lists', () => files.forgetOthers(job._id, current.listing), signal);
+      await step('forget-lists', () => files.forgetOthers(job._id, current.listing));
     const isSealed = current.phase === 'sealed';
     if (isSealed) await merge(current, turns);
     else await turns.markers.pass(job._id, null);
-    const outcome = isSealed ? await deps.concludeJob(current, signal) : null;
+    const outcome = isSealed ? await deps.endJobs.conclude(current, step) : null;
     const ended = await turns.ends.pass(job._id, outcome && { job: current, outcome });
     current = ended ?? current;
-    if (ended) await deps.publishEnd(ended);
+    if (ended) await deps.status.publishEnd(ended, step);
     if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');
     else
       log.info({ phase: current.phase, rows: current.rows, unique_devices: current.uniqueDevices }, 'ended');

@@ -7,6 +7,7 @@ import {
   setNames,
 } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 
@@ -28,7 +29,7 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
    * Only when no job of an older generation is left that could still write; and for a while afterwards again and again: a sink
    * that was frozen between its fence and its manifest writes when it wakes up, and finds no version there to lose against.
    */
-  async function sweepCleared(signal: AbortSignal): Promise<void> {
+  async function sweepCleared(step: Step<'dispatch'>): Promise<void> {
     const cleared = audiences.find({
       $expr: {
         $or: [
@@ -38,7 +39,7 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
       },
     });
     for await (const { _id, generation, sweptBelow = 1 } of cleared) {
-      if (signal.aborted) return;
+      if (step.signal.aborted) return;
       await removeBelow(_id, sweptBelow);
       if (generation === sweptBelow) continue;
       const older = { audience: _id, generation: { $lt: generation } };
@@ -69,8 +70,8 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
     );
   }
 
-  return async (signal: AbortSignal): Promise<void> => {
-    await sweepCleared(signal);
+  return async (step: Step<'dispatch'>): Promise<void> => {
+    await sweepCleared(step);
     await sweepEnded();
     if (performance.now() - lastOrphanSweep < ORPHAN_AGE_MS) return;
     lastOrphanSweep = performance.now();

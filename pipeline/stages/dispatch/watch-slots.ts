@@ -7,22 +7,20 @@ import type { JobDocument, JobVerdict } from '../../../schemas/documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
 import { unpackTotals } from '../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
 import { groupBy } from '../../runtime/group-by.ts';
-import type { Retry } from '../../runtime/retry.ts';
+import type { Step } from '../../runtime/step.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { CheckStore } from '../../stores/checks.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 
-interface Dependencies {
-  retry: Retry;
+export interface SlotDependencies {
   publisher: Publisher;
   jobs: JobStore;
   acks: AckStore;
   checks: CheckStore;
   devicePartitions: number;
   /** How long markers may go without an answer before they are sent again. */
-  resendMs: number;
+  stallMs: number;
 }
 
 interface Waiting {
@@ -40,8 +38,8 @@ const ENDED_MS = 1_000;
 
 export type SlotWatch = ReturnType<typeof createSlotWatch>;
 
-export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: () => void) {
-  const { retry, publisher, jobs, acks, checks } = deps;
+export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, wake: () => void) {
+  const { publisher, jobs, acks, checks } = deps;
   const checking = new Map<number, Waiting>();
   const merging = new Map<number, Waiting>();
   /** Which job is merged before each. What comes before the first of this dispatcher has been merged by every slot. */
@@ -65,18 +63,18 @@ export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: (
     });
   }
 
-  async function send(waiting: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
+  async function send(name: 'check' | 'markers', waiting: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
     const messages = waiting.flatMap(({ job, marker }) =>
       Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
         return { partition, key: `job ${job._id}`, value: marker };
       }),
     );
-    if (messages.length > 0) await retry('send markers', () => publisher.send('devices', messages), signal);
+    if (messages.length > 0) await step(name, () => publisher.send('devices', messages));
   }
 
   function wait(among: Map<number, Waiting>, job: JobDocument, marker: Buffer): Promise<number[]> {
     return new Promise((resolve) => {
-      const pauseMs = deps.resendMs;
+      const pauseMs = deps.stallMs;
       among.set(job._id, { job, marker, due: performance.now() + pauseMs, pauseMs, resolve });
       wake();
     });
@@ -91,7 +89,7 @@ export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: (
   async function lookAtChecks(): Promise<boolean> {
     if (checking.size + merging.size === 0) return false;
     const ask = () => checks.answersTo([...checking.keys()], [...merging.keys()]);
-    const answers = await retry('read the checks', ask, signal);
+    const answers = await step.read('read the checks', ask);
     let changed = false;
     for (const [job, all] of groupBy(answers, (answer) => answer.job)) {
       const waiting = checking.get(job) ?? merging.get(job);
@@ -109,34 +107,40 @@ export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: (
   async function lookAtAcks(): Promise<boolean> {
     if (merging.size === 0) return false;
     const ids = [...merging.keys()];
-    const counts = await retry('count acks', () => acks.countByJob(ids), signal);
+    const counts = await step.read('count acks', () => acks.countByJob(ids));
     const merged = ids.filter((job) => counts.get(job) === SLOTS);
     for (const job of merged) settle(merging, job, []);
     if (merged.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return merged.length > 0;
     // A predecessor may have ended them, and cleared their acks.
     lookedForEnded = performance.now();
-    const ended = await retry('look for ended jobs', () => jobs.endedAmong([...merging.keys()]), signal);
+    const ended = await step.read('look for ended jobs', () => jobs.endedAmong([...merging.keys()]));
     for (const job of ended) settle(merging, job, []);
     return ended.size > 0;
   }
 
   async function sendAgain(): Promise<void> {
     const now = performance.now();
-    const late = [...checking.values(), ...merging.values()].filter(({ due }) => due <= now);
-    if (late.length === 0) return;
-    for (const waiting of late) {
-      waiting.pauseMs = Math.min(MAX_RESEND_MS, waiting.pauseMs * 2);
-      waiting.due = now + waiting.pauseMs;
+    for (const [name, among] of [
+      ['check', checking],
+      ['markers', merging],
+    ] as const) {
+      const late = [...among.values()].filter(({ due }) => due <= now);
+      for (const waiting of late) {
+        waiting.pauseMs = Math.min(MAX_RESEND_MS, waiting.pauseMs * 2);
+        waiting.due = now + waiting.pauseMs;
+      }
+      await send(
+        name,
+        late.sort((a, b) => a.job._id - b.job._id),
+      );
     }
-    await send(late.sort((a, b) => a.job._id - b.job._id));
   }
 
   return {
     /** Asks every slot whether it holds all of the job. Gives those that do not. */
     async check(job: JobDocument, verdict: JobVerdict): Promise<number[]> {
       const marker = encodeMarker(job, verdict, true);
-      if (faultPoint('dispatch:before-check') !== 'skip') await send([{ job, marker }]);
-      faultPoint('dispatch:after-check');
+      await send('check', [{ job, marker }]);
       return wait(checking, job, marker);
     },
 
@@ -147,10 +151,10 @@ export function createSlotWatch(deps: Dependencies, signal: AbortSignal, wake: (
         if (!previousOf.has(_id)) previousOf.set(_id, lastMarked);
         lastMarked = Math.max(lastMarked, _id);
       }
-      if (told.length === 0) return;
-      if (faultPoint('dispatch:before-markers') === 'skip') return;
-      await send(told.map((job) => ({ job, marker: encodeMarker(job, job.verdict!, false) })));
-      faultPoint('dispatch:after-markers');
+      await send(
+        'markers',
+        told.map((job) => ({ job, marker: encodeMarker(job, job.verdict!, false) })),
+      );
     },
 
     /** Resolves when every slot has merged the marked job: with nothing, or with the slots that lack something of it. */

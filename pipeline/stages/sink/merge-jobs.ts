@@ -5,9 +5,8 @@
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
 import { inGroups } from '../../runtime/in-groups.ts';
-import type { Retry } from '../../runtime/retry.ts';
+import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { union } from '../../sets/packed.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
@@ -20,11 +19,12 @@ import { collectedOf } from './verify-slots.ts';
 interface Dependencies {
   /** Slots are merged together, and partitions at the same time, up to this much. */
   togetherBytes?: number;
-  retry: Retry;
   sets: Pick<DeviceSets, 'add' | 'overlap'>;
   acks: AckStore;
   spills: SpillStore;
 }
+
+type SinkStep = Step<'sink'>;
 
 /** Jobs to merge, in their order: several imports, or one audience's load. */
 export interface Run {
@@ -42,10 +42,10 @@ export interface Run {
  */
 export const TOGETHER_BYTES = 8_000_000;
 
-export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOGETHER_BYTES }: Dependencies) {
+export function createMergeJobs({ sets, acks, spills, togetherBytes = TOGETHER_BYTES }: Dependencies) {
   const budget = createByteBudget(togetherBytes);
 
-  async function mergeTogether(run: Run, slots: number[], bytes: number, signal: AbortSignal): Promise<void> {
+  async function mergeTogether(run: Run, slots: number[], bytes: number, step: SinkStep): Promise<void> {
     const { markers, committed, uncommitted } = run;
     // Ours as long as nobody has taken the slots further than we know.
     const stillOurs = async () => {
@@ -54,16 +54,15 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
     };
     const totals = new Map<string, GatheredSlot>();
     const times = Math.ceil(bytes / togetherBytes);
-    for (const range of times > 1 ? await cutIntoRanges(run, slots, times, signal) : [everything]) {
+    for (const range of times > 1 ? await cutIntoRanges(run, slots, times, step) : [everything]) {
       const gathered: GatheredSlot[] = [];
-      for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, signal)));
-      await retry('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs), signal);
+      for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, step)));
+      // Its own steps are `chunks` and `manifest`.
+      await step.read('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs));
       for (const one of gathered) addTo(totals, one);
     }
-    const entries = await Promise.all([...totals.values()].map((one) => entryOf(one, markers[0]!, signal)));
-    faultPoint('sink:before-ack');
-    await retry('acknowledge', () => acks.recordAndAdvance(entries), signal);
-    faultPoint('sink:after-ack');
+    const entries = await Promise.all([...totals.values()].map((one) => entryOf(one, markers[0]!, step)));
+    await step('ack', () => acks.recordAndAdvance(entries));
     for (const slot of slots) uncommitted.forgetSlot(slot, markers.at(-1)!.job);
   }
 
@@ -71,7 +70,7 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
     { markers, uncommitted }: Run,
     slots: number[],
     count: number,
-    signal: AbortSignal,
+    step: SinkStep,
   ): Promise<KeyRange[]> {
     const takeSample = async () => {
       const sample = createSample(togetherBytes);
@@ -83,7 +82,7 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
       }
       return sample.ranges(count);
     };
-    return retry('sample a slot', takeSample, signal);
+    return step.read('sample a slot', takeSample);
   }
 
   /** What each job of the run has in the slot and range. */
@@ -91,7 +90,7 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
     { markers, committed, uncommitted }: Run,
     slot: number,
     range: KeyRange,
-    signal: AbortSignal,
+    step: SinkStep,
   ): Promise<GatheredSlot[]> {
     const gathered: GatheredSlot[] = [];
     for (const marker of markers) {
@@ -102,7 +101,7 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
           gathering.add(message);
         return gathering.finish();
       };
-      gathered.push(await retry('gather a slot', gather, signal));
+      gathered.push(await step.read('gather a slot', gather));
     }
     return gathered;
   }
@@ -110,12 +109,12 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
   async function entryOf(
     { job, slot, uniqueDevices, pairs, filePairs }: GatheredSlot,
     marker: CommitMarker,
-    signal: AbortSignal,
+    step: SinkStep,
   ): Promise<Ack> {
     let overlap = { devices: 0, matched: 0 };
     if (marker.audience !== null) {
       const audience = setNames.audience(marker.audience, marker.generation!);
-      overlap = await retry('overlap with the attributes', () => sets.overlap(audience, slot), signal);
+      overlap = await step.read('overlap with the attributes', () => sets.overlap(audience, slot));
     }
     return {
       job,
@@ -128,29 +127,22 @@ export function createMergeJobs({ retry, sets, acks, spills, togetherBytes = TOG
     };
   }
 
-  return async (run: Run, signal: AbortSignal): Promise<void> => {
+  return async (run: Run, step: SinkStep): Promise<void> => {
     const { markers, slots, uncommitted } = run;
-    const putAside = markers.filter(({ job }) => uncommitted.wasPutAside(job)).map(({ job }) => job);
-    const aside = await sizesAside(putAside, slots, signal);
+    const spilled = markers.filter(({ job }) => uncommitted.hasSpilled(job)).map(({ job }) => job);
+    const spilledBytes = await sizesOf(spilled, slots, step);
     const sizeOf = (slot: number) =>
-      markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), aside.get(slot) ?? 0);
+      markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
     for (const some of inGroups(slots, sizeOf, { bytes: togetherBytes })) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
-      await budget.use(Math.min(bytes, togetherBytes), () => mergeTogether(run, some, bytes, signal));
+      await budget.use(Math.min(bytes, togetherBytes), () => mergeTogether(run, some, bytes, step));
     }
-    if (putAside.length > 0) {
-      await retry('drop what was put aside', () => spills.forget(slots, Math.max(...putAside)), signal);
-      faultPoint('sink:after-forget-spills');
-    }
+    if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, Math.max(...spilled)));
   };
 
-  async function sizesAside(
-    jobs: number[],
-    slots: number[],
-    signal: AbortSignal,
-  ): Promise<Map<number, number>> {
-    if (jobs.length === 0) return new Map();
-    return retry('see what was put aside', () => spills.sizes(jobs, slots), signal);
+  async function sizesOf(spilled: number[], slots: number[], step: SinkStep): Promise<Map<number, number>> {
+    if (spilled.length === 0) return new Map();
+    return step.read('see what was spilled', () => spills.sizes(spilled, slots));
   }
 }
 

@@ -1,27 +1,25 @@
 /** Empties attributes in some slots, for a deletion. Done again after a crash it tells the first count. */
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
-import type { Retry } from '../../runtime/retry.ts';
+import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { countDistinct, deviceCount } from '../../sets/packed.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 
 interface Dependencies {
-  retry: Retry;
   sets: Pick<DeviceSets, 'read' | 'drop'>;
   acks: AckStore;
 }
 
-export function createRemoveAttributes({ retry, sets, acks }: Dependencies) {
-  return async (marker: CommitMarker, slots: number[], signal: AbortSignal): Promise<void> => {
+export function createRemoveAttributes({ sets, acks }: Dependencies) {
+  return async (marker: CommitMarker, slots: number[], step: Step<'sink'>): Promise<void> => {
     const names = marker.attributes.map(setNames.attribute);
-    const counted = await retry('see what was counted', () => acks.counted(marker.job, slots), signal);
+    const counted = await step.read('see what was counted', () => acks.counted(marker.job, slots));
     for (const slot of slots) {
       // Counted before anything is removed: done again, there would be less to count. Acknowledged when it is gone.
       if (!counted.has(slot)) {
         const held = await Promise.all(
-          names.map((set) => retry('read a set', () => sets.read(set, slot), signal)),
+          names.map((set) => step.read('read a set', () => sets.read(set, slot))),
         );
         const entry: Ack = {
           job: marker.job,
@@ -32,16 +30,11 @@ export function createRemoveAttributes({ retry, sets, acks }: Dependencies) {
           audienceDevices: 0,
           matchedDevices: 0,
         };
-        faultPoint('sink:before-count-deleted');
-        await retry('count what will be removed', () => acks.count(entry), signal);
-        faultPoint('sink:after-count-deleted');
+        await step('count-deleted', () => acks.count(entry));
       }
       const stillOurs = async () => ((await acks.committedJobs([slot])).get(slot) ?? 0) < marker.job;
-      faultPoint('sink:before-drop');
-      await retry('empty the sets', () => sets.drop(names, slot, stillOurs), signal);
-      faultPoint('sink:after-drop');
-      await retry('acknowledge', () => acks.removed(slot, marker.job), signal);
-      faultPoint('sink:after-advance');
+      await step('drop', () => sets.drop(names, slot, stillOurs));
+      await step('advance', () => acks.removed(slot, marker.job));
     }
   };
 }

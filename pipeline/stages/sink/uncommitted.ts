@@ -1,4 +1,4 @@
-/** Devices of jobs that are not committed yet, in the order in which they came, of one partition. */
+/** Devices of jobs that are not merged yet, in the order in which they came, of one partition. */
 import type { ValidatedDevices } from '../../../schemas/topics.ts';
 
 export interface Uncommitted {
@@ -9,11 +9,11 @@ export interface Uncommitted {
   /** Where the oldest of them stands in the partition, if any is left. */
   oldestOffset(): bigint | undefined;
   /** Hands everything to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. */
-  putAside(
+  spill(
     save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
   ): Promise<number>;
   /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
-  wasPutAside(job: number): boolean;
+  hasSpilled(job: number): boolean;
   /** The slot has merged the jobs. */
   forgetSlot(slot: number, upToJob: number): void;
   forgetUpTo(job: number): void;
@@ -27,8 +27,8 @@ interface JobDevices {
 /** What a message costs beside its devices. */
 const OVERHEAD = 200;
 
-export function createUncommitted(putAsideEarlier: Iterable<number> = []): Uncommitted {
-  const aside = new Set(putAsideEarlier);
+export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {
+  const spilled = new Set(spilledEarlier);
   const jobs = new Map<number, JobDevices>();
   let bytes = 0;
 
@@ -71,16 +71,16 @@ export function createUncommitted(putAsideEarlier: Iterable<number> = []): Uncom
       }
       return oldest;
     },
-    async putAside(save) {
+    async spill(save) {
       const before = bytes;
       for (const [job, { slots }] of [...jobs]) {
-        aside.add(job);
+        spilled.add(job);
         for (const [slot, { devices }] of slots) await save({ job, slot, devices });
         drop(job);
       }
       return before - bytes;
     },
-    wasPutAside: (job) => aside.has(job),
+    hasSpilled: (job) => spilled.has(job),
     forgetSlot(slot, last) {
       for (const [number, job] of jobs) {
         if (number > last) continue;
@@ -89,7 +89,7 @@ export function createUncommitted(putAsideEarlier: Iterable<number> = []): Uncom
       }
     },
     forgetUpTo(last) {
-      for (const job of aside) if (job <= last) aside.delete(job);
+      for (const job of spilled) if (job <= last) spilled.delete(job);
       for (const job of [...jobs.keys()]) if (job <= last) drop(job);
     },
   };

@@ -5,14 +5,9 @@
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
 import { countGroups, isSameTotal } from '../../formats/slot-totals.ts';
-import type { Retry } from '../../runtime/retry.ts';
+import type { Step } from '../../runtime/step.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { Uncommitted } from './uncommitted.ts';
-
-interface Dependencies {
-  retry: Retry;
-  spills: SpillStore;
-}
 
 /** What came for a job in a slot: from MongoDB what was spilled, and the rest from memory. */
 export async function* collectedOf(
@@ -21,11 +16,11 @@ export async function* collectedOf(
   job: number,
   slot: number,
 ): AsyncGenerator<ValidatedDevices> {
-  if (uncommitted.wasPutAside(job)) yield* spills.read(job, slot);
+  if (uncommitted.hasSpilled(job)) yield* spills.read(job, slot);
   yield* uncommitted.of(job, slot);
 }
 
-export function createVerifySlots({ retry, spills }: Dependencies) {
+export function createVerifySlots({ spills }: { spills: SpillStore }) {
   async function holdsAll(marker: CommitMarker, slot: number, uncommitted: Uncommitted): Promise<boolean> {
     const isPassed = createFileRanges(marker.passed);
     const seen = new Set<string>();
@@ -43,12 +38,12 @@ export function createVerifySlots({ retry, spills }: Dependencies) {
     marker: CommitMarker,
     slots: number[],
     uncommitted: Uncommitted,
-    signal: AbortSignal,
+    step: Step<'sink'>,
   ): Promise<number[]> => {
     const lacking: number[] = [];
     for (const slot of slots) {
       const holds = () => holdsAll(marker, slot, uncommitted);
-      if (!(await retry('count what a slot holds', holds, signal))) lacking.push(slot);
+      if (!(await step.read('count what a slot holds', holds))) lacking.push(slot);
     }
     return lacking;
   };

@@ -9,4 +9,4 @@ export function pointsOf(all: readonly FaultPoint[], few: () => FaultPoint[]): r
 
 /** What arms a point, the first time that it is reached. A job is attempted again only after something of it was lost. */
 export const orderAt = (point: FaultPoint, action: 'kill' | 'stop'): string =>
-  `${/-attempt$/.test(point) ? 'sink:collect:1:skip,' : ''}${point}:1:${action}`;
+  `${/-attempt$/.test(point) ? 'validate:before-devices:1:skip,' : ''}${point}:1:${action}`;

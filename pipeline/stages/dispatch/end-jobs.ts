@@ -1,6 +1,5 @@
 /** Ends a job that every slot has merged: sums the slots' counts and writes the results. */
 
-import type { Db } from 'mongodb';
 import {
   type AckDocument,
   type FileFailure,
@@ -9,54 +8,41 @@ import {
   JobStatus,
 } from '../../../schemas/documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Retry } from '../../runtime/retry.ts';
-import type { AckStore } from '../../stores/acks.ts';
-import { recordLoad } from '../../stores/audiences.ts';
-import type { CheckStore } from '../../stores/checks.ts';
-import type { FileStore } from '../../stores/files.ts';
-import type { JobOutcome, JobStore } from '../../stores/jobs.ts';
-import type { LedgerStore } from '../../stores/ledger.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { JobOutcome } from '../../stores/jobs.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
+import type { Stores } from '../../stores/stores.ts';
 
 export interface Ending {
   job: JobDocument;
   outcome: JobOutcome;
 }
 
-interface Dependencies {
-  db: Db;
+interface Dependencies extends Pick<Stores, 'jobs' | 'files' | 'audiences' | 'ledger' | 'acks' | 'checks'> {
   log: Logger;
-  retry: Retry;
-  jobs: JobStore;
-  files: FileStore;
-  ledger: LedgerStore;
-  acks: AckStore;
-  checks: CheckStore;
 }
+
+export type EndJobs = ReturnType<typeof createEndJobs>;
 
 /** Longer than a stage goes on believing that a job is wanted: what is redelivered meanwhile is forgotten too. */
 const FORGET_MS = 2_000;
 
-export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks }: Dependencies) {
+export function createEndJobs({ log, jobs, files, ledger, acks, checks, audiences }: Dependencies) {
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
-  function forgetSoon(jobs: number[]): void {
+  function forgetSoon(jobs: number[], step: Step<'dispatch'>): void {
     ended.push(...jobs);
     clearing ??= setTimeout(() => {
       clearing = undefined;
-      forget(ended.splice(0)).catch((error) =>
-        log.warn({ err: error }, 'the ledger of ended jobs was not cleared'),
+      const some = ended.splice(0);
+      step('forget', () => Promise.all([ledger.forget(some), acks.forget(some), checks.forget(some)])).catch(
+        (error) => log.debug({ err: error }, 'the ledger of ended jobs is left to the sweep'),
       );
     }, FORGET_MS);
     clearing.unref();
   }
-  const forget = async (some: number[]) => {
-    await Promise.all([ledger.forget(some), acks.forget(some), checks.forget(some)]);
-    faultPoint('dispatch:after-forget');
-  };
 
   async function updateAudience(
     job: JobDocument,
@@ -64,15 +50,13 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks
     errors: JobError[] | null,
   ): Promise<void> {
     const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
-    faultPoint('dispatch:before-audience');
-    await recordLoad(db, job, {
+    await audiences.recordLoad(job, {
       uniqueDevices: sum(acked, 'audienceDevices'),
       matchedDevices: sum(acked, 'matchedDevices'),
       uploadedDevices: accepted,
       someFileFailed: failed,
       errors,
     });
-    faultPoint('dispatch:after-audience');
   }
 
   /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
@@ -85,27 +69,21 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks
 
   return {
     /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
-    async conclude(job: JobDocument, signal: AbortSignal): Promise<JobOutcome | null> {
-      const acked = await retry('read the acks', () => allAcks(job._id), signal);
+    async conclude(job: JobDocument, step: Step<'dispatch'>): Promise<JobOutcome | null> {
+      const acked = await step.read('read the acks', () => allAcks(job._id));
       if (!acked) return null;
       const { errors } = job;
       const distinct = pairsByFile(acked);
-      faultPoint('dispatch:before-duplicates');
       const listing = job.listing!;
       if (distinct.size > 0)
-        await retry(
-          'record duplicates',
-          () => files.recordDistinctPairs({ listing, pairs: distinct }),
-          signal,
-        );
+        await step('duplicates', () => files.recordDistinctPairs({ listing, pairs: distinct }));
       // Nothing of it was merged, so no file of it is loaded, whatever was decided of the file itself.
       const wholeFailure = errors?.find(({ file }) => file === undefined);
       if (job.listing && wholeFailure && job.verdict!.passed.length === 0) {
         const { code, message } = wholeFailure;
-        await retry('fail the files', () => files.failAll(listing, { code, message } as FileFailure), signal);
+        await step('fail-files', () => files.failAll(listing, { code, message } as FileFailure));
       }
-      if (job.audience !== null)
-        await retry('update the audience', () => updateAudience(job, acked, errors), signal);
+      if (job.audience !== null) await step('audience', () => updateAudience(job, acked, errors));
       return {
         status: errors ? JobStatus.error : JobStatus.done,
         uniqueDevices: sum(acked, 'uniqueDevices'),
@@ -115,15 +93,17 @@ export function createEndJob({ db, log, retry, jobs, files, ledger, acks, checks
     },
 
     /** Jobs in their order; null for one that had ended before. */
-    async end(endings: (Ending | null)[], signal: AbortSignal): Promise<(JobDocument | null)[]> {
+    async end(endings: (Ending | null)[], step: Step<'dispatch'>): Promise<(JobDocument | null)[]> {
       const open = endings.filter((ending) => ending !== null);
       if (open.length === 0) return endings.map(() => null);
-      faultPoint('dispatch:before-end');
-      const steps = open.map(({ job, outcome }) => ({ id: job._id, outcome }));
-      const ended = await retry('end jobs', () => jobs.end(steps), signal);
-      faultPoint('dispatch:after-end');
+      const ended = await step('end', () =>
+        jobs.end(open.map(({ job, outcome }) => ({ id: job._id, outcome }))),
+      );
       // Nothing asks for these again; should the process die first, the sweep finds them.
-      forgetSoon(ended.map(({ _id }) => _id));
+      forgetSoon(
+        ended.map(({ _id }) => _id),
+        step,
+      );
       const byId = new Map(ended.map((job) => [job._id, job]));
       return endings.map((ending) => (ending ? byId.get(ending.job._id)! : null));
     },

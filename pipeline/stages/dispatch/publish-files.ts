@@ -1,0 +1,97 @@
+/**
+ * Publishes the files of jobs to split, a window of each job at a time. Files that make no progress are published again: a message
+ * may have been lost. Split sends only what the ledger lacks.
+ */
+import { encode } from '../../../schemas/codec.ts';
+import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
+import type { Publisher } from '../../kafka/publish.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { FileStore } from '../../stores/files.ts';
+import type { FileTally } from '../../stores/ledger.ts';
+import type { LoadingJob } from './loading-job.ts';
+
+export interface PublishDependencies {
+  log: Logger;
+  publisher: Publisher;
+  files: FileStore;
+  /** How many files of a job may be in flight. */
+  fileWindow: number;
+  filePartitions: number;
+  /** How long a job may make no progress before its files are published again. */
+  stallMs: number;
+}
+
+const MAX_PATIENCE_MS = 15 * 60_000;
+
+export function createPublishFiles(deps: PublishDependencies, step: Step<'dispatch'>) {
+  const { files, fileWindow } = deps;
+
+  async function publish(entry: LoadingJob, some: FileDocument[]): Promise<void> {
+    const messages = some.map((file) => ({
+      partition: (file.job + file.number) % deps.filePartitions,
+      key: `${file.job}.${file.number}`,
+      value: encodeFile(entry.job, file),
+    }));
+    await step('publish-files', () => deps.publisher.send('files', messages));
+    for (const { number } of some) entry.inFlight.add(number);
+  }
+
+  return {
+    async publishFirst(entry: LoadingJob, first: FileDocument[]): Promise<void> {
+      await publish(entry, first);
+      entry.nextFile = first.at(-1)!.number + 1;
+    },
+
+    async publishMore(entry: LoadingJob): Promise<void> {
+      const room = fileWindow - entry.inFlight.size;
+      if (room < Math.min(fileWindow, 1 + fileWindow / 4) || entry.nextFile >= entry.job.fileCount) return;
+      const listing = entry.job.listing!;
+      const next = await step.read('find files to publish', () =>
+        files.undecided(listing, entry.attempt, entry.nextFile, room),
+      );
+      if (next.length === 0) {
+        entry.nextFile = entry.job.fileCount;
+        return;
+      }
+      const waiting = next.filter(({ status }) => status === 0).map(({ number }) => number);
+      if (waiting.length > 0) await step('mark-running', () => files.markRunning(listing, waiting));
+      await publish(entry, next);
+      entry.nextFile = next.at(-1)!.number + 1;
+    },
+
+    async publishStalled(entry: LoadingJob, tallies: FileTally[]): Promise<void> {
+      const { progress, inFlight, job, attempt } = entry;
+      const seen = `${entry.filesDone} ${tallies.reduce((sum, { batches }) => sum + batches, 0)}`;
+      const now = performance.now();
+      if (seen !== progress.seen) {
+        entry.progress = { seen, at: now, patienceMs: deps.stallMs };
+        return;
+      }
+      if (inFlight.size === 0 || now - progress.at < progress.patienceMs) return;
+      // What is merely slow is not made slower by this: the longer it takes, the rarer it is repeated.
+      entry.progress = { seen, at: now, patienceMs: Math.min(MAX_PATIENCE_MS, 2 * progress.patienceMs) };
+      const open = await step.read('find files to publish again', () =>
+        files.undecided(job.listing!, attempt, Math.min(...inFlight), inFlight.size),
+      );
+      const stalled = open.filter(({ number }) => inFlight.has(number));
+      deps.log.warn({ job: job._id, files: stalled.length }, 'no progress; publishing the files again');
+      if (stalled.length > 0) await publish(entry, stalled);
+    },
+  };
+}
+
+function encodeFile(job: JobDocument, file: FileDocument): Buffer {
+  return encode('ListedFile', {
+    job: file.job,
+    file: file.number,
+    partner: job.partner,
+    layout: job.kind === 'audience' ? 'audience' : 'attributes',
+    path: file.path,
+    etag: file.etag,
+    size: file.size,
+    compressed: file.compressed,
+    batch_bytes: file.batchBytes,
+    attempt: job.attempt ?? 0,
+  });
+}

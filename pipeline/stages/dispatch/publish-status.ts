@@ -1,0 +1,54 @@
+/** Publishes what becomes of jobs. The end of one is published at least once: until it is, its document says so. */
+import { encode } from '../../../schemas/codec.ts';
+import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Publisher } from '../../kafka/publish.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { PipelineMetrics } from '../../runtime/metrics.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+
+interface Dependencies {
+  log: Logger;
+  publisher: Publisher;
+  jobs: JobStore;
+  metrics: PipelineMetrics;
+}
+
+export type StatusPublisher = ReturnType<typeof createStatusPublisher>;
+
+export function createStatusPublisher({ log, publisher, jobs, metrics }: Dependencies) {
+  async function publish(job: JobDocument, step: Step<'dispatch'>): Promise<void> {
+    const value = encode('JobStatusChanged', {
+      job: job._id,
+      kind: job.kind,
+      partner: job.partner,
+      status: job.status,
+      files: job.fileCount,
+      files_done: job.filesDone,
+      rows: job.rows,
+      unique_devices: job.uniqueDevices,
+      audience: job.audience,
+      errors: (job.errors ?? []).map(({ code }) => code),
+      updated_at: job.updatedAt.getTime(),
+    });
+    await step('status', () => publisher.send('status', [{ partition: 0, key: String(job._id), value }]));
+  }
+
+  async function publishEnd(job: JobDocument, step: Step<'dispatch'>): Promise<void> {
+    metrics.jobs.inc({ status: job.status });
+    await publish(job, step);
+    jobs
+      .statusPublished(job._id)
+      .catch((error) => log.debug({ err: error }, 'the status will be published once more'));
+  }
+
+  return {
+    publish,
+    publishEnd,
+    /** What an earlier term ended and did not live to publish. */
+    async publishMissed(step: Step<'dispatch'>): Promise<void> {
+      const missed = await step.read('find ends to publish', () => jobs.statusUnpublished());
+      for (const job of missed) await publishEnd(job, step);
+    },
+  };
+}

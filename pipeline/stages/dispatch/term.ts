@@ -1,0 +1,120 @@
+/**
+ * A term: the time during which this process is the active dispatcher. Its states:
+ *
+ *   starting ─► active ─► over
+ *       └──────────────────▲
+ *
+ *   starting  it reads which job is the first unfinished one. Messages wait.
+ *   active    jobs are admitted in the order of their numbers (admit-jobs.ts) and run to their ends (run-job.ts). Jobs whose
+ *             message never came are looked for, and what nobody needs any more is swept.
+ *   over      the partition was taken away or the process stops: every step of the term rejects. What was decided is in MongoDB,
+ *             so the next term, here or elsewhere, goes on from there.
+ */
+import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
+import type { EndJobs } from './end-jobs.ts';
+import { createFileLoader, type LoadDependencies } from './load-files.ts';
+import { createPoll } from './poll.ts';
+import type { StatusPublisher } from './publish-status.ts';
+import { createReadAhead } from './read-ahead.ts';
+import type { RunJob, Turns } from './run-job.ts';
+import { createSequencer } from './sequencer.ts';
+import { createSlotWatch, type SlotDependencies } from './watch-slots.ts';
+
+export interface TermDependencies extends AdmissionDependencies, LoadDependencies, SlotDependencies {
+  log: Logger;
+  jobs: JobStore;
+  runJob: RunJob;
+  endJobs: EndJobs;
+  status: StatusPublisher;
+  /** Clears away what cleared audiences and ended jobs left behind. */
+  sweep(step: Step<'dispatch'>): Promise<void>;
+  readAheadBytes: number;
+  onJobsInFlight(jobs: number): void;
+  onFatal(error: unknown): void;
+}
+
+export type Term = ReturnType<typeof createTerm>;
+
+const FIND_LOST_MS = 1_000;
+const SWEEP_MS = 30_000;
+
+export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
+  const { log, jobs } = deps;
+  let admission: Admission | undefined;
+
+  function fail(error: unknown): void {
+    if (!step.signal.aborted) deps.onFatal(error);
+  }
+
+  /** starting ─► active */
+  async function start(): Promise<Admission> {
+    const { first, newest } = await step.read('find the first unfinished job', () => jobs.extent());
+    const isOldest = (job: number) => admitted.isOldest(job);
+    const turns = createTurns({ first, newest, isOldest });
+    const run = async (job: JobDocument, earlierLoad: Promise<void> | undefined) => {
+      deps.onJobsInFlight(1);
+      try {
+        await deps.runJob(job, { ...turns, earlierLoad });
+      } catch (error) {
+        fail(error);
+      } finally {
+        deps.onJobsInFlight(-1);
+      }
+    };
+    const onEnded = () => turns.readAhead.admit();
+    const admitted = createAdmission(deps, { first, step, run, onEnded });
+    admission = admitted;
+    log.info({ next_job: first }, 'this process is the active dispatcher');
+    deps.status.publishMissed(step).catch(fail);
+    repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);
+    repeat(SWEEP_MS, 'sweep', () => deps.sweep(step));
+    return admitted;
+  }
+
+  /** What the jobs in flight share. */
+  function createTurns(at: { first: number; newest: number; isOldest(job: number): boolean }): Turns {
+    const wake = () => poll();
+    const slots = createSlotWatch(deps, step, wake);
+    const files = createFileLoader(deps, step, wake);
+    const poll = createPoll([files, slots], step, deps.onFatal);
+    return {
+      step,
+      files,
+      slots,
+      markers: createSequencer(at.first, step.signal, slots.mark),
+      ends: createSequencer(at.first, step.signal, (some) => deps.endJobs.end(some, step)),
+      readAhead: createReadAhead(deps.readAheadBytes, at.isOldest),
+      mayBeListed: (job) => job <= at.newest,
+    };
+  }
+
+  /** Until the term is over. */
+  function repeat(everyMs: number, what: string, work: () => Promise<void>): void {
+    const attempt = () =>
+      work().catch((error) => {
+        if (!step.signal.aborted)
+          log.warn({ err: error }, `could not ${what}; trying again in ${everyMs / 1000} s`);
+      });
+    const run = async () => {
+      for (;;) {
+        await attempt();
+        await step.pause(everyMs);
+      }
+    };
+    run().catch(() => {});
+  }
+
+  const started = start();
+  started.catch(fail);
+
+  return {
+    /** Resolves when the job is admitted. */
+    deliver: async (job: number, offset: bigint) => (await started).take(job, offset),
+    /** Where the oldest message of a job in flight stands. */
+    oldestOffset: () => admission?.oldestOffset(),
+  };
+}

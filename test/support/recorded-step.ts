@@ -1,0 +1,20 @@
+/** A step that retries as the real one does and writes down the names of the steps taken, in the order in which they ended. */
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRetry } from '../../pipeline/runtime/retry.ts';
+import { createStep, type Step } from '../../pipeline/runtime/step.ts';
+import type { StageName } from '../../schemas/stages.ts';
+
+export function recordedStep<S extends StageName>(stage: S, actions: string[] = []): Step<S> {
+  const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'));
+  const step = createStep(stage, retry, new AbortController().signal);
+  const recorded = async <T>(name: Parameters<Step<S>>[0], work: () => Promise<T>) => {
+    const result = await step(name, work);
+    actions.push(name);
+    return result;
+  };
+  return Object.assign(recorded, {
+    ...step,
+    whileWanted: <T>(what: string, isWanted: () => Promise<boolean>, work: (step: Step<S>) => Promise<T>) =>
+      step.whileWanted(what, isWanted, () => work(recorded as Step<S>)),
+  }) as Step<S>;
+}

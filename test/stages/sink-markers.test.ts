@@ -161,3 +161,15 @@ it('a merge waits for the one that must come before it, however the markers were
   await sink.handleAll!(PARTITION, [marker(1), second()], step);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
 });
+
+it('step by step: a check is answered; a marker is merged and acknowledged before its offset may be committed', async () => {
+  const { sink, devices, marker } = await createSink();
+  const actions: string[] = [];
+  const recorded = recordedStep('sink', actions);
+  await sink.handleAll!(PARTITION, [devices(1), marker(1, { check: true })], recorded);
+  expect(actions).toEqual(['answer']);
+  expect(sink.committable!(PARTITION, 2n)).toBe(0n);
+  await sink.handleAll!(PARTITION, [marker(1)], recorded);
+  expect(actions).toEqual(['answer', 'ack']);
+  expect(sink.committable!(PARTITION, 3n)).toBe(3n);
+});

@@ -1,0 +1,116 @@
+/** What dispatch does with a job, step by step, from accepted to ended. */
+import { expect, it } from 'vitest';
+import { noTotals } from '../../pipeline/formats/slot-totals.ts';
+import type { JudgedFile } from '../../pipeline/stages/dispatch/loading-job.ts';
+import { createRunJob, type RunDependencies, type Turns } from '../../pipeline/stages/dispatch/run-job.ts';
+import type { SealedOutcome } from '../../pipeline/stores/jobs.ts';
+import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
+import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
+
+const good = { number: 0, path: 'a.csv', rows: 3, accepted: 3, failure: null } as JudgedFile;
+
+interface Given {
+  job?: Partial<JobDocument>;
+  problem?: JobError;
+  cancelled?: FileFailure;
+  /** Slots that lack something, at each check in turn. */
+  lacking?: number[][];
+  failsToList?: number;
+}
+
+function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: Given = {}) {
+  const environment = recordingEnvironment('dispatch');
+  const { actions, step } = environment;
+  let current = aJob(job);
+  function take<T>(name: string, result?: T): T {
+    actions.push(name);
+    return result as T;
+  }
+  const set = async (fields: Partial<JobDocument>) => {
+    current = { ...current, ...fields };
+    return current;
+  };
+  const run = createRunJob({
+    ...environment,
+    jobs: {
+      seal: (_: number, outcome: SealedOutcome) => set({ phase: 'sealed', ...outcome }),
+      nextAttempt: () => set({ attempt: (current.attempt ?? 0) + 1 }),
+      find: async () => current,
+    },
+    files: { forgetOthers: async () => {} },
+    ledger: { slotTotals: async () => noTotals() },
+    audiences: { ensure: async () => {} },
+    async listFiles() {
+      if (failsToList-- > 0) throw new Error('it cannot');
+      take('list');
+      if (problem) return { job: current, problem };
+      return { job: await set({ phase: 'loading', listing: 'l', fileCount: 1 }), first: [] };
+    },
+    cancellationOf: async () => cancelled,
+    status: {
+      publish: async () => take('publish running'),
+      publishEnd: async () => take('publish end'),
+    },
+    endJobs: { conclude: async () => take('conclude', { status: 2 }) },
+  } as unknown as RunDependencies);
+  const turns = {
+    step,
+    files: { load: async () => take('load', [good]) },
+    slots: {
+      check: async () => take('check', lacking.shift() ?? []),
+      mark: async () => take('mark again'),
+      merged: async () => take('merged', []),
+    },
+    markers: { pass: async () => take('mark') },
+    ends: { pass: async () => take('end', set({ phase: 'ended' })) },
+    readAhead: { use: (_: number, __: number, load: () => Promise<unknown>) => load() },
+    mayBeListed: () => false,
+  } as unknown as Turns;
+  return { actions, run: () => run(current, { ...turns, earlierLoad: undefined }), job: () => current };
+}
+
+const merging = ['mark', 'merged', 'conclude', 'end', 'publish end'];
+const loading = ['make-audience', 'list', 'publish running', 'load', 'check'];
+
+it('a load: listed, loaded, checked, decided, merged, ended, published', async () => {
+  const { run, actions } = setUp();
+  await run();
+  expect(actions).toEqual([...loading, 'seal', ...merging]);
+});
+
+it('a deletion has nothing to list', async () => {
+  const { run, actions } = setUp({ job: { kind: 'delete', audience: null } });
+  await run();
+  expect(actions).toEqual(['make-audience', 'seal', ...merging]);
+});
+
+it('what was lost on the way is loaded again before anything is decided', async () => {
+  const { run, actions } = setUp({ lacking: [[3]] });
+  await run();
+  expect(actions).toEqual([...loading, 'attempt', 'load', 'check', 'seal', ...merging]);
+});
+
+it('lost in every attempt: nothing is merged', async () => {
+  const { run, job } = setUp({ lacking: [[3], [3], [3]] });
+  await run();
+  expect(job()).toMatchObject({ errors: [{ code: 'ledger_mismatch' }], verdict: { passed: [] } });
+});
+
+it('a job without files, or one that was cancelled, is decided with nothing to merge', async () => {
+  const none = setUp({ problem: { code: 'no_files', message: 'none' } });
+  await none.run();
+  expect(none.job()).toMatchObject({ errors: [{ code: 'no_files' }], verdict: { passed: [] } });
+  const cancelled = setUp({ cancelled: { code: 'cancelled', message: 'it was cleared' } });
+  await cancelled.run();
+  expect(cancelled.job()).toMatchObject({ errors: [{ code: 'cancelled' }], verdict: { passed: [] } });
+});
+
+it('a failure of our own is tried again; the third time it ends the job', async () => {
+  const { run, job, actions } = setUp({ failsToList: 3 });
+  await run();
+  expect(job()).toMatchObject({
+    errors: [{ code: 'internal_error' }],
+    internalReason: 'dispatch: Error: it cannot',
+  });
+  expect(actions.slice(-6)).toEqual(['seal', ...merging]);
+}, 30_000);

@@ -1,0 +1,99 @@
+/** What split does with a file, step by step. */
+import { expect, it } from 'vitest';
+import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
+import { createSplitFiles, type SplitDependencies } from '../../pipeline/stages/split-files.ts';
+import type { ListedFile, RowBatch } from '../../schemas/topics.ts';
+import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
+import { file, ids } from '../support/rows.ts';
+
+const LINES = 30;
+const listed: ListedFile = {
+  job: 7,
+  file: 0,
+  partner: 'p1',
+  layout: 'audience',
+  path: 'a.csv',
+  etag: 'e',
+  size: 1,
+  compressed: false,
+  batch_bytes: 400,
+  attempt: 0,
+};
+
+type Resume = Awaited<ReturnType<SplitDependencies['ledger']['resumePoint']>>;
+
+function setUp({
+  resume = null,
+  wanted = true,
+  failsAfter,
+}: {
+  resume?: Resume;
+  wanted?: boolean;
+  failsAfter?: number;
+} = {}) {
+  const environment = recordingEnvironment('split');
+  const bytes = Buffer.from(file(ids(LINES), 'seen'));
+  const opened: number[] = [];
+  const stage = createSplitFiles({
+    ...environment,
+    contexts: { get: async () => ({ job: aJob({ phase: 'loading' }), wanted }) },
+    ledger: { resumePoint: async () => resume },
+    files: { get: async () => null },
+    sourceOf: async () => ({
+      bucket: 'b',
+      store: {
+        async *open(_bucket: string, _key: string, { from }: { from: number }) {
+          opened.push(from);
+          yield bytes.subarray(from, failsAfter);
+          if (failsAfter !== undefined) throw new StoreFailure('changed', 'it changed');
+        },
+      },
+    }),
+    rowPartitions: 4,
+    gzipRatio: 100,
+  } as unknown as SplitDependencies);
+  const run = () => stage.handle!(environment.deliver({ name: 'ListedFile', value: listed }));
+  const batches = () => environment.sent.map(({ message }) => message.value as RowBatch);
+  return { ...environment, run, batches, bytes, opened };
+}
+
+it('sends batch after batch, numbered without a gap, and the last one says so', async () => {
+  const { run, batches, actions, bytes } = setUp();
+  await run();
+  expect(actions).toEqual(batches().map(() => 'send'));
+  expect(batches().map(({ batch }) => batch)).toEqual(batches().map((_, number) => number));
+  expect(batches().map(({ last }) => last)).toEqual(batches().map((_, n) => n === batches().length - 1));
+  expect(Buffer.concat(batches().map(({ rows }) => Buffer.from(rows))).equals(bytes)).toBe(true);
+});
+
+it('goes on behind the batches that are validated: reads from there and sends the same cut', async () => {
+  const whole = setUp();
+  await whole.run();
+  const [first, second] = whole.batches();
+  const resume = { batch: 1, start: first!.end, firstLine: second!.first_line, delimiter: first!.delimiter };
+  const again = setUp({ resume });
+  await again.run();
+  expect(again.opened).toEqual([first!.end]);
+  expect(again.batches().map(({ batch, start }) => [batch, start])).toEqual(
+    whole
+      .batches()
+      .slice(1)
+      .map(({ batch, start }) => [batch, start]),
+  );
+});
+
+it('a storage that fails for good ends the file with a batch that says why', async () => {
+  const { run, batches, actions } = setUp({ failsAfter: 900 });
+  await run();
+  expect(batches().at(-1)).toMatchObject({ failure: { code: 'changed' } });
+  expect(actions.at(-1)).toBe('send');
+});
+
+it.each([
+  ['nobody wants it', { wanted: false }],
+  ['it is validated to its end', { resume: 'complete' as const }],
+])('sends nothing when %s', async (_, given) => {
+  const { run, actions, opened } = setUp(given);
+  await run();
+  expect({ actions, opened }).toEqual({ actions: [], opened: [] });
+});

@@ -1,0 +1,57 @@
+/**
+ * The surroundings of a stage, for tests of what it does in which order: everything it asks of Kafka and of the stores is written
+ * into one log. The tests with the real servers show that these do what is asked of them.
+ */
+import type { OutgoingMessage, Publisher } from '../../pipeline/kafka/publish.ts';
+import type { Delivery } from '../../pipeline/kafka/stage.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import type { Step } from '../../pipeline/runtime/step.ts';
+import { type Decoded, decode } from '../../schemas/codec.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import type { StageName } from '../../schemas/stages.ts';
+import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
+import { recordedStep } from './recorded-step.ts';
+
+export interface Sent {
+  topic: TopicKey;
+  partition: number;
+  message: Decoded;
+}
+
+export function recordingEnvironment<S extends StageName>(stage: S) {
+  const actions: string[] = [];
+  const sent: Sent[] = [];
+  const step: Step<S> = recordedStep(stage, actions);
+  const send = async (topic: TopicKey, messages: OutgoingMessage[]) => {
+    for (const { partition, value } of messages)
+      sent.push({ topic, partition, message: decode(value, topics[topic].holds as readonly MessageName[]) });
+  };
+  const publisher = { send } as Publisher;
+  const deliver = (message: Decoded, offset = 0n): Delivery<S> => ({ partition: 0, offset, message, step });
+  return { actions, sent, step, publisher, deliver, log: createLogger({ logLevel: 'silent' }, 'test') };
+}
+
+export const aJob = (fields: Partial<JobDocument> = {}): JobDocument => ({
+  _id: 7,
+  kind: 'audience',
+  partner: 'p1',
+  phase: 'accepted',
+  status: 0,
+  filePath: 'a.csv',
+  pathType: 0,
+  keyType: null,
+  compressed: null,
+  keys: null,
+  attributes: null,
+  attributesAsOf: 0,
+  audience: 7,
+  generation: 1,
+  fileCount: 0,
+  filesDone: 0,
+  rows: 0,
+  uniqueDevices: 0,
+  errors: null,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+  ...fields,
+});

@@ -1,6 +1,5 @@
 /** Group B: /v2/firstparty/audience, and the same under /v1. */
 
-import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { createDeadline } from '../../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
 import { clearAudience, ensureAudience, segmentOf } from '../../pipeline/stores/audiences.ts';
@@ -56,26 +55,16 @@ export function createFirstpartyAudience(deps: Dependencies) {
     await sendChunks(ctx, 'application/json', jsonArray(entries, head, ']}'));
   };
 
-  const load = (ctx: Context, filePath: string, audience: AudienceDocument | null): JobRequest => ({
-    kind: 'audience',
-    partner: ctx.state.scope.partner,
-    filePath,
-    pathType: 0,
-    keyType: null,
-    compressed: null,
-    keys: null,
-    attributes: null,
-    audience: audience?._id ?? null,
-    generation: audience?.generation ?? null,
-  });
-
   const create: Handler = async (ctx) => {
     const body = validate(bodies.createAudience, ctx.request.body);
+    const { partner, customer } = ctx.state.scope;
     const request = {
-      ...load(ctx, body.file_path, null),
+      kind: 'audience',
+      partner,
+      filePath: body.file_path,
       audienceName: body.name,
-      customer: ctx.state.scope.customer,
-    };
+      customer,
+    } as const;
     const answer = await queueOnce(deps, ctx, request, async (job: JobDocument): Promise<Answer> => {
       // The job is queued, and dispatch makes the audience if this does not: the answer stands either way.
       const deadline = createDeadline(AUDIENCE_MS);
@@ -94,12 +83,14 @@ export function createFirstpartyAudience(deps: Dependencies) {
 
   const append: Handler = async (ctx) => {
     const body = validate(bodies.appendFiles, ctx.request.body);
-    const audience = await audienceOf(ctx);
+    const { _id: audience, generation } = await audienceOf(ctx);
+    const { partner } = ctx.state.scope;
+    const request = { kind: 'audience', partner, filePath: body.file_path, audience, generation } as const;
     const queued = (job: JobDocument): Answer => ({
       status: 204,
       location: addressOf(`${pathOf(ctx)}/loads/${job._id}`),
     });
-    send(ctx, await queueOnce(deps, ctx, load(ctx, body.file_path, audience), queued));
+    send(ctx, await queueOnce(deps, ctx, request, queued));
   };
 
   const clear: Handler = async (ctx) => {

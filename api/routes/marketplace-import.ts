@@ -1,6 +1,6 @@
 /** Group A: /v1/marketplace/import. */
 
-import type { JobRequest } from '../../pipeline/accept/new-job.ts';
+import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { resolveKeys } from '../../pipeline/stores/attributes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
@@ -41,17 +41,13 @@ export function createMarketplaceImport(deps: Dependencies) {
 
   const queue: Handler = async (ctx) => {
     const body = validate(bodies.importRequest, ctx.request.body);
-    const request: JobRequest = {
+    const request: ImportRequest = {
       kind: 'import',
       partner: ctx.state.scope.partner,
       filePath: body.file_path,
       pathType: body.path_type,
       keyType: body.key_type,
       compressed: body.compressed ?? null,
-      keys: null,
-      attributes: null,
-      audience: null,
-      generation: null,
     };
     if (body.credentials) {
       const { region, ...credentials } = body.credentials;
@@ -79,18 +75,8 @@ export function createMarketplaceImport(deps: Dependencies) {
         },
       );
     }
-    const request: JobRequest = {
-      kind: 'delete',
-      partner,
-      filePath: '',
-      pathType: 0,
-      keyType: body.key_type,
-      compressed: null,
-      keys: body.keys,
-      attributes,
-      audience: null,
-      generation: null,
-    };
+    const { key_type: keyType, keys } = body;
+    const request = { kind: 'delete', partner, keyType, keys, attributes } as const;
     send(ctx, await queueOnce(deps, ctx, request, queued));
   };
 

@@ -17,8 +17,6 @@ import { currentSequence } from '../stores/attributes.ts';
 import { acceptedMessage, type JobRequest, numbered } from './new-job.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
 
-export { acceptedMessage, type JobRequest } from './new-job.ts';
-
 export interface Accepted {
   job: JobDocument;
   /** The request had been accepted before: this is the job of then. */

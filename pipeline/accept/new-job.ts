@@ -4,23 +4,25 @@ import type { Binary } from 'mongodb';
 import { encode } from '../../schemas/codec.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 
-export type JobRequest = Pick<
-  JobDocument,
-  | 'kind'
-  | 'partner'
-  | 'filePath'
-  | 'pathType'
-  | 'keyType'
-  | 'compressed'
-  | 'keys'
-  | 'attributes'
-  | 'audience'
-  | 'generation'
-> &
-  Pick<JobDocument, 'requestToken' | 'region' | 'audienceName' | 'customer'> & {
-    /** Sealed for the number that the job gets. */
-    credentials?: (job: number) => Binary;
-  };
+type Common = Pick<JobDocument, 'partner' | 'requestToken'>;
+
+export type ImportRequest = Common & {
+  kind: 'import';
+  filePath: string;
+  pathType: 0 | 1;
+  keyType: 0 | 1;
+  compressed: boolean | null;
+  /** Sealed for the number that the job gets. */
+  credentials?: (job: number) => Binary;
+  region?: string;
+};
+export type DeleteRequest = Common & { kind: 'delete'; keyType: 0 | 1; keys: string[]; attributes: number[] };
+/** A load of an audience: of the one that it makes, or of one that is there. */
+export type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
+    | { audienceName: string; customer: string | null }
+    | { audience: number; generation: number }
+  );
+export type JobRequest = ImportRequest | DeleteRequest | AudienceRequest;
 
 export const acceptedMessage = (job: JobDocument): Buffer =>
   encode('AcceptedJob', {
@@ -37,16 +39,26 @@ export const acceptedMessage = (job: JobDocument): Buffer =>
     accepted_at: job.createdAt.getTime(),
   });
 
+/** What a job has only if its kind has it. */
+const nothing = {
+  filePath: '',
+  pathType: 0,
+  keyType: null,
+  compressed: null,
+  keys: null,
+  attributes: null,
+  audience: null,
+  generation: null,
+} as const;
+
 export function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
-  const { credentials } = request;
-  const makesAudience = request.kind === 'audience' && request.audience === null;
   return {
+    ...nothing,
+    ...('audienceName' in request ? { audience: id, generation: 1 } : {}),
     ...request,
     _id: id,
-    credentials: credentials?.(id),
+    credentials: request.kind === 'import' ? request.credentials?.(id) : undefined,
     requestToken: request.requestToken ?? randomUUID(),
-    audience: makesAudience ? id : request.audience,
-    generation: makesAudience ? 1 : request.generation,
     attributesAsOf,
     phase: 'accepted',
     status: JobStatus.pending,

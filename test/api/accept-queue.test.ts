@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAcceptQueue, type JobRequest } from '../../pipeline/accept/accept-queue.ts';
+import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
+import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
@@ -29,17 +30,13 @@ afterAll(async () => {
 
 const jobs = () => db.collection<JobDocument>(collections.jobs);
 const stored = () => jobs().find().sort({ _id: 1 }).toArray();
-const request = (changes: Partial<JobRequest> = {}): JobRequest => ({
+const request = (changes: Partial<ImportRequest> = {}): ImportRequest => ({
   kind: 'import',
   partner: 'p',
   filePath: 'a',
   pathType: 0,
   keyType: 0,
   compressed: null,
-  keys: null,
-  attributes: null,
-  audience: null,
-  generation: null,
   ...changes,
 });
 
@@ -96,14 +93,11 @@ describe('acceptance', () => {
   it('an audience’s first job is its audience', async () => {
     const queue = queueBehind(door());
     await queue.accept(request());
-    const { job } = await queue.accept(request({ kind: 'audience', audienceName: 'n' }));
+    const load = { kind: 'audience', partner: 'p', filePath: 'a' } as const;
+    const { job } = await queue.accept({ ...load, audienceName: 'n', customer: null });
     expect(job).toMatchObject({ _id: 2, audience: 2, generation: 1 });
-    expect((await queue.accept(request({ kind: 'audience', audience: 2, generation: 5 }))).job).toMatchObject(
-      {
-        audience: 2,
-        generation: 5,
-      },
-    );
+    const appended = await queue.accept({ ...load, audience: 2, generation: 5 });
+    expect(appended.job).toMatchObject({ audience: 2, generation: 5 });
   });
 
   it('a token that comes again, also in the same flush: the job of the first, the others without a gap', async () => {

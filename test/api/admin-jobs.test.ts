@@ -25,21 +25,13 @@ const refused = async (...args: string[]) => {
   return stderr;
 };
 
-function job(id: number, more: Partial<JobDocument>, request: Partial<JobRequest> = {}): JobDocument {
-  const plain: JobRequest = {
-    kind: 'import',
-    partner: PARTNER,
-    filePath: `${id}/`,
-    pathType: 0,
-    keyType: 0,
-    compressed: null,
-    keys: null,
-    attributes: null,
-    audience: null,
-    generation: null,
-    ...request,
-  };
-  return { ...numbered(plain, id, 0, new Date()), ...more };
+function job(id: number, more: Partial<JobDocument>, audience?: number): JobDocument {
+  const common = { partner: PARTNER, filePath: `${id}/` };
+  const request: JobRequest =
+    audience === undefined
+      ? { ...common, kind: 'import', pathType: 0, keyType: 0, compressed: null }
+      : { ...common, kind: 'audience', audience, generation: 1 };
+  return { ...numbered(request, id, 0, new Date()), ...more };
 }
 
 /** As the stages would have left it: 1 has ended, 2 waits for a slot, 3 for a file, 4 for its listing, 5 for 4 before it. */
@@ -50,13 +42,12 @@ beforeAll(async () => {
   inspection = createJobInspection(mongo.db, 64);
   const insert = (name: string, documents: object[]) =>
     mongo.db.collection(name).insertMany(documents as never);
-  const audience = { kind: 'audience', audience: 4, generation: 1 } as const;
   await insert(collections.jobs, [
     job(1, { phase: 'ended', status: 3, errors: [{ code: 'no_files', message: 'None.' }] }),
     job(2, { phase: 'sealed', status: 1, listing: '2-a', fileCount: 1 }),
     job(3, { phase: 'loading', status: 1, listing: '3-a', fileCount: 3, attempt: 1 }),
-    job(4, {}, audience),
-    job(5, {}, audience),
+    job(4, {}, 4),
+    job(5, {}, 4),
     job(6, { phase: 'withdrawn' }),
   ]);
   const file = (number: number, status: number) => ({

@@ -4,7 +4,8 @@
  */
 import { type Db, MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
-import { createAcceptQueue, type JobRequest } from '../../pipeline/accept/accept-queue.ts';
+import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
+import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { collections } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -54,16 +55,12 @@ function withDoor(db: Db) {
   return { db: { collection } as unknown as Db, reached, open };
 }
 
-const request: Omit<JobRequest, 'partner'> = {
+const request: Omit<ImportRequest, 'partner'> = {
   kind: 'import',
   filePath: 'nothing.csv',
   pathType: 0,
   keyType: 0,
   compressed: null,
-  keys: null,
-  attributes: null,
-  audience: null,
-  generation: null,
 };
 
 it('the primary dies with a job that another process has seen, and so does the process that wrote it', async () => {

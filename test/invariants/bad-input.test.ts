@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { Binary } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendSigned } from '../../api/provisioning/signed-request.ts';
-import type { JobRequest } from '../../pipeline/accept/new-job.ts';
+import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
@@ -119,7 +119,7 @@ describe('storage of the partner’s own', () => {
     secrets.push(credentials.secretAccessKey);
     const { secret } = service.config;
     const seal = (_id: number) => sealCredentials(secret, { _id, partner: partner._id }, credentials);
-    const options: Partial<JobRequest> = { pathType: 1, credentials: seal, region };
+    const options: Partial<ImportRequest> = { pathType: 1, credentials: seal, region };
     return driver.ended(await driver.import(partner, path, options));
   }
 

@@ -5,7 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Binary } from 'mongodb';
-import { createAcceptQueue, type JobRequest } from '../../pipeline/accept/accept-queue.ts';
+import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
+import type { ImportRequest, JobRequest } from '../../pipeline/accept/new-job.ts';
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -51,16 +52,6 @@ export async function createDriver(config: Config) {
   const manifests = db.collection<ManifestDocument>(collections.manifests);
   const chunkDocuments = db.collection<ChunkDocument>(collections.chunks);
 
-  const request: Omit<JobRequest, 'partner' | 'kind'> = {
-    filePath: '',
-    pathType: 0,
-    keyType: null,
-    compressed: null,
-    keys: null,
-    attributes: null,
-    audience: null,
-    generation: null,
-  };
   const accept = async (wanted: JobRequest) => (await queue.accept(wanted)).job._id;
 
   const put = (bucket: string, key: string, body: Buffer | string) =>
@@ -95,11 +86,18 @@ export async function createDriver(config: Config) {
     uploadTo: put,
     makeBucket: (bucket: string) => s3.send(new CreateBucketCommand({ Bucket: bucket })),
 
-    import: (partner: PartnerDocument, filePath: string, options: Partial<JobRequest> = {}) =>
-      accept({ ...request, kind: 'import', partner: partner._id, filePath, keyType: 0, ...options }),
+    import: (partner: PartnerDocument, filePath: string, options: Partial<ImportRequest> = {}) =>
+      accept({
+        kind: 'import',
+        partner: partner._id,
+        filePath,
+        pathType: 0,
+        keyType: 0,
+        compressed: null,
+        ...options,
+      }),
     delete: (partner: PartnerDocument, attributes: number[]) =>
       accept({
-        ...request,
         kind: 'delete',
         partner: partner._id,
         keyType: 0,
@@ -108,7 +106,6 @@ export async function createDriver(config: Config) {
       }),
     async createAudience(partner: PartnerDocument, filePath: string) {
       const id = await accept({
-        ...request,
         kind: 'audience',
         partner: partner._id,
         filePath,
@@ -120,7 +117,7 @@ export async function createDriver(config: Config) {
     },
     async append(partner: PartnerDocument, audience: number, filePath: string) {
       const { generation } = (await audiences.findOne({ _id: audience }))!;
-      return accept({ ...request, kind: 'audience', partner: partner._id, filePath, audience, generation });
+      return accept({ kind: 'audience', partner: partner._id, filePath, audience, generation });
     },
     async clear(partner: PartnerDocument, audience: number) {
       const { generation } = (await audiences.findOne({ _id: audience }))!;

@@ -1,11 +1,9 @@
 /** Builds the API from what it needs; server.ts listens. */
 import Router from '@koa/router';
 import Koa from 'koa';
-import { secretsOf } from '../pipeline/runtime/seal.ts';
-import { createKeyCheck } from '../pipeline/stores/api-keys.ts';
 import type { Context, Dependencies, Handler, RequestState } from './context.ts';
 import { createAnswerProblems } from './middleware/answer-problems.ts';
-import { createAuthenticate, createAuthenticateUser, createKeyLookup } from './middleware/authenticate.ts';
+import { createAuthenticate, createAuthenticateUser } from './middleware/authenticate.ts';
 import { checkQuery } from './middleware/check-query.ts';
 import { createLimitRate } from './middleware/limit-rate.ts';
 import { createLimitTime } from './middleware/limit-time.ts';
@@ -22,10 +20,10 @@ export interface App {
 }
 
 export function createApp(deps: Dependencies): App {
-  const { config, db, log, metrics } = deps;
+  const { config, apiKeys, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const partner = [
-    createAuthenticate(config, createKeyCheck(db, secretsOf(config)), createKeyLookup(db)),
+    createAuthenticate(config, apiKeys),
     createLimitRate(config.ratePerSecond, config.rateBurst),
   ];
   const access: Record<Route['access'], Handler[]> = {

@@ -1,6 +1,5 @@
 /** What the parts of the API are given, and what a request carries from one to the next. */
 import type Koa from 'koa';
-import type { Db } from 'mongodb';
 import type { AcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import type { PendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import type { Publisher } from '../pipeline/kafka/publish.ts';
@@ -9,10 +8,12 @@ import type { Scope } from '../pipeline/stores/audiences.ts';
 import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { Metrics } from './metrics.ts';
+import type { ApiStores } from './stores.ts';
 
-export interface Dependencies {
+export interface Dependencies extends ApiStores {
   config: Config;
-  db: Db;
+  /** Whether MongoDB answers. */
+  ping(): Promise<boolean>;
   publisher: Publisher;
   queue: AcceptQueue;
   pending: PendingJobs;

@@ -6,11 +6,9 @@
 import { createHmac } from 'node:crypto';
 import type { Accepted } from '../pipeline/accept/accept-queue.ts';
 import type { JobRequest } from '../pipeline/accept/new-job.ts';
-import { promiseJob } from '../pipeline/accept/withdraw-jobs.ts';
-import { createDeadline } from '../pipeline/runtime/deadline.ts';
+import { within } from '../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../pipeline/runtime/fault-points.ts';
 import { deriveKey, secretsOf } from '../pipeline/runtime/seal.ts';
-import { claimKey, renewToken, storeAnswer } from '../pipeline/stores/idempotency.ts';
 import type { IdempotencyDocument, JobDocument } from '../schemas/documents.ts';
 import type { Context, Dependencies } from './context.ts';
 import { beginAccepting } from './middleware/limit-time.ts';
@@ -51,7 +49,7 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
     createHmac('sha256', deriveKey(secret, 'idempotency')).update(text).digest('base64url'),
   );
   const requestHash = hashes[0]!;
-  const mark = await claimKey(deps.db, { partner, customer }, key, requestHash);
+  const mark = await deps.idempotency.claim({ partner, customer }, key, requestHash);
   faultPoint('api:after-claim');
   if (!hashes.includes(mark.requestHash))
     throw new Problem('idempotency_conflict', 'This Idempotency-Key was used for another request.');
@@ -60,7 +58,7 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
 
 /** For later repetitions only; should it fail, the job itself tells the answer. */
 export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer: Answer): void {
-  storeAnswer(deps.db, mark, answer).then(
+  deps.idempotency.storeAnswer(mark, answer).then(
     () => faultPoint('api:after-keep-answer'),
     (error) => deps.log.debug({ err: error }, 'the answer of a repeatable request was not kept'),
   );
@@ -97,7 +95,7 @@ export async function queueOnce(
     const { status, body, location } = mark;
     if (status !== undefined) return { status, body, location };
     const accepted = await accept(deps, ctx, { ...request, requestToken: mark.token });
-    const job = accepted.repeated ? await limited(deps, promiseJob(deps.db, accepted.job)) : accepted.job;
+    const job = accepted.repeated ? await limited(deps, deps.newJobs.promise(accepted.job)) : accepted.job;
     if (!job) continue;
     if (job.phase !== 'withdrawn') {
       const answer = await answerFor(job);
@@ -105,19 +103,13 @@ export async function queueOnce(
       keepAnswer(deps, mark, answer);
       return answer;
     }
-    mark = await limited(deps, renewToken(deps.db, mark));
+    mark = await limited(deps, deps.idempotency.renewToken(mark));
   }
   throw unavailable('The request could not be queued. Try again shortly.');
 }
 
 /** Once a job was queued, the net below the handlers waits for the answer: these steps have a limit of their own. */
-async function limited<T>({ config }: Dependencies, work: Promise<T>): Promise<T> {
-  const deadline = createDeadline(config.limitBackendMs);
-  try {
-    return await deadline.limit(work);
-  } catch (cause) {
+const limited = <T>({ config }: Dependencies, work: Promise<T>): Promise<T> =>
+  within(config.limitBackendMs, work).catch((cause) => {
     throw unavailable('A part of the service does not answer. Try again shortly.', cause);
-  } finally {
-    deadline.clear();
-  }
-}
+  });

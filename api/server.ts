@@ -17,6 +17,7 @@ import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
+import { createApiStores } from './stores.ts';
 
 /** The API is up before its backends are, and says that it is not ready. Each step goes on until it has come through. */
 async function untilDone(log: Logger, step: string, attempt: () => Promise<unknown>): Promise<void> {
@@ -68,8 +69,9 @@ export async function runApi(config: Config): Promise<void> {
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs });
   const metrics = createMetrics();
+  const stores = createApiStores(mongo.db);
   const queue = createAcceptQueue({
-    db: mongo.db,
+    ...stores,
     publisher,
     log,
     limitMs: config.limitBackendMs,
@@ -78,9 +80,10 @@ export async function runApi(config: Config): Promise<void> {
       for (const { kind } of jobs) metrics.jobs.labels(kind).inc();
     },
   });
-  const pending = createPendingJobs(mongo.db, config.maxPendingJobs);
+  const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
-  const { koa } = createApp({ config, db: mongo.db, publisher, queue, pending, bodies, metrics, log });
+  const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
+  const { koa } = createApp({ ...stores, config, ping, publisher, queue, pending, bodies, metrics, log });
 
   const server = createServer(timeoutsOf(config), koa.callback());
   server.on('clientError', answerClientError);

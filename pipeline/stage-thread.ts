@@ -11,11 +11,11 @@ import { createRetry } from './runtime/retry.ts';
 import { StartRefused } from './runtime/start-refused.ts';
 import { answerQuestions } from './runtime/threads.ts';
 import { createJobSources } from './sources/job-sources.ts';
-import { createCrashRecords } from './stores/crash-records.ts';
+import { createCounterStore } from './stores/counters.ts';
+import { createCrashStore } from './stores/crashes.ts';
 import { ensureIndexes } from './stores/indexes.ts';
 import { createJobStore } from './stores/jobs.ts';
 import { connectMongo, requireReplicaSet } from './stores/mongo.ts';
-import { keepPartitionCount } from './stores/partition-count.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadHealth {
@@ -73,7 +73,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensureIndexes(mongo.db));
   await retry('compare the number of partitions', () =>
-    keepPartitionCount(mongo.db, topicName(config, 'devices'), partitions.devices),
+    createCounterStore(mongo.db).keepPartitionCount(topicName(config, 'devices'), partitions.devices),
   );
 
   const topology = createTopology({
@@ -87,7 +87,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     onFatal,
   });
   const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
-  const crashes = createCrashRecords(mongo.db);
+  const crashes = createCrashStore(mongo.db);
   const { recordReason } = createJobStore(mongo.db);
   const run = async (name: StageName) => {
     const consumption = consume(topology[name](), {

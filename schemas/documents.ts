@@ -38,10 +38,12 @@ export interface AttributeDocument {
   createdAt: Date;
 }
 
-/** A counter: `attributes` (sequence and ids of attributes). */
+/** A number that the processes share (pipeline/stores/counters.ts). */
 export interface CounterDocument {
   _id: string;
   value: number;
+  /** Of a lease: who has it. */
+  holder?: string;
 }
 
 export const JobStatus = { pending: 0, running: 1, done: 2, error: 3 } as const;
@@ -308,7 +310,7 @@ export interface SpillDocument {
   messages: Binary;
 }
 
-/** Where a stage's partition was begun, and what was in hand there (stores/crash-records.ts). */
+/** Where a stage's partition was begun, and what was in hand there (stores/crashes.ts). */
 export interface CrashDocument {
   /** `<stage>/<partition>` */
   _id: string;

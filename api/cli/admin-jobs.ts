@@ -1,9 +1,9 @@
 /** `headrace admin job …`: for the operator whose queue stands still. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { createJobInspection, type InspectedJob } from '../../pipeline/stores/inspect-jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { table } from './admin-views.ts';
+import { createJobInspection, type InspectedJob } from './inspect-jobs.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number');
@@ -91,25 +91,25 @@ export function registerJobCommands(
     .option('--all', 'ended ones too, newest first')
     .option('--limit <count>', 'at most so many', wholeNumber, 50)
     .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
-      run(command, async ({ db, config }) => {
+      run(command, async (stores, config) => {
         const { partner, all = false, limit } = options;
-        const jobs = await createJobInspection(db, config.jobWindow).list({ partner, all, limit });
+        const jobs = await createJobInspection(stores, config.jobWindow).list({ partner, all, limit });
         return { json: jobs.map(jobRecord), text: listLines(jobs) };
       }),
     );
   common(job.command('show').description('one job: phase, files, ledger, acks, what it waits for'))
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
-      run(command, async ({ db, config }) => {
-        const inspected = await createJobInspection(db, config.jobWindow).show(id);
+      run(command, async (stores, config) => {
+        const inspected = await createJobInspection(stores, config.jobWindow).show(id);
         return { json: inspectedRecord(inspected), text: showLines(inspected) };
       }),
     );
   common(job.command('cancel').description('end a job with `cancelled`; nothing of it is stored'))
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
-      run(command, async ({ db, config }) => {
-        const cancelled = await createJobInspection(db, config.jobWindow).cancel(id);
+      run(command, async (stores, config) => {
+        const cancelled = await createJobInspection(stores, config.jobWindow).cancel(id);
         return { json: jobRecord(cancelled), text: [`job ${id} is being cancelled`] };
       }),
     );

@@ -1,11 +1,11 @@
 /** Runs one admin command: configuration, database, output, exit code. */
 import type { Command } from 'commander';
-import type { Db } from 'mongodb';
 import { isPassing } from '../../pipeline/runtime/retry.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
+import { type ApiStores, createApiStores } from '../stores.ts';
 
 export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 
@@ -19,14 +19,14 @@ export interface Outcome {
 const FAILED = 1;
 
 export function createAdminRunner(loadEnv: LoadEnvironment) {
-  return async (command: Command, work: (tools: { db: Db; config: Config }) => Promise<Outcome>) => {
+  return async (command: Command, work: (stores: ApiStores, config: Config) => Promise<Outcome>) => {
     const options = command.opts<{ state?: string; json?: boolean }>();
     // A wrong configuration is thrown on: the command line as a whole knows how to say that.
     const config = parseConfig(loadEnv(options.state));
     const mongo = await connectMongo(config);
     try {
       await ensureIndexes(mongo.db);
-      const { json, text } = await work({ db: mongo.db, config });
+      const { json, text } = await work(createApiStores(mongo.db), config);
       process.stdout.write(
         options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''),
       );

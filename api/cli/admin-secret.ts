@@ -33,9 +33,9 @@ export function registerSecretCommands(
   common(secret.command('rotate').description('seal with the current secret what an old one has sealed'))
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
-      run(command, async ({ db, config }) => {
+      run(command, async (stores, config) => {
         const { rotateSecret } = await import('../../pipeline/sources/rotate-secret.ts');
-        const rotation = await rotateSecret(db, secretsOf(config));
+        const rotation = await rotateSecret(stores, secretsOf(config));
         const { resealed, unreadable, keysToCome } = rotation;
         return {
           json: { resealed_jobs: resealed, unreadable_jobs: unreadable, keys_to_come: keysToCome },

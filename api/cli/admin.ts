@@ -1,8 +1,6 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { createApiKey, listApiKeys, revokeApiKey } from '../../pipeline/stores/api-keys.ts';
-import { associateForeignKey, createAttribute, listAttributes } from '../../pipeline/stores/attributes.ts';
-import { findPartner, listPartners, ProvisioningError } from '../../pipeline/stores/partners.ts';
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { signUserToken } from '../user-tokens.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
@@ -42,10 +40,10 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   )
     .requiredOption('--name <name>', 'a name for people')
     .action((options: { name: string }, command: Command) =>
-      run(command, async ({ db, config }) => {
+      run(command, async (stores, config) => {
         // Brings the storage's client along, which no other command needs.
         const { provisionPartner } = await import('../provisioning/provision-partner.ts');
-        const made = await provisionPartner(db, config, options.name);
+        const made = await provisionPartner(stores, config, options.name);
         const text = [
           `partner     ${made.partner_id}`,
           `API key     ${made.api_key}   (shown only now)`,
@@ -58,9 +56,9 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
       }),
     );
   common(partner.command('list').description('all partners')).action((_options, command: Command) =>
-    run(command, async ({ db }) => {
-      const partners = await listPartners(db);
-      return { json: partners.map(partnerRecord), text: partnerLines(partners) };
+    run(command, async ({ partners }) => {
+      const all = await partners.list();
+      return { json: all.map(partnerRecord), text: partnerLines(all) };
     }),
   );
 
@@ -69,8 +67,8 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .requiredOption('--partner <id>', 'the partner')
     .option('--label <label>', 'what the key is for')
     .action((options: { partner: string; label?: string }, command: Command) =>
-      run(command, async ({ db, config }) => {
-        const made = await createApiKey(db, config.secret, options.partner, options.label);
+      run(command, async ({ apiKeys }, config) => {
+        const made = await apiKeys.create(config.secret, options.partner, options.label);
         const json = { partner_id: options.partner, key: `hr_${made.id}`, api_key: made.key };
         return { json, text: [`API key  ${made.key}   (shown only now)`] };
       }),
@@ -78,16 +76,16 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   common(key.command('revoke').description('make a key invalid, within five seconds everywhere'))
     .requiredOption('--key <prefix>', 'its readable part, such as hr_ab12cd34')
     .action((options: { key: string }, command: Command) =>
-      run(command, async ({ db }) => {
-        const revoked = await revokeApiKey(db, options.key);
+      run(command, async ({ apiKeys }) => {
+        const revoked = await apiKeys.revoke(options.key);
         return { json: keyRecord(revoked), text: [`hr_${revoked._id} is revoked`] };
       }),
     );
   common(key.command('list').description('API keys, without their secret parts'))
     .option('--partner <id>', 'of this partner only')
     .action((options: { partner?: string }, command: Command) =>
-      run(command, async ({ db }) => {
-        const keys = await listApiKeys(db, options.partner);
+      run(command, async ({ apiKeys }) => {
+        const keys = await apiKeys.list(options.partner);
         return { json: keys.map(keyRecord), text: keyLines(keys) };
       }),
     );
@@ -98,26 +96,26 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .requiredOption('--name <name>', 'a name for people')
     .option('--foreign-key <key>', 'the partner’s own key for it')
     .action((options: { partner: string; name: string; foreignKey?: string }, command: Command) =>
-      run(command, async ({ db }) => {
-        const made = await createAttribute(db, options);
+      run(command, async ({ attributes }) => {
+        const made = await attributes.create(options);
         return { json: attributeRecord(made), text: attributeLines([made]) };
       }),
     );
   common(attribute.command('list').description('the attributes of a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
-      run(command, async ({ db }) => {
-        await findPartner(db, options.partner);
-        const attributes = await listAttributes(db, options.partner);
-        return { json: attributes.map(attributeRecord), text: attributeLines(attributes) };
+      run(command, async ({ partners, attributes }) => {
+        await partners.find(options.partner);
+        const all = await attributes.list(options.partner);
+        return { json: all.map(attributeRecord), text: attributeLines(all) };
       }),
     );
   common(attribute.command('associate').description('give an attribute the partner’s own key, for good'))
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
     .requiredOption('--foreign-key <key>', 'the partner’s own key for it')
     .action((options: { attribute: number; foreignKey: string }, command: Command) =>
-      run(command, async ({ db }) => {
-        const changed = await associateForeignKey(db, options.attribute, options.foreignKey);
+      run(command, async ({ attributes }) => {
+        const changed = await attributes.associate(options.attribute, options.foreignKey);
         return { json: attributeRecord(changed), text: attributeLines([changed]) };
       }),
     );
@@ -130,14 +128,14 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .requiredOption('--customer <name>', 'the customer')
     .option('--expires-in <time>', 'such as 30m, 1h, 7d', duration, '1h')
     .action((options: { partner: string; customer: string; expiresIn: string }, command: Command) =>
-      run(command, async ({ db, config }) => {
+      run(command, async ({ partners }, config) => {
         if (config.userTokenSecret === undefined)
           throw new ProvisioningError(
             'not_configured',
             'HEADRACE_USER_TOKEN_SECRET is not set: user tokens are signed elsewhere',
           );
         if (options.customer === '') throw new ProvisioningError('bad_argument', 'a customer has a name');
-        await findPartner(db, options.partner);
+        await partners.find(options.partner);
         const claims = { partner: options.partner, customer: options.customer };
         const token = await signUserToken(config.userTokenSecret, claims, options.expiresIn, config);
         return { json: { user_token: token }, text: [token] };

@@ -1,7 +1,7 @@
 /** Who calls: the partner of the API key, and the customer of the user token where one is given. */
 import { timingSafeEqual } from 'node:crypto';
-import type { Db } from 'mongodb';
-import { type CheckKey, findApiKey, keyIdOf } from '../../pipeline/stores/api-keys.ts';
+import { secretsOf } from '../../pipeline/runtime/seal.ts';
+import { type ApiKeyStore, keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { ApiKeyDocument } from '../../schemas/documents.ts';
 import { networkOf } from '../client-network.ts';
@@ -20,7 +20,7 @@ interface KeptKey {
   /** The whole key, once it was found good: comparing it costs far less than hashing what comes each time. */
   good?: Buffer;
 }
-export interface KeyLookup {
+interface KeyLookup {
   /** What is known about the id, be it old. */
   known(id: string): KeptKey | undefined;
   /** Looks a key up at most once in three seconds, unknown ones included, however many requests bring it. */
@@ -29,7 +29,7 @@ export interface KeyLookup {
 
 const isFresh = (entry: KeptKey | undefined) => entry !== undefined && performance.now() < entry.until;
 
-export function createKeyLookup(db: Db): KeyLookup {
+function createKeyLookup(apiKeys: ApiKeyStore): KeyLookup {
   const kept = new Map<string, KeptKey>();
   return {
     known: (id) => kept.get(id),
@@ -38,7 +38,7 @@ export function createKeyLookup(db: Db): KeyLookup {
       if (known && isFresh(known)) return known;
       kept.delete(id);
       if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
-      const entry: KeptKey = { until: performance.now() + KEPT_MS, stored: findApiKey(db, id) };
+      const entry: KeptKey = { until: performance.now() + KEPT_MS, stored: apiKeys.find(id) };
       if (known?.good) entry.good = known.good;
       kept.set(id, entry);
       entry.stored.catch(() => {
@@ -71,17 +71,18 @@ const same = (given: Buffer, good: Buffer) => given.length === good.length && ti
  * good before is let through: who shares an address with a guesser (behind a proxy, say) goes on working.
  */
 export function createAuthenticate(
-  config: Pick<Config, 'wrongKeysPerMinute'>,
-  isKey: CheckKey,
-  keys: KeyLookup,
+  config: Pick<Config, 'wrongKeysPerMinute' | 'secret' | 'secretOld'>,
+  apiKeys: ApiKeyStore,
 ): Handler {
+  const secrets = secretsOf(config);
+  const keys = createKeyLookup(apiKeys);
   const perSecond = config.wrongKeysPerMinute / 60;
   const guesses = createTokenBuckets(perSecond, config.wrongKeysPerMinute);
 
   async function isGood(key: Buffer, entry: KeptKey): Promise<ApiKeyDocument | undefined> {
     const stored = await entry.stored;
     if (!stored || stored.revokedAt !== null) return undefined;
-    const good = (entry.good && same(key, entry.good)) || isKey(key.toString(), stored);
+    const good = (entry.good && same(key, entry.good)) || apiKeys.isKey(key.toString(), stored, secrets);
     if (!good) return undefined;
     entry.good = key;
     return stored;

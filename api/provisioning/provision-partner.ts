@@ -1,35 +1,30 @@
 /** Makes a partner with its storage credentials and first API key, or nothing at all. */
-import type { Db } from 'mongodb';
-import { createApiKey, removeApiKeys } from '../../pipeline/stores/api-keys.ts';
-import {
-  draftPartner,
-  insertPartner,
-  ProvisioningError,
-  removePartner,
-} from '../../pipeline/stores/partners.ts';
+import type { CounterStore } from '../../pipeline/stores/counters.ts';
+import { draftPartner, ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
+import type { ApiStores } from '../stores.ts';
 import { createAwsIssuer } from './aws-issuer.ts';
 import { createPolicyLock } from './policy-lock.ts';
 import type { StorageIssuer } from './storage-issuer.ts';
 import { createVersitygwIssuer } from './versitygw-issuer.ts';
 
-export const createStorageIssuer = (config: Config, db: Db): StorageIssuer =>
+export const createStorageIssuer = (config: Config, counters: CounterStore): StorageIssuer =>
   config.s3Issuer === 'versitygw'
-    ? createVersitygwIssuer(config, createPolicyLock(db))
+    ? createVersitygwIssuer(config, createPolicyLock(counters))
     : createAwsIssuer(config);
 
 export async function provisionPartner(
-  db: Db,
+  { partners, apiKeys, counters }: ApiStores,
   config: Config,
   name: string,
-  issuer: StorageIssuer = createStorageIssuer(config, db),
+  issuer: StorageIssuer = createStorageIssuer(config, counters),
 ) {
   const partner = draftPartner(name);
   const { _id: id, prefix, storageUser } = partner;
-  await insertPartner(db, partner);
+  await partners.insert(partner);
   try {
     const storage = await issuer.issue({ id, prefix, storageUser });
-    const { key } = await createApiKey(db, config.secret, id, 'first');
+    const { key } = await apiKeys.create(config.secret, id, 'first');
     return {
       partner_id: id,
       api_key: key,
@@ -46,8 +41,8 @@ export async function provisionPartner(
   } catch (cause) {
     await Promise.allSettled([
       issuer.revoke({ id, prefix, storageUser }),
-      removeApiKeys(db, id),
-      removePartner(db, id),
+      apiKeys.removeAll(id),
+      partners.remove(id),
     ]);
     throw new ProvisioningError(
       'storage_failed',

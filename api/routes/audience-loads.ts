@@ -8,21 +8,22 @@ import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { filesOfJob, toFileReport } from './file-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
-import { findLoad, listLoads, type ShownLoad, toLoad } from './load-records.ts';
+import { type ShownLoad, shownOfLoad, toLoad } from './load-records.ts';
 import { nextPage, readPage } from './pages.ts';
 
 const LISTED = 100;
 
 export function createAudienceLoads(
-  { db, config }: Dependencies,
+  deps: Dependencies,
   { audienceOf }: Pick<ReturnType<typeof createFirstpartyAudience>, 'audienceOf'>,
 ) {
+  const { jobs, config } = deps;
   const addressOf = createPublicAddress(config);
 
   const list: Handler = async (ctx) => {
     const { limit = LISTED, cursor } = readPage(ctx);
     const audience = await audienceOf(ctx);
-    const found = await listLoads(db, audience, limit + 1, cursor);
+    const found = await jobs.listLoads(audience, shownOfLoad, { limit: limit + 1, before: cursor });
     const page = found.slice(0, limit);
     if (found.length > limit) ctx.set('Link', nextPage(addressOf(ctx.path), limit, page.at(-1)!._id));
     const record = (load: ShownLoad) => toLoad(load, audience);
@@ -32,13 +33,13 @@ export function createAudienceLoads(
   const get: Handler = async (ctx) => {
     const id = parseId(ctx.params.load_id);
     const audience = await audienceOf(ctx);
-    const load = await findLoad(db, audience, id);
+    const load = await jobs.findLoad(audience, id, shownOfLoad);
     if (!load) throw notFound();
     const head = `${JSON.stringify(toLoad(load, audience)).slice(0, -1)},"file":[`;
     await sendChunks(
       ctx,
       'application/json',
-      jsonArray(mapEach(filesOfJob(db, load), toFileReport), head, ']}'),
+      jsonArray(mapEach(filesOfJob(deps, load), toFileReport), head, ']}'),
     );
   };
 

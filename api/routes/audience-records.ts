@@ -1,20 +1,10 @@
 /** Audience records as the specification has them. */
-import type { Db } from 'mongodb';
-import { ensureAudience, findAudience, inScope, type Scope } from '../../pipeline/stores/audiences.ts';
-import {
-  type AudienceDocument,
-  collections,
-  type JobDocument,
-  type JobPhase,
-  JobStatus,
-} from '../../schemas/documents.ts';
+import type { Scope } from '../../pipeline/stores/audiences.ts';
+import type { OpenLoad as OpenJob } from '../../pipeline/stores/job-queries.ts';
+import { type AudienceDocument, type JobPhase, JobStatus } from '../../schemas/documents.ts';
+import type { ApiStores } from '../stores.ts';
 
-const waiting: JobPhase[] = ['accepted'];
 const running: JobPhase[] = ['loading', 'sealed'];
-
-const jobs = (db: Db) => db.collection<JobDocument>(collections.jobs);
-
-type Load = Pick<JobDocument, 'audience' | 'generation' | 'phase' | 'updatedAt'>;
 
 interface OpenLoad {
   /** 1 where one runs, else 0. */
@@ -27,7 +17,7 @@ export type OpenLoads = (audience: Pick<AudienceDocument, '_id' | 'generation'>)
 
 const latest = (a: Date, b: Date) => (a > b ? a : b);
 
-function byAudience(loads: Load[]): OpenLoads {
+function byAudience(loads: OpenJob[]): OpenLoads {
   const open = new Map<string, OpenLoad>();
   for (const { audience, generation, phase, updatedAt } of loads) {
     const key = `${audience}.${generation}`;
@@ -45,20 +35,11 @@ function byAudience(loads: Load[]): OpenLoads {
  * To be read before the audiences: a load that ends in between then shows as running with its final counts, where the
  * other order would show it as done with the counts from before.
  */
-export async function readOpenLoads(db: Db, partner: string, audience?: number): Promise<OpenLoads> {
-  const loads = await jobs(db)
-    .find(
-      {
-        partner,
-        kind: 'audience',
-        phase: { $in: [...waiting, ...running] },
-        ...(audience === undefined ? {} : { audience }),
-      },
-      { projection: { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 } },
-    )
-    .toArray();
-  return byAudience(loads);
-}
+export const readOpenLoads = async (
+  { jobs }: ApiStores,
+  partner: string,
+  audience?: number,
+): Promise<OpenLoads> => byAudience(await jobs.openLoads(partner, audience));
 
 export function toAudience(audience: AudienceDocument, openLoads: OpenLoads) {
   const open = openLoads(audience);
@@ -75,29 +56,16 @@ export function toAudience(audience: AudienceDocument, openLoads: OpenLoads) {
   };
 }
 
-export const listAudiences = (
-  db: Db,
-  scope: Scope,
-  { before, limit = 0 }: { before?: number; limit?: number },
-) =>
-  db
-    .collection<AudienceDocument>(collections.audiences)
-    .find({ ...inScope(scope), ...(before === undefined ? {} : { _id: { $lt: before } }) })
-    .sort({ _id: -1 })
-    .limit(limit);
-
 /** The audience, made from its job if the process that accepted it did not live to. */
-export async function resolveAudience(db: Db, scope: Scope, id: number): Promise<AudienceDocument | null> {
-  const audience = await findAudience(db, scope, id);
+export async function resolveAudience(
+  { audiences, jobs }: ApiStores,
+  scope: Scope,
+  id: number,
+): Promise<AudienceDocument | null> {
+  const audience = await audiences.find(scope, id);
   if (audience) return audience;
-  const job = await jobs(db).findOne({
-    _id: id,
-    kind: 'audience',
-    audience: id,
-    phase: { $ne: 'withdrawn' },
-    ...inScope(scope),
-  });
+  const job = await jobs.findMaker(scope, id);
   if (!job) return null;
-  await ensureAudience(db, job);
-  return findAudience(db, scope, id);
+  await audiences.ensure(job);
+  return audiences.find(scope, id);
 }

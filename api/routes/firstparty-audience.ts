@@ -1,9 +1,8 @@
 /** Group B: /v2/firstparty/audience, and the same under /v1. */
 
-import { createDeadline } from '../../pipeline/runtime/deadline.ts';
+import { within } from '../../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
-import { clearAudience, ensureAudience, segmentOf } from '../../pipeline/stores/audiences.ts';
-import { fixIntent } from '../../pipeline/stores/idempotency.ts';
+import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import type { AudienceDocument, JobDocument } from '../../schemas/documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { type Answer, claim, keepAnswer, queueOnce, send } from '../idempotent.ts';
@@ -13,33 +12,33 @@ import { notFound } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
-import { listAudiences, readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
-import { filesOfAudience, listedLoads, toFileEntry } from './file-records.ts';
+import { readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
+import { filesOfAudience, toFileEntry } from './file-records.ts';
 import { nextPage, readPage } from './pages.ts';
 
 /** How long an answer waits for the audience to be made: the job that makes it is queued. */
 const AUDIENCE_MS = 1_000;
 
 export function createFirstpartyAudience(deps: Dependencies) {
-  const { db, bodies, log, config } = deps;
+  const { audiences, idempotency, bodies, log, config } = deps;
   const addressOf = createPublicAddress(config);
   const pathOf = (ctx: Context) => ctx.path.replace(/\/$/, '');
 
   async function audienceOf(ctx: Context): Promise<AudienceDocument> {
-    const audience = await resolveAudience(db, ctx.state.scope, parseId(ctx.params.audience_id));
+    const audience = await resolveAudience(deps, ctx.state.scope, parseId(ctx.params.audience_id));
     if (!audience) throw notFound();
     return audience;
   }
 
   const list: Handler = async (ctx) => {
     const { limit, cursor: before } = readPage(ctx);
-    const open = await readOpenLoads(db, ctx.state.scope.partner);
+    const open = await readOpenLoads(deps, ctx.state.scope.partner);
     const record = (audience: AudienceDocument) => toAudience(audience, open);
     if (limit === undefined) {
-      const audiences = listAudiences(db, ctx.state.scope, { before });
-      return sendChunks(ctx, 'application/json', jsonArray(mapEach(audiences, record)));
+      const all = audiences.list(ctx.state.scope, { before });
+      return sendChunks(ctx, 'application/json', jsonArray(mapEach(all, record)));
     }
-    const found = await listAudiences(db, ctx.state.scope, { before, limit: limit + 1 }).toArray();
+    const found = await audiences.list(ctx.state.scope, { before, limit: limit + 1 }).toArray();
     const page = found.slice(0, limit);
     if (found.length > limit) ctx.set('Link', nextPage(addressOf(ctx.path), limit, page.at(-1)!._id));
     send(ctx, { status: 200, body: JSON.stringify(page.map(record)) });
@@ -47,11 +46,10 @@ export function createFirstpartyAudience(deps: Dependencies) {
 
   const get: Handler = async (ctx) => {
     const id = parseId(ctx.params.audience_id);
-    const open = await readOpenLoads(db, ctx.state.scope.partner, id);
+    const open = await readOpenLoads(deps, ctx.state.scope.partner, id);
     const audience = await audienceOf(ctx);
-    const loads = await listedLoads(db, id, audience.generation);
     const head = `${JSON.stringify(toAudience(audience, open)).slice(0, -1)},"file":[`;
-    const entries = mapEach(filesOfAudience(db, id, audience.generation, loads), toFileEntry);
+    const entries = mapEach(filesOfAudience(deps, id, audience.generation), toFileEntry);
     await sendChunks(ctx, 'application/json', jsonArray(entries, head, ']}'));
   };
 
@@ -67,11 +65,9 @@ export function createFirstpartyAudience(deps: Dependencies) {
     } as const;
     const answer = await queueOnce(deps, ctx, request, async (job: JobDocument): Promise<Answer> => {
       // The job is queued, and dispatch makes the audience if this does not: the answer stands either way.
-      const deadline = createDeadline(AUDIENCE_MS);
-      await deadline
-        .limit(ensureAudience(db, job))
-        .catch((error) => log.warn({ err: error, job: job._id }, 'audience not made yet'));
-      deadline.clear();
+      await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
+        log.warn({ err: error, job: job._id }, 'audience not made yet'),
+      );
       return {
         status: 201,
         body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
@@ -99,10 +95,10 @@ export function createFirstpartyAudience(deps: Dependencies) {
     const mark = await claim(deps, ctx);
     if (mark?.status === undefined) {
       // A repetition clears the generation that the first try meant, and nothing that was appended since.
-      const meant = mark ? Number(await fixIntent(db, mark, String(generation))) : generation;
+      const meant = mark ? Number(await idempotency.fixIntent(mark, String(generation))) : generation;
       faultPoint('api:before-clear');
       stopIfGivenUp(ctx);
-      await clearAudience(db, ctx.state.scope, _id, meant);
+      await audiences.clear(ctx.state.scope, _id, meant);
       faultPoint('api:after-clear');
       if (mark) keepAnswer(deps, mark, { status: 204 });
     }

@@ -4,10 +4,10 @@ import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { Problem } from '../problem.ts';
 
-export function createHealth({ db, publisher }: Pick<Dependencies, 'db' | 'publisher'>) {
+export function createHealth({ ping, publisher }: Pick<Dependencies, 'ping' | 'publisher'>) {
   const readiness = createReadiness([
     { name: 'kafka', check: () => publisher.check() },
-    { name: 'mongodb', check: async () => (await db.command({ ping: 1 })).ok === 1 },
+    { name: 'mongodb', check: ping },
   ]);
   const live: Handler = (ctx) => send(ctx, { status: 200, body: '{"live":true}' });
   const ready: Handler = async (ctx) => {

@@ -1,9 +1,8 @@
 /** Import log records as the specification has them: a job, seen from outside. */
-import type { Db, Filter } from 'mongodb';
-import { collections, type JobDocument, JobStatus, LogType } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus, LogType } from '../../schemas/documents.ts';
+import type { ApiStores } from '../stores.ts';
 
-const LISTED = 100;
-const shown = {
+export const shown = {
   kind: 1,
   filePath: 1,
   pathType: 1,
@@ -17,13 +16,6 @@ const shown = {
   updatedAt: 1,
 } as const;
 export type ShownJob = Pick<JobDocument, '_id' | keyof typeof shown>;
-
-/** Jobs that are import logs. A withdrawn one was never accepted: nobody sees it. */
-export const importLogs = (partner: string): Filter<JobDocument> => ({
-  partner,
-  kind: { $in: ['import', 'delete'] },
-  phase: { $ne: 'withdrawn' },
-});
 
 export const toImportLog = (job: ShownJob) => ({
   import_log_id: job._id,
@@ -40,19 +32,5 @@ export const toImportLog = (job: ShownJob) => ({
   updated_at: job.updatedAt,
 });
 
-/** The last hundred, newest first, as the bytes that MongoDB sent. */
-export const listImportLogs = (db: Db, partner: string): Promise<Uint8Array[]> =>
-  db
-    .collection<JobDocument>(collections.jobs)
-    .find<Uint8Array>(importLogs(partner), { projection: shown, batchSize: LISTED + 1, raw: true })
-    .sort({ _id: -1 })
-    .limit(LISTED)
-    .toArray();
-
-export const findImportLog = (db: Db, partner: string, id: number) =>
-  db
-    .collection<JobDocument>(collections.jobs)
-    .findOne<ShownJob & Pick<JobDocument, 'listing' | 'phase'>>(
-      { _id: id, ...importLogs(partner) },
-      { projection: { ...shown, listing: 1, phase: 1 } },
-    );
+export const findImportLog = ({ jobs }: ApiStores, partner: string, id: number) =>
+  jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1 });

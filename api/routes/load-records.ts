@@ -1,15 +1,13 @@
 /** Loads of an audience, as partners see them: an addition, so that an audience says why. */
-import type { Db, Filter } from 'mongodb';
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import {
   type AudienceDocument,
-  collections,
   type JobDocument,
   type JobPhase,
   JobStatus,
 } from '../../schemas/documents.ts';
 
-const shown = {
+export const shownOfLoad = {
   generation: 1,
   filePath: 1,
   phase: 1,
@@ -23,29 +21,7 @@ const shown = {
   createdAt: 1,
   updatedAt: 1,
 } as const;
-export type ShownLoad = Pick<JobDocument, '_id' | keyof typeof shown>;
-
-/** Of all generations: what a clear has cancelled shows here. */
-const loadsOf = ({ _id, partner }: AudienceDocument): Filter<JobDocument> => ({
-  audience: _id,
-  partner,
-  kind: 'audience',
-  phase: { $ne: 'withdrawn' },
-});
-
-const jobs = (db: Db) => db.collection<JobDocument>(collections.jobs);
-
-/** Newest first. */
-export const listLoads = (db: Db, audience: AudienceDocument, limit: number, before?: number) =>
-  jobs(db)
-    .find({ ...loadsOf(audience), ...(before === undefined ? {} : { _id: { $lt: before } }) })
-    .sort({ _id: -1 })
-    .limit(limit)
-    .project<ShownLoad>(shown)
-    .toArray();
-
-export const findLoad = (db: Db, audience: AudienceDocument, id: number) =>
-  jobs(db).findOne<ShownLoad>({ ...loadsOf(audience), _id: id }, { projection: shown });
+export type ShownLoad = Pick<JobDocument, '_id' | keyof typeof shownOfLoad>;
 
 /** A clear acts at once, though dispatch comes to such a load only in its turn. */
 const cancellable: JobPhase[] = ['accepted', 'loading'];

@@ -2,7 +2,6 @@
 
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
-import { resolveKeys } from '../../pipeline/stores/attributes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { type Answer, queueOnce, send } from '../idempotent.ts';
@@ -11,11 +10,13 @@ import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
-import { findImportLog, listImportLogs, toImportLog } from './import-records.ts';
+import { findImportLog, shown, toImportLog } from './import-records.ts';
 import { createRenderer } from './render-records.ts';
 
+const LISTED = 100;
+
 export function createMarketplaceImport(deps: Dependencies) {
-  const { db, config, bodies } = deps;
+  const { attributes, jobs, config, bodies } = deps;
   const addressOf = createPublicAddress(config);
   const queued = (job: JobDocument): Answer => ({
     status: 202,
@@ -24,7 +25,7 @@ export function createMarketplaceImport(deps: Dependencies) {
   });
   const render = createRenderer();
   const sharedList = createSharedReads(async (partner) =>
-    Buffer.from(`[${(await listImportLogs(db, partner)).map(render).join(',')}]`),
+    Buffer.from(`[${(await jobs.listImportLogs(partner, LISTED, shown)).map(render).join(',')}]`),
   );
 
   const list: Handler = async (ctx) => {
@@ -34,7 +35,7 @@ export function createMarketplaceImport(deps: Dependencies) {
   };
 
   const get: Handler = async (ctx) => {
-    const job = await findImportLog(db, ctx.state.scope.partner, parseId(ctx.params.import_log_id));
+    const job = await findImportLog(deps, ctx.state.scope.partner, parseId(ctx.params.import_log_id));
     if (!job) throw notFound();
     send(ctx, { status: 200, body: JSON.stringify(toImportLog(job)) });
   };
@@ -61,22 +62,22 @@ export function createMarketplaceImport(deps: Dependencies) {
   const remove: Handler = async (ctx) => {
     const body = validate(bodies.deleteRequest, ctx.request.body);
     const { partner } = ctx.state.scope;
-    const { attributes, unknown } = await resolveKeys(db, partner, body.key_type, body.keys);
+    const { key_type: keyType, keys } = body;
+    const { attributes: named, unknown } = await attributes.resolve(partner, keyType, keys);
     if (unknown.length > 0) {
-      const names = unknown.map((index) => body.keys[index]);
+      const names = unknown.map((index) => keys[index]);
       throw new Problem(
         'unknown_keys',
         `Not keys of yours: ${names.slice(0, 20).join(', ')}. Nothing was queued.`,
         {
           errors: unknown.map((index) => ({
             path: `keys.${index}`,
-            message: `${body.keys[index]} is not a key of yours`,
+            message: `${keys[index]} is not a key of yours`,
           })),
         },
       );
     }
-    const { key_type: keyType, keys } = body;
-    const request = { kind: 'delete', partner, keyType, keys, attributes } as const;
+    const request = { kind: 'delete', partner, keyType, keys, attributes: named } as const;
     send(ctx, await queueOnce(deps, ctx, request, queued));
   };
 

@@ -1,6 +1,6 @@
 /** The demo's partner: made once, kept in the state. */
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { createApiStores } from '../../api/stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
@@ -37,9 +37,10 @@ export async function demoPartner(
   const mongo = await connectMongo(config);
   try {
     await ensureIndexes(mongo.db);
-    const partner = await provisionPartner(mongo.db, config, 'Demo');
+    const stores = createApiStores(mongo.db);
+    const partner = await provisionPartner(stores, config, 'Demo');
     for (const key of foreignKeys) {
-      await createAttribute(mongo.db, { partner: partner.partner_id, name: `Likes ${key}`, foreignKey: key });
+      await stores.attributes.create({ partner: partner.partner_id, name: `Likes ${key}`, foreignKey: key });
     }
     folder.state.demo = partner;
     folder.save();

@@ -7,13 +7,14 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Db, MongoBulkWriteError } from 'mongodb';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { MongoBulkWriteError } from 'mongodb';
+import type { JobDocument } from '../../schemas/documents.ts';
 import type { Publisher } from '../kafka/publish.ts';
 import { createDeadline } from '../runtime/deadline.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import type { Logger } from '../runtime/log.ts';
-import { currentSequence } from '../stores/attributes.ts';
+import type { CounterStore } from '../stores/counters.ts';
+import type { NewJobStore } from '../stores/new-jobs.ts';
 import { acceptedMessage, type JobRequest, numbered } from './new-job.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
 
@@ -43,7 +44,8 @@ interface Waiting {
 }
 
 interface Dependencies {
-  db: Db;
+  newJobs: NewJobStore;
+  counters: CounterStore;
   publisher: Pick<Publisher, 'ready' | 'send'>;
   log: Logger;
   limitMs: number;
@@ -68,9 +70,9 @@ function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | 
   };
 }
 
-export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: Dependencies): AcceptQueue {
-  const jobs = db.collection<JobDocument>(collections.jobs);
-  const withdrawal = createWithdrawal(db, log);
+export function createAcceptQueue(deps: Dependencies): AcceptQueue {
+  const { newJobs: jobs, counters, publisher, log, limitMs, onPublished } = deps;
+  const withdrawal = createWithdrawal(jobs, log);
   const waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   /** A publish that was given up but not yet refused: Kafka is away, and nothing may overtake it. */
@@ -80,17 +82,6 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   /** The last number that we saw stored; if another process has taken more, the insert is refused and we look again. */
   let known: number | undefined;
 
-  /** Of those that a majority has: a number built on one that its primary loses would leave a gap, and end all dispatching. */
-  async function highestNumber(): Promise<number> {
-    if (known !== undefined) return known;
-    const [highest] = await jobs
-      .find({}, { projection: { _id: 1 }, readConcern: { level: 'majority' } })
-      .sort({ _id: -1 })
-      .limit(1)
-      .toArray();
-    return highest?._id ?? 0;
-  }
-
   /** Inserts in order, unless too late; `attempted` holds, at any moment, what may have been stored. */
   async function insert(
     batch: Waiting[],
@@ -99,10 +90,10 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   ): Promise<Waiting[]> {
     const repeated: Waiting[] = [];
     let rest = batch;
-    const sequence = currentSequence(db);
+    const sequence = counters.attributeSequence();
     const now = new Date();
     while (rest.length > 0) {
-      const [highest, asOf] = await Promise.all([highestNumber(), sequence]);
+      const [highest, asOf] = await Promise.all([known ?? jobs.highestNumber(), sequence]);
       if (late()) throw new NotAccepted('MongoDB answers too late');
       const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
       rest.forEach((entry, i) => {
@@ -111,7 +102,7 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
       faultPoint('api:before-insert');
       known = undefined;
       try {
-        await jobs.insertMany(documents, { ordered: true });
+        await jobs.insert(documents);
         known = documents.at(-1)!._id;
         faultPoint('api:after-insert');
         return repeated;
@@ -148,15 +139,12 @@ export function createAcceptQueue({ db, publisher, log, limitMs, onPublished }: 
   }
 
   async function answerRepeated(entries: Waiting[]): Promise<void> {
-    if (entries.length === 0) return;
-    const tokens = entries.map(({ request }) => request.requestToken!);
-    const found = await jobs.find({ requestToken: { $in: tokens } }).toArray();
-    const byToken = new Map(found.map((job) => [job.requestToken, job]));
-    for (const entry of entries) {
-      const job = byToken.get(entry.request.requestToken);
-      if (job) entry.resolve({ job, repeated: true });
-      else entry.reject(new NotAccepted('the job of this request cannot be read'));
-    }
+    const answer = async ({ request, resolve, reject }: Waiting) => {
+      const job = await jobs.findByToken(request.requestToken!);
+      if (job) resolve({ job, repeated: true });
+      else reject(new NotAccepted('the job of this request cannot be read'));
+    };
+    await Promise.all(entries.map(answer));
   }
 
   async function flush(batch: Waiting[]): Promise<void> {

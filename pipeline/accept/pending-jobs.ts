@@ -3,22 +3,13 @@
  * nearer to the limit the more often, and what this process accepts meanwhile is added. Exact for one process; with several,
  * what the others accept between two counts comes on top.
  */
-import type { Db } from 'mongodb';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import type { NewJobStore } from '../stores/new-jobs.ts';
 
 export class TooManyPending extends Error {
   readonly code = 'too_many_pending';
 }
 
-export interface Place {
-  /** The job was accepted, or was not. */
-  settle(accepted: boolean): void;
-}
-
-export interface PendingJobs {
-  /** A place for one more job of the partner; throws TooManyPending if there is none. A job that is there needs none. */
-  reserve(partner: string, requestToken?: string): Promise<Place>;
-}
+export type PendingJobs = ReturnType<typeof createPendingJobs>;
 
 interface Tally {
   counted: number;
@@ -38,18 +29,14 @@ const COUNT_AGAIN_MS = 250;
 
 const pendingOf = ({ counted, added, reserved }: Tally) => counted + added + reserved;
 
-export function createPendingJobs(db: Db, max: number): PendingJobs {
-  const jobs = db.collection<JobDocument>(collections.jobs);
+export function createPendingJobs(jobs: NewJobStore, max: number) {
   const tallies = new Map<string, Tally>();
 
   function count(partner: string, tally: Tally): Promise<void> {
     tally.counting ??= (async () => {
       const before = tally.added;
       const countedAt = performance.now();
-      const counted = await jobs.countDocuments(
-        { partner, kind: { $in: ['import', 'delete', 'audience'] }, phase: { $nin: ['ended', 'withdrawn'] } },
-        { limit: max },
-      );
+      const counted = await jobs.countPending(partner, max);
       Object.assign(tally, { counted, countedAt, added: tally.added - before });
     })().finally(() => {
       tally.counting = undefined;
@@ -65,10 +52,11 @@ export function createPendingJobs(db: Db, max: number): PendingJobs {
 
   /** The job of an earlier try of the request, whose answer was lost. */
   const isThere = async (requestToken: string | undefined) =>
-    requestToken !== undefined && (await jobs.findOne({ requestToken }, { projection: { _id: 1 } })) !== null;
+    requestToken !== undefined && (await jobs.hasToken(requestToken));
 
   return {
-    async reserve(partner, requestToken) {
+    /** A place for one more job of the partner; throws TooManyPending if there is none. A job that is there needs none. */
+    async reserve(partner: string, requestToken?: string) {
       let tally = tallies.get(partner);
       if (!tally) {
         tally = { counted: 0, countedAt: Number.NEGATIVE_INFINITY, added: 0, reserved: 0 };
@@ -79,7 +67,8 @@ export function createPendingJobs(db: Db, max: number): PendingJobs {
         throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
       tally.reserved++;
       return {
-        settle(accepted) {
+        /** The job was accepted, or was not. */
+        settle(accepted: boolean): void {
           tally.reserved--;
           if (accepted) tally.added++;
         },

@@ -18,3 +18,8 @@ export function createDeadline(ms: number): Deadline {
     clear: () => clearTimeout(timer),
   };
 }
+
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const deadline = createDeadline(ms);
+  return deadline.limit(work).finally(deadline.clear);
+}

@@ -5,7 +5,7 @@ import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';
-import { findPartner, ProvisioningError } from '../stores/partners.ts';
+import { createPartnerStore, ProvisioningError } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
 import { openCredentials } from './credentials.ts';
 import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
@@ -23,6 +23,7 @@ const KEPT_CLOCKS = 10_000;
 const KEPT_PREFIXES = 10_000;
 
 export function createJobSources(config: Config, db: Db, log: Logger) {
+  const partners = createPartnerStore(db);
   const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
   const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
@@ -43,7 +44,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     const known = prefixes.get(partner);
     if (known !== undefined) return known;
     try {
-      const { prefix } = await findPartner(db, partner);
+      const { prefix } = await partners.find(partner);
       prefixes.set(partner, prefix);
       return prefix;
     } catch (error) {

@@ -72,6 +72,7 @@ export function createAckStore(db: Db) {
       return jobs.map((job) => byJob.get(job) ?? []);
     }),
     forget: (jobs: number[]) => acks.deleteMany({ job: { $in: jobs } }),
+    forgetBefore: (job: number) => acks.deleteMany({ job: { $lt: job } }),
 
     /** The last job that each of the slots has merged. */
     committedJobs: groupCommit(async (groups: number[][]): Promise<Map<number, number>[]> => {

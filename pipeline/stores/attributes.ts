@@ -3,26 +3,9 @@
  * what had a number when it was accepted, so that reading its files again gives the same rows again.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { type AttributeDocument, type CounterDocument, collections } from '../../schemas/documents.ts';
-import { findPartner, ProvisioningError } from './partners.ts';
-
-const attributes = (db: Db) => db.collection<AttributeDocument>(collections.attributes);
-const counters = (db: Db) => db.collection<CounterDocument>(collections.counters);
-
-/** What a job accepted now may see. */
-export async function currentSequence(db: Db): Promise<number> {
-  const counter = await counters(db).findOne({ _id: 'attributes' }, { readConcern: { level: 'local' } });
-  return counter?.value ?? 0;
-}
-
-async function nextSequence(db: Db, session: ClientSession): Promise<number> {
-  const counter = await counters(db).findOneAndUpdate(
-    { _id: 'attributes' },
-    { $inc: { value: 1 } },
-    { upsert: true, returnDocument: 'after', session },
-  );
-  return counter!.value;
-}
+import { type AttributeDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import { createCounterStore } from './counters.ts';
+import { createPartnerStore, ProvisioningError } from './partners.ts';
 
 export function checkForeignKey(key: string): void {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -39,90 +22,95 @@ const taken = (key: string, cause: unknown) =>
     cause,
   });
 
-/** Number and document appear together: a job can never be accepted with a number whose attribute is still to come. */
-export async function createAttribute(
-  db: Db,
-  { partner, name, foreignKey }: { partner: string; name: string; foreignKey?: string },
-): Promise<AttributeDocument> {
-  if (name.trim() === '' || name.length > 256)
-    throw new ProvisioningError('bad_argument', 'an attribute’s name has 1 to 256 characters');
-  if (foreignKey !== undefined) checkForeignKey(foreignKey);
-  await findPartner(db, partner);
-  try {
-    return await db.client.withSession((session) =>
-      session.withTransaction(async () => {
-        const sequence = await nextSequence(db, session);
-        const attribute: AttributeDocument = {
-          _id: sequence,
-          partner,
-          name,
-          sequence,
-          ...(foreignKey === undefined ? {} : { foreignKey, foreignKeySequence: sequence }),
-          createdAt: new Date(),
-        };
-        await attributes(db).insertOne(attribute, { session });
-        return attribute;
-      }),
-    );
-  } catch (error) {
-    throw isDuplicate(error) && foreignKey !== undefined ? taken(foreignKey, error) : error;
-  }
-}
+export function createAttributeStore(db: Db) {
+  const attributes = db.collection<AttributeDocument>(collections.attributes);
+  const counters = createCounterStore(db);
+  const partners = createPartnerStore(db);
 
-export async function associateForeignKey(
-  db: Db,
-  id: number,
-  foreignKey: string,
-): Promise<AttributeDocument> {
-  checkForeignKey(foreignKey);
-  try {
-    return await db.client.withSession((session) =>
-      session.withTransaction(async () => {
-        const attribute = await attributes(db).findOne({ _id: id }, { session });
-        if (!attribute) throw new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
-        if (attribute.foreignKey !== undefined)
-          throw new ProvisioningError(
-            'already_associated',
-            `attribute ${id} has the foreign key ${attribute.foreignKey}; an association is for good`,
-          );
-        const foreignKeySequence = await nextSequence(db, session);
-        await attributes(db).updateOne(
-          { _id: id },
-          { $set: { foreignKey, foreignKeySequence } },
-          { session },
-        );
-        return { ...attribute, foreignKey, foreignKeySequence };
-      }),
-    );
-  } catch (error) {
-    throw isDuplicate(error) ? taken(foreignKey, error) : error;
-  }
-}
+  const inTransaction = (work: (session: ClientSession) => Promise<AttributeDocument>) =>
+    db.client.withSession((session) => session.withTransaction(() => work(session)));
 
-export const listAttributes = (db: Db, partner: string): Promise<AttributeDocument[]> =>
-  attributes(db).find({ partner }).sort({ _id: 1 }).toArray();
-
-/** Which attributes the keys of a deletion name, and which keys are not the partner's. */
-export async function resolveKeys(
-  db: Db,
-  partner: string,
-  keyType: 0 | 1,
-  keys: string[],
-): Promise<{ attributes: number[]; unknown: number[] }> {
-  const found = new Map<string, number>();
-  if (keyType === 0) {
-    const ids = keys.filter((key) => /^[1-9]\d{0,14}$/.test(key)).map(Number);
-    const cursor = attributes(db).find({ partner, _id: { $in: ids } }, { projection: { _id: 1 } });
-    for await (const { _id } of cursor) found.set(String(_id), _id);
-  } else {
-    const cursor = attributes(db).find(
-      { partner, foreignKey: { $in: keys } },
-      { projection: { _id: 1, foreignKey: 1 } },
-    );
-    for await (const { _id, foreignKey } of cursor) found.set(foreignKey!, _id);
-  }
   return {
-    attributes: [...new Set(keys.map((key) => found.get(key)).filter((id) => id !== undefined))],
-    unknown: keys.flatMap((key, index) => (found.has(key) ? [] : [index])),
+    /** Number and document appear together: a job can never be accepted with a number whose attribute is still to come. */
+    async create(wanted: { partner: string; name: string; foreignKey?: string }): Promise<AttributeDocument> {
+      const { partner, name, foreignKey } = wanted;
+      if (name.trim() === '' || name.length > 256)
+        throw new ProvisioningError('bad_argument', 'an attribute’s name has 1 to 256 characters');
+      if (foreignKey !== undefined) checkForeignKey(foreignKey);
+      await partners.find(partner);
+      try {
+        return await inTransaction(async (session) => {
+          const sequence = await counters.nextAttributeSequence(session);
+          const attribute: AttributeDocument = {
+            _id: sequence,
+            partner,
+            name,
+            sequence,
+            ...(foreignKey === undefined ? {} : { foreignKey, foreignKeySequence: sequence }),
+            createdAt: new Date(),
+          };
+          await attributes.insertOne(attribute, { session });
+          return attribute;
+        });
+      } catch (error) {
+        throw isDuplicate(error) && foreignKey !== undefined ? taken(foreignKey, error) : error;
+      }
+    },
+
+    async associate(id: number, foreignKey: string): Promise<AttributeDocument> {
+      checkForeignKey(foreignKey);
+      try {
+        return await inTransaction(async (session) => {
+          const attribute = await attributes.findOne({ _id: id }, { session });
+          if (!attribute) throw new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
+          if (attribute.foreignKey !== undefined)
+            throw new ProvisioningError(
+              'already_associated',
+              `attribute ${id} has the foreign key ${attribute.foreignKey}; an association is for good`,
+            );
+          const foreignKeySequence = await counters.nextAttributeSequence(session);
+          const set = { foreignKey, foreignKeySequence };
+          await attributes.updateOne({ _id: id }, { $set: set }, { session });
+          return { ...attribute, ...set };
+        });
+      } catch (error) {
+        throw isDuplicate(error) ? taken(foreignKey, error) : error;
+      }
+    },
+
+    list: (partner: string): Promise<AttributeDocument[]> =>
+      attributes.find({ partner }).sort({ _id: 1 }).toArray(),
+
+    /** What a job may name: the attributes that its partner had when it was accepted, by id or by foreign key. */
+    async keysOf({ partner, keyType, attributesAsOf }: JobDocument) {
+      const known = await attributes
+        .find({ partner, sequence: { $lte: attributesAsOf } })
+        .project<AttributeDocument>({ foreignKey: 1, foreignKeySequence: 1 })
+        .toArray();
+      if (keyType === 0) return known.map(({ _id }) => ({ key: String(_id), attribute: _id }));
+      return known
+        .filter(({ foreignKeySequence = Number.POSITIVE_INFINITY }) => foreignKeySequence <= attributesAsOf)
+        .map(({ _id, foreignKey }) => ({ key: foreignKey!, attribute: _id }));
+    },
+
+    /** Which attributes the keys of a deletion name, and which keys are not the partner's. */
+    async resolve(partner: string, keyType: 0 | 1, keys: string[]) {
+      const found = new Map<string, number>();
+      if (keyType === 0) {
+        const ids = keys.filter((key) => /^[1-9]\d{0,14}$/.test(key)).map(Number);
+        const cursor = attributes.find({ partner, _id: { $in: ids } }, { projection: { _id: 1 } });
+        for await (const { _id } of cursor) found.set(String(_id), _id);
+      } else {
+        const cursor = attributes.find(
+          { partner, foreignKey: { $in: keys } },
+          { projection: { foreignKey: 1 } },
+        );
+        for await (const { _id, foreignKey } of cursor) found.set(foreignKey!, _id);
+      }
+      return {
+        attributes: [...new Set(keys.map((key) => found.get(key)).filter((id) => id !== undefined))],
+        unknown: keys.flatMap((key, index) => (found.has(key) ? [] : [index])),
+      };
+    },
   };
 }

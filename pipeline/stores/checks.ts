@@ -27,6 +27,10 @@ export function createCheckStore(db: Db) {
         .find({ $or: [{ job: { $in: all } }, { job: { $in: lacking }, 'lacking.0': { $exists: true } }] })
         .toArray(),
 
+    ofAttempt: (job: number, attempt: number) =>
+      checks.find({ job, attempt }).sort({ partition: 1 }).toArray(),
+
     forget: (jobs: number[]) => checks.deleteMany({ job: { $in: jobs } }),
+    forgetBefore: (job: number) => checks.deleteMany({ job: { $lt: job } }),
   };
 }

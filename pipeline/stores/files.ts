@@ -114,6 +114,28 @@ export function createFileStore(db: Db) {
 
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
 
+    /** Of all listings, in the order of paths. */
+    ofAudience: (audience: number, generation: number) =>
+      files.find({ audience, generation }).sort({ path: 1 }),
+
+    async pathsOf(listing: string, numbers: number[]): Promise<Map<number, string>> {
+      const found = await files
+        .find({ _id: { $in: [...new Set(numbers)].map((number) => fileId(listing, number)) } })
+        .project<Pick<FileDocument, 'number' | 'path'>>({ number: 1, path: 1 })
+        .toArray();
+      return new Map(found.map(({ number, path }) => [number, path]));
+    },
+
+    async countByStatus(listing: string): Promise<Map<JobStatus, number>> {
+      const counts = await files
+        .aggregate<{ _id: JobStatus; count: number }>([
+          { $match: { job: jobOf(listing), listing } },
+          { $group: { _id: '$status', count: { $sum: 1 } } },
+        ])
+        .toArray();
+      return new Map(counts.map(({ _id, count }) => [_id, count]));
+    },
+
     /** How many distinct pairs each file of a listing has brought. */
     recordDistinctPairs: groupCommit(async (listings: { listing: string; pairs: Map<number, number> }[]) => {
       const operations = listings.flatMap(({ listing, pairs }) =>

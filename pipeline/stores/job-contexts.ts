@@ -3,14 +3,12 @@
  * its partner has. Kept for a second, so that a clear is noticed soon and a batch costs no query.
  */
 import type { Db } from 'mongodb';
-import {
-  type AttributeDocument,
-  type AudienceDocument,
-  collections,
-  type JobDocument,
-} from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { createAttributeStore } from './attributes.ts';
+import { createAudienceStore } from './audiences.ts';
+import { createJobStore } from './jobs.ts';
 import { StaleRead } from './stale-read.ts';
 
 export interface JobContext {
@@ -31,18 +29,19 @@ const isLoading = ({ phase, attempt = 0, verdict }: JobDocument) =>
   phase === 'loading' || (phase === 'sealed' && attempt > verdict!.attempt);
 
 export function createJobContexts(db: Db) {
-  const jobs = db.collection<JobDocument>(collections.jobs);
-  const audiences = db.collection<AudienceDocument>(collections.audiences);
-  const attributes = db.collection<AttributeDocument>(collections.attributes);
+  const jobs = createJobStore(db);
+  const audiences = createAudienceStore(db);
+  const attributes = createAttributeStore(db);
   const contexts = new Map<number, { at: number; context: Promise<JobContext | null> }>();
   const unknownSince = new Map<number, number>();
   const keyTables = new Map<string, Promise<KeyTable>>();
 
   /** An old picture of one job is no trouble of the others: it is told as that one's result. */
   const load = groupCommit(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
-    const found = await jobs.find({ _id: { $in: ids } }).toArray();
+    const found = await jobs.findMany(ids);
     const byId = new Map(found.map((job) => [job._id, job]));
-    const generations = await generationsOf(found.filter(isLoading));
+    const loading = found.filter(isLoading).map(({ audience }) => audience);
+    const generations = await audiences.generationsOf(loading.filter((audience) => audience !== null));
     return ids.map((id) => {
       const job = byId.get(id);
       if (!job) return unknown(id);
@@ -59,16 +58,6 @@ export function createJobContexts(db: Db) {
     return performance.now() - since < UNKNOWN_MS ? new StaleRead(`job ${id} is not there yet`) : null;
   }
 
-  async function generationsOf(loading: JobDocument[]): Promise<Map<number, number>> {
-    const ids = loading.map(({ audience }) => audience).filter((audience) => audience !== null);
-    if (ids.length === 0) return new Map();
-    const found = await audiences
-      .find({ _id: { $in: ids } })
-      .project<{ _id: number; generation: number }>({ generation: 1 })
-      .toArray();
-    return new Map(found.map(({ _id, generation }) => [_id, generation]));
-  }
-
   function contextOf(job: JobDocument, generations: Map<number, number>): JobContext | StaleRead {
     // Nobody hands out a file, or cuts it, before the job's list is frozen.
     if (job.phase === 'accepted') return new StaleRead(`job ${job._id} has no files yet`);
@@ -83,23 +72,6 @@ export function createJobContexts(db: Db) {
     const context = await load(id);
     if (context instanceof StaleRead) throw context;
     return context;
-  }
-
-  async function loadKeys(job: JobDocument): Promise<KeyTable> {
-    const known = await attributes
-      .find({ partner: job.partner, sequence: { $lte: job.attributesAsOf } })
-      .project<AttributeDocument>({ foreignKey: 1, foreignKeySequence: 1 })
-      .toArray();
-    const entries =
-      job.keyType === 0
-        ? known.map(({ _id }) => ({ key: String(_id), attribute: _id }))
-        : known
-            .filter(
-              ({ foreignKeySequence }) =>
-                (foreignKeySequence ?? Number.POSITIVE_INFINITY) <= job.attributesAsOf,
-            )
-            .map(({ _id, foreignKey }) => ({ key: foreignKey!, attribute: _id }));
-    return createKeyTable(entries);
   }
 
   /** The oldest entries go first: both maps keep the order of insertion. */
@@ -138,7 +110,7 @@ export function createJobContexts(db: Db) {
       const name = `${job.partner}/${job.keyType}/${job.attributesAsOf}`;
       const known = keyTables.get(name);
       if (known) return known;
-      const keys = loadKeys(job);
+      const keys = attributes.keysOf(job).then(createKeyTable);
       keyTables.set(name, keys);
       keys.catch(() => keyTables.delete(name));
       trim(keyTables);

@@ -15,6 +15,8 @@ import { StaleRead } from './stale-read.ts';
 
 export type JobStore = ReturnType<typeof createJobStore>;
 
+export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
+
 /** What a job came to. */
 export type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
 
@@ -40,10 +42,17 @@ interface Step {
 /** Jobs begin without one, which is the first. */
 const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
 
-const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'loading', 'sealed'] } };
+export const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'loading', 'sealed'] } };
 
 export function createJobStore(db: Db) {
-  const jobs = db.collection<JobDocument>(collections.jobs);
+  const jobs = jobCollection(db);
+
+  const findMany = (ids: number[]) => jobs.find({ _id: { $in: ids } }).toArray();
+
+  async function idsOf(filter: Filter<JobDocument>): Promise<Set<number>> {
+    const found = await jobs.find(filter).project<{ _id: number }>({ _id: 1 }).toArray();
+    return new Set(found.map(({ _id }) => _id));
+  }
 
   /** Takes each step that can be taken, in their order, and gives what each job is now: by us, or by who was faster. */
   async function take(steps: Step[]): Promise<JobDocument[]> {
@@ -55,7 +64,7 @@ export function createJobStore(db: Db) {
       },
     }));
     await jobs.bulkWrite(operations, { ordered: true });
-    const found = await jobs.find({ _id: { $in: steps.map(({ id }) => id) } }).toArray();
+    const found = await findMany(steps.map(({ id }) => id));
     const byId = new Map(found.map((job) => [job._id, job]));
     return steps.map(({ id, from, when }) => {
       const job = byId.get(id);
@@ -128,23 +137,18 @@ export function createJobStore(db: Db) {
     },
 
     find: (id: number) => jobs.findOne({ _id: id }),
+    findMany,
 
     /** Those of the jobs that an operator wants to be cancelled. */
-    async cancelRequested(ids: number[]): Promise<Set<number>> {
-      const found = await jobs
-        .find({ _id: { $in: ids }, cancelRequested: true })
-        .project({ _id: 1 })
-        .toArray();
-      return new Set(found.map(({ _id }) => _id as number));
-    },
+    cancelRequested: (ids: number[]) => idsOf({ _id: { $in: ids }, cancelRequested: true }),
 
     /** Those of the jobs that have ended. */
-    async endedAmong(ids: number[]): Promise<Set<number>> {
-      const found = await jobs
-        .find({ _id: { $in: ids }, phase: 'ended' })
-        .project({ _id: 1 })
-        .toArray();
-      return new Set(found.map(({ _id }) => _id as number));
+    endedAmong: (ids: number[]) => idsOf({ _id: { $in: ids }, phase: 'ended' }),
+
+    /** Whether a load of an older generation of the audience may still write. */
+    async hasOpenBelow(audience: number, generation: number): Promise<boolean> {
+      const older = { audience, generation: { $lt: generation } };
+      return (await jobs.findOne({ ...older, phase: { $nin: ['ended', 'withdrawn'] } })) !== null;
     },
 
     /** Ended jobs of which nobody may have published the end. */

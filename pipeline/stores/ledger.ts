@@ -193,6 +193,25 @@ export function createLedgerStore(db: Db) {
       return wanted.map(({ job }) => totals.get(job)!.sums);
     }),
 
+    /** Batches and rows by file. */
+    async countByFile(job: number, attempt: number) {
+      const byFile = await ledger
+        .aggregate<{ _id: number; batches: number; rows: number; accepted: number }>([
+          { $match: { job, attempt } },
+          {
+            $group: {
+              _id: '$file',
+              batches: { $sum: 1 },
+              rows: { $sum: '$rows' },
+              accepted: { $sum: '$accepted' },
+            },
+          },
+        ])
+        .toArray();
+      return new Map(byFile.map(({ _id, ...counts }) => [_id, counts]));
+    },
+
     forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
+    forgetBefore: (job: number) => ledger.deleteMany({ job: { $lt: job } }),
   };
 }

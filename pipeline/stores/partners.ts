@@ -28,8 +28,6 @@ const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
 export const randomName = (length: number, alphabet = letters) =>
   Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 
-const partners = (db: Db) => db.collection<PartnerDocument>(collections.partners);
-
 /**
  * A partner that is not stored yet. The prefix is the id and a slash: random, so never given twice, and with its only
  * slash at the end, so that no prefix can begin with another.
@@ -47,19 +45,19 @@ export function draftPartner(name: string): PartnerDocument {
   };
 }
 
-export async function insertPartner(db: Db, partner: PartnerDocument): Promise<void> {
-  await partners(db).insertOne(partner);
-}
+export function createPartnerStore(db: Db) {
+  const partners = db.collection<PartnerDocument>(collections.partners);
 
-export async function removePartner(db: Db, id: string): Promise<void> {
-  await partners(db).deleteOne({ _id: id });
-}
+  return {
+    insert: (partner: PartnerDocument) => partners.insertOne(partner),
+    remove: (id: string) => partners.deleteOne({ _id: id }),
 
-export async function findPartner(db: Db, id: string): Promise<PartnerDocument> {
-  const partner = await partners(db).findOne({ _id: id });
-  if (!partner) throw new ProvisioningError('unknown_partner', `there is no partner ${id}`);
-  return partner;
-}
+    async find(id: string): Promise<PartnerDocument> {
+      const partner = await partners.findOne({ _id: id });
+      if (!partner) throw new ProvisioningError('unknown_partner', `there is no partner ${id}`);
+      return partner;
+    },
 
-export const listPartners = (db: Db): Promise<PartnerDocument[]> =>
-  partners(db).find().sort({ createdAt: 1, _id: 1 }).toArray();
+    list: () => partners.find().sort({ createdAt: 1, _id: 1 }).toArray(),
+  };
+}

@@ -24,5 +24,8 @@ export function createRejectStore(db: Db) {
       }
       return rows;
     },
+
+    /** In the order of files and batches. */
+    ofJob: (job: number) => rejects.find({ job }).sort({ file: 1, batch: 1 }),
   };
 }

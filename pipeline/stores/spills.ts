@@ -75,5 +75,6 @@ export function createSpillStore(db: Db) {
 
     forget: (slots: number[], upToJob: number) =>
       spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
+    forgetBefore: (job: number) => spills.deleteMany({ job: { $lt: job } }),
   };
 }

@@ -1,8 +1,7 @@
 /** The stores that the stages share, each over one collection. */
 import type { Db } from 'mongodb';
-import type { JobDocument } from '../../schemas/documents.ts';
 import { createAckStore } from './acks.ts';
-import { clearedAmong, ensureAudience, type LoadResult, recordLoad } from './audiences.ts';
+import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
@@ -15,11 +14,7 @@ export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
   ledger: createLedgerStore(db),
-  audiences: {
-    ensure: (job: JobDocument) => ensureAudience(db, job),
-    recordLoad: (job: JobDocument, result: LoadResult) => recordLoad(db, job, result),
-    clearedAmong: (jobs: JobDocument[]) => clearedAmong(db, jobs),
-  },
+  audiences: createAudienceStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
   spills: createSpillStore(db),

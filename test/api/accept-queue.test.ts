@@ -6,8 +6,10 @@ import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
+import { createNewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { uniqueEnvironment, waitFor } from '../support/stack.ts';
@@ -57,7 +59,13 @@ function door() {
   };
 }
 const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 1_000, handle = db) =>
-  createAcceptQueue({ db: handle, publisher, log, limitMs });
+  createAcceptQueue({
+    newJobs: createNewJobStore(handle),
+    counters: createCounterStore(handle),
+    publisher,
+    log,
+    limitMs,
+  });
 
 describe('acceptance', () => {
   it('numbers from 1 without gaps in the order asked, and publishes in that order', async () => {

@@ -1,7 +1,8 @@
 /** `headrace admin job …`: what an operator sees of jobs in every phase, and what can still be cancelled. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createJobInspection } from '../../api/cli/inspect-jobs.ts';
+import { createApiStores } from '../../api/stores.ts';
 import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
-import { createJobInspection } from '../../pipeline/stores/inspect-jobs.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
@@ -39,7 +40,7 @@ beforeAll(async () => {
   env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
   const settings = Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'));
   mongo = await connectMongo(parseConfig(Object.fromEntries(settings)));
-  inspection = createJobInspection(mongo.db, 64);
+  inspection = createJobInspection(createApiStores(mongo.db), 64);
   const insert = (name: string, documents: object[]) =>
     mongo.db.collection(name).insertMany(documents as never);
   await insert(collections.jobs, [

@@ -2,6 +2,7 @@
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer } from '../../api/provisioning/provision-partner.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
@@ -34,7 +35,7 @@ afterAll(async () => {
     Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'))),
   );
   const mongo = await connectMongo(config);
-  const issuer = createStorageIssuer(config, mongo.db);
+  const issuer = createStorageIssuer(config, createCounterStore(mongo.db));
   for (const partner of await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray())
     await issuer.revoke({ id: partner._id, ...partner });
   await mongo.db.dropDatabase();

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
-import { createApiKey, revokeApiKey } from '../../pipeline/stores/api-keys.ts';
+import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { type ApiKeyDocument, collections } from '../../schemas/documents.ts';
 import { waitFor } from '../support/stack.ts';
 import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
@@ -105,10 +105,11 @@ describe('API keys', () => {
   });
 
   it('revoked: refused within five seconds, the partner’s other keys not', async () => {
-    const { id, key } = await createApiKey(api.db, api.config.secret, partner.id, 'second');
+    const apiKeys = createApiKeyStore(api.db);
+    const { id, key } = await apiKeys.create(api.config.secret, partner.id, 'second');
     const call = createCaller(api.service.apiUrl, key);
     expect((await call('GET', IMPORT)).status).toBe(200);
-    await revokeApiKey(api.db, `hr_${id}`);
+    await apiKeys.revoke(`hr_${id}`);
     await waitFor(async () => (await call('GET', IMPORT)).status === 401, {
       what: 'the revoked key to be refused',
       deadlineMs: 5_000,

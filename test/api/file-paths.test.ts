@@ -1,7 +1,6 @@
 /** What a `file_path` names, seen from outside: the exact object, else a prefix; packed or not. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiKey } from '../../pipeline/stores/api-keys.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { file, ids } from '../support/rows.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
@@ -16,7 +15,7 @@ beforeAll(async () => {
   driver = await createDriver(service.config);
   const partner = await driver.partner();
   prefix = partner.prefix;
-  const { key } = await createApiKey(driver.db, service.config.secret, partner._id);
+  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
   call = createCaller(service.apiUrl, key);
   const attribute = await driver.attribute(partner);
   const other = await driver.partner();

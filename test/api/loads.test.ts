@@ -1,7 +1,7 @@
 /** The loads of an audience: what each came to and why. Behind a proxy, with metrics on an address of their own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { recordLoad } from '../../pipeline/stores/audiences.ts';
+import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections, type JobError } from '../../schemas/documents.ts';
 import { audienceLoad, audienceLoadDetails } from '../../schemas/http-answers.ts';
 import { type Api, AUDIENCE, IMPORT, listFiles, startApi, type TestPartner } from './support.ts';
@@ -144,7 +144,7 @@ describe('an audience', () => {
   /** As dispatch does it when a load ends. */
   const finish = async (id: number, errors: JobError[] | null, someFileFailed = false) => {
     const job = (await api.jobs.findOne({ _id: id }))!;
-    await recordLoad(api.db, job, {
+    await createAudienceStore(api.db).recordLoad(job, {
       uniqueDevices: 1,
       matchedDevices: 0,
       uploadedDevices: 1,

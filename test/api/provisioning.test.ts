@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer, provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { type ApiStores, createApiStores } from '../../api/stores.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type ApiKeyDocument, collections, type PartnerDocument } from '../../schemas/documents.ts';
@@ -15,19 +16,21 @@ import { uniqueEnvironment } from '../support/stack.ts';
 
 let config: Config;
 let mongo: Mongo;
+let stores: ApiStores;
 let one: Awaited<ReturnType<typeof provisionPartner>>;
 let two: typeof one;
 beforeAll(async () => {
   config = parseConfig(uniqueEnvironment());
   mongo = await connectMongo(config);
+  stores = createApiStores(mongo.db);
   // At the same moment: the bucket's policy is one document, and neither may lose its part of it.
   [one, two] = await Promise.all([
-    provisionPartner(mongo.db, config, 'One'),
-    provisionPartner(mongo.db, config, 'Two'),
+    provisionPartner(stores, config, 'One'),
+    provisionPartner(stores, config, 'Two'),
   ]);
 });
 afterAll(async () => {
-  const issuer = createStorageIssuer(config, mongo.db);
+  const issuer = createStorageIssuer(config, stores.counters);
   for (const partner of await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray())
     await issuer.revoke({ id: partner._id, ...partner });
   await mongo.db.dropDatabase();
@@ -83,10 +86,10 @@ describe('a partner’s credentials', () => {
 
   it('end when they are revoked, and the other’s do not', async () => {
     const partners = mongo.db.collection<PartnerDocument>(collections.partners);
-    const three = await provisionPartner(mongo.db, config, 'Three');
+    const three = await provisionPartner(stores, config, 'Three');
     await put(three, `${three.s3.prefix}a`);
     const stored = (await partners.findOne({ _id: three.partner_id }))!;
-    await createStorageIssuer(config, mongo.db).revoke({ id: stored._id, ...stored });
+    await createStorageIssuer(config, stores.counters).revoke({ id: stored._id, ...stored });
     await partners.deleteOne({ _id: stored._id });
     await expect(get(three, `${three.s3.prefix}a`)).rejects.toThrow();
     await put(two, `${two.s3.prefix}still`);
@@ -102,8 +105,8 @@ describe('a partner that cannot be made', () => {
       },
       revoke: async () => {},
     };
-    await expect(provisionPartner(mongo.db, config, 'Four', failing)).rejects.toThrow(/was not made/);
-    await expect(provisionPartner(mongo.db, config, ' ')).rejects.toThrow(/name/);
+    await expect(provisionPartner(stores, config, 'Four', failing)).rejects.toThrow(/was not made/);
+    await expect(provisionPartner(stores, config, ' ')).rejects.toThrow(/name/);
     expect(await mongo.db.collection(collections.partners).countDocuments()).toBe(before);
     const partners = await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray();
     const keys = await mongo.db.collection<ApiKeyDocument>(collections.apiKeys).find().toArray();

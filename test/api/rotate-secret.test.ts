@@ -1,11 +1,11 @@
 /** HEADRACE_SECRET is changed as the command's help says: API keys, repeated requests and waiting credentials go on working. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createApiStores } from '../../api/stores.ts';
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
-import { createApiKey } from '../../pipeline/stores/api-keys.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
-import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { type ApiKeyDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
@@ -39,9 +39,10 @@ async function rotate() {
 
 it('keys, repetitions and credentials outlive a rotation', async () => {
   const partner = draftPartner('Acme');
-  await insertPartner(mongo.db, partner);
-  const used = await createApiKey(mongo.db, before, partner._id);
-  const unused = await createApiKey(mongo.db, before, partner._id);
+  const { partners, apiKeys } = createApiStores(mongo.db);
+  await partners.insert(partner);
+  const used = await apiKeys.create(before, partner._id);
+  const unused = await apiKeys.create(before, partner._id);
   const body = {
     file_path: 's3://their-bucket/a.csv',
     key_type: 0,

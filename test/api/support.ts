@@ -1,9 +1,8 @@
 /** The API alone, on the shared servers, with partners that have keys but no storage: enough for all that HTTP can show. */
 import type { Db } from 'mongodb';
-import { createApiKey } from '../../pipeline/stores/api-keys.ts';
-import { createAttribute } from '../../pipeline/stores/attributes.ts';
+import { createApiStores } from '../../api/stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import {
   collections,
@@ -78,6 +77,7 @@ export async function startApi(env: Record<string, string> = {}): Promise<Api> {
   const service = await startService({ parts: ['api'], env });
   const mongo = await connectMongo(service.config);
   const { db } = mongo;
+  const stores = createApiStores(db);
   return {
     service,
     config: service.config,
@@ -86,13 +86,13 @@ export async function startApi(env: Record<string, string> = {}): Promise<Api> {
     anonymous: createCaller(service.apiUrl),
     async partner() {
       const partner = draftPartner('test');
-      await insertPartner(db, partner);
-      const { key } = await createApiKey(db, service.config.secret, partner._id);
+      await stores.partners.insert(partner);
+      const { key } = await stores.apiKeys.create(service.config.secret, partner._id);
       return { id: partner._id, prefix: partner.prefix, key, call: createCaller(service.apiUrl, key) };
     },
     attribute: async (partner, foreignKey) =>
       (
-        await createAttribute(db, {
+        await stores.attributes.create({
           partner: partner.id,
           name: 'attribute',
           ...(foreignKey ? { foreignKey } : {}),

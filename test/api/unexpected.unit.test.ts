@@ -22,14 +22,14 @@ it('500 with a problem, no stack, no name of a part; the log has the rest', asyn
     },
   });
   const config = parseConfig(readConfigFile('minimal.env'));
-  const db = {
-    collection() {
+  const apiKeys = {
+    find() {
       throw new TypeError('secretPart.of undefined at MongoThing');
     },
   };
   const { koa } = createApp({
     config,
-    db,
+    apiKeys,
     bodies: createBodies({ pathBytes: 1_024, keys: 10 }),
     metrics: createMetrics(),
     log: createLogger({ logLevel: 'info' }, 'test', sink),

@@ -7,6 +7,8 @@ import { expect, it } from 'vitest';
 import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
+import { createNewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import { collections } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';
@@ -71,7 +73,13 @@ it('the primary dies with a job that another process has seen, and so does the p
   const call = await createCaller(driver, partner);
   const door = withDoor(driver.db);
   const log = createLogger({ logLevel: 'silent' }, 'test');
-  const other = createAcceptQueue({ db: door.db, publisher: driver.publisher, log, limitMs: 60_000 });
+  const other = createAcceptQueue({
+    newJobs: createNewJobStore(door.db),
+    counters: createCounterStore(door.db),
+    publisher: driver.publisher,
+    log,
+    limitMs: 60_000,
+  });
   const primary = await primaryOf(replicas);
   const others = replicas.members.filter((name) => name !== primary);
 

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createJobInspection } from '../../api/cli/inspect-jobs.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
-import { createJobInspection } from '../../pipeline/stores/inspect-jobs.ts';
 import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
 import { type Fault, type FaultyProxy, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
@@ -206,7 +206,7 @@ it('the shared storage is down for longer than the deadline: jobs wait, and end 
 
 it('jobs that wait for a storage that is down can be cancelled, and nothing of them is stored', async () => {
   const { set, jobs, restore } = await stopSharedStorage();
-  const inspection = createJobInspection(driver.db, driver.config.jobWindow);
+  const inspection = createJobInspection(driver.stores, driver.config.jobWindow);
   for (const job of jobs) await inspection.cancel(job);
   for (const job of jobs)
     expect(await driver.ended(job, 30_000)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });

@@ -1,6 +1,6 @@
 /** Appends merge and deduplicate: what is loaded is ignored, what failed is loaded again, what changed is a new file. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { filesOfAudience, listedLoads } from '../../api/routes/file-records.ts';
+import { filesOfAudience } from '../../api/routes/file-records.ts';
 import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
@@ -29,8 +29,7 @@ const append = async (partner: PartnerDocument, audience: number, path: string) 
 async function entries(partner: PartnerDocument, audience: number) {
   const { generation } = (await driver.audiences.findOne({ _id: audience }))!;
   const found: { path: string; status: number; accepted: number }[] = [];
-  const loads = await listedLoads(driver.db, audience, generation);
-  for await (const { path, status, accepted } of filesOfAudience(driver.db, audience, generation, loads))
+  for await (const { path, status, accepted } of filesOfAudience(driver.stores, audience, generation))
     found.push({ path: path.slice(partner.prefix.length), status, accepted });
   return found;
 }

@@ -17,12 +17,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
+import { createApiStores } from '../../api/stores.ts';
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
-import { createApiKey } from '../../pipeline/stores/api-keys.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -111,8 +111,9 @@ try {
   const mongo = await connectMongo(config);
   const jobs = mongo.db.collection<JobDocument>(collections.jobs);
   const partner = draftPartner('bench');
-  await insertPartner(mongo.db, partner);
-  const { key } = await createApiKey(mongo.db, config.secret, partner._id);
+  const { partners, apiKeys } = createApiStores(mongo.db);
+  await partners.insert(partner);
+  const { key } = await apiKeys.create(config.secret, partner._id);
   const [bareUrl, apiUrl] = [await startBare(), await startApi(env)];
 
   const accepted: number[] = [];

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { createApiStores } from '../../api/stores.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import { withLock } from '../../deploy/local/lock.ts';
 import { type Cluster, type ProcessName, processesOf } from '../../deploy/local/names.ts';
@@ -13,7 +14,6 @@ import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/s
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 import { clusterOf, type StateFolder } from '../../deploy/local/state.ts';
 import { ensureRunning, type Run, type Startable, settlePorts } from '../../deploy/local/supervise.ts';
-import { createAttribute } from '../../pipeline/stores/attributes.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
@@ -107,7 +107,8 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
     const mongo = await connectMongo(config);
     const { db } = mongo;
     await ensureIndexes(db);
-    const partner = await provisionPartner(db, config, 'Bench');
+    const stores = createApiStores(db);
+    const partner = await provisionPartner(stores, config, 'Bench');
     return {
       directory,
       addresses,
@@ -123,7 +124,11 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
       async attributes(count: number): Promise<number[]> {
         const ids: number[] = [];
         for (let number = 1; number <= count; number++) {
-          ids.push((await createAttribute(db, { partner: partner.partner_id, name: `Bench ${number}` }))._id);
+          const made = await stores.attributes.create({
+            partner: partner.partner_id,
+            name: `Bench ${number}`,
+          });
+          ids.push(made._id);
         }
         return ids;
       },

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
-import { clearAudience, ensureAudience } from '../../pipeline/stores/audiences.ts';
+import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createJobStore } from '../../pipeline/stores/jobs.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
@@ -18,6 +18,7 @@ const never = recordedStep('dispatch');
 
 it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
   const { db } = database;
+  const audiences = createAudienceStore(db);
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const layout = { inlineDevices: 4, chunkDevices: 64 };
   const sets = createDeviceSets(db, { layout });
@@ -29,7 +30,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
     audienceName: 'a',
     createdAt: new Date(),
   } as const;
-  await ensureAudience(db, { ...load, _id: AUDIENCE, audience: AUDIENCE });
+  await audiences.ensure({ ...load, _id: AUDIENCE, audience: AUDIENCE });
 
   const gate = createGate();
   const frozen = createDeviceSets(db, { layout, hooks: { chunksWritten: gate.wait } });
@@ -42,7 +43,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
   await gate.reached;
   // Twelve clears: generation 1 must not be taken for 10, 11 or 12.
   for (let generation = 1; generation <= 12; generation++)
-    await clearAudience(db, { partner, customer: null }, AUDIENCE, generation);
+    await audiences.clear({ partner, customer: null }, AUDIENCE, generation);
   const present = setNames.audience(AUDIENCE, 13);
   await sets.add([{ set: present, slot: 3, devices: numberedDevices(0, 50) }], owned);
   await sweep(never);

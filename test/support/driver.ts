@@ -5,17 +5,16 @@
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Binary } from 'mongodb';
+import { createApiStores } from '../../api/stores.ts';
 import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
 import type { ImportRequest, JobRequest } from '../../pipeline/accept/new-job.ts';
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { createAttribute } from '../../pipeline/stores/attributes.ts';
-import { clearAudience, ensureAudience } from '../../pipeline/stores/audiences.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import { draftPartner, insertPartner } from '../../pipeline/stores/partners.ts';
+import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import {
   type AudienceDocument,
@@ -39,7 +38,8 @@ export async function createDriver(config: Config) {
   await publisher.connect();
   await ensureTopics(config, log);
   await ensureIndexes(db);
-  const queue = createAcceptQueue({ db, publisher, log, limitMs: 20_000 });
+  const stores = createApiStores(db);
+  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: 20_000 });
   const s3 = new S3Client({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
@@ -63,18 +63,19 @@ export async function createDriver(config: Config) {
     db,
     config,
     publisher,
+    stores,
     sets,
     jobs,
     audiences,
 
     async partner(): Promise<PartnerDocument> {
       const partner = draftPartner(`partner ${randomBytes(4).toString('hex')}`);
-      await insertPartner(db, partner);
+      await stores.partners.insert(partner);
       return partner;
     },
     attribute: async (partner: PartnerDocument, foreignKey?: string) =>
       (
-        await createAttribute(db, {
+        await stores.attributes.create({
           partner: partner._id,
           name: 'attribute',
           ...(foreignKey ? { foreignKey } : {}),
@@ -112,7 +113,7 @@ export async function createDriver(config: Config) {
         audienceName: 'audience',
         customer: null,
       });
-      await ensureAudience(db, (await jobs.findOne({ _id: id }))!);
+      await stores.audiences.ensure((await jobs.findOne({ _id: id }))!);
       return id;
     },
     async append(partner: PartnerDocument, audience: number, filePath: string) {
@@ -121,7 +122,7 @@ export async function createDriver(config: Config) {
     },
     async clear(partner: PartnerDocument, audience: number) {
       const { generation } = (await audiences.findOne({ _id: audience }))!;
-      await clearAudience(db, { partner: partner._id, customer: null }, audience, generation);
+      await stores.audiences.clear({ partner: partner._id, customer: null }, audience, generation);
     },
 
     /** The job, when it has ended. */

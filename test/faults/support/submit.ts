@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sealCredentials } from '../../../pipeline/sources/credentials.ts';
-import { createApiKey } from '../../../pipeline/stores/api-keys.ts';
 import type { PartnerDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -84,7 +83,7 @@ async function attempt(
 
 /** One request to one process, once. */
 export async function createCaller(driver: Driver, partner: PartnerDocument) {
-  const { key } = await createApiKey(driver.db, driver.config.secret, partner._id);
+  const { key } = await driver.stores.apiKeys.create(driver.config.secret, partner._id);
   return (url: string, request: Request, idempotencyKey?: string): Promise<Reply> => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
     const repeatable: Record<string, string> = idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {};
@@ -102,7 +101,7 @@ export function submitByRest(
   const keyOf = (partner: string) => {
     const known =
       keys.get(partner) ??
-      waitFor(() => createApiKey(driver.db, driver.config.secret, partner), { what: 'an API key' }).then(
+      waitFor(() => driver.stores.apiKeys.create(driver.config.secret, partner), { what: 'an API key' }).then(
         ({ key }) => key,
       );
     keys.set(partner, known);

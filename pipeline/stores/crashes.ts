@@ -9,7 +9,7 @@ import { type CrashDocument, collections } from '../../schemas/documents.ts';
 /** Begun so often at one offset, a partition is read with care. */
 const CAREFUL_FROM = 3;
 
-export function createCrashRecords(db: Db) {
+export function createCrashStore(db: Db) {
   const crashes = db.collection<CrashDocument>(collections.crashes);
   const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
 

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
-import { keepPartitionCount, PartitionCountChanged } from '../../pipeline/stores/partition-count.ts';
+import { createCounterStore, PartitionCountChanged } from '../../pipeline/stores/counters.ts';
 import { openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();
 
 it('another number of partitions than the data was written with is refused, and both are named', async () => {
-  const keep = (count: number) => keepPartitionCount(database.db, 'ingest.devices', count);
+  const counters = createCounterStore(database.db);
+  const keep = (count: number) => counters.keepPartitionCount('ingest.devices', count);
   await keep(4);
   await keep(4);
   await expect(keep(6)).rejects.toThrow(PartitionCountChanged);

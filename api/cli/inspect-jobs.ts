@@ -1,0 +1,113 @@
+/** Jobs as an operator looks at them: how far each has come, what it waits for, since when. */
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { SLOTS } from '../../schemas/topics.ts';
+import type { ApiStores } from '../stores.ts';
+
+export interface InspectedFile {
+  number: number;
+  path: string;
+  size: number;
+  isDispatched: boolean;
+  /** Batches and rows of it in the ledger. */
+  batches: number;
+  rows: number;
+  since: Date;
+}
+
+export interface InspectedJob {
+  job: JobDocument;
+  files: { waiting: number; dispatched: number; done: number; failed: number };
+  /** The first of those that are not decided. */
+  undecided: InspectedFile[];
+  ledger: { batches: number; rows: number; accepted: number };
+  /** Partitions whose sink was asked whether it holds all of the job, and the slots that lack something. */
+  checks: { partition: number; lacking: number[] }[];
+  acks: { merged: number[]; missing: number[] };
+  waitsFor: string | null;
+}
+
+const UNDECIDED_SHOWN = 20;
+
+export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiStores, jobWindow: number) {
+  const unknown = (id: number) => new ProvisioningError('unknown_job', `there is no job ${id}`);
+
+  async function waitsFor(job: JobDocument, seen: Omit<InspectedJob, 'waitsFor' | 'job'>) {
+    if (job.phase === 'ended' || job.phase === 'withdrawn') return null;
+    if (job.cancelRequested) return 'its cancellation';
+    const earlier = await jobs.earlierThan(job);
+    if (job.phase === 'accepted') {
+      if (earlier.ofAudience) return `the end of job ${earlier.ofAudience}, a load of the same audience`;
+      if (earlier.count >= jobWindow) return `the end of job ${earlier.first}: ${earlier.count} are ahead`;
+      return job.kind === 'delete' ? 'dispatch' : 'the listing of its files by the storage';
+    }
+    if (job.phase === 'loading') {
+      const open = seen.files.waiting + seen.files.dispatched;
+      if (open > 0) return `${open} of ${job.fileCount} files, the first of them ${seen.undecided[0]?.path}`;
+      return 'the sinks to say that they hold all of it';
+    }
+    if (seen.acks.merged.length === 0 && earlier.first !== undefined)
+      return `the end of job ${earlier.first}`;
+    if (seen.acks.missing.length > 0) return `the merge by slot ${seen.acks.missing.join(', ')}`;
+    return 'dispatch to end it';
+  }
+
+  async function inspect(job: JobDocument): Promise<InspectedJob> {
+    const { _id, listing = '', attempt = 0 } = job;
+    const [byStatus, byFile, undecided, acked, checked] = await Promise.all([
+      files.countByStatus(listing),
+      ledger.countByFile(_id, attempt),
+      files.undecided(listing, 0, 0, UNDECIDED_SHOWN),
+      acks.ofJob(_id),
+      checks.ofAttempt(_id, attempt),
+    ]);
+    const withStatus = (status: JobStatus) => byStatus.get(status) ?? 0;
+    const merged = acked
+      .filter(({ removing }) => !removing)
+      .map(({ slot }) => slot)
+      .sort((a, b) => a - b);
+    const sum = (field: 'batches' | 'rows' | 'accepted') =>
+      [...byFile.values()].reduce((total, counts) => total + counts[field], 0);
+    const slots = Array.from({ length: SLOTS }, (_, slot) => slot);
+    const seen = {
+      files: {
+        waiting: withStatus(JobStatus.pending),
+        dispatched: withStatus(JobStatus.running),
+        done: withStatus(JobStatus.done),
+        failed: withStatus(JobStatus.error),
+      },
+      undecided: undecided.map(({ number, path, size, status, updatedAt }) => ({
+        number,
+        path,
+        size,
+        isDispatched: status === JobStatus.running,
+        batches: byFile.get(number)?.batches ?? 0,
+        rows: byFile.get(number)?.rows ?? 0,
+        since: updatedAt,
+      })),
+      ledger: { batches: sum('batches'), rows: sum('rows'), accepted: sum('accepted') },
+      checks: checked.map(({ partition, lacking }) => ({ partition, lacking })),
+      acks: { merged, missing: slots.filter((slot) => !merged.includes(slot)) },
+    };
+    return { job, ...seen, waitsFor: await waitsFor(job, seen) };
+  }
+
+  return {
+    list: jobs.list,
+
+    async show(id: number): Promise<InspectedJob> {
+      const job = await jobs.find(id);
+      if (!job) throw unknown(id);
+      return inspect(job);
+    },
+
+    async cancel(id: number): Promise<JobDocument> {
+      const cancelled = await jobs.requestCancel(id);
+      if (cancelled) return cancelled;
+      const job = await jobs.find(id);
+      if (!job) throw unknown(id);
+      const why = job.phase === 'sealed' ? 'is being merged' : `is ${job.phase}`;
+      throw new ProvisioningError('cannot_cancel', `job ${id} ${why}: it cannot be cancelled any more`);
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** The stores that the API and the admin commands work on: made once a process. */
+import type { Db } from 'mongodb';
+import { createAckStore } from '../pipeline/stores/acks.ts';
+import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
+import { createAttributeStore } from '../pipeline/stores/attributes.ts';
+import { createAudienceStore } from '../pipeline/stores/audiences.ts';
+import { createCheckStore } from '../pipeline/stores/checks.ts';
+import { createCounterStore } from '../pipeline/stores/counters.ts';
+import { createFileStore } from '../pipeline/stores/files.ts';
+import { createIdempotencyStore } from '../pipeline/stores/idempotency.ts';
+import { createJobQueryStore } from '../pipeline/stores/job-queries.ts';
+import { createLedgerStore } from '../pipeline/stores/ledger.ts';
+import { createNewJobStore } from '../pipeline/stores/new-jobs.ts';
+import { createPartnerStore } from '../pipeline/stores/partners.ts';
+import { createRejectStore } from '../pipeline/stores/rejects.ts';
+
+export type ApiStores = ReturnType<typeof createApiStores>;
+
+export const createApiStores = (db: Db) => ({
+  acks: createAckStore(db),
+  apiKeys: createApiKeyStore(db),
+  attributes: createAttributeStore(db),
+  audiences: createAudienceStore(db),
+  checks: createCheckStore(db),
+  counters: createCounterStore(db),
+  files: createFileStore(db),
+  idempotency: createIdempotencyStore(db),
+  jobs: createJobQueryStore(db),
+  ledger: createLedgerStore(db),
+  newJobs: createNewJobStore(db),
+  partners: createPartnerStore(db),
+  rejects: createRejectStore(db),
+});

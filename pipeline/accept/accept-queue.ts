@@ -1,8 +1,8 @@
 /**
  * Accepts jobs: numbers them without gaps in the order of acceptance, stores them, publishes them, and only then answers.
  *
- * Requests that arrive while a flush is under way form the next one, so a busy process pays one write and one publish for
- * many requests. The process may die anywhere: before the insert there is no job; after it the number is taken, and
+ * A group commit: requests that arrive while one is in flight form the next, so a busy process pays one write and one publish
+ * for many requests. The process may die anywhere: before the insert there is no job; after it the number is taken, and
  * dispatch, to whom numbers have no gaps, finds the job in MongoDB even if its message never came.
  */
 
@@ -10,8 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError } from 'mongodb';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Publisher } from '../kafka/publish.ts';
-import { createDeadline } from '../runtime/deadline.ts';
+import { createDeadline, within } from '../runtime/deadline.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { CounterStore } from '../stores/counters.ts';
 import type { NewJobStore } from '../stores/new-jobs.ts';
@@ -30,18 +31,14 @@ export class NotAccepted extends Error {
   readonly retriable = true;
 }
 
-export interface AcceptQueue {
-  accept(request: JobRequest): Promise<Accepted>;
-  /** Resolves when nothing waits. Call it once no request comes any more. */
-  drain(): Promise<void>;
-}
+export type AcceptQueue = ReturnType<typeof createAcceptQueue>;
 
 interface Waiting {
   request: JobRequest;
   since: number;
-  resolve(accepted: Accepted): void;
-  reject(error: unknown): void;
 }
+/** The job of the request, or why it has none; `repeated`: another request with its token has. */
+type Outcome = JobDocument | 'repeated' | NotAccepted;
 
 interface Dependencies {
   newJobs: NewJobStore;
@@ -52,7 +49,6 @@ interface Dependencies {
   onPublished?(jobs: JobDocument[], seconds: number): void;
 }
 
-const MAX_BATCH = 500;
 const MAX_WAITING = 20_000;
 /** A request that waited long for its flush still gets this much of one. */
 const LEAST_FLUSH_MS = 1_000;
@@ -70,14 +66,15 @@ function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | 
   };
 }
 
-export function createAcceptQueue(deps: Dependencies): AcceptQueue {
+export function createAcceptQueue(deps: Dependencies) {
   const { newJobs: jobs, counters, publisher, log, limitMs, onPublished } = deps;
   const withdrawal = createWithdrawal(jobs, log);
-  const waiting: Waiting[] = [];
-  let flushing: Promise<void> | undefined;
+  const open = new Set<Promise<Accepted>>();
+  /** Why the last flush failed, and when. */
+  let failed: { at: number; error: NotAccepted } | undefined;
   /** A publish that was given up but not yet refused: Kafka is away, and nothing may overtake it. */
-  let stuck: Promise<unknown> | undefined;
-  const kafkaAnswers = () => publisher.ready() && stuck === undefined;
+  let isStuck = false;
+  const kafkaAnswers = () => publisher.ready() && !isStuck;
 
   /** The last number that we saw stored; if another process has taken more, the insert is refused and we look again. */
   let known: number | undefined;
@@ -87,8 +84,7 @@ export function createAcceptQueue(deps: Dependencies): AcceptQueue {
     batch: Waiting[],
     attempted: Map<Waiting, JobDocument>,
     late: () => boolean,
-  ): Promise<Waiting[]> {
-    const repeated: Waiting[] = [];
+  ): Promise<void> {
     let rest = batch;
     const sequence = counters.attributeSequence();
     const now = new Date();
@@ -96,27 +92,23 @@ export function createAcceptQueue(deps: Dependencies): AcceptQueue {
       const [highest, asOf] = await Promise.all([known ?? jobs.highestNumber(), sequence]);
       if (late()) throw new NotAccepted('MongoDB answers too late');
       const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
-      rest.forEach((entry, i) => {
-        attempted.set(entry, documents[i]!);
-      });
+      for (const [i, entry] of rest.entries()) attempted.set(entry, documents[i]!);
       faultPoint('api:before-insert');
       known = undefined;
       try {
         await jobs.insert(documents);
         known = documents.at(-1)!._id;
         faultPoint('api:after-insert');
-        return repeated;
+        return;
       } catch (error) {
         const refused = refusedBy(error);
         if (!refused) throw error;
         for (const entry of rest.slice(refused.index)) attempted.delete(entry);
-        if (refused.by === 'token') repeated.push(rest[refused.index]!);
         // A number that another process took is no failure of the request: the next round counts from there, once it is seen.
         if (refused.by === 'number') await sleep(Math.random() * RENUMBER_MS);
         rest = rest.slice(refused.by === 'token' ? refused.index + 1 : refused.index);
       }
     }
-    return repeated;
   }
 
   async function publish(documents: JobDocument[]): Promise<void> {
@@ -129,83 +121,71 @@ export function createAcceptQueue(deps: Dependencies): AcceptQueue {
     onPublished?.(documents, (performance.now() - start) / 1_000);
   }
 
-  function holdUntilSettled(publishing: Promise<unknown>): void {
-    const held = publishing
-      .catch(() => {})
-      .then(() => {
-        if (stuck === held) stuck = undefined;
-      });
-    stuck = held;
-  }
-
-  async function answerRepeated(entries: Waiting[]): Promise<void> {
-    const answer = async ({ request, resolve, reject }: Waiting) => {
-      const job = await jobs.findByToken(request.requestToken!);
-      if (job) resolve({ job, repeated: true });
-      else reject(new NotAccepted('the job of this request cannot be read'));
+  async function flush(batch: Waiting[]): Promise<Outcome[]> {
+    const [{ since }] = batch as [Waiting];
+    // What came while a flush failed would meet the same fate, only later.
+    if (failed && since < failed.at) throw failed.error;
+    const fail = (reason: string, cause?: unknown): NotAccepted => {
+      const error = new NotAccepted(reason, { cause });
+      log.warn({ err: error, jobs: batch.length }, 'jobs not accepted');
+      failed = { at: performance.now(), error };
+      return error;
     };
-    await Promise.all(entries.map(answer));
-  }
-
-  async function flush(batch: Waiting[]): Promise<void> {
+    if (!kafkaAnswers()) throw fail('Kafka does not answer');
     const attempted = new Map<Waiting, JobDocument>();
-    const waited = performance.now() - batch[0]!.since;
-    const deadline = createDeadline(Math.max(LEAST_FLUSH_MS, limitMs - waited));
+    const deadline = createDeadline(Math.max(LEAST_FLUSH_MS, limitMs - (performance.now() - since)));
     try {
-      if (!kafkaAnswers()) throw new NotAccepted('Kafka does not answer');
-      let repeated: Waiting[];
       const inserting = insert(batch, attempted, deadline.passed);
-      try {
-        repeated = await deadline.limit(inserting);
-      } catch (cause) {
+      await deadline.limit(inserting).catch((cause) => {
         // What was stored is not known: take back whatever was, for as long as it takes.
         withdrawal.inBackground([...attempted.values()], inserting);
-        throw new NotAccepted('MongoDB does not answer', { cause });
-      }
+        throw fail('MongoDB does not answer', cause);
+      });
+      let others: 'repeated' | NotAccepted = 'repeated';
       if (attempted.size > 0) {
-        const publishing = publish([...attempted.values()]);
-        try {
-          await deadline.limit(publishing);
-        } catch (cause) {
-          holdUntilSettled(publishing);
-          const taken = await withdrawal.now([...attempted.values()]);
-          for (const [entry, job] of attempted)
-            if (taken.has(job._id)) entry.resolve({ job, repeated: false });
-          throw new NotAccepted('Kafka does not answer', { cause });
-        }
-        for (const [entry, job] of attempted) entry.resolve({ job, repeated: false });
+        const documents = [...attempted.values()];
+        const publishing = publish(documents);
+        await deadline.limit(publishing).catch(async (cause) => {
+          isStuck = true;
+          const settled = () => {
+            isStuck = false;
+          };
+          publishing.then(settled, settled);
+          const running = await withdrawal.now(documents);
+          for (const [entry, job] of attempted) if (!running.has(job._id)) attempted.delete(entry);
+          others = fail('Kafka does not answer', cause);
+        });
       }
-      await deadline.limit(answerRepeated(repeated));
-    } catch (error) {
-      log.warn({ err: error, jobs: batch.length }, 'jobs not accepted');
-      // Those that came meanwhile would meet the same fate, only later.
-      for (const entry of [...batch, ...waiting.splice(0)]) entry.reject(asNotAccepted(error));
+      return batch.map((entry) => attempted.get(entry) ?? others);
     } finally {
       deadline.clear();
     }
   }
+  const commit = groupCommit(flush);
 
-  async function run(): Promise<void> {
-    // One turn of the loop, so that requests of the same tick share a flush.
-    await new Promise(setImmediate);
-    while (waiting.length > 0) await flush(waiting.splice(0, MAX_BATCH));
-    flushing = undefined;
+  async function accept(request: JobRequest): Promise<Accepted> {
+    if (!kafkaAnswers()) throw new NotAccepted('Kafka does not answer');
+    if (open.size >= MAX_WAITING) throw new NotAccepted('too many requests wait');
+    const outcome = await commit({ request, since: performance.now() });
+    if (outcome instanceof NotAccepted) throw outcome;
+    if (outcome !== 'repeated') return { job: outcome, repeated: false };
+    const job = await within(limitMs, jobs.findByToken(request.requestToken!)).catch((cause) => {
+      throw new NotAccepted('MongoDB does not answer', { cause });
+    });
+    if (!job) throw new NotAccepted('the job of this request cannot be read');
+    return { job, repeated: true };
   }
 
   return {
-    accept: (request) =>
-      new Promise((resolve, reject) => {
-        if (!kafkaAnswers()) return reject(new NotAccepted('Kafka does not answer'));
-        if (waiting.length >= MAX_WAITING) return reject(new NotAccepted('too many requests wait'));
-        waiting.push({ request, since: performance.now(), resolve, reject });
-        flushing ??= run();
-      }),
-    async drain() {
-      while (flushing) await flushing;
+    accept(request: JobRequest): Promise<Accepted> {
+      const accepting = accept(request).finally(() => open.delete(accepting));
+      open.add(accepting);
+      return accepting;
+    },
+    /** Resolves when nothing waits. Call it once no request comes any more. */
+    async drain(): Promise<void> {
+      await Promise.allSettled(open);
       await withdrawal.settled();
     },
   };
 }
-
-const asNotAccepted = (error: unknown) =>
-  error instanceof NotAccepted ? error : new NotAccepted('the job could not be queued', { cause: error });

@@ -180,6 +180,28 @@ describe('Kafka away', () => {
     expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn', 'accepted']);
   });
 
+  it('what came while a publish was failing is refused with it, and nothing of it is written', async () => {
+    const kafka = door();
+    let fail = (_: Error) => {};
+    const publishing = new Promise<void>((begun) => {
+      kafka.state.before = () =>
+        new Promise((_, reject) => {
+          fail = reject;
+          begun();
+        });
+    });
+    const queue = queueBehind(kafka, 10_000);
+    const first = queue.accept(request());
+    await publishing;
+    const later = Array.from({ length: 1_200 }, () => queue.accept(request()));
+    fail(new Error('broker gone'));
+    const results = await Promise.allSettled([first, ...later]);
+    expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn']);
+    kafka.state.before = async () => {};
+    expect((await queue.accept(request())).job._id).toBe(2);
+  });
+
   it('withdrawn jobs keep no credentials', async () => {
     const kafka = door();
     kafka.state.before = async () => {

@@ -1,5 +1,6 @@
 /** Who calls: the partner of the API key, and the customer of the user token where one is given. */
 import { timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import { type ApiKeyStore, keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import type { Config } from '../../schemas/config.ts';
@@ -12,7 +13,7 @@ import { createTokenBuckets, secondsUntil } from './limit-rate.ts';
 
 /** A revoked key is refused everywhere within five seconds: this, and the time of one look. */
 const KEPT_MS = 3_000;
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 
 interface KeptKey {
   until: number;
@@ -30,19 +31,17 @@ interface KeyLookup {
 const isFresh = (entry: KeptKey | undefined) => entry !== undefined && performance.now() < entry.until;
 
 function createKeyLookup(apiKeys: ApiKeyStore): KeyLookup {
-  const kept = new Map<string, KeptKey>();
+  const kept = new LRUCache<string, KeptKey>({ max: MAX_KEPT });
   return {
     known: (id) => kept.get(id),
     find(id) {
       const known = kept.get(id);
       if (known && isFresh(known)) return known;
-      kept.delete(id);
-      if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
       const entry: KeptKey = { until: performance.now() + KEPT_MS, stored: apiKeys.find(id) };
       if (known?.good) entry.good = known.good;
       kept.set(id, entry);
       entry.stored.catch(() => {
-        if (kept.get(id) === entry) kept.delete(id);
+        if (kept.peek(id) === entry) kept.delete(id);
       });
       return entry;
     },

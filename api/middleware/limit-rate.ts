@@ -1,4 +1,5 @@
 /** A token bucket for each API key: `burst` at once, `perSecond` on average. */
+import { LRUCache } from 'lru-cache';
 import type { Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
 
@@ -7,16 +8,15 @@ interface Bucket {
   at: number;
 }
 
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 
 export function createTokenBuckets(perSecond: number, burst: number, clock = () => performance.now()) {
-  const buckets = new Map<string, Bucket>();
+  const buckets = new LRUCache<string, Bucket>({ max: MAX_KEPT });
 
   function bucketOf(key: string): Bucket {
     const now = clock();
     let bucket = buckets.get(key);
     if (!bucket) {
-      if (buckets.size >= MOST_KEPT) buckets.delete(buckets.keys().next().value!);
       bucket = { tokens: burst, at: now };
       buckets.set(key, bucket);
     }

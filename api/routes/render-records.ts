@@ -2,20 +2,20 @@
  * Import logs as JSON text, rendered once for as long as they do not change. The key is the very bytes that MongoDB gave:
  * the list is read anew each time, and a record that changed in any way is rendered anew, so nothing stale can come out.
  */
+import { LRUCache } from 'lru-cache';
 import { BSON } from 'mongodb';
 import { type ShownJob, toImportLog } from './import-records.ts';
 
 /** At about 600 bytes each, twelve megabytes. */
-const MOST_KEPT = 20_000;
+const MAX_KEPT = 20_000;
 
 export function createRenderer(): (raw: Uint8Array) => string {
-  const kept = new Map<string, string>();
+  const kept = new LRUCache<string, string>({ max: MAX_KEPT });
   return (raw) => {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1');
     const known = kept.get(bytes);
     if (known !== undefined) return known;
     const text = JSON.stringify(toImportLog(BSON.deserialize(raw) as ShownJob));
-    if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
     // A deletion of many keys is long, and seldom looked at twice.
     if (bytes.length <= 2_000) kept.set(bytes, text);
     return text;

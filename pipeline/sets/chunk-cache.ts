@@ -4,6 +4,7 @@
  * Sets are read from end to end, again and again. Were every chunk let in, a set that is larger than the cache would push out each
  * chunk just before its next use and never find one. So a full cache lets in one newcomer of eight, and keeps most of what it has.
  */
+import { LRUCache } from 'lru-cache';
 import { copyOf } from './packed-order.ts';
 
 const ADMIT_ONE_OF = 8;
@@ -17,38 +18,23 @@ export interface ChunkCache {
 }
 
 export function createChunkCache(maxBytes: number): ChunkCache {
-  // A Map keeps the order of insertion, so the first entry is the one that was not used for longest.
-  const entries = new Map<string, Uint8Array>();
-  let bytes = 0;
+  const entries = new LRUCache<string, Uint8Array>({
+    maxSize: Math.max(1, Math.floor(maxBytes)),
+    sizeCalculation: ({ byteLength }) => byteLength,
+  });
   let turnedAway = 0;
-
-  const forget = (id: string) => {
-    bytes -= entries.get(id)?.byteLength ?? 0;
-    entries.delete(id);
-  };
 
   return {
     get bytes() {
-      return bytes;
+      return entries.calculatedSize;
     },
-    get(id) {
-      const devices = entries.get(id);
-      if (devices) {
-        entries.delete(id);
-        entries.set(id, devices);
-      }
-      return devices;
-    },
+    get: (id) => entries.get(id),
     put(id, devices) {
       if (devices.byteLength > maxBytes || entries.has(id)) return;
-      if (bytes + devices.byteLength > maxBytes && ++turnedAway % ADMIT_ONE_OF !== 0) return;
+      const isFull = entries.calculatedSize + devices.byteLength > maxBytes;
+      if (isFull && ++turnedAway % ADMIT_ONE_OF !== 0) return;
       entries.set(id, copyOf(devices));
-      bytes += devices.byteLength;
-      for (const oldest of entries.keys()) {
-        if (bytes <= maxBytes) break;
-        forget(oldest);
-      }
     },
-    forget,
+    forget: (id) => entries.delete(id),
   };
 }

@@ -2,6 +2,7 @@
  * What split and validate must know of a job beside their message: whether it is still wanted, where its files are, which keys
  * its partner has. Kept for a second, so that a clear is noticed soon and a batch costs no query.
  */
+import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
@@ -20,7 +21,7 @@ export interface JobContext {
 export type JobContexts = ReturnType<typeof createJobContexts>;
 
 const FRESH_MS = 1_000;
-const KEPT = 2_000;
+const MAX_KEPT = 2_000;
 /** How long a job that a message names may be unknown: a new primary shows everything within moments. */
 const UNKNOWN_MS = 20_000;
 
@@ -32,9 +33,9 @@ export function createJobContexts(db: Db) {
   const jobs = createJobStore(db);
   const audiences = createAudienceStore(db);
   const attributes = createAttributeStore(db);
-  const contexts = new Map<number, { at: number; context: Promise<JobContext | null> }>();
-  const unknownSince = new Map<number, number>();
-  const keyTables = new Map<string, Promise<KeyTable>>();
+  const contexts = new LRUCache<number, Promise<JobContext | null>>({ max: MAX_KEPT, ttl: FRESH_MS });
+  const unknownSince = new LRUCache<number, number>({ max: MAX_KEPT });
+  const keyTables = new LRUCache<string, Promise<KeyTable>>({ max: MAX_KEPT });
 
   /** An old picture of one job is no trouble of the others: it is told as that one's result. */
   const load = groupCommit(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
@@ -54,7 +55,6 @@ export function createJobContexts(db: Db) {
   function unknown(id: number): StaleRead | null {
     const since = unknownSince.get(id) ?? performance.now();
     unknownSince.set(id, since);
-    trim(unknownSince);
     return performance.now() - since < UNKNOWN_MS ? new StaleRead(`job ${id} is not there yet`) : null;
   }
 
@@ -74,29 +74,24 @@ export function createJobContexts(db: Db) {
     return context;
   }
 
-  /** The oldest entries go first: both maps keep the order of insertion. */
-  function trim(map: Map<unknown, unknown>): void {
-    for (const key of map.keys()) {
-      if (map.size <= KEPT) return;
-      map.delete(key);
-    }
-  }
-
-  function kept(id: number): Promise<JobContext | null> {
-    const known = contexts.get(id);
-    if (known && performance.now() - known.at < FRESH_MS) return known.context;
-    const context = fresh(id);
-    contexts.delete(id);
-    contexts.set(id, { at: performance.now(), context });
-    context.catch(() => contexts.delete(id));
-    trim(contexts);
-    return context;
+  /** What is not cached is loaded; of those that ask meanwhile, all share the load, and a failed one is not kept. */
+  function cached<Key extends string | number, T>(
+    cache: LRUCache<Key, Promise<T>>,
+    key: Key,
+    load: () => Promise<T>,
+  ): Promise<T> {
+    const known = cache.get(key);
+    if (known) return known;
+    const loading = load();
+    cache.set(key, loading);
+    loading.catch(() => cache.delete(key));
+    return loading;
   }
 
   return {
     /** For a message of this attempt at the job; what an earlier attempt left behind is not wanted. */
     async get(id: number, attempt: number): Promise<JobContext | null> {
-      const context = await kept(id);
+      const context = await cached(contexts, id, () => fresh(id));
       const current = context?.job.attempt ?? 0;
       if (context?.wanted && attempt > current) {
         contexts.delete(id);
@@ -108,13 +103,7 @@ export function createJobContexts(db: Db) {
     /** The keys that a job may name: those its partner had when it was accepted. */
     keysOf(job: JobDocument): Promise<KeyTable> {
       const name = `${job.partner}/${job.keyType}/${job.attributesAsOf}`;
-      const known = keyTables.get(name);
-      if (known) return known;
-      const keys = attributes.keysOf(job).then(createKeyTable);
-      keyTables.set(name, keys);
-      keys.catch(() => keyTables.delete(name));
-      trim(keyTables);
-      return keys;
+      return cached(keyTables, name, () => attributes.keysOf(job).then(createKeyTable));
     },
   };
 }

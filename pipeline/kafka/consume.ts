@@ -12,7 +12,7 @@ import { decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, topics } from '../../schemas/topics.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
-import { inGroups } from '../runtime/in-groups.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { createStep, type Step } from '../runtime/step.ts';
@@ -242,8 +242,9 @@ const groupsOf = (stage: Stage, received: Received[]): Iterable<Received[]> =>
     ? [received]
     : inGroups(
         received,
-        ({ understood }) => (understood instanceof MalformedMessage ? 0 : stage.weigh(understood.message)),
-        AT_ONCE,
+        within(AT_ONCE, ({ understood }) =>
+          understood instanceof MalformedMessage ? 0 : stage.weigh(understood.message),
+        ),
       );
 
 /** Waits for the task and beats meanwhile. Rejects with what the task or a heartbeat rejects with. */

@@ -7,6 +7,7 @@ import type { Producer } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { groupCommit, type Waiting } from '../runtime/group-commit.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createKafka, MAX_RECORD_BATCH, topicName } from './topics.ts';
 
@@ -27,25 +28,19 @@ export interface Publisher {
   close(): Promise<void>;
 }
 
+const sizeOf = ({ value, key }: OutgoingMessage) => value.length + key.length + 64;
+
 /** Cuts messages into requests, none with more than a record batch's worth for any one partition, in order. */
-export function chunkBySize(messages: OutgoingMessage[], limit = MAX_RECORD_BATCH): OutgoingMessage[][] {
-  const requests: OutgoingMessage[][] = [];
-  let current: OutgoingMessage[] = [];
-  let sizes = new Map<number, number>();
-  for (const message of messages) {
-    const size = message.value.length + message.key.length + 64;
-    const filled = sizes.get(message.partition) ?? 0;
-    if (filled > 0 && filled + size > limit) {
-      requests.push(current);
-      current = [];
-      sizes = new Map();
-    }
-    current.push(message);
-    sizes.set(message.partition, (sizes.get(message.partition) ?? 0) + size);
-  }
-  if (current.length > 0) requests.push(current);
-  return requests;
-}
+export const chunkBySize = (messages: OutgoingMessage[], limit = MAX_RECORD_BATCH): OutgoingMessage[][] => [
+  ...inGroups(messages, () => {
+    const sizes = new Map<number, number>();
+    return (message) => {
+      const filled = sizes.get(message.partition) ?? 0;
+      sizes.set(message.partition, filled + sizeOf(message));
+      return filled === 0 || filled + sizeOf(message) <= limit;
+    };
+  }),
+];
 
 const REQUESTS_IN_FLIGHT = 4;
 const SEND_TRIES = 8;
@@ -54,12 +49,11 @@ const MAX_SEND_PAUSE_MS = 2_000;
 
 /** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
 function fitTogether(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
-  let bytes = 0;
-  for (const [count, { item }] of waiting.entries()) {
-    bytes += item.reduce((sum, { value, key }) => sum + value.length + key.length + 64, 0);
-    if (count > 0 && bytes > MAX_RECORD_BATCH) return count;
-  }
-  return waiting.length;
+  const oneBatch = within<Waiting<OutgoingMessage[]>>({ bytes: MAX_RECORD_BATCH }, ({ item }) =>
+    item.reduce((sum, message) => sum + sizeOf(message), 0),
+  );
+  const [first] = inGroups(waiting, oneBatch);
+  return first!.length;
 }
 
 /** A send that failed. What it carried may or may not be there: sending it again is always safe with us. */

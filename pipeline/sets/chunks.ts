@@ -1,7 +1,7 @@
 /** Chunk documents: written once, read in groups of bounded size, removed when no manifest names them. */
 import { Binary, type Collection, type Db, ObjectId } from 'mongodb';
 import { type ChunkDocument, collections } from '../../schemas/documents.ts';
-import { inGroups } from '../runtime/in-groups.ts';
+import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { bytesOf } from './binary.ts';
 import type { ChunkCache } from './chunk-cache.ts';
 import { type ChunkEntry, devicesPerChunk, type Layout } from './layout.ts';
@@ -61,9 +61,13 @@ export function createChunks(db: Db, cache: ChunkCache) {
     requests: Iterable<ChunkRequest<T>> | AsyncIterable<ChunkRequest<T>>,
     remember: boolean,
   ): AsyncGenerator<LoadedChunk<T>[]> {
+    const byBytes = within<ChunkRequest<T>>(
+      { bytes: GROUP_BYTES },
+      ({ entry }) => entry.count * DEVICE_BYTES,
+    );
     let ahead: Promise<LoadedChunk<T>[]> | undefined;
     // The next group is on its way while the caller works on this one.
-    for await (const group of grouped(requests)) {
+    for await (const group of inGroupsAsync(requests, byBytes)) {
       const next = loadGroup(group, remember);
       next.catch(() => {});
       if (ahead) yield await ahead;
@@ -97,7 +101,10 @@ export function createChunks(db: Db, cache: ChunkCache) {
     load,
 
     async write(documents: ChunkDocument[]): Promise<void> {
-      for (const batch of inGroups(documents, ({ devices }) => devices.position, { bytes: INSERT_BYTES })) {
+      for (const batch of inGroups(
+        documents,
+        within({ bytes: INSERT_BYTES }, ({ devices }) => devices.position),
+      )) {
         await collection.insertMany(batch, { ordered: false });
         for (const { _id, devices } of batch) cache.put(_id, bytesOf(devices));
       }
@@ -106,27 +113,8 @@ export function createChunks(db: Db, cache: ChunkCache) {
     /** Best effort: what stays behind is an orphan, and swept. */
     async remove(ids: string[]): Promise<void> {
       for (const id of ids) cache.forget(id);
-      for (let at = 0; at < ids.length; at += REMOVE_AT_ONCE) {
-        await collection.deleteMany({ _id: { $in: ids.slice(at, at + REMOVE_AT_ONCE) } }).catch(() => {});
-      }
+      for (const some of inGroups(ids, within({ count: REMOVE_AT_ONCE })))
+        await collection.deleteMany({ _id: { $in: some } }).catch(() => {});
     },
   };
-}
-
-async function* grouped<T>(
-  requests: Iterable<ChunkRequest<T>> | AsyncIterable<ChunkRequest<T>>,
-): AsyncGenerator<ChunkRequest<T>[]> {
-  let group: ChunkRequest<T>[] = [];
-  let bytes = 0;
-  for await (const request of requests) {
-    const size = request.entry.count * DEVICE_BYTES;
-    if (group.length > 0 && bytes + size > GROUP_BYTES) {
-      yield group;
-      group = [];
-      bytes = 0;
-    }
-    group.push(request);
-    bytes += size;
-  }
-  if (group.length > 0) yield group;
 }

@@ -6,6 +6,7 @@
  * The database's client must write with majority and journal.
  */
 import type { Db } from 'mongodb';
+import { type Fits, inGroups, within } from '../runtime/in-groups.ts';
 import { type Added, type Addition, type SetHooks, tryToAdd } from './add-devices.ts';
 import { createChunkCache } from './chunk-cache.ts';
 import { createChunks } from './chunks.ts';
@@ -88,7 +89,7 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
           throw new TypeError(`devices for ${manifestId(set, slot)} are not a packed set`);
       }
       const results: Added[] = [];
-      for (const round of rounds(additions)) {
+      for (const round of inGroups(additions, newRound)) {
         results.push(...(await settleAll(round, fence, (open) => tryToAdd(addDeps, open, fence))));
       }
       return results;
@@ -123,23 +124,17 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
   };
 }
 
-/** Cuts additions into rounds of bounded size, in order, in which no set's slot comes twice. */
-function* rounds(additions: Addition[]): Generator<Addition[]> {
-  let round: Addition[] = [];
-  let bytes = 0;
+/** A round is bounded in size, and no set's slot comes twice in it. */
+function newRound(): Fits<Addition> {
+  const isWithin = within<Addition>(
+    { bytes: ROUND_BYTES, count: ROUND_ADDITIONS },
+    (one) => one.devices.byteLength,
+  )();
   const targets = new Set<string>();
-  for (const addition of additions) {
+  return (addition) => {
     const target = manifestId(addition.set, addition.slot);
-    const full = round.length >= ROUND_ADDITIONS || bytes + addition.devices.byteLength > ROUND_BYTES;
-    if (round.length > 0 && (full || targets.has(target))) {
-      yield round;
-      round = [];
-      bytes = 0;
-      targets.clear();
-    }
-    round.push(addition);
+    const isNew = !targets.has(target);
     targets.add(target);
-    bytes += addition.devices.byteLength;
-  }
-  if (round.length > 0) yield round;
+    return isWithin(addition) && isNew;
+  };
 }

@@ -1,6 +1,7 @@
 /** Manifest documents: read together, and replaced together with a compare-and-set on each one's version. */
 import { type AnyBulkWriteOperation, Binary, type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type ManifestDocument } from '../../schemas/documents.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import { bytesOf } from './binary.ts';
 import type { ChunkEntry } from './layout.ts';
 import { emptySet } from './packed-order.ts';
@@ -47,8 +48,7 @@ export function createManifests(db: Db) {
   async function read(targets: { set: string; slot: number }[]): Promise<Manifest[]> {
     const found = new Map<string, Manifest>();
     const ids = targets.map(({ set, slot }) => manifestId(set, slot));
-    for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
-      const some = ids.slice(at, at + READ_AT_ONCE);
+    for (const some of inGroups(ids, within({ count: READ_AT_ONCE }))) {
       const cursor = collection.find({ _id: { $in: some } }, { batchSize: some.length + 1 });
       for await (const document of cursor) found.set(document._id, fromDocument(document));
     }

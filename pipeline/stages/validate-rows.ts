@@ -12,6 +12,7 @@ import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
 import { countGroups, noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import type { Stage } from '../kafka/stage.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Step } from '../runtime/step.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
@@ -78,7 +79,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
     const partition = (job._id + file) % deps.rejectPartitions;
     const messages: OutgoingMessage[] = [];
     // 1,000 rows of 200 bytes are far below what one message may hold.
-    for (let at = 0; at < kept.length; at += 1_000) {
+    for (const some of inGroups(kept, within({ count: 1_000 }))) {
       messages.push({
         partition,
         key: `${job._id}.${file}`,
@@ -87,7 +88,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
           file,
           batch: number,
           path: batch.path,
-          rows: kept.slice(at, at + 1_000),
+          rows: some,
         }),
       });
     }
@@ -124,23 +125,16 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
 const internalError = { code: 'internal_error', message: fileFailureCodes.internal_error, line: null };
 
 /** A row may name thousands of keys, all in one slot: cut so that each part fits a message, the same way every time. */
-function* partsOf(groups: Group[]): Generator<Group[]> {
-  let part: Group[] = [];
-  let size = 0;
-  for (const group of groups) {
-    for (let at = 0; at < group.devices.length; at += PART_BYTES) {
-      const devices = group.devices.subarray(at, at + PART_BYTES);
-      const cost = devices.length + group.key.length + GROUP_OVERHEAD;
-      if (size > 0 && size + cost > PART_BYTES) {
-        yield part;
-        part = [];
-        size = 0;
-      }
-      part.push({ key: group.key, devices });
-      size += cost;
-    }
-  }
-  if (part.length > 0) yield part;
+const partsOf = (groups: Group[]) =>
+  inGroups(
+    piecesOf(groups),
+    within({ bytes: PART_BYTES }, ({ key, devices }) => devices.length + key.length + GROUP_OVERHEAD),
+  );
+
+function* piecesOf(groups: Group[]): Generator<Group> {
+  for (const { key, devices } of groups)
+    for (let at = 0; at < devices.length; at += PART_BYTES)
+      yield { key, devices: devices.subarray(at, at + PART_BYTES) };
 }
 
 function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {

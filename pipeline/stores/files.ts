@@ -2,6 +2,7 @@
 import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -38,12 +39,10 @@ export function createFileStore(db: Db) {
     /** May be repeated: what is there already stays as it is. */
     insertListing: groupCommit(async (listings: FileDocument[][]) => {
       const documents = listings.flat();
-      for (let at = 0; at < documents.length; at += INSERT_AT_ONCE) {
-        await files
-          .insertMany(documents.slice(at, at + INSERT_AT_ONCE), { ordered: false })
-          .catch((error: unknown) => {
-            if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) throw error;
-          });
+      for (const some of inGroups(documents, within({ count: INSERT_AT_ONCE }))) {
+        await files.insertMany(some, { ordered: false }).catch((error: unknown) => {
+          if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) throw error;
+        });
       }
     }),
 

@@ -3,11 +3,25 @@ import { Binary, type Db, ObjectId } from 'mongodb';
 import { decode, encode } from '../../schemas/codec.ts';
 import { collections, type SpillDocument } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
 const LENGTH = 4;
-const MOST_BYTES = 2_000_000;
+const MAX_BYTES = 2_000_000;
+
+type Framed = [length: Buffer, message: Buffer];
+const sizeOf = ([length, message]: Framed) => length.length + message.length;
+
+/** Each message behind its length; encoded only when it is asked for. */
+function* framed(devices: ValidatedDevices[]): Generator<Framed> {
+  for (const one of devices) {
+    const message = encode('ValidatedDevices', one);
+    const length = Buffer.alloc(LENGTH);
+    length.writeUInt32BE(message.length);
+    yield [length, message];
+  }
+}
 
 export function createSpillStore(db: Db) {
   const spills = db.collection<SpillDocument>(collections.spills);
@@ -22,24 +36,10 @@ export function createSpillStore(db: Db) {
       slot: number;
       devices: ValidatedDevices[];
     }): Promise<void> {
-      let parts: Buffer[] = [];
-      let size = 0;
-      const flush = async () => {
-        if (parts.length === 0) return;
+      for (const group of inGroups(framed(devices), within({ bytes: MAX_BYTES }, sizeOf))) {
         const _id = `${job}.${slot}.${new ObjectId().toHexString()}`;
-        await spills.insertOne({ _id, job, slot, messages: new Binary(Buffer.concat(parts)) });
-        parts = [];
-        size = 0;
-      };
-      for (const message of devices) {
-        const encoded = encode('ValidatedDevices', message);
-        if (size + encoded.length > MOST_BYTES) await flush();
-        const length = Buffer.alloc(LENGTH);
-        length.writeUInt32BE(encoded.length);
-        parts.push(length, encoded);
-        size += encoded.length + LENGTH;
+        await spills.insertOne({ _id, job, slot, messages: new Binary(Buffer.concat(group.flat())) });
       }
-      await flush();
     },
 
     /** Jobs of which something was put aside in these slots. */

@@ -5,7 +5,7 @@
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
-import { inGroups } from '../../runtime/in-groups.ts';
+import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { union } from '../../sets/packed.ts';
@@ -133,7 +133,7 @@ export function createMergeJobs({ sets, acks, spills, togetherBytes = TOGETHER_B
     const spilledBytes = await sizesOf(spilled, slots, step);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
-    for (const some of inGroups(slots, sizeOf, { bytes: togetherBytes })) {
+    for (const some of inGroups(slots, within({ bytes: togetherBytes }, sizeOf))) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
       await budget.use(Math.min(bytes, togetherBytes), () => mergeTogether(run, some, bytes, step));
     }

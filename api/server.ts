@@ -1,12 +1,12 @@
 /** The API as a process: connects, listens, and stops in flow order. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
+import { createRetry } from '../pipeline/runtime/retry.ts';
 import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
 import { ensureIndexes } from '../pipeline/stores/indexes.ts';
@@ -18,24 +18,6 @@ import { answerClientError } from './client-errors.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 import { createApiStores } from './stores.ts';
-
-/** The API is up before its backends are, and says that it is not ready. Each step goes on until it has come through. */
-async function untilDone(log: Logger, step: string, attempt: () => Promise<unknown>): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await attempt();
-      return;
-    } catch (error) {
-      if (error instanceof StartRefused) {
-        log.fatal({ step }, error.message);
-        process.exit(1);
-      }
-      if (tries === 1 || tries % 20 === 0)
-        log.warn({ err: error, step, tries }, 'not yet; will be tried again');
-      await sleep(Math.min(2_000, 100 * tries), undefined, { ref: false });
-    }
-  }
-}
 
 /** A port that cannot be had is the operator's to mend: one line says which setting, and the process ends. */
 const listen = (server: Server, port: number, host: string, setting: string, log: Logger) =>
@@ -114,13 +96,23 @@ export async function runApi(config: Config): Promise<void> {
     'api listens',
   );
 
-  await Promise.all([
-    untilDone(log, 'reach MongoDB', () => requireReplicaSet(mongo)).then(() =>
-      untilDone(log, 'make the indexes', () => ensureIndexes(mongo.db)),
+  // The API is up before its backends are, and says that it is not ready. Each step is repeated until it succeeds.
+  const retry = createRetry(log, {
+    when: (error) => !(error instanceof StartRefused),
+    firstMs: 100,
+    ref: false,
+  });
+  const connecting = [
+    retry('reach MongoDB', () => requireReplicaSet(mongo)).then(() =>
+      retry('make the indexes', () => ensureIndexes(mongo.db)),
     ),
-    untilDone(log, 'make the topics', () => ensureTopics(config, log)).then(() =>
-      untilDone(log, 'connect to Kafka', () => publisher.connect()),
+    retry('make the topics', () => ensureTopics(config, log)).then(() =>
+      retry('connect to Kafka', () => publisher.connect()),
     ),
-  ]);
+  ];
+  await Promise.all(connecting).catch((error: Error) => {
+    log.fatal(error.message);
+    process.exit(1);
+  });
   log.info('api is connected');
 }

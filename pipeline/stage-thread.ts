@@ -58,13 +58,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   });
   process.on('unhandledRejection', onFatal);
 
-  const reach = <T>(what: string, attempt: () => Promise<T>) =>
-    retry(what, () =>
-      attempt().catch((cause: Error) => {
-        if (cause instanceof StartRefused) throw cause;
-        throw Object.assign(new Error(`${what}: ${cause.message}`, { cause }), { retriable: true });
-      }),
-    );
+  const reach = createRetry(log, { when: (error) => !(error instanceof StartRefused) });
   const partitions = await reach('reach Kafka', async () => {
     await publisher.connect();
     return ensureTopics(config, log);

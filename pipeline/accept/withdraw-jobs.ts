@@ -2,14 +2,14 @@
  * Takes back jobs whose request is answered with an error. Of dispatch, this, and a process that is about to answer a repetition of
  * the request, exactly one has the job (stores/new-jobs.ts).
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { within } from '../runtime/deadline.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createRetry } from '../runtime/retry.ts';
 import type { NewJobStore } from '../stores/new-jobs.ts';
 
 const NOW_MS = 1_000;
-const PAUSE_MS = 500;
+const untilWithdrawn = createRetry(undefined, { when: () => true, firstMs: 500, maxMs: 500, ref: false });
 
 export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logger) {
   const background = new Set<Promise<void>>();
@@ -17,17 +17,9 @@ export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logge
   async function untilDone(documents: JobDocument[], inserting?: Promise<unknown>): Promise<void> {
     // An insert that is still under way would come after us otherwise.
     await inserting?.catch(() => {});
-    for (;;) {
-      try {
-        const taken = await jobs.withdraw(documents);
-        if (taken.size > 0)
-          log.warn({ jobs: [...taken] }, 'jobs run although their requests were answered with an error');
-        return;
-      } catch (error) {
-        log.debug({ err: error, jobs: documents.length }, 'jobs not withdrawn yet');
-        await sleep(PAUSE_MS, undefined, { ref: false });
-      }
-    }
+    const taken = await untilWithdrawn('withdraw jobs', () => jobs.withdraw(documents));
+    if (taken.size > 0)
+      log.warn({ jobs: [...taken] }, 'jobs run although their requests were answered with an error');
   }
 
   /** For when MongoDB itself does not answer: goes on until it does, or the process ends. */

@@ -179,7 +179,6 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   const member = joinGroup({
     config,
     log,
-    retry,
     topic,
     settings: {
       groupId: groupName(config, stage.name),

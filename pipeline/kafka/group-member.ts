@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, ConsumerConfig, EachBatchHandler, TopicPartitionOffset } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Retry } from '../runtime/retry.ts';
+import { createRetry } from '../runtime/retry.ts';
 import { createKafka } from './topics.ts';
 
 const REPLACE_MS = 300;
@@ -19,7 +19,6 @@ export interface GroupMember {
 interface Options {
   config: Config;
   log: Logger;
-  retry: Retry;
   topic: string;
   settings: ConsumerConfig;
   eachBatch: EachBatchHandler;
@@ -29,8 +28,9 @@ interface Options {
 }
 
 export function joinGroup(options: Options): GroupMember {
-  const { config, log, retry, topic, settings, eachBatch, onJoin, onFatal } = options;
+  const { config, log, topic, settings, eachBatch, onJoin, onFatal } = options;
   const leaving = new AbortController();
+  const retry = createRetry(log, { when: () => true });
   let consumer = create();
   let started = start();
 
@@ -60,14 +60,8 @@ export function joinGroup(options: Options): GroupMember {
   }
 
   async function connect(): Promise<void> {
-    try {
-      await consumer.connect();
-      await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    } catch (cause) {
-      throw Object.assign(new Error(`cannot reach Kafka: ${(cause as Error).message}`, { cause }), {
-        retriable: true,
-      });
-    }
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topic], fromBeginning: true });
   }
 
   function onCrash(error: Error): void {

@@ -2,13 +2,13 @@
  * Sends messages to Kafka, those that come at the same time in one request. One send is one record batch a partition and is never
  * split by size by kafkajs; a message without a key may change its partition on a retry. Both are answered here.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Producer } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { groupCommit, type Waiting } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createRetry } from '../runtime/retry.ts';
 import { createKafka, MAX_RECORD_BATCH, topicName } from './topics.ts';
 
 export interface OutgoingMessage {
@@ -44,8 +44,6 @@ export const chunkBySize = (messages: OutgoingMessage[], limit = MAX_RECORD_BATC
 
 const REQUESTS_IN_FLIGHT = 4;
 const SEND_TRIES = 8;
-const SEND_PAUSE_MS = 50;
-const MAX_SEND_PAUSE_MS = 2_000;
 
 /** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
 function fitTogether(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
@@ -103,22 +101,16 @@ export function createPublisher(
   }
 
   /** All of it, or all of it again: what arrives twice is harmless. */
-  async function sendWhole(topic: TopicKey, messages: OutgoingMessage[]): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await producer.send({
-          topic: topicName(config, topic),
-          acks: -1,
-          timeout: options.sendTimeoutMs ?? 30_000,
-          messages,
-        });
-        return;
-      } catch (error) {
-        if (tries === SEND_TRIES || closed) throw error;
-        await sleep(Math.min(MAX_SEND_PAUSE_MS, SEND_PAUSE_MS * 2 ** tries) * (0.5 + Math.random() / 2));
-      }
-    }
-  }
+  const retry = createRetry(undefined, { when: () => !closed, maxTries: SEND_TRIES, firstMs: 100 });
+  const sendWhole = (topic: TopicKey, messages: OutgoingMessage[]) =>
+    retry('publish', () =>
+      producer.send({
+        topic: topicName(config, topic),
+        acks: -1,
+        timeout: options.sendTimeoutMs ?? 30_000,
+        messages,
+      }),
+    );
 
   async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<undefined> {
     try {

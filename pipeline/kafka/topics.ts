@@ -1,9 +1,9 @@
 /** The only door to kafkajs (patched in patched-kafkajs.ts): clients, and the topics with their partitions. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka as KafkaClient, KafkaConfig, LogEntry } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createRetry } from '../runtime/retry.ts';
 import { Kafka, logLevel } from './patched-kafkajs.ts';
 
 /** The broker's default limit of a record batch is 1 MiB; ours stays below it. */
@@ -76,20 +76,22 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
   }
 }
 
-const KNOWN_WITHIN_MS = 20_000;
+/** A broker may not have heard yet of a topic that the controller has just made: this is about 20 seconds. */
+const untilKnown = createRetry(undefined, {
+  when: (error) => (error as { type?: string }).type === 'UNKNOWN_TOPIC_OR_PARTITION',
+  maxTries: 30,
+  firstMs: 100,
+  maxMs: 1_000,
+});
 
 /** How many partitions each of the topics has, once the broker that we ask knows them all. */
-async function partitionsOf(admin: Admin, names: string[]): Promise<Map<string, number>> {
-  for (const until = performance.now() + KNOWN_WITHIN_MS; ; await sleep(100)) {
-    try {
-      const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
-      const counts = new Map(found.map(({ name, partitions }) => [name, partitions.length]));
-      const unknown = names.filter((name) => !counts.get(name));
-      if (unknown.length === 0) return counts;
-      if (performance.now() > until) throw new Error(`no partitions of ${unknown.join(', ')}`);
-    } catch (error) {
-      const isNew = (error as { type?: string }).type === 'UNKNOWN_TOPIC_OR_PARTITION';
-      if (!isNew || performance.now() > until) throw error;
-    }
-  }
-}
+const partitionsOf = (admin: Admin, names: string[]): Promise<Map<string, number>> =>
+  untilKnown('read the partitions', async () => {
+    const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
+    const counts = new Map(found.map(({ name, partitions }) => [name, partitions.length]));
+    const unknown = names.filter((name) => !counts.get(name));
+    if (unknown.length === 0) return counts;
+    throw Object.assign(new Error(`no partitions of ${unknown.join(', ')}`), {
+      type: 'UNKNOWN_TOPIC_OR_PARTITION',
+    });
+  });

@@ -47,17 +47,40 @@ export function isPassing(error: unknown): boolean {
 
 export type Retry = <T>(step: string, attempt: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
-export function createRetry(log: Logger, { firstMs = 50, mostMs = 2_000 } = {}): Retry {
+export interface RetryOptions {
+  /** Which failures are worth another try; transient ones unless given. */
+  when?(error: unknown): boolean;
+  maxTries?: number;
+  firstMs?: number;
+  maxMs?: number;
+  /** False: a process that has nothing else to do ends instead of waiting. */
+  ref?: boolean;
+}
+
+/** Doubles from the first wait on, and is never the same for two that failed together. */
+export const backoff = (tries: number, firstMs: number, maxMs: number): number =>
+  Math.min(maxMs, firstMs * 2 ** Math.min(tries - 1, 16)) * (0.5 + Math.random() / 2);
+
+export function createRetry(
+  log: Logger | undefined,
+  {
+    when = isPassing,
+    maxTries = Number.POSITIVE_INFINITY,
+    firstMs = 50,
+    maxMs = 2_000,
+    ref = true,
+  }: RetryOptions = {},
+): Retry {
   return async (step, attempt, signal) => {
     for (let tries = 1; ; tries++) {
       signal?.throwIfAborted();
       try {
         return await attempt();
       } catch (error) {
-        if (!isPassing(error)) throw error;
-        const wait = Math.min(mostMs, firstMs * 2 ** Math.min(tries - 1, 16)) * (0.5 + Math.random() / 2);
-        log.warn({ err: error, step, tries, wait_ms: Math.round(wait) }, 'step failed, will be tried again');
-        await sleep(wait, undefined, signal ? { signal } : {});
+        if (tries === maxTries || !when(error)) throw error;
+        const wait = backoff(tries, firstMs, maxMs);
+        log?.warn({ err: error, step, tries, wait_ms: Math.round(wait) }, 'step failed, will be tried again');
+        await sleep(wait, undefined, signal ? { signal, ref } : { ref });
       }
     }
   };

@@ -8,6 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../runtime/log.ts';
+import { backoff } from '../runtime/retry.ts';
 import { StoreFailure, type StoreUnavailable, storeFailure } from './store-errors.ts';
 
 export interface Patience {
@@ -84,8 +85,7 @@ export function createPatience({ deadlineMs, log, isReadable }: PatienceOptions)
             exhaust(Math.max(beganAt, now - waited));
             throw storeFailure('storage_unavailable', bucket, key, problem.message);
           }
-          const pause =
-            Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries++, 16)) * (0.5 + Math.random() / 2);
+          const pause = backoff(++tries, FIRST_PAUSE_MS, MAX_PAUSE_MS);
           const wait_ms = Math.round(isJobs ? Math.min(pause, left) : pause);
           log.warn(
             { bucket, key, tries, waited_ms: Math.round(waited), wait_ms, reason: problem.message },

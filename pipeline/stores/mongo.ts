@@ -1,11 +1,16 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
+import { createRetry } from '../runtime/retry.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
 import { MongoClient } from './patched-mongodb.ts';
 
-const AGAIN_MS = 200;
+/**
+ * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
+ * later call finds its topology closed. So it is told to, until it has been connected once; from then on it looks after itself.
+ * Whoever needs the database meets the same error, and logs it.
+ */
+const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
 export interface Mongo {
   client: MongoClient;
@@ -30,9 +35,16 @@ export async function connectMongo(config: Config): Promise<Mongo> {
   });
   const closing = new AbortController();
   let problem: unknown;
-  void connectAtLast(client, closing.signal, (error) => {
-    problem = error;
-  });
+  const connect = async () => {
+    try {
+      await client.connect();
+      problem = undefined;
+    } catch (error) {
+      problem = error;
+      throw error;
+    }
+  };
+  untilConnected('connect to MongoDB', connect, closing.signal).catch(() => {});
   return {
     client,
     db: client.db(config.mongoDatabase),
@@ -42,28 +54,6 @@ export async function connectMongo(config: Config): Promise<Mongo> {
       await client.close();
     },
   };
-}
-
-/**
- * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
- * later call finds its topology closed. So it is told to, until it has been connected once; from then on it looks after itself.
- */
-async function connectAtLast(
-  client: MongoClient,
-  signal: AbortSignal,
-  onProblem: (error: unknown) => void,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await client.connect();
-      onProblem(undefined);
-      return;
-    } catch (error) {
-      onProblem(error);
-      // Whoever needs the database meets the same error, and tells it.
-      await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
-    }
-  }
 }
 
 /** Majority writes mean something only in a replica set; a sharded cluster is made of them. */

@@ -1,30 +1,39 @@
 /** Avro in the Confluent wire format: a zero byte, the schema's id in four bytes, the value. */
 import avro from 'avsc';
 import { checkAvro } from './avro-check.ts';
+import type { Version } from './avro-types.ts';
 import { decodeDevices, encodeDevices } from './devices-codec.ts';
 import { decodeRowBatch, encodeRowBatch } from './rows-codec.ts';
-import { type MessageName, type MessageTypes, messages } from './topics.ts';
+import { type MessageName, type MessageTypes, messages, versionsOf } from './topics.ts';
 
 const HEADER = 5;
 const names = Object.keys(messages) as MessageName[];
 const types = Object.fromEntries(
   names.map((name) => [name, avro.Type.forSchema(messages[name].schema)]),
 ) as Record<MessageName, avro.Type>;
-interface Version {
+const readers = new Map(
+  names.flatMap((name) => versionsOf(name).map((version) => [version.id, readerOf(name, version)])),
+);
+
+interface Reader {
   name: MessageName;
-  schema: avro.Schema;
   read(body: Buffer): unknown;
 }
-const byId = new Map(names.flatMap((name) => versionsOf(name).map((version) => [version.id, version])));
 
-function versionsOf(name: MessageName): (Version & { id: number })[] {
-  const message: { id: number; schema: avro.Schema; earlier?: { id: number; schema: avro.Schema }[] } =
-    messages[name];
-  return [...(message.earlier ?? []), message].map(({ id, schema }) => {
-    const type = avro.Type.forSchema(schema);
-    const resolver = types[name].createResolver(type);
-    return { id, name, schema, read: (body) => types[name].fromBuffer(body, resolver) };
-  });
+function readerOf(name: MessageName, { id, schema }: Version): Reader {
+  if (name === 'ValidatedDevices') return { name, read: decodeDevices };
+  if (name === 'RowBatch') {
+    const hasAttempt = id === messages.RowBatch.id;
+    return { name, read: (body) => decodeRowBatch(body, { hasAttempt }) };
+  }
+  const resolver = types[name].createResolver(avro.Type.forSchema(schema));
+  return {
+    name,
+    read(body) {
+      checkAvro(schema, body);
+      return types[name].fromBuffer(body, resolver);
+    },
+  };
 }
 
 /** A message that does not follow the contract. It goes to the dead letters, and the partition goes on. */
@@ -48,23 +57,16 @@ export function encode<N extends MessageName>(name: N, value: MessageTypes[N]): 
   return Buffer.concat([header, types[name].toBuffer(value)]);
 }
 
-function decodeBody({ name, schema, read }: Version, id: number, body: Buffer): unknown {
-  if (name === 'ValidatedDevices') return decodeDevices(body);
-  if (name === 'RowBatch') return decodeRowBatch(body, { hasAttempt: id === messages.RowBatch.id });
-  checkAvro(schema, body);
-  return read(body);
-}
-
 export function decode(bytes: Buffer | null, expected: readonly MessageName[]): Decoded {
   if (bytes === null || bytes.length < HEADER || bytes[0] !== 0)
     throw new MalformedMessage('no wire-format header');
   const id = bytes.readInt32BE(1);
-  const version = byId.get(id);
-  if (version === undefined || !expected.includes(version.name))
+  const reader = readers.get(id);
+  if (reader === undefined || !expected.includes(reader.name))
     throw new MalformedMessage(`schema id ${id} does not belong here`);
-  const { name } = version;
+  const { name, read } = reader;
   try {
-    return { name, value: decodeBody(version, id, bytes.subarray(HEADER)) } as Decoded;
+    return { name, value: read(bytes.subarray(HEADER)) } as Decoded;
   } catch (cause) {
     throw new MalformedMessage(`not a valid ${name}: ${(cause as Error).message}`, { cause });
   }

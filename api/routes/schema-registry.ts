@@ -3,7 +3,7 @@
  * A topic of several kinds of messages has a subject for each (`<topic>-<message>`); with one kind, `<topic>-value`.
  */
 import type { Config } from '../../schemas/config.ts';
-import { type MessageName, messages, topics } from '../../schemas/topics.ts';
+import { type MessageName, messages, topics, versionsOf } from '../../schemas/topics.ts';
 import type { Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { notFound } from '../problem.ts';
@@ -13,11 +13,6 @@ export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>) {
   for (const { name, holds } of Object.values(topics))
     for (const message of holds as readonly MessageName[])
       subjects.set(`${config.topicPrefix}.${name}-${holds.length === 1 ? 'value' : message}`, message);
-  const versionsOf = (message: MessageName): { id: number; schema: unknown }[] => {
-    const newest: { id: number; schema: unknown; earlier?: { id: number; schema: unknown }[] } =
-      messages[message];
-    return [...(newest.earlier ?? []), newest];
-  };
   const byId = new Map(
     (Object.keys(messages) as MessageName[])
       .flatMap(versionsOf)

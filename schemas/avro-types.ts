@@ -1,0 +1,72 @@
+/** Avro schemas as values that carry the TypeScript type of what they describe, so that a message is declared once. */
+import type { Schema } from 'avsc';
+
+/** `value` is never there: it is the type of the values, for the compiler. */
+export interface Avro<T> {
+  schema: unknown;
+  default?: unknown;
+  value?: T;
+}
+type Fields = Record<string, Avro<unknown>>;
+type ValuesOf<F extends Fields> = { [Name in keyof F]: Exclude<F[Name]['value'], undefined> };
+
+const avro = <T>(schema: unknown): Avro<T> => ({ schema });
+export const boolean = avro<boolean>('boolean');
+export const int = avro<number>('int');
+export const long = avro<number>('long');
+export const millis = avro<number>({ type: 'long', logicalType: 'timestamp-millis' });
+export const string = avro<string>('string');
+export const bytes = avro<Buffer>('bytes');
+/** In Avro an array of such items, with us their bytes back to back. */
+export const packed = (name: string, size: number) =>
+  avro<Uint8Array>({ type: 'array', items: { type: 'fixed', name, size } });
+export const array = <T>({ schema }: Avro<T>) => avro<T[]>({ type: 'array', items: schema });
+export const enumeration = <const Symbols extends readonly string[]>(name: string, symbols: Symbols) =>
+  avro<Symbols[number]>({ type: 'enum', name, symbols });
+export const optional = <T>({ schema }: Avro<T>): Avro<T | null> => ({
+  schema: ['null', schema],
+  default: null,
+});
+export const otherwise = <T>({ schema }: Avro<T>, value: T): Avro<T> => ({ schema, default: value });
+export const record = <F extends Fields>(name: string, doc: string, fields: F) =>
+  avro<ValuesOf<F>>({
+    type: 'record',
+    namespace: 'headrace',
+    name,
+    doc,
+    fields: Object.entries(fields).map(([field, { schema, ...rest }]) => ({
+      name: field,
+      type: schema,
+      ...rest,
+    })),
+  });
+
+export interface Version {
+  id: number;
+  schema: Schema;
+}
+
+/** A schema that may grow: each version has an id of its own, and adds fields to the one before it. */
+export interface Message<F extends Fields = Fields> extends Version {
+  earlier: Version[];
+  fields: F;
+  grow<G extends Fields>(id: number, added: G): Message<F & G>;
+}
+export type MessageValue<M extends Message> = ValuesOf<M['fields']>;
+
+export function message<F extends Fields>(
+  id: number,
+  name: string,
+  doc: string,
+  fields: F,
+  earlier: Version[] = [],
+): Message<F> {
+  const schema = record(name, doc, fields).schema as Schema;
+  return {
+    id,
+    schema,
+    earlier,
+    fields,
+    grow: (next, added) => message(next, name, doc, { ...fields, ...added }, [...earlier, { id, schema }]),
+  };
+}

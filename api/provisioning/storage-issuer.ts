@@ -1,5 +1,5 @@
 /** Who makes a partner's storage credentials, confined to its prefix. */
-import type { StorageCredentials } from './signed-request.ts';
+import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
 
 export interface StoragePartner {
   id: string;

@@ -1,37 +1,50 @@
 /** versitygw: users by its administration interface, confined by the bucket's policy. */
 import { randomBytes } from 'node:crypto';
+import {
+  DeleteBucketPolicyCommand,
+  GetBucketPolicyCommand,
+  PutBucketPolicyCommand,
+} from '@aws-sdk/client-s3';
+import { connectStorage } from '../../pipeline/sources/storage-client.ts';
 import type { Config } from '../../schemas/config.ts';
 import { emptyPolicy, type Policy, partnerStatements, withStatements } from './policies.ts';
 import type { Exclusive } from './policy-lock.ts';
-import { StorageRequestError, sendSigned } from './signed-request.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
+import { createVersitygwAdmin } from './versitygw-admin.ts';
+
+const IDLE_MS = 10_000;
 
 export function createVersitygwIssuer(config: Config, exclusive: Exclusive): StorageIssuer {
-  const call = (method: string, path: string, body?: string) =>
-    sendSigned({
-      method,
-      url: new URL(path, config.s3Endpoint),
-      service: 's3',
-      region: config.s3Region,
-      credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
-      ...(body === undefined ? {} : { body }),
-    });
-  const policyPath = `/${config.s3Bucket}?policy=`;
+  const server = {
+    endpoint: config.s3Endpoint,
+    region: config.s3Region,
+    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+  };
+  const admin = createVersitygwAdmin(server);
+  const storage = connectStorage({ ...server, idleMs: IDLE_MS });
+  const Bucket = config.s3Bucket;
 
   async function readPolicy(): Promise<Policy> {
     try {
-      return JSON.parse(await call('GET', policyPath)) as Policy;
+      const command = new GetBucketPolicyCommand({ Bucket });
+      const answer = await storage.ask((s3, abort) => s3.send(command, abort));
+      return JSON.parse(answer.Policy!) as Policy;
     } catch (error) {
-      if (error instanceof StorageRequestError && error.answer.includes('NoSuchBucketPolicy'))
-        return emptyPolicy();
+      if ((error as Error).name === 'NoSuchBucketPolicy') return emptyPolicy();
       throw error;
     }
   }
 
   async function writePolicy(policy: Policy): Promise<void> {
-    if (policy.Statement.length === 0) await call('DELETE', policyPath);
-    else
-      await call('PUT', policyPath, JSON.stringify(policy)).catch((cause) => {
+    if (policy.Statement.length === 0) {
+      const command = new DeleteBucketPolicyCommand({ Bucket });
+      await storage.ask((s3, abort) => s3.send(command, abort));
+      return;
+    }
+    const command = new PutBucketPolicyCommand({ Bucket, Policy: JSON.stringify(policy) });
+    await storage
+      .ask((s3, abort) => s3.send(command, abort))
+      .catch((cause) => {
         const partners = policy.Statement.length / 2;
         throw new Error(
           `the bucket’s policy with ${partners} partners was not taken; versitygw keeps it in a file attribute, ` +
@@ -47,19 +60,15 @@ export function createVersitygwIssuer(config: Config, exclusive: Exclusive): Sto
   return {
     async issue(partner) {
       const secretAccessKey = randomBytes(30).toString('base64url');
-      const { storageUser } = partner;
-      await call(
-        'PATCH',
-        '/create-user',
-        `<Account><Access>${storageUser}</Access><Secret>${secretAccessKey}</Secret><Role>user</Role></Account>`,
-      );
-      await change(partner, partnerStatements(config.s3Bucket, partner, { named: true }));
-      return { accessKeyId: storageUser, secretAccessKey };
+      const credentials = { accessKeyId: partner.storageUser, secretAccessKey };
+      await admin.createUser(credentials);
+      await change(partner, partnerStatements(Bucket, partner, { named: true }));
+      return credentials;
     },
     // The policy first: it must not name a user that is not there.
     async revoke(partner) {
       await change(partner, []);
-      await call('PATCH', `/delete-user?access=${encodeURIComponent(partner.storageUser)}`);
+      await admin.deleteUser(partner.storageUser);
     },
   };
 }

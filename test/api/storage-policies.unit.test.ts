@@ -1,8 +1,9 @@
 /** What the AWS issuer asks of IAM: the calls in order, and a policy that opens one prefix and nothing else. */
+import { Readable } from 'node:stream';
+import { type HttpRequest, HttpResponse } from '@smithy/core/protocols';
 import { describe, expect, it } from 'vitest';
 import { awsPolicy, createAwsIssuer } from '../../api/provisioning/aws-issuer.ts';
 import { emptyPolicy, partnerStatements, withStatements } from '../../api/provisioning/policies.ts';
-import type { SignedRequest } from '../../api/provisioning/signed-request.ts';
 import type { Config } from '../../schemas/config.ts';
 
 const partner = { id: 'p-one', prefix: 'p-one/', storageUser: 'HRONE' };
@@ -55,47 +56,69 @@ describe('the policy', () => {
 });
 
 describe('IAM', () => {
+  const result = (action: string, content: string) =>
+    `<${action}Response xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><${action}Result>${content}</${action}Result>` +
+    `<ResponseMetadata><RequestId>r-1</RequestId></ResponseMetadata></${action}Response>`;
   const answers: Record<string, string> = {
-    CreateAccessKey: '<x><AccessKeyId>AKIA1</AccessKeyId><SecretAccessKey>abc/+=</SecretAccessKey></x>',
-    ListAccessKeys: '<x><AccessKeyId>AKIA1</AccessKeyId></x>',
+    CreateAccessKey:
+      '<AccessKey><UserName>HRONE</UserName><AccessKeyId>AKIA1</AccessKeyId><Status>Active</Status>' +
+      '<SecretAccessKey>abc/+=&amp;</SecretAccessKey></AccessKey>',
+    ListAccessKeys:
+      '<IsTruncated>false</IsTruncated><AccessKeyMetadata>' +
+      '<member><UserName>HRONE</UserName><AccessKeyId>AKIA1</AccessKeyId><Status>Active</Status></member>' +
+      '<member><UserName>HRONE</UserName><AccessKeyId>AKIA2</AccessKeyId><Status>Inactive</Status></member>' +
+      '</AccessKeyMetadata>',
   };
+
+  /** An issuer whose requests, signed and ready to be sent, are answered as IAM does. */
   function record() {
-    const calls: { action: string; parameters: Record<string, string>; request: SignedRequest }[] = [];
-    const issuer = createAwsIssuer(config, async (request) => {
-      const {
-        Action: action,
-        Version: _,
-        ...parameters
-      } = Object.fromEntries(new URLSearchParams(request.body));
-      calls.push({ action: action!, parameters, request });
-      return answers[action!] ?? '';
+    const calls: { action: string; parameters: Record<string, string>; request: HttpRequest }[] = [];
+    const issuer = createAwsIssuer(config, {
+      async handle(request: HttpRequest) {
+        const {
+          Action: action,
+          Version: _,
+          ...parameters
+        } = Object.fromEntries(new URLSearchParams(String(request.body)));
+        calls.push({ action: action!, parameters, request });
+        const body = Readable.from([result(action!, answers[action!] ?? '')]);
+        return { response: new HttpResponse({ statusCode: 200, headers: {}, body }) };
+      },
     });
     return { calls, issuer };
   }
 
   it('issue: the user, confined before it has a key', async () => {
     const { calls, issuer } = record();
-    expect(await issuer.issue(partner)).toEqual({ accessKeyId: 'AKIA1', secretAccessKey: 'abc/+=' });
+    expect(await issuer.issue(partner)).toEqual({ accessKeyId: 'AKIA1', secretAccessKey: 'abc/+=&' });
     expect(calls.map(({ action }) => action)).toEqual(['CreateUser', 'PutUserPolicy', 'CreateAccessKey']);
+    expect(calls[0]!.parameters).toEqual({
+      UserName: 'HRONE',
+      Path: '/headrace/',
+      'Tags.member.1.Key': 'partner',
+      'Tags.member.1.Value': 'p-one',
+    });
     expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(awsPolicy('shared', partner));
     for (const { parameters, request } of calls) {
       expect(parameters.UserName).toBe('HRONE');
-      expect([request.url.host, request.service, request.region]).toEqual([
+      expect([request.method, request.protocol, request.hostname]).toEqual([
+        'POST',
+        'https:',
         'iam.amazonaws.com',
-        'iam',
-        'us-east-1',
       ]);
+      expect(request.headers.authorization).toMatch(/Credential=root\/\d{8}\/us-east-1\/iam\/aws4_request/);
     }
   });
 
   it('revoke: keys, policy, user', async () => {
     const { calls, issuer } = record();
     await issuer.revoke(partner);
-    expect(calls.map(({ action }) => action)).toEqual([
-      'ListAccessKeys',
-      'DeleteAccessKey',
-      'DeleteUserPolicy',
-      'DeleteUser',
+    expect(calls.map(({ action, parameters }) => [action, parameters.AccessKeyId])).toEqual([
+      ['ListAccessKeys', undefined],
+      ['DeleteAccessKey', 'AKIA1'],
+      ['DeleteAccessKey', 'AKIA2'],
+      ['DeleteUserPolicy', undefined],
+      ['DeleteUser', undefined],
     ]);
   });
 });

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { Binary } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sendSigned } from '../../api/provisioning/signed-request.ts';
+import { createVersitygwAdmin } from '../../api/provisioning/versitygw-admin.ts';
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -99,16 +99,9 @@ describe('storage of the partner’s own', () => {
   const secrets: string[] = [];
 
   /** Somebody whom the storage knows, without a right to anything. */
-  async function makeUser({ accessKeyId, secretAccessKey }: Credentials): Promise<void> {
+  async function makeUser(credentials: Credentials): Promise<void> {
     const { endpoint, region, ...root } = servers().s3;
-    await sendSigned({
-      method: 'PATCH',
-      url: new URL('/create-user', endpoint),
-      service: 's3',
-      region,
-      credentials: { accessKeyId: root.accessKeyId, secretAccessKey: root.secretAccessKey },
-      body: `<Account><Access>${accessKeyId}</Access><Secret>${secretAccessKey}</Secret><Role>user</Role></Account>`,
-    });
+    await createVersitygwAdmin({ endpoint, region, credentials: root }).createUser(credentials);
   }
 
   async function fromBucket(

@@ -42,7 +42,6 @@ export function createTokenBuckets(perSecond: number, burst: number, clock = () 
     },
   };
 }
-export type TokenBuckets = ReturnType<typeof createTokenBuckets>;
 
 /** Seconds until a token is there, by what was left. */
 export const secondsUntil = (left: number, perSecond: number): string =>

@@ -34,13 +34,6 @@ export interface AddDeps {
   manifests: Manifests;
   chunks: Chunks;
   layout: Layout;
-  hooks: SetHooks;
-}
-
-/** For tests that must stop at a certain point. */
-export interface SetHooks {
-  /** New chunks are stored, no manifest names them yet. */
-  chunksWritten?(): Promise<void> | void;
 }
 
 interface Merging {
@@ -76,7 +69,6 @@ export async function tryToAdd(
   faultPoint('sink:before-chunks');
   await writer.flush();
   faultPoint('sink:after-chunks');
-  await deps.hooks.chunksWritten?.();
   // A process that was suspended must not name chunks that a sweep has taken for orphans meanwhile.
   const late = performance.now() - start > NAME_CHUNKS_WITHIN_MS;
   faultPoint('sink:before-manifest');

@@ -14,7 +14,6 @@ export interface ChunkCache {
   /** Keeps a copy: the driver's bytes are a part of a whole reply, which would stay alive with them. */
   put(id: string, devices: Uint8Array): void;
   forget(id: string): void;
-  readonly bytes: number;
 }
 
 export function createChunkCache(maxBytes: number): ChunkCache {
@@ -25,9 +24,6 @@ export function createChunkCache(maxBytes: number): ChunkCache {
   let turnedAway = 0;
 
   return {
-    get bytes() {
-      return entries.calculatedSize;
-    },
     get: (id) => entries.get(id),
     put(id, devices) {
       if (devices.byteLength > maxBytes || entries.has(id)) return;

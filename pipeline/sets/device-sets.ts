@@ -7,7 +7,7 @@
  */
 import type { Db } from 'mongodb';
 import { type Fits, inGroups, within } from '../runtime/in-groups.ts';
-import { type Added, type Addition, type SetHooks, tryToAdd } from './add-devices.ts';
+import { type Added, type Addition, tryToAdd } from './add-devices.ts';
 import { createChunkCache } from './chunk-cache.ts';
 import { createChunks } from './chunks.ts';
 import { between, type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
@@ -18,7 +18,7 @@ import { isPackedSet, union } from './packed.ts';
 import { type Fence, settle, settleAll } from './races.ts';
 import { createOrphanSweep } from './sweep.ts';
 
-export type { Added, Addition, SetHooks } from './add-devices.ts';
+export type { Added, Addition } from './add-devices.ts';
 export type { Dropped } from './drop-sets.ts';
 export { ContendedError, FencedError } from './errors.ts';
 export type { Overlap } from './overlap.ts';
@@ -28,7 +28,6 @@ export interface DeviceSetsOptions {
   /** Bytes of chunks kept in memory. */
   cacheBytes?: number;
   layout?: Partial<Layout>;
-  hooks?: SetHooks;
 }
 
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
@@ -41,7 +40,7 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
   const manifests = createManifests(db);
   const chunks = createChunks(db, createChunkCache(options.cacheBytes ?? 64 << 20));
   const layout = { ...defaultLayout, ...options.layout };
-  const addDeps = { manifests, chunks, layout, hooks: options.hooks ?? {} };
+  const addDeps = { manifests, chunks, layout };
 
   async function read(set: string, slot: number): Promise<Uint8Array> {
     return settle(async () => {
@@ -63,24 +62,8 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
     return parts;
   }
 
-  async function counts(sets: string[]): Promise<Map<string, number>> {
-    const sums = new Map(sets.map((set) => [set, 0]));
-    const cursor = manifestCollection(db).aggregate<{ _id: string; count: number }>([
-      { $match: { set: { $in: [...sums.keys()] }, count: { $gt: 0 } } },
-      { $group: { _id: '$set', count: { $sum: '$count' } } },
-    ]);
-    for await (const { _id, count } of cursor) sums.set(_id, count);
-    return sums;
-  }
-
   return {
     read,
-    counts,
-
-    /** Devices of a set over all slots. */
-    async count(set: string): Promise<number> {
-      return (await counts([set])).get(set) ?? 0;
-    },
 
     /** Merges each addition into its set. All are in when this resolves; a repeated one changes nothing. */
     async add(additions: Addition[], fence: Fence): Promise<Added[]> {

@@ -44,11 +44,6 @@ export function compareOffsets(a: DataView, i: number, b: DataView, j: number): 
   return 0;
 }
 
-/** Compares device number `i` of `a` with device number `j` of `b`: negative, zero or positive. */
-export function compareAt(a: Uint8Array, i: number, b: Uint8Array, j: number): number {
-  return compareOffsets(viewOf(a), i * DEVICE_BYTES, viewOf(b), j * DEVICE_BYTES);
-}
-
 /** Little-endian, as the machine is: a copy need not turn the bytes around. */
 export function copyDevice(to: DataView, end: number, from: DataView, at: number): void {
   to.setUint32(end, from.getUint32(at, true), true);

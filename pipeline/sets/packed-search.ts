@@ -29,12 +29,6 @@ export function countMembers(a: Uint8Array, b: Uint8Array): number {
   return markMembers(a, b, new Uint8Array(deviceCount(a)));
 }
 
-/** The devices of `a` that are not in `b`, in memory of their own. */
-export function subtract(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const bits = new Uint8Array(deviceCount(a));
-  return withoutMarked(a, bits, markMembers(a, b, bits));
-}
-
 /** The devices of `a` whose bit is 0, given how many are 1, in memory of their own. */
 export function withoutMarked(a: Uint8Array, bits: Uint8Array, marked: number): Uint8Array {
   const count = deviceCount(a);

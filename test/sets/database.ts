@@ -71,3 +71,22 @@ export function createGate() {
   };
   return { open: () => open(), reached, wait };
 }
+
+/** The same database, but whoever writes manifests waits for `before` first. Chunks are written by then. */
+export const beforeManifests = (db: Db, before: () => Promise<void>): Db =>
+  new Proxy(db, {
+    get(target, member, receiver) {
+      if (member !== 'collection') return Reflect.get(target, member, receiver);
+      return (...wanted: Parameters<Db['collection']>) => {
+        const collection = target.collection(...wanted);
+        if (wanted[0] !== collections.manifests) return collection;
+        const write = collection.bulkWrite.bind(collection);
+        return Object.assign(collection, {
+          async bulkWrite(...operations: Parameters<typeof write>) {
+            await before();
+            return write(...operations);
+          },
+        });
+      };
+    },
+  });

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createDeviceSets, FencedError } from '../../pipeline/sets/device-sets.ts';
+import { FencedError } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
-import { checkEveryManifest, chunksOf, createGate, openDatabase } from './database.ts';
+import { createCountedSets } from '../support/counted-sets.ts';
+import { beforeManifests, checkEveryManifest, chunksOf, createGate, openDatabase } from './database.ts';
 import { numberedDevices, randomDevices, toHex } from './devices.ts';
 
 const database = openDatabase();
@@ -23,17 +24,13 @@ const freshSet = () => setNames.attribute(++unique);
 /** One that stops between its chunks and its manifests the first time, until the gate opens. */
 const paused = (gate: ReturnType<typeof createGate>) => {
   let first = true;
-  return createDeviceSets(database.db, {
-    layout: tiny,
-    hooks: {
-      chunksWritten: async () => {
-        if (first) {
-          first = false;
-          await gate.wait();
-        }
-      },
-    },
+  const db = beforeManifests(database.db, async () => {
+    if (first) {
+      first = false;
+      await gate.wait();
+    }
   });
+  return createCountedSets(db, { layout: tiny });
 };
 
 beforeAll(() => ensureIndexes(database.db));
@@ -41,7 +38,7 @@ beforeAll(() => ensureIndexes(database.db));
 describe('two that add to the same set and slot', () => {
   it('both get everything in, and together they add each device once', async () => {
     const set = freshSet();
-    const adders = [1, 2, 3].map(() => createDeviceSets(database.db, { layout: tiny, cacheBytes: 2_048 }));
+    const adders = [1, 2, 3].map(() => createCountedSets(database.db, { layout: tiny, cacheBytes: 2_048 }));
     const results = await Promise.all(
       adders.map(async (sets, number) => {
         let added = 0;
@@ -68,7 +65,7 @@ describe('two that add to the same set and slot', () => {
     ['a set with chunks', 300],
   ])('the slower one redoes only what it lost: %s', async (_, existing) => {
     const [lost, won] = [freshSet(), freshSet()];
-    const quick = createDeviceSets(database.db, { layout: tiny });
+    const quick = createCountedSets(database.db, { layout: tiny });
     const start = numberedDevices(0, existing);
     await quick.add(
       [lost, won].map((set) => ({ set, slot: 1, devices: start })),
@@ -97,7 +94,7 @@ describe('an owner that has been replaced', () => {
     ['the set had chunks', 300, 350],
   ])('resurrects nothing when a drop overtakes it: %s', async (_, existing, offered) => {
     const set = freshSet();
-    const heir = createDeviceSets(database.db, { layout: tiny });
+    const heir = createCountedSets(database.db, { layout: tiny });
     await heir.add([{ set, slot: 2, devices: numberedDevices(0, existing) }], owner);
     const gate = createGate();
     const { fence, lose } = createOwnership();
@@ -115,7 +112,7 @@ describe('an owner that has been replaced', () => {
 
   it('nor when what was dropped was empty already', async () => {
     const set = freshSet();
-    const heir = createDeviceSets(database.db, { layout: tiny });
+    const heir = createCountedSets(database.db, { layout: tiny });
     await heir.drop([set, set], 0, owner);
     const gate = createGate();
     const { fence, lose } = createOwnership();
@@ -133,7 +130,7 @@ describe('an owner that has been replaced', () => {
 
   it('writes nothing when it wakes up after the drop, though no race is left to lose', async () => {
     const set = freshSet();
-    const sets = createDeviceSets(database.db, { layout: tiny });
+    const sets = createCountedSets(database.db, { layout: tiny });
     await sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], owner);
     await sets.drop([set], 0, owner);
     const late = sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], noOwner);
@@ -144,7 +141,7 @@ describe('an owner that has been replaced', () => {
 
   it('drops nothing of what its heir has added since', async () => {
     const set = freshSet();
-    const sets = createDeviceSets(database.db, { layout: tiny });
+    const sets = createCountedSets(database.db, { layout: tiny });
     await sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], owner);
     await expect(sets.drop([set], 0, noOwner)).rejects.toBeInstanceOf(FencedError);
     const { fence, lose } = createOwnership();
@@ -162,12 +159,12 @@ describe('an owner that has been replaced', () => {
 describe('an end between the chunks and the manifest', () => {
   it('leaves the sets as they were; the same addition then goes in; the orphans are swept', async () => {
     const set = freshSet();
-    const sets = createDeviceSets(database.db, { layout: tiny });
+    const sets = createCountedSets(database.db, { layout: tiny });
     await sets.add([{ set, slot: 0, devices: numberedDevices(0, 100) }], owner);
-    const chunksWritten = () => {
+    const cutOff = beforeManifests(database.db, async () => {
       throw new Error('power cut');
-    };
-    const crashing = createDeviceSets(database.db, { layout: tiny, hooks: { chunksWritten } });
+    });
+    const crashing = createCountedSets(cutOff, { layout: tiny });
     const addition = { set, slot: 0, devices: numberedDevices(50, 400) };
     await expect(crashing.add([addition], owner)).rejects.toThrow('power cut');
 
@@ -189,7 +186,7 @@ describe('an end between the chunks and the manifest', () => {
     const adding = paused(gate).add([{ set, slot: 0, devices: numberedDevices(0, 90) }], owner);
     await gate.reached;
     vi.useRealTimers();
-    const sets = createDeviceSets(database.db);
+    const sets = createCountedSets(database.db);
     expect(await sets.sweepOrphans({ unnamedForMs: 60_000 })).toBe(0);
     expect(await sets.sweepOrphans({ unnamedForMs: 60_000 })).toBe(0);
     gate.open();
@@ -200,8 +197,8 @@ describe('an end between the chunks and the manifest', () => {
 
 it('a reader beside merges and drops sees a set as it was at some moment', async () => {
   const set = freshSet();
-  const writer = createDeviceSets(database.db, { layout: tiny });
-  const reader = createDeviceSets(database.db, { layout: tiny, cacheBytes: 0 });
+  const writer = createCountedSets(database.db, { layout: tiny });
+  const reader = createCountedSets(database.db, { layout: tiny, cacheBytes: 0 });
   await writer.add([{ set, slot: 0, devices: numberedDevices(0, 30) }], owner);
   let writing = true;
   const written = (async () => {
@@ -225,7 +222,7 @@ it('a reader beside merges and drops sees a set as it was at some moment', async
 
 it('a process that was away reads through its cache and still finds what is new', async () => {
   const set = freshSet();
-  const [one, other] = [createDeviceSets(database.db), createDeviceSets(database.db)];
+  const [one, other] = [createCountedSets(database.db), createCountedSets(database.db)];
   await one.add([{ set, slot: 0, devices: randomDevices(5_000, 1) }], owner);
   await other.add([{ set, slot: 0, devices: randomDevices(5_000, 2) }], owner);
   expect(await one.add([{ set, slot: 0, devices: randomDevices(5_000, 2) }], owner)).toEqual([

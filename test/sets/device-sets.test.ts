@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createDeviceSets, type DeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
+import { createCountedSets } from '../support/counted-sets.ts';
 import { checkEveryManifest, chunksOf, manifestsOf, openDatabase } from './database.ts';
 import { fromHex, numberedDevice, numberedDevices, randomDevices, sortedHex, toHex } from './devices.ts';
 
@@ -29,7 +29,7 @@ describe('random additions and drops', () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
-        const sets = createDeviceSets(database.db, { layout: tiny, cacheBytes: 4_096 });
+        const sets = createCountedSets(database.db, { layout: tiny, cacheBytes: 4_096 });
         const prefix = `random:${++run}:`;
         const model = new Map<string, Set<string>>();
         const modelOf = (set: string, slot: number) => {
@@ -85,7 +85,7 @@ describe('random additions and drops', () => {
 
 describe('adding', () => {
   it('twice changes nothing, not even the version', async () => {
-    const sets = createDeviceSets(database.db);
+    const sets = createCountedSets(database.db);
     const set = freshSet();
     const devices = numberedDevices(0, 3_000);
     await sets.add([{ set, slot: 3, devices }], owner);
@@ -95,7 +95,7 @@ describe('adding', () => {
   });
 
   it('the same set and slot twice in one call adds both, in order', async () => {
-    const sets = createDeviceSets(database.db);
+    const sets = createCountedSets(database.db);
     const set = freshSet();
     const additions = [numberedDevices(0, 50), numberedDevices(30, 80)].map((devices) => ({
       set,
@@ -109,7 +109,7 @@ describe('adding', () => {
   });
 
   it('nothing is a count, and leaves no document', async () => {
-    const sets = createDeviceSets(database.db);
+    const sets = createCountedSets(database.db);
     const set = freshSet();
     expect(await sets.add([], owner)).toEqual([]);
     expect(await sets.add([{ set, slot: 0, devices: new Uint8Array(0) }], owner)).toEqual([
@@ -121,7 +121,7 @@ describe('adding', () => {
   });
 
   it('refuses devices that are not sorted, before anything is written', async () => {
-    const sets = createDeviceSets(database.db);
+    const sets = createCountedSets(database.db);
     const set = freshSet();
     const unsorted = fromHex(sortedHex([numberedDevice(1), numberedDevice(2)]).reverse());
     const additions = [numberedDevices(0, 5), unsorted].map((devices) => ({ set, slot: 0, devices }));
@@ -130,7 +130,7 @@ describe('adding', () => {
   });
 
   it('few devices to a large set leaves its chunks as they are', async () => {
-    const sets = createDeviceSets(database.db, { layout: { smallChunks: 8 } });
+    const sets = createCountedSets(database.db, { layout: { smallChunks: 8 } });
     const set = freshSet();
     await sets.add([{ set, slot: 0, devices: randomDevices(200_000, 1) }], owner);
     const before = await manifestsOf(database.db).findOne({ set });
@@ -149,7 +149,7 @@ describe('adding', () => {
 
 describe('removing for good', () => {
   it('takes a generation and its events in every slot, and no other generation', async () => {
-    const sets: DeviceSets = createDeviceSets(database.db, { layout: tiny });
+    const sets = createCountedSets(database.db, { layout: tiny });
     const devices = numberedDevices(0, 100);
     const gone = [setNames.audience(7, 1), setNames.event(7, 1, 'buy'), setNames.event(7, 1, 'a#0@b:é')];
     const kept = [

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { setNames } from '../../schemas/documents.ts';
+import { createCountedSets } from '../support/counted-sets.ts';
 import { openDatabase } from './database.ts';
 import { randomDevices } from './devices.ts';
 
@@ -21,7 +21,7 @@ async function storedBytes(): Promise<number> {
 it.each([1, 10, 100])(
   'a million devices, loaded in %i jobs, take 24 bytes each at the most',
   async (jobs) => {
-    const sets = createDeviceSets(database.db);
+    const sets = createCountedSets(database.db);
     await ensureIndexes(database.db);
     const set = setNames.attribute(jobs);
     for (let job = 0; job < jobs; job++) {

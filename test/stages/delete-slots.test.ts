@@ -1,11 +1,11 @@
 /** A slot says that a deletion is done when the devices are gone, not when they are counted. */
 import { expect, it } from 'vitest';
-import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
+import { createCountedSets } from '../support/counted-sets.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
@@ -15,7 +15,7 @@ const marker = markerOf({ job: JOB, kind: 'delete', passed: [], attributes: [1, 
 
 it('counts, removes, and only then acknowledges; begun again, it tells the first count', async () => {
   const { db } = database;
-  const sets = createDeviceSets(db);
+  const sets = createCountedSets(db);
   const acks = createAckStore(db);
   const owned = async () => true;
   for (const attribute of marker.attributes) {

@@ -2,7 +2,6 @@
 import { expect, it } from 'vitest';
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
@@ -14,6 +13,7 @@ import { setNames } from '../../schemas/documents.ts';
 import type { CommitMarker } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
+import { createCountedSets } from '../support/counted-sets.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
@@ -25,7 +25,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   const { db } = database;
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
-  const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
+  const [sets, acks, spills] = [createCountedSets(db), createAckStore(db), createSpillStore(db)];
   const mergeJobs = createMergeJobs({ sets, acks, spills });
   const checks = createCheckStore(db);
   const sink = createSinkDevices({

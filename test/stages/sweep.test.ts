@@ -1,13 +1,13 @@
 /** A cleared audience leaves nothing behind, not even what a sink writes that was frozen while the audience was cleared and swept. */
 import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createJobStore } from '../../pipeline/stores/jobs.ts';
 import { setNames } from '../../schemas/documents.ts';
-import { chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
+import { beforeManifests, chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
+import { createCountedSets } from '../support/counted-sets.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
 const database = openDatabase();
@@ -21,7 +21,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
   const audiences = createAudienceStore(db);
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const layout = { inlineDevices: 4, chunkDevices: 64 };
-  const sets = createDeviceSets(db, { layout });
+  const sets = createCountedSets(db, { layout });
   const sweep = createSweep({ db, log, sets, jobs: createJobStore(db) });
   const load = {
     kind: 'audience',
@@ -33,7 +33,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
   await audiences.ensure({ ...load, _id: AUDIENCE, audience: AUDIENCE });
 
   const gate = createGate();
-  const frozen = createDeviceSets(db, { layout, hooks: { chunksWritten: gate.wait } });
+  const frozen = createCountedSets(beforeManifests(db, gate.wait), { layout });
   const additions = [setNames.audience(AUDIENCE, 1), setNames.event(AUDIENCE, 1, 'seen')].map((set) => ({
     set,
     slot: 3,

@@ -11,7 +11,6 @@ import type { ImportRequest, JobRequest } from '../../pipeline/accept/new-job.ts
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
@@ -26,6 +25,7 @@ import {
   type PartnerDocument,
 } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
+import { createCountedSets } from './counted-sets.ts';
 import { waitFor } from './wait-for.ts';
 
 export type Driver = Awaited<ReturnType<typeof createDriver>>;
@@ -46,7 +46,7 @@ export async function createDriver(config: Config) {
     forcePathStyle: true,
     credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
   });
-  const sets = createDeviceSets(db, { cacheBytes: 0 });
+  const sets = createCountedSets(db, { cacheBytes: 0 });
   const jobs = db.collection<JobDocument>(collections.jobs);
   const audiences = db.collection<AudienceDocument>(collections.audiences);
   const manifests = db.collection<ManifestDocument>(collections.manifests);

@@ -1,5 +1,5 @@
 /**
- * The topics: names, keys, what is in them, how long it stays. Values are Avro in the Confluent wire format (codec.ts);
+ * The topics: names, keys, what is in them, how long it stays. Values are Avro in the Confluent wire format (pipeline/wire/codec.ts);
  * an id, once given to a schema, is its for ever, and a schema only grows by fields that have a default.
  */
 import {

@@ -1,8 +1,8 @@
 /** A job as it begins: what the request asks for, its number, and nothing done yet. */
 import { randomUUID } from 'node:crypto';
 import type { Binary } from 'mongodb';
-import { encode } from '../../schemas/codec.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { encode } from '../wire/codec.ts';
 
 type Common = Pick<JobDocument, 'partner' | 'requestToken'>;
 

@@ -1,12 +1,12 @@
 /** `headrace tap` and `headrace replay`: for those who look into the topics, or send them through once more. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { decode } from '../../schemas/codec.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
 import { createPublisher } from '../kafka/publish.ts';
 import { type ReadMessage, readTopic } from '../kafka/read-topic.ts';
 import { topicName } from '../kafka/topics.ts';
 import { createLogger } from '../runtime/log.ts';
+import { decode } from '../wire/codec.ts';
 
 type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 

@@ -8,7 +8,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import { decode, encode, MalformedMessage } from '../../schemas/codec.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, topics } from '../../schemas/topics.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
@@ -16,6 +15,7 @@ import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { createStep, type Step } from '../runtime/step.ts';
+import { decode, encode, MalformedMessage } from '../wire/codec.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
 import { allSettled, type CrashRecords, createHandleMessage } from './handle-message.ts';
 import type { Publisher } from './publish.ts';

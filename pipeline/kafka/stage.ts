@@ -1,8 +1,9 @@
 /** What a stage is to the consumer that runs it. */
-import type { Decoded } from '../../schemas/codec.ts';
+
 import type { StageName } from '../../schemas/stages.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import type { Step } from '../runtime/step.ts';
+import type { Decoded } from '../wire/codec.ts';
 
 export interface Delivery<S extends StageName = StageName> {
   partition: number;

@@ -3,7 +3,6 @@
  * file that is split again gives the same batches; those that are validated already are not sent again.
  */
 
-import { encode } from '../../schemas/codec.ts';
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
@@ -17,6 +16,7 @@ import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
 import { type FileStore, isUndecided } from '../stores/files.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerStore, ResumePoint } from '../stores/ledger.ts';
+import { encode } from '../wire/codec.ts';
 
 /** Batches that may be on their way to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;

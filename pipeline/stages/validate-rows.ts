@@ -4,7 +4,6 @@
  */
 
 import { Binary } from 'mongodb';
-import { encode } from '../../schemas/codec.ts';
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { type RowBatch, type SlotTotal, slotPartition } from '../../schemas/topics.ts';
@@ -18,6 +17,7 @@ import type { Step } from '../runtime/step.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
+import { encode } from '../wire/codec.ts';
 
 type Group = ParsedRows['slots'][number]['groups'][number];
 

@@ -1,8 +1,8 @@
 /** The API describes itself, truly. */
 import { readFile } from 'node:fs/promises';
+import avro from 'avsc';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
-import { avroType } from '../../schemas/codec.ts';
 import { problems } from '../../schemas/problems.ts';
 import { messages } from '../../schemas/topics.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -132,7 +132,9 @@ describe('the schema registry', () => {
       ...('earlier' in message ? message.earlier.map(({ id }) => id) : []),
     ]);
     expect(seen).toEqual(new Set(declared));
-    expect(avroType('AcceptedJob').schema()).toMatchObject({ name: 'headrace.AcceptedJob' });
+    expect(avro.Type.forSchema(messages.AcceptedJob.schema).schema()).toMatchObject({
+      name: 'headrace.AcceptedJob',
+    });
     for (const path of [
       '/subjects/x/versions',
       '/subjects/x/versions/latest',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { line, replay } from '../../pipeline/cli/commands.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { encode } from '../../schemas/codec.ts';
+import { encode } from '../../pipeline/wire/codec.ts';
 import { setNames } from '../../schemas/documents.ts';
 import type { AcceptedJob, TopicKey } from '../../schemas/topics.ts';
 import { createDriver, type Driver } from '../support/driver.ts';

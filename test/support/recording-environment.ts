@@ -6,7 +6,7 @@ import type { OutgoingMessage, Publisher } from '../../pipeline/kafka/publish.ts
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import type { Step } from '../../pipeline/runtime/step.ts';
-import { type Decoded, decode } from '../../schemas/codec.ts';
+import { type Decoded, decode } from '../../pipeline/wire/codec.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { StageName } from '../../schemas/stages.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';

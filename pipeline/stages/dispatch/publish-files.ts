@@ -2,13 +2,14 @@
  * Publishes the files of jobs to split, a window of each job at a time. Files that make no progress are published again: a message
  * may have been lost. Split sends only what the ledger lacks.
  */
-import { encode } from '../../../schemas/codec.ts';
+
 import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { FileTally } from '../../stores/ledger.ts';
+import { encode } from '../../wire/codec.ts';
 import type { LoadingJob } from './loading-job.ts';
 
 export interface PublishDependencies {

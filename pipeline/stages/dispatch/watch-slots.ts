@@ -2,7 +2,7 @@
  * Talks with the slots about jobs: asks whether each holds all of a job, tells them to merge it, and sees when every slot has
  * done so. Markers that nobody answers are sent again, in their order: a partition may have lost them.
  */
-import { encode } from '../../../schemas/codec.ts';
+
 import type { JobDocument, JobVerdict } from '../../../schemas/documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
 import { unpackTotals } from '../../formats/slot-totals.ts';
@@ -12,6 +12,7 @@ import type { Step } from '../../runtime/step.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { CheckStore } from '../../stores/checks.ts';
 import type { JobStore } from '../../stores/jobs.ts';
+import { encode } from '../../wire/codec.ts';
 
 export interface SlotDependencies {
   publisher: Publisher;

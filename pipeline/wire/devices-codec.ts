@@ -2,8 +2,9 @@
  * ValidatedDevices by hand, byte for byte what Avro prescribes (a test holds it against avsc): a group's devices are one
  * block of contiguous bytes, so that a million of them cost one copy and no objects.
  */
+
+import { SLOTS, type ValidatedDevices } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter, longLength } from './avro-bytes.ts';
-import { SLOTS, type ValidatedDevices } from './topics.ts';
 
 const DEVICE = 16;
 

@@ -1,6 +1,7 @@
 /** RowBatch by hand, byte for byte what Avro prescribes (a test holds it against avsc): the rows are copied once, and read in place. */
+
+import type { Layout, RowBatch } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter, longLength } from './avro-bytes.ts';
-import type { Layout, RowBatch } from './topics.ts';
 
 const layouts: Layout[] = ['attributes', 'audience'];
 const textLength = (text: string) => longLength(Buffer.byteLength(text)) + Buffer.byteLength(text);

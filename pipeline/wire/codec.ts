@@ -1,10 +1,10 @@
 /** Avro in the Confluent wire format: a zero byte, the schema's id in four bytes, the value. */
 import avro from 'avsc';
+import type { Version } from '../../schemas/avro-types.ts';
+import { type MessageName, type MessageTypes, messages, versionsOf } from '../../schemas/topics.ts';
 import { checkAvro } from './avro-check.ts';
-import type { Version } from './avro-types.ts';
 import { decodeDevices, encodeDevices } from './devices-codec.ts';
 import { decodeRowBatch, encodeRowBatch } from './rows-codec.ts';
-import { type MessageName, type MessageTypes, messages, versionsOf } from './topics.ts';
 
 const HEADER = 5;
 const names = Object.keys(messages) as MessageName[];
@@ -71,6 +71,3 @@ export function decode(bytes: Buffer | null, expected: readonly MessageName[]): 
     throw new MalformedMessage(`not a valid ${name}: ${(cause as Error).message}`, { cause });
   }
 }
-
-/** The Avro type itself, for readers and tests. */
-export const avroType = (name: MessageName): avro.Type => types[name];

@@ -1,7 +1,8 @@
+import avro from 'avsc';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { avroType, decode, encode, MalformedMessage } from '../../schemas/codec.ts';
-import type { RowBatch } from '../../schemas/topics.ts';
+import { decode, encode, MalformedMessage } from '../../pipeline/wire/codec.ts';
+import { messages, type RowBatch } from '../../schemas/topics.ts';
 
 const long = fc.nat({ max: Number.MAX_SAFE_INTEGER - 1 });
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -22,7 +23,7 @@ const batch: fc.Arbitrary<RowBatch> = fc.record({
   failure: fc.option(fc.record({ code: text, message: text, line: fc.option(long) })),
   attempt: fc.nat(),
 });
-const type = avroType('RowBatch');
+const type = avro.Type.forSchema(messages.RowBatch.schema);
 
 it('RowBatch, encoded by hand, is byte for byte what avsc writes, and comes back as it was', () => {
   fc.assert(

@@ -2,7 +2,7 @@
 import avro from 'avsc';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { avroType, decode, encode, MalformedMessage, wireHeader } from '../../schemas/codec.ts';
+import { decode, encode, MalformedMessage, wireHeader } from '../../pipeline/wire/codec.ts';
 import {
   type AcceptedJob,
   type MessageName,
@@ -50,7 +50,7 @@ const plain = (message: ValidatedDevices) => ({
   })),
 });
 const decoded = (bytes: Buffer) => plain(decode(bytes, ['ValidatedDevices']).value as ValidatedDevices);
-const type = avroType('ValidatedDevices');
+const type = avro.Type.forSchema(messages.ValidatedDevices.schema);
 
 describe('ValidatedDevices, encoded by hand', () => {
   it('is byte for byte what avsc writes', () => {

@@ -3,7 +3,7 @@
  * written, and then the manifests are replaced. Whatever happens before that last step leaves the sets as they were.
  */
 
-import type { ChunkDocument } from '../../schemas/documents.ts';
+import type { ChunkDocument } from '../../schemas/stage-documents.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { bytesOf } from './binary.ts';
 import { type ChunkRequest, type Chunks, cutIntoChunks } from './chunks.ts';

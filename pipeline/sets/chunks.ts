@@ -1,6 +1,7 @@
 /** Chunk documents: written once, read in groups of bounded size, removed when no manifest names them. */
 import { Binary, type Collection, type Db, ObjectId } from 'mongodb';
-import { type ChunkDocument, collections } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { ChunkDocument } from '../../schemas/stage-documents.ts';
 import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { bytesOf } from './binary.ts';
 import type { ChunkCache } from './chunk-cache.ts';

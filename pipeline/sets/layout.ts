@@ -8,7 +8,7 @@
  * Why as many as 64: a small chunk costs the reader some microseconds, but a rewritten one costs the disk twice its size until
  * the server may use the space again, minutes later. A set of a million devices is never rewritten, however it was loaded.
  */
-import type { ManifestDocument } from '../../schemas/documents.ts';
+import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 
 export type ChunkEntry = ManifestDocument['chunks'][number];
 

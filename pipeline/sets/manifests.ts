@@ -1,6 +1,7 @@
 /** Manifest documents: read together, and replaced together with a compare-and-set on each one's version. */
 import { type AnyBulkWriteOperation, Binary, type Db, MongoBulkWriteError } from 'mongodb';
-import { collections, type ManifestDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { bytesOf } from './binary.ts';
 import type { ChunkEntry } from './layout.ts';

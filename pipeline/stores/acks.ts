@@ -1,6 +1,7 @@
 /** What the slots say when they have merged a job, and up to which job each slot has come. */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
-import { type AckDocument, collections, type SlotDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { AckDocument, SlotDocument } from '../../schemas/stage-documents.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 

@@ -1,6 +1,7 @@
 /** The sinks' answers whether their slots hold all of a job. The last answer for an attempt counts. */
 import type { Db } from 'mongodb';
-import { type CheckDocument, collections } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { CheckDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 
 export type CheckStore = ReturnType<typeof createCheckStore>;

@@ -4,7 +4,8 @@
  * while all is well.
  */
 import type { Db } from 'mongodb';
-import { type CrashDocument, collections } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { CrashDocument } from '../../schemas/stage-documents.ts';
 
 /** Begun so often at one offset, a partition is read with care. */
 const CAREFUL_FROM = 3;

@@ -1,7 +1,8 @@
 /** The ledger: a batch counts once however often it is validated, and a file is complete when its batches join from end to end. */
 import type { Binary, Db } from 'mongodb';
 import { rejectCodeList } from '../../schemas/codes.ts';
-import { collections, type FileFailure, type LedgerDocument } from '../../schemas/documents.ts';
+import { collections, type FileFailure } from '../../schemas/documents.ts';
+import type { LedgerDocument } from '../../schemas/stage-documents.ts';
 import type { SlotTotal } from '../../schemas/topics.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';

@@ -1,6 +1,7 @@
 /** Rejected rows, kept for the API up to a number a file. Beyond it they are only counted. */
 import type { Db } from 'mongodb';
-import { collections, type RejectsDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 
 export type RejectStore = ReturnType<typeof createRejectStore>;
 

@@ -1,6 +1,7 @@
 /** Devices that a sink has put aside until their job commits. The same batch may stand in two spills; it counts once. */
 import { Binary, type Db, ObjectId } from 'mongodb';
-import { collections, type SpillDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { SpillDocument } from '../../schemas/stage-documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { decode, encode } from '../wire/codec.ts';

@@ -1,8 +1,9 @@
 /** The additions: files in detail, rejected rows as a stream. Records themselves stay as the specification has them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { collections, type FileDocument, type RejectsDocument } from '../../schemas/documents.ts';
+import { collections, type FileDocument } from '../../schemas/documents.ts';
 import { fileReport, rejectedRow } from '../../schemas/http-answers.ts';
+import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import {
   type Api,
   AUDIENCE,

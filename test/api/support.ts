@@ -4,12 +4,8 @@ import { createApiStores } from '../../api/stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
-import {
-  collections,
-  type FileDocument,
-  type JobDocument,
-  type RejectsDocument,
-} from '../../schemas/documents.ts';
+import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
+import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import { type Service, startService } from '../support/stack.ts';
 
 export const IMPORT = '/v1/marketplace/import';

@@ -1,6 +1,7 @@
 /** A deletion is for good: afterwards no document in MongoDB holds the pairs it removed, and none that it was not told to. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type ChunkDocument, collections, type ManifestDocument, setNames } from '../../schemas/documents.ts';
+import { collections, setNames } from '../../schemas/documents.ts';
+import type { ChunkDocument, ManifestDocument } from '../../schemas/stage-documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { type Service, startService } from '../support/stack.ts';

@@ -1,11 +1,7 @@
 /** A fast wrong answer is a failure: every count that the service gives, against the generator's. */
 import type { Db } from 'mongodb';
-import {
-  type AudienceDocument,
-  collections,
-  type ManifestDocument,
-  setNames,
-} from '../../schemas/documents.ts';
+import { type AudienceDocument, collections, setNames } from '../../schemas/documents.ts';
+import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import type { GeneratedCounts } from './generate.ts';
 import type { LoadRecord } from './partner-calls.ts';
 

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoServerError } from 'mongodb';
-import { collections, type ManifestDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 
 /** Bytes of the segments by topic, replicas not counted twice since there is one. Indexes are preallocated and left out. */
 export function topicBytes(kafkaLogs: string, prefix: string): Map<string, number> {

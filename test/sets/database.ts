@@ -2,7 +2,8 @@
 import { type Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { isPackedSet, union } from '../../pipeline/sets/packed.ts';
-import { type ChunkDocument, collections, type ManifestDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { ChunkDocument, ManifestDocument } from '../../schemas/stage-documents.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 import { toHex } from './devices.ts';
 

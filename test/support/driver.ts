@@ -17,13 +17,12 @@ import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import {
   type AudienceDocument,
-  type ChunkDocument,
   collections,
   type FileDocument,
   type JobDocument,
-  type ManifestDocument,
   type PartnerDocument,
 } from '../../schemas/documents.ts';
+import type { ChunkDocument, ManifestDocument } from '../../schemas/stage-documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
 import { createCountedSets } from './counted-sets.ts';
 import { waitFor } from './wait-for.ts';

@@ -1,12 +1,7 @@
 /** Ends a job that every slot has merged: sums the slots' counts and writes the results. */
 
-import {
-  type AckDocument,
-  type FileFailure,
-  type JobDocument,
-  type JobError,
-  JobStatus,
-} from '../../../schemas/documents.ts';
+import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
+import type { AckDocument } from '../../../schemas/stage-documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';

@@ -1,11 +1,7 @@
 /** The invariant of every fault test: once all runs again, everything that was asked for has ended, exactly as the oracle says. */
 import type { Filter } from 'mongodb';
-import {
-  collections,
-  type JobDocument,
-  type ManifestDocument,
-  setNames,
-} from '../../../schemas/documents.ts';
+import { collections, type JobDocument, setNames } from '../../../schemas/documents.ts';
+import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
 import type { Driver } from '../../support/driver.ts';
 import { createOracle } from '../../support/oracle.ts';

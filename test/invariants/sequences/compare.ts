@@ -1,10 +1,6 @@
 /** The service's state in the oracle's words. */
-import {
-  collections,
-  type FileDocument,
-  type RejectsDocument,
-  setNames,
-} from '../../../schemas/documents.ts';
+import { collections, type FileDocument, setNames } from '../../../schemas/documents.ts';
+import type { RejectsDocument } from '../../../schemas/stage-documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import type {
   ExpectedAudience,

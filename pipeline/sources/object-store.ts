@@ -5,9 +5,8 @@
 import { lookup } from 'node:dns/promises';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { plainEtag } from './etag.ts';
 import { type Patience, persist } from './patience.ts';
-import { type ReadOptions, readObject } from './read-object.ts';
+import { plainEtag, type ReadOptions, readObject } from './read-object.ts';
 import type { StorageClient } from './storage-client.ts';
 import { type StoreFailure, StoreUnavailable, statusOf, storeFailure, toStoreError } from './store-errors.ts';
 

@@ -4,7 +4,6 @@
  */
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
-import { plainEtag } from './etag.ts';
 import type { Patience } from './patience.ts';
 import type { StorageClient } from './storage-client.ts';
 import { StoreUnavailable, storeFailure, toStoreError } from './store-errors.ts';
@@ -16,6 +15,9 @@ export interface ReadOptions {
   from?: number;
   signal?: AbortSignal;
 }
+
+/** Listings, heads and bodies quote an ETag or not as they like; here it is always without. */
+export const plainEtag = (etag: string | undefined): string => (etag ?? '').replace(/^(W\/)?"|"$/g, '');
 
 export async function* readObject(
   client: StorageClient,

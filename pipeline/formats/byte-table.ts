@@ -71,7 +71,7 @@ export class ByteTable {
   }
 }
 
-function grown(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
+export function grown(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(length);
   larger.set(array);
   return larger;

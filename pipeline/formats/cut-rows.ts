@@ -6,54 +6,33 @@
  * of chunks, and it bounds the memory: one window and the batch held back to learn whether it is the last.
  */
 import { isUtf8 } from 'node:buffer';
-import type { FileFailure } from '../../schemas/documents.ts';
+import type { FileFailure, LedgerDocument } from '../../schemas/documents.ts';
+import type { RowBatch } from '../../schemas/topics.ts';
+import { compressionIn } from './compressions.ts';
 import { COMMA, detectDelimiter, isHeader, skipBlankLine } from './head.ts';
 import { countLines, endOfPlainRows, endOfRow, isRowTooLong, MAX_ROW_WINDOW } from './row-end.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
-const GZIP_MAGIC = Buffer.of(0x1f, 0x8b);
 
-export interface CutBatch {
-  /** 0, 1, 2, … */
-  batch: number;
-  /** The file ends here: with rows, or with a failure. True of exactly one. */
-  last: boolean;
-  /**
-   * Bytes of the unpacked file, without gaps: the first start is 0, every other start is the end before it. A byte-order
-   * mark, blank lines before the first row and the header belong to batch 0, but are not in its `bytes`.
-   */
-  start: number;
-  end: number;
-  /** Line (from 1) of the first byte of `bytes`. */
-  firstLine: number;
-  /**
-   * Lines that begin in [start, end), those of the head included. So the first line of batch n > 0 is one more than
-   * the lines of all batches before it together; only batch 0 may have a greater first line than that (by its head).
-   */
-  lines: number;
-  /** The byte between fields. */
-  delimiter: number;
-  /** Whole rows. A view: copy what is to be changed. */
-  bytes: Buffer;
-  failure?: undefined;
-}
+/**
+ * A batch as it goes on the wire.
+ * - `batch`: 0, 1, 2, …
+ * - `last`: the file ends here, with rows or with a failure. True of exactly one.
+ * - `start`, `end`: bytes of the unpacked file, without gaps: the first start is 0, every other start is the end before it. A
+ *   byte-order mark, blank lines before the first row and the header belong to batch 0, but are not in its `rows`.
+ * - `first_line`: line (from 1) of the first byte of `rows`.
+ * - `lines`: those that begin in [start, end), those of the head included. So the first line of batch n > 0 is one more than the
+ *   lines of all batches before it together; only batch 0 may have a greater first line than that (by its head).
+ * - `delimiter`: the byte between fields. Known to cutter and parser alone; all others pass it on.
+ * - `rows`: whole rows. A view: copy what is to be changed.
+ * - `failure`: why the file cannot be read further. Takes the place of the last batch, and spans no bytes.
+ */
+export type Cut = Omit<RowBatch, 'job' | 'file' | 'partner' | 'layout' | 'path' | 'attempt'>;
 
-/** Why a file cannot be read further. Takes the place of its last batch, and spans no bytes. */
-export interface CutFailure extends Omit<CutBatch, 'failure'> {
-  failure: FileFailure;
-}
-
-export type Cut = CutBatch | CutFailure;
-
-/** Where batch `batch` begins, as the batch before it says: its `end`, the lines so far plus one, its delimiter. */
-export interface CutResume {
-  batch: number;
-  start: number;
-  firstLine: number;
-  delimiter: number;
-}
+/** The last batch that is done, as the ledger keeps it. Only the row format reads more of it than its number. */
+export type ResumePoint = Pick<LedgerDocument, 'batch' | 'end' | 'firstLine' | 'lines' | 'delimiter'>;
 
 export interface RowCutter {
   push(chunk: Buffer): Cut[];
@@ -62,27 +41,21 @@ export interface RowCutter {
   fail(failure: FileFailure): Cut[];
 }
 
-export function createRowCutter({
-  batchBytes,
-  resume,
-}: {
-  batchBytes: number;
-  resume?: CutResume;
-}): RowCutter {
+export function createRowCutter(batchBytes: number, resume: ResumePoint | null): RowCutter {
   const windowBytes = Math.max(batchBytes, MAX_ROW_WINDOW);
   let window: Buffer = Buffer.alloc(0);
   const incoming: Buffer[] = [];
   let incomingBytes = 0;
 
-  let batch = resume?.batch ?? 0;
-  let start = resume?.start ?? 0;
-  let line = resume?.firstLine ?? 1;
+  let batch = resume ? resume.batch + 1 : 0;
+  let start = resume?.end ?? 0;
+  let line = resume ? (resume.batch === 0 ? 1 : resume.firstLine) + resume.lines : 1;
   /** Where `window` begins in the file. Behind `start` only while the head of the file is read. */
   let position = start;
   let linesOfHead = 0;
   /** 0 until the first row has been seen. */
   let delimiter = resume?.delimiter ?? 0;
-  let held: CutBatch | null = null;
+  let held: Cut | null = null;
   let cuts: Cut[] = [];
   let ended = false;
 
@@ -100,39 +73,31 @@ export function createRowCutter({
     held = null;
   };
 
-  const fail = (failure: FileFailure) => {
+  const emptyCut = (): Cut => ({
+    batch,
+    last: false,
+    start,
+    end: start,
+    first_line: line,
+    lines: 0,
+    delimiter: delimiter || COMMA,
+    rows: Buffer.alloc(0),
+    failure: null,
+  });
+
+  const fail = ({ code, message, line: at }: FileFailure) => {
     release();
-    const empty = Buffer.alloc(0);
-    cuts.push({
-      batch,
-      last: true,
-      start,
-      end: start,
-      firstLine: line,
-      lines: 0,
-      delimiter: delimiter || COMMA,
-      bytes: empty,
-      failure,
-    });
+    cuts.push({ ...emptyCut(), last: true, failure: { code, message, line: at ?? null } });
     ended = true;
   };
 
   const hold = (length: number) => {
     release();
-    const bytes = window.subarray(0, length);
-    const firstLine = line;
+    const cut = emptyCut();
+    const rows = window.subarray(0, length);
     const lines = linesOfHead + consume(length);
+    held = { ...cut, end: position, lines, rows };
     linesOfHead = 0;
-    held = {
-      batch,
-      last: false,
-      start,
-      end: position,
-      firstLine,
-      lines,
-      delimiter: delimiter || COMMA,
-      bytes,
-    };
     batch++;
     start = position;
   };
@@ -148,8 +113,10 @@ export function createRowCutter({
   /** Mark, blank lines, delimiter, header. False: more bytes are needed. */
   const readHead = (atEnd: boolean): boolean => {
     if (position === 0) {
-      if (window.subarray(0, 2).equals(GZIP_MAGIC)) {
-        fail({ code: 'not_text', message: 'The file is gzip, but was to be read as plain text.', line: 1 });
+      const found = compressionIn(window);
+      if (found) {
+        const message = `The file is ${found.name}, but was to be read as plain text.`;
+        fail({ code: 'not_text', message, line: 1 });
         return true;
       }
       if (window.subarray(0, 3).equals(BYTE_ORDER_MARK)) {

@@ -3,36 +3,14 @@
  * that begins with a zero byte; here only zeros (the padding of tape blocks) may follow it.
  */
 import { createGunzip, type Gunzip } from 'node:zlib';
-
-export type FormatFailureCode = 'bad_gzip' | 'gzip_ratio';
-
-/** The file's own fault: reading it again gives the same. */
-export class FormatFailure extends Error {
-  override readonly name = 'FormatFailure';
-  readonly retriable = false;
-  readonly code: FormatFailureCode;
-
-  constructor(code: FormatFailureCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
-export interface GunzipOptions {
-  /** Unpacked bytes for each packed one, beyond the first 32 MiB. */
-  maxRatio?: number;
-}
+import { type Compression, FormatFailure } from './decode.ts';
 
 const PIECE_BYTES = 128 * 1024;
-/** Small files may repeat themselves; a bomb shows itself later. */
-const RATIO_AFTER_BYTES = 32 * 1024 * 1024;
-const MAGIC = [0x1f, 0x8b];
+const MAGIC = Buffer.of(0x1f, 0x8b);
 
-/** Errors of `packed` pass through as they are. */
-export async function* gunzip(
-  packed: AsyncIterable<Buffer>,
-  { maxRatio = 200 }: GunzipOptions = {},
-): AsyncGenerator<Buffer, void, undefined> {
+export const gzip: Compression = { name: 'gzip', extensions: ['.gz'], magic: MAGIC, decode: gunzip };
+
+async function* gunzip(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   const inflate = createGunzip({ chunkSize: PIECE_BYTES });
   const feeding = feed(packed, inflate).catch((error: Error) => {
     inflate.destroy(error);
@@ -41,15 +19,8 @@ export async function* gunzip(
   // Awaited below where its outcome counts; elsewhere the same error comes out of `inflate`, or nobody reads any more.
   feeding.catch(() => {});
   inflate.on('error', () => {});
-  let unpacked = 0;
   try {
-    for await (const piece of inflate as AsyncIterable<Buffer>) {
-      unpacked += piece.length;
-      if (unpacked > RATIO_AFTER_BYTES && unpacked > maxRatio * inflate.bytesWritten) {
-        throw new FormatFailure('gzip_ratio', `The file unpacks to more than ${maxRatio} times its size.`);
-      }
-      yield piece;
-    }
+    yield* inflate as AsyncIterable<Buffer>;
     await feeding;
   } catch (error) {
     throw isZlibError(error) ? new FormatFailure('bad_gzip', messageOf(error), { cause: error }) : error;

@@ -65,12 +65,3 @@ export function hashIdentifier(devices: Uint8Array, offset: number): number {
 
 /** The top bits decide the slot, which leaves the low ones to hash tables of what is in one slot. */
 export const slotOfHash = (hash: number): number => hash >>> 28;
-
-export function slotOf(devices: Uint8Array, offset: number): number {
-  return slotOfHash(hashIdentifier(devices, offset));
-}
-
-export function formatIdentifier(bytes: Uint8Array, offset = 0): string {
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + offset, IDENTIFIER_BYTES).toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}

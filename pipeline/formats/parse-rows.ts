@@ -3,7 +3,7 @@
  * An accepted row costs no object and no string.
  */
 import type { RejectCode } from '../../schemas/codes.ts';
-import type { Layout } from '../../schemas/topics.ts';
+import type { RowBatch } from '../../schemas/topics.ts';
 import { DevicePairs, type SlotPairs } from './device-pairs.ts';
 import { skipBlankLine } from './head.ts';
 import { IDENTIFIER_BYTES, IDENTIFIER_TEXT, Parsed, parseIdentifier } from './identifier.ts';
@@ -11,7 +11,6 @@ import type { KeyTable } from './key-table.ts';
 import { createAttributeLayout, createAudienceLayout, type RowLayout } from './row-layouts.ts';
 import { RowReader } from './row-reader.ts';
 
-export { createKeyTable, type KeyTable } from './key-table.ts';
 export { OTHER_EVENTS } from './row-layouts.ts';
 
 const RAW_BYTES = 200;
@@ -19,12 +18,10 @@ const SPACE = 0x20;
 const LF = 0x0a;
 const CR = 0x0d;
 
+/** Whole rows, valid UTF-8: what the cutter gives. */
+export type BatchToParse = Pick<RowBatch, 'rows' | 'first_line' | 'delimiter' | 'layout'>;
+
 export interface ParseOptions {
-  /** Whole rows, valid UTF-8: what the cutter gives. */
-  bytes: Buffer;
-  firstLine: number;
-  delimiter: number;
-  layout: Layout;
   /** Required for attributes. */
   keys?: KeyTable;
   maxRejects: number;
@@ -41,7 +38,7 @@ export interface ParsedRows {
   /** rows = accepted + all rejected. The row that fails the file is not counted. */
   rows: number;
   accepted: number;
-  /** Lines of `bytes`, up to the row that fails the file. */
+  /** Lines of the batch, up to the row that fails the file. */
   lines: number;
   /** Pairs of device and key of the accepted rows, and the distinct ones among them. */
   pairsRead: number;
@@ -63,22 +60,23 @@ const reader = new RowReader();
 const pairs = new DevicePairs();
 const device = new Uint8Array(IDENTIFIER_BYTES);
 
-export function parseRows(options: ParseOptions): ParsedRows {
-  if (options.layout === 'attributes') {
-    if (!options.keys) throw new TypeError('rows with attributes need a key table');
-    return parse(options, createAttributeLayout(options.keys));
+export function parseRows(batch: BatchToParse, { keys, maxRejects }: ParseOptions): ParsedRows {
+  if (batch.layout === 'attributes') {
+    if (!keys) throw new TypeError('rows with attributes need a key table');
+    return parse(batch, maxRejects, createAttributeLayout(keys));
   }
   let layout = createAudienceLayout(false);
-  let parsed = parse(options, layout);
+  let parsed = parse(batch, maxRejects, layout);
   const eventsOverflow = layout.overflow;
   if (eventsOverflow) {
     layout = createAudienceLayout(true);
-    parsed = parse(options, layout);
+    parsed = parse(batch, maxRejects, layout);
   }
   return { ...parsed, events: parsed.failure ? [] : layout.events(), eventsOverflow };
 }
 
-function parse({ bytes, firstLine, delimiter, maxRejects }: ParseOptions, layout: RowLayout): ParsedRows {
+function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): ParsedRows {
+  const { rows: bytes, first_line: firstLine, delimiter } = batch;
   pairs.clear();
   const rejected: ParsedRows['rejected'] = {};
   const rejects: RejectedRow[] = [];

@@ -1,6 +1,6 @@
 /** What the columns behind the identifier mean: keys of attributes, or an event. */
 import type { RejectCode } from '../../schemas/codes.ts';
-import { ByteTable } from './byte-table.ts';
+import { ByteTable, grown } from './byte-table.ts';
 import type { DevicePairs } from './device-pairs.ts';
 import type { KeyTable } from './key-table.ts';
 import type { RowReader } from './row-reader.ts';
@@ -45,11 +45,7 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
         if (attribute < 0) return 'unknown_key';
         if (lastRow[attribute] === row) continue;
         lastRow[attribute] = row;
-        if (count === inRow.length) {
-          const larger = new Int32Array(2 * count);
-          larger.set(inRow);
-          inRow = larger;
-        }
+        if (count === inRow.length) inRow = grown(inRow, 2 * count);
         inRow[count++] = attribute;
       }
       if (count === 0) return 'missing_key';

@@ -1,4 +1,5 @@
 /** Takes rows apart into fields (RFC 4180) without making strings: a row is a list of positions. */
+import { grown } from './byte-table.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
@@ -93,10 +94,7 @@ export class RowReader {
   }
 
   #grow(): void {
-    const { starts, ends } = this;
-    this.starts = new Int32Array(2 * starts.length);
-    this.ends = new Int32Array(2 * ends.length);
-    this.starts.set(starts);
-    this.ends.set(ends);
+    this.starts = grown(this.starts, 2 * this.columns);
+    this.ends = grown(this.ends, 2 * this.columns);
   }
 }

@@ -6,8 +6,8 @@
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
-import { type Cut, createRowCutter } from '../formats/cut-rows.ts';
-import { FormatFailure, gunzip } from '../formats/gunzip.ts';
+import { cutFile, failFile } from '../formats/cut-file.ts';
+import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
 import type { Publisher } from '../kafka/publish.ts';
 import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -15,7 +15,7 @@ import type { Step } from '../runtime/step.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
 import { type FileStore, isUndecided } from '../stores/files.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
-import type { LedgerStore, ResumePoint } from '../stores/ledger.ts';
+import type { LedgerStore } from '../stores/ledger.ts';
 import { encode } from '../wire/codec.ts';
 
 /** Batches that may be on their way to Kafka while the next one is cut. */
@@ -47,10 +47,10 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     return document === null || isUndecided(document, file.attempt);
   }
 
-  const messageOf = (file: ListedFile, cut: Cut) => ({
-    partition: (file.job + file.file + cut.batch) % deps.rowPartitions,
-    key: `${file.job}.${file.file}.${cut.batch}`,
-    value: encodeBatch(file, cut),
+  const messageOf = ({ job, file, partner, layout, path, attempt }: ListedFile, cut: Cut) => ({
+    partition: (job + file + cut.batch) % deps.rowPartitions,
+    key: `${job}.${file}.${cut.batch}`,
+    value: encode('RowBatch', { job, file, partner, layout, path, attempt, ...cut }),
   });
 
   async function* bytesOf(
@@ -70,14 +70,10 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     resume: ResumePoint | null,
     step: SplitStep,
   ): Promise<void> {
-    // gzip cannot be entered in the middle: it is read again from the start, and what was validated is not sent again.
-    const from = file.compressed ? null : resume;
-    const cutter = createRowCutter({ batchBytes: file.batch_bytes, ...(from ? { resume: from } : {}) });
     const sending = new Set<Promise<void>>();
     let failed: unknown;
 
     const send = async (cut: Cut) => {
-      if (resume && cut.batch < resume.batch) return;
       const message = messageOf(file, cut);
       const sent = step('send', () => publisher.send('rows', [message])).catch((error) => {
         failed ??= error;
@@ -88,17 +84,10 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       if (failed) throw failed;
     };
 
-    try {
-      const raw = bytesOf(file, job, from?.start ?? 0, step);
-      for await (const chunk of file.compressed ? gunzip(raw, { maxRatio: deps.gzipRatio }) : raw) {
-        step.signal.throwIfAborted();
-        for (const cut of cutter.push(chunk)) await send(cut);
-      }
-      for (const cut of cutter.finish()) await send(cut);
-    } catch (error) {
-      const failure = failureOf(error);
-      if (!failure) throw error;
-      for (const cut of cutter.fail(failure)) await send(cut);
+    const open = (from: number) => bytesOf(file, job, from, step);
+    for await (const cut of cutFile(file, resume, { open, failureOf, maxRatio: deps.gzipRatio })) {
+      step.signal.throwIfAborted();
+      await send(cut);
     }
     await Promise.all(sending);
     if (failed) throw failed;
@@ -125,40 +114,16 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       const file = message.value;
       const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
       if (resume === 'complete') return;
-      const cutter = createRowCutter({ batchBytes: file.batch_bytes, ...(resume ? { resume } : {}) });
       const failure: FileFailure = { code: 'internal_error', message: fileFailureCodes.internal_error };
-      for (const cut of cutter.fail(failure))
+      for (const cut of failFile(file, resume, failure))
         await step('send', () => publisher.send('rows', [messageOf(file, cut)]));
     },
   };
 }
 
 function failureOf(error: unknown): FileFailure | null {
-  if (error instanceof FormatFailure) return { code: error.code, message: error.message };
   if (!(error instanceof StoreFailure)) return null;
   const { code, message } = error;
   const isFiles = code === 'missing' || code === 'changed' || code === 'storage_unavailable';
   return { code: isFiles ? code : 'access_denied', message };
-}
-
-function encodeBatch(file: ListedFile, cut: Cut): Buffer {
-  return encode('RowBatch', {
-    job: file.job,
-    file: file.file,
-    batch: cut.batch,
-    last: cut.last,
-    partner: file.partner,
-    layout: file.layout,
-    path: file.path,
-    start: cut.start,
-    end: cut.end,
-    first_line: cut.firstLine,
-    lines: cut.lines,
-    delimiter: cut.delimiter,
-    rows: cut.bytes,
-    failure: cut.failure
-      ? { code: cut.failure.code, message: cut.failure.message, line: cut.failure.line ?? null }
-      : null,
-    attempt: file.attempt,
-  });
 }

@@ -7,7 +7,7 @@ import { Binary } from 'mongodb';
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { type RowBatch, type SlotTotal, slotPartition } from '../../schemas/topics.ts';
-import { type ParsedRows, parseRows } from '../formats/parse-rows.ts';
+import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { countGroups, noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import type { Stage } from '../kafka/stage.ts';
@@ -43,11 +43,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
   const { publisher, contexts, ledger, rejects } = deps;
 
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
-    parseRows({
-      bytes: batch.rows,
-      firstLine: batch.first_line,
-      delimiter: batch.delimiter,
-      layout: batch.layout,
+    rowFormatOf(batch.path).parse(batch, {
       ...(batch.layout === 'attributes' ? { keys: await contexts.keysOf(job) } : {}),
       maxRejects: deps.rejectsPerFile,
     });
@@ -145,13 +141,7 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     job: batch.job,
     attempt: batch.attempt,
     file: batch.file,
-    batch: batch.batch,
-    last: batch.last,
-    start: batch.start,
-    end: batch.end,
-    firstLine: batch.first_line,
-    lines: batch.lines,
-    delimiter: batch.delimiter,
+    ...placeOf(batch),
     rows: parsed?.rows ?? 0,
     accepted: parsed?.accepted ?? 0,
     pairs: parsed?.pairs ?? 0,

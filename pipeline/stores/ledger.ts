@@ -4,6 +4,7 @@ import { rejectCodeList } from '../../schemas/codes.ts';
 import { collections, type FileFailure } from '../../schemas/documents.ts';
 import type { LedgerDocument } from '../../schemas/stage-documents.ts';
 import type { SlotTotal } from '../../schemas/topics.ts';
+import type { ResumePoint } from '../formats/cut-rows.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
@@ -44,27 +45,15 @@ export interface WantedFiles {
   isWanted(file: number): boolean;
 }
 
-export interface ResumePoint {
-  batch: number;
-  start: number;
-  firstLine: number;
-  delimiter: number;
-}
-
-type KnownBatch = Pick<
-  LedgerDocument,
-  'job' | 'attempt' | 'file' | 'batch' | 'end' | 'lines' | 'delimiter' | 'last' | 'failure'
->;
+type KnownBatch = Omit<LedgerEntry, 'rejected' | 'events' | 'slots'>;
 
 function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
-  let point = null as ResumePoint | null;
-  for (const { batch, end, lines, delimiter, last, failure } of batches) {
+  for (const [number, { batch, last, failure }] of batches.entries()) {
     if (failure) return 'complete';
-    if (batch !== (point?.batch ?? 0)) return point;
+    if (batch !== number) return batches[number - 1] ?? null;
     if (last) return 'complete';
-    point = { batch: batch + 1, start: end, firstLine: (point?.firstLine ?? 1) + lines, delimiter };
   }
-  return point;
+  return batches.at(-1) ?? null;
 }
 
 const idOf = ({ job, attempt, file, batch }: LedgerEntry) => `${job}.${attempt}.${file}.${batch}`;
@@ -91,18 +80,7 @@ export function createLedgerStore(db: Db) {
       const known = await ledger
         .find({ $or: files.map(({ job, attempt, file }) => ({ job, file, attempt })) })
         .sort({ job: 1, file: 1, batch: 1 })
-        .project<KnownBatch>({
-          _id: 0,
-          job: 1,
-          attempt: 1,
-          file: 1,
-          batch: 1,
-          end: 1,
-          lines: 1,
-          delimiter: 1,
-          last: 1,
-          failure: 1,
-        })
+        .project<KnownBatch>({ _id: 0, rejected: 0, events: 0, slots: 0 })
         .toArray();
       const byFile = groupBy(known, nameOf);
       return files.map((file) => resumeBehind(byFile.get(nameOf(file)) ?? []));

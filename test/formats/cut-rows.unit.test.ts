@@ -1,22 +1,28 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Cut, type CutResume, createRowCutter } from '../../pipeline/formats/cut-rows.ts';
+import { type Cut, createRowCutter, type ResumePoint } from '../../pipeline/formats/cut-rows.ts';
+import { placeOf } from '../../pipeline/formats/row-formats.ts';
 import { inChunks, largeFile } from './generate-file.ts';
 
 const COMMA = 0x2c;
 const DEVICE = 'abcdef01-0000-4000-8000-0000000000ff';
 const row = (event = '') => `${DEVICE},${event}\n`;
 
-function cut(bytes: Buffer | string, batchBytes = 1_000, sizes: number[] = [], resume?: CutResume): Cut[] {
-  const cutter = createRowCutter({ batchBytes, ...(resume ? { resume } : {}) });
+function cut(
+  bytes: Buffer | string,
+  batchBytes = 1_000,
+  sizes: number[] = [],
+  resume: ResumePoint | null = null,
+): Cut[] {
+  const cutter = createRowCutter(batchBytes, resume);
   const chunks = inChunks(Buffer.from(bytes), sizes);
   return [...chunks.flatMap((chunk) => cutter.push(chunk)), ...cutter.finish()];
 }
 /** Comparing hashes is a hundred times faster than comparing buffers byte by byte. */
 const summary = (cuts: Cut[]) =>
-  cuts.map((batch) => ({ ...batch, bytes: createHash('sha1').update(batch.bytes).digest('hex') }));
-const textOf = (cuts: Cut[]) => cuts.map(({ bytes }) => bytes.toString());
+  cuts.map((batch) => ({ ...batch, rows: createHash('sha1').update(batch.rows).digest('hex') }));
+const textOf = (cuts: Cut[]) => cuts.map(({ rows }) => rows.toString());
 
 const batchBytes = fc.constantFrom(1_000, 3_333, 64_000, 65_536, 66_000, 150_000);
 const chunkSizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 100_000 })), {
@@ -46,16 +52,16 @@ describe('cutting', () => {
         let lines = 0;
         for (const [number, batch] of cuts.entries()) {
           expect(batch).toMatchObject({ batch: number, start: end, last: number === cuts.length - 1 });
-          if (number > 0) expect(batch.firstLine).toBe(lines + 1);
+          if (number > 0) expect(batch.first_line).toBe(lines + 1);
           end = batch.end;
           lines += batch.lines;
           if (batch.failure) break;
-          expect(batch.bytes.equals(bytes.subarray(batch.end - batch.bytes.length, batch.end))).toBe(true);
-          const before = bytes.subarray(0, batch.end - batch.bytes.length);
-          if (batch.bytes.length > 0)
-            expect(batch.firstLine).toBe(before.toString('latin1').split('\n').length);
-          if (!batch.last) expect(batch.bytes.at(-1)).toBe(0x0a);
-          if (batch.bytes.length > size) expect(cut(batch.bytes, size)).toHaveLength(1);
+          expect(batch.rows.equals(bytes.subarray(batch.end - batch.rows.length, batch.end))).toBe(true);
+          const before = bytes.subarray(0, batch.end - batch.rows.length);
+          if (batch.rows.length > 0)
+            expect(batch.first_line).toBe(before.toString('latin1').split('\n').length);
+          if (!batch.last) expect(batch.rows.at(-1)).toBe(0x0a);
+          if (batch.rows.length > size) expect(cut(batch.rows, size)).toHaveLength(1);
         }
         if (cuts.at(-1)?.failure) return;
         expect(end).toBe(bytes.length);
@@ -72,10 +78,9 @@ describe('cutting', () => {
         const cuts = cut(bytes, size);
         const done = pick % cuts.length;
         if (done === 0) return;
-        const { end: start, delimiter, batch } = cuts[done - 1]!;
-        const firstLine = 1 + cuts.slice(0, done).reduce((sum, { lines }) => sum + lines, 0);
-        const resume = { batch: batch + 1, start, firstLine, delimiter };
-        expect(summary(cut(bytes.subarray(start), size, sizes, resume))).toEqual(summary(cuts.slice(done)));
+        const resume = placeOf(cuts[done - 1]!);
+        const rest = bytes.subarray(resume.end);
+        expect(summary(cut(rest, size, sizes, resume))).toEqual(summary(cuts.slice(done)));
       }),
       { numRuns: 150 },
     );
@@ -84,8 +89,8 @@ describe('cutting', () => {
   it('fills a batch with as many whole rows as fit', () => {
     const rows = row().repeat(100);
     const cuts = cut(rows, 1_000);
-    expect(cuts.map(({ bytes }) => bytes.length)).toEqual([988, 988, 988, 836]);
-    expect(cut(rows, 38 * 50).map(({ bytes }) => bytes.length)).toEqual([1_900, 1_900]);
+    expect(cuts.map(({ rows }) => rows.length)).toEqual([988, 988, 988, 836]);
+    expect(cut(rows, 38 * 50).map(({ rows }) => rows.length)).toEqual([1_900, 1_900]);
   });
 
   it('gives a row that exceeds the batch a batch of its own', () => {
@@ -108,21 +113,22 @@ describe('cutting', () => {
   });
 
   it.each([
-    ['nothing', '', { start: 0, end: 0, firstLine: 1, lines: 0 }],
-    ['a mark alone', '\ufeff', { start: 0, end: 3, firstLine: 1, lines: 0 }],
-    ['blank lines', '\n \r\n\t', { start: 0, end: 5, firstLine: 4, lines: 3 }],
-    ['a header alone', '\ufeff\nmaid\r\n', { start: 0, end: 10, firstLine: 3, lines: 2 }],
-    ['a header without its newline', 'maid,event', { start: 0, end: 10, firstLine: 2, lines: 1 }],
+    ['nothing', '', { start: 0, end: 0, first_line: 1, lines: 0 }],
+    ['a mark alone', '\ufeff', { start: 0, end: 3, first_line: 1, lines: 0 }],
+    ['blank lines', '\n \r\n\t', { start: 0, end: 5, first_line: 4, lines: 3 }],
+    ['a header alone', '\ufeff\nmaid\r\n', { start: 0, end: 10, first_line: 3, lines: 2 }],
+    ['a header without its newline', 'maid,event', { start: 0, end: 10, first_line: 2, lines: 1 }],
   ])('of %s gives one empty batch', (_, text, span) => {
     const cuts = cut(text);
-    expect(cuts).toEqual([{ batch: 0, last: true, delimiter: COMMA, bytes: Buffer.alloc(0), ...span }]);
+    const empty = { batch: 0, last: true, delimiter: COMMA, rows: Buffer.alloc(0), failure: null };
+    expect(cuts).toEqual([{ ...empty, ...span }]);
   });
 
   it('drops any number of blank lines before the first row without holding them', () => {
     const blank = ' \n'.repeat(200_000);
     const [first] = cut(`${blank}maid\n${row()}`, 1_000, [10_000]);
-    expect(first).toMatchObject({ batch: 0, last: true, start: 0, firstLine: 200_002, lines: 200_002 });
-    expect(first?.bytes.toString()).toBe(row());
+    expect(first).toMatchObject({ batch: 0, last: true, start: 0, first_line: 200_002, lines: 200_002 });
+    expect(first?.rows.toString()).toBe(row());
   });
 });
 
@@ -170,7 +176,7 @@ describe('a file that is no text', () => {
     expect(failureOf(bytes)).toMatchObject({ code: 'not_text', line: 101 });
     const cuts = cut(bytes);
     expect(cuts.map(({ last }) => last)).toEqual([false, false, false, true]);
-    expect(cuts.at(-1)).toMatchObject({ batch: 3, start: 3 * 988, end: 3 * 988, lines: 0, firstLine: 79 });
+    expect(cuts.at(-1)).toMatchObject({ batch: 3, start: 3 * 988, end: 3 * 988, lines: 0, first_line: 79 });
   });
 
   it('that is gzip fails as such', () => {
@@ -213,8 +219,8 @@ describe('a row over 64 KiB', () => {
   it('is told with its line; the rows before it are a batch', () => {
     const cuts = cut(`maid\n${row()}\n${line(70_000)}\n${row()}`, 700_000);
     expect(cuts).toMatchObject([
-      { batch: 0, last: false, firstLine: 2, lines: 3 },
-      { batch: 1, last: true, firstLine: 4, failure: { code: 'line_too_long', line: 4 } },
+      { batch: 0, last: false, first_line: 2, lines: 3 },
+      { batch: 1, last: true, first_line: 4, failure: { code: 'line_too_long', line: 4 } },
     ]);
   });
 
@@ -234,7 +240,7 @@ describe('a row over 64 KiB', () => {
 
 describe('whoever reads the file', () => {
   it('can end it with a failure of its own, once', () => {
-    const cutter = createRowCutter({ batchBytes: 1_000 });
+    const cutter = createRowCutter(1_000, null);
     cutter.push(Buffer.from(row().repeat(4_000)));
     const cuts = cutter.fail({ code: 'bad_gzip', message: 'cut short' });
     expect(cuts.map(({ last, failure }) => [last, failure?.code])).toEqual([

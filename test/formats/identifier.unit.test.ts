@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  formatIdentifier,
-  Parsed,
-  parseIdentifier,
-  SLOTS,
-  slotOf,
-} from '../../pipeline/formats/identifier.ts';
+import { Parsed, parseIdentifier, SLOTS } from '../../pipeline/formats/identifier.ts';
+import { formatIdentifier, slotOf } from './identifiers.ts';
 
 const bytesOf = (text: string) => Buffer.from(text.replaceAll('-', ''), 'hex');
 

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { formatIdentifier } from '../../pipeline/formats/identifier.ts';
-import {
-  createKeyTable,
-  OTHER_EVENTS,
-  type ParsedRows,
-  parseRows,
-} from '../../pipeline/formats/parse-rows.ts';
+import { createKeyTable } from '../../pipeline/formats/key-table.ts';
+import { OTHER_EVENTS, type ParsedRows, parseRows } from '../../pipeline/formats/parse-rows.ts';
+import { formatIdentifier } from './identifiers.ts';
 
 const A = 'aaaaaaaa-0000-4000-8000-000000000001';
 const B = 'bbbbbbbb-0000-4000-8000-000000000002';
@@ -17,17 +13,16 @@ const keys = createKeyTable([
   { key: 'five', attribute: 5 },
 ]);
 
-const attributes = (text: string, maxRejects = 100) =>
-  parseRows({
-    bytes: Buffer.from(text),
-    firstLine: 1,
-    delimiter: 0x2c,
-    layout: 'attributes',
-    keys,
-    maxRejects,
-  });
-const audience = (text: string, firstLine = 1) =>
-  parseRows({ bytes: Buffer.from(text), firstLine, delimiter: 0x2c, layout: 'audience', maxRejects: 100 });
+const attributes = (text: string, maxRejects = 100, table = keys) =>
+  parseRows(
+    { rows: Buffer.from(text), first_line: 1, delimiter: 0x2c, layout: 'attributes' },
+    { keys: table, maxRejects },
+  );
+const audience = (text: string, first_line = 1) =>
+  parseRows(
+    { rows: Buffer.from(text), first_line, delimiter: 0x2c, layout: 'audience' },
+    { maxRejects: 100 },
+  );
 
 function devicesOf({ slots }: ParsedRows): Record<string, string[]> {
   const found: Record<string, string[]> = {};
@@ -86,15 +81,7 @@ describe('rows with attributes', () => {
 
   it('may be quoted, and hold quotes, delimiters and newlines', () => {
     const odd = createKeyTable([{ key: 'a,"b"\nc', attribute: 9 }]);
-    const bytes = Buffer.from(`"${A}","a,""b""\nc"\r\n${B},"a,""b""\nc"`);
-    const parsed = parseRows({
-      bytes,
-      firstLine: 1,
-      delimiter: 0x2c,
-      layout: 'attributes',
-      keys: odd,
-      maxRejects: 0,
-    });
+    const parsed = attributes(`"${A}","a,""b""\nc"\r\n${B},"a,""b""\nc"`, 0, odd);
     expect(parsed).toMatchObject({ rows: 2, accepted: 2, lines: 4 });
     expect(devicesOf(parsed)).toEqual({ 9: [A, B] });
   });

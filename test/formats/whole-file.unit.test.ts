@@ -3,15 +3,16 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Cut, createRowCutter } from '../../pipeline/formats/cut-rows.ts';
-import { formatIdentifier, slotOf } from '../../pipeline/formats/identifier.ts';
-import { createKeyTable, OTHER_EVENTS, parseRows } from '../../pipeline/formats/parse-rows.ts';
+import { createKeyTable } from '../../pipeline/formats/key-table.ts';
+import { OTHER_EVENTS, parseRows } from '../../pipeline/formats/parse-rows.ts';
 import { type FileVerdict, readFileOracle } from '../support/oracle-file.ts';
 import { type GeneratedFile, generatedFile, inChunks, KEYS, largeFile } from './generate-file.ts';
+import { formatIdentifier, slotOf } from './identifiers.ts';
 
 const keys = createKeyTable([...KEYS].map(([key, attribute]) => ({ key, attribute })));
 
 function cutAll(bytes: Buffer, batchBytes: number, sizes: number[] = []): Cut[] {
-  const cutter = createRowCutter({ batchBytes });
+  const cutter = createRowCutter(batchBytes, null);
   return [...inChunks(bytes, sizes).flatMap((chunk) => cutter.push(chunk)), ...cutter.finish()];
 }
 
@@ -29,7 +30,7 @@ function readFile({ bytes, layout }: GeneratedFile, batchBytes: number, sizes: n
   };
   let overflow = false;
   for (const cut of cutAll(bytes, batchBytes, sizes)) {
-    const parsed = parseRows({ ...cut, layout, keys, maxRejects: Number.MAX_SAFE_INTEGER });
+    const parsed = parseRows({ ...cut, layout }, { keys, maxRejects: Number.MAX_SAFE_INTEGER });
     total.rows += parsed.rows;
     total.accepted += parsed.accepted;
     total.pairsRead += parsed.pairsRead;
@@ -61,7 +62,7 @@ function readFile({ bytes, layout }: GeneratedFile, batchBytes: number, sizes: n
     const failure = cut.failure ?? parsed.failure;
     if (failure) {
       const { code, line } = failure;
-      total.failure = { code, ...(line === undefined ? {} : { line }) };
+      total.failure = { code, ...(line === null ? {} : { line }) };
       break;
     }
     expect(parsed.rows).toBe(

@@ -9,6 +9,7 @@ import {
   type JobError,
   JobStatus,
 } from '../../../schemas/documents.ts';
+import { isCompressed } from '../../formats/compressions.ts';
 import type { Step } from '../../runtime/step.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
@@ -64,31 +65,18 @@ export function createListFiles(deps: ListDependencies) {
   async function select(
     job: JobDocument,
     step: Step<'dispatch'>,
-  ): Promise<{ objects: (ListedObject & { compressed: boolean })[] } | JobError> {
+  ): Promise<{ objects: ListedObject[] } | JobError> {
     const found = await find(job, step);
     if ('code' in found) return found;
     if (found.objects.length === 0) return problem('no_files', `No object matches ${job.filePath}.`);
-    const byName = (key: string) => key.endsWith('.gz');
     if (job.kind === 'audience') {
       const loaded = await deps.files.loadedOf(job.audience!, job.generation!);
-      const fresh = found.objects.filter(({ key, etag }) => !loaded.has(identityOf(key, etag)));
-      return { objects: fresh.map((object) => ({ ...object, compressed: byName(object.key) })) };
+      return { objects: found.objects.filter(({ key, etag }) => !loaded.has(identityOf(key, etag))) };
     }
-    if (job.compressed === null && !found.exact) return problem('compressed_required');
-    return {
-      objects: found.objects.map((object) => ({
-        ...object,
-        compressed: job.compressed ?? byName(object.key),
-      })),
-    };
+    return job.compressed === null && !found.exact ? problem('compressed_required') : found;
   }
 
-  function documentOf(
-    job: JobDocument,
-    listing: string,
-    number: number,
-    object: ListedObject & { compressed: boolean },
-  ): FileDocument {
+  function documentOf(job: JobDocument, listing: string, number: number, object: ListedObject): FileDocument {
     return {
       _id: fileId(listing, number),
       job: job._id,
@@ -99,7 +87,7 @@ export function createListFiles(deps: ListDependencies) {
       path: object.key,
       etag: object.etag,
       size: object.size,
-      compressed: object.compressed,
+      compressed: isCompressed(object.key, job.compressed),
       batchBytes: deps.batchBytes,
       status: number < deps.fileWindow ? JobStatus.running : JobStatus.pending,
       rows: 0,

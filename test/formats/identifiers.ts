@@ -1,0 +1,10 @@
+/** Identifiers as tests look at them: as text, and by slot. */
+import { hashIdentifier, IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
+
+export const slotOf = (devices: Uint8Array, offset: number): number =>
+  slotOfHash(hashIdentifier(devices, offset));
+
+export function formatIdentifier(bytes: Uint8Array, offset = 0): string {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + offset, IDENTIFIER_BYTES).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

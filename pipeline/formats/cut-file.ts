@@ -38,7 +38,8 @@ export async function* cutFile(
   } catch (error) {
     const failure = error instanceof FormatFailure ? error : failureOf(error);
     if (!failure) throw error;
-    yield* cutter.fail(failure).filter(isNew);
+    const cuts = cutter.fail(failure).filter(isNew);
+    yield* cuts.length > 0 ? cuts : failFile(file, resume, failure);
   }
 }
 

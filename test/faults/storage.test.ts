@@ -99,6 +99,23 @@ it('an object replaced while it is read fails with `changed`, leaves nothing, an
   expect(await driver.sets.count(setNames.attribute(attribute))).toBe(1_000);
 });
 
+it('a gzip file replaced while the pipeline is down fails with `changed`, behind what was validated of it', async () => {
+  await driver.upload(partner, 'e.csv.gz', gzipSync(bigFile(ROWS, attribute), { level: 1 }));
+  const stalls = Array.from({ length: 20 }, () => ({ kind: 'stall', after: 0 }) as const);
+  proxy.faults.push({ kind: 'pass' }, { kind: 'stall', after: 600_000 }, ...stalls);
+  const job = await driver.import(partner, 'e.csv.gz');
+  const validated = () => driver.db.collection('ledger').countDocuments({ job, batch: 0 });
+  await waitFor(async () => (await validated()) === 1, { what: 'a validated batch' });
+  await pipeline.kill();
+  proxy.faults.length = 0;
+  await driver.upload(partner, 'e.csv.gz', gzipSync(bigFile(1_000, attribute)));
+  pipeline.start();
+  await pipeline.ready();
+  const ended = await driver.ended(job, 60_000);
+  expect(ended).toMatchObject({ status: 3, uniqueDevices: 0, errors: [{ code: 'changed' }] });
+  expect(await driver.sets.count(setNames.attribute(attribute))).toBe(0);
+});
+
 it('storage away for longer than any retry: the job waits, and ends as if nothing had been', async () => {
   await driver.upload(partner, 'd.csv', bigFile(ROWS, attribute));
   proxy.faults.push(

@@ -62,9 +62,10 @@ async function cut(path: string, stored: Buffer | Error, resume: ResumePoint | n
 const parse = (path: string, cuts: Cut[]) =>
   cuts.map((one) => rowFormatOf(path).parse({ ...one, layout: 'audience' }, { maxRejects: 0 }));
 
+const known = [compressions.length, rowFormats.length] as const;
 afterEach(() => {
-  compressions.splice(1);
-  rowFormats.splice(1);
+  compressions.splice(known[0]);
+  rowFormats.splice(known[1]);
 });
 
 describe('a file', () => {

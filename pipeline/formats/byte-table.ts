@@ -1,4 +1,4 @@
-/** Numbers byte strings 0, 1, 2, … in the order in which they are added; finds them again without making a string. */
+/** Numbers byte strings 0, 1, 2, … in insertion order, and looks them up without creating a string. */
 export class ByteTable {
   /** Entry + 1 by hash, open addressing; 0 is free. */
   #places = new Int32Array(64);
@@ -20,7 +20,7 @@ export class ByteTable {
     return this.#places[this.#placeOf(source, start, end)]! - 1;
   }
 
-  /** The entry's number, new or not. */
+  /** The number of the entry, added or found. */
   add(source: Uint8Array, start: number, end: number): number {
     const place = this.#placeOf(source, start, end);
     const found = this.#places[place]! - 1;
@@ -45,7 +45,7 @@ export class ByteTable {
     return entry === 0 ? 0 : this.#ends[entry - 1]!;
   }
 
-  /** Where the entry is, or the free place where it would be. */
+  /** The place of the entry, or the free place where it belongs. */
   #placeOf(source: Uint8Array, start: number, end: number): number {
     const mask = this.#places.length - 1;
     let hash = 0x811c9dc5;

@@ -1,13 +1,13 @@
 /**
- * The compressions, and which of them a file has. A new one is a file beside gunzip.ts and an entry here: its extension then says
- * that a file is compressed, and how. A compressed file whose name does not say how is gzip.
+ * The registry of compressions, and the rule which one a file has. A new compression is a file like gunzip.ts and an entry here.
+ * A file that is declared as compressed and has none of the extensions is gzip.
  */
 import type { Compression } from './decode.ts';
 import { gzip } from './gunzip.ts';
 
 export const compressions: Compression[] = [gzip];
 
-/** The entry whose files have such a name. */
+/** The entry that has the extension of the path. */
 export const byName = <Entry extends { extensions: readonly string[] }>(entries: Entry[], path: string) =>
   entries.find(({ extensions }) => extensions.some((extension) => path.endsWith(extension)));
 
@@ -16,7 +16,7 @@ export function uncompressedName(path: string): string {
   return extension ? path.slice(0, -extension.length) : path;
 }
 
-/** As the job declares (with a prefix of group A it must), or else (a single file, and all of group B) by the extension. */
+/** By the request's `compressed` field (required for a prefix in group A, absent in group B), otherwise by the extension. */
 export const isCompressed = (path: string, declared: boolean | null): boolean =>
   declared ?? byName(compressions, path) !== undefined;
 
@@ -24,6 +24,6 @@ export const isCompressed = (path: string, declared: boolean | null): boolean =>
 export const compressionOf = (file: { path: string; compressed: boolean }): Compression | null =>
   file.compressed ? (byName(compressions, file.path) ?? gzip) : null;
 
-/** The compression that the bytes at the beginning of a file show. */
+/** Recognises a compressed file by its first bytes. */
 export const compressionIn = (bytes: Buffer): Compression | undefined =>
   compressions.find(({ magic }) => magic.length > 0 && bytes.subarray(0, magic.length).equals(magic));

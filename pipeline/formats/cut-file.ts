@@ -1,4 +1,4 @@
-/** A file from its bytes to its batches: unpacked by its compression, cut by its row format. */
+/** Reads a file: decompresses its bytes and cuts them into batches of rows. */
 import type { FileFailure } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import { compressionOf } from './compressions.ts';
@@ -9,9 +9,9 @@ import { rowFormatOf } from './row-formats.ts';
 export type FileToCut = Pick<ListedFile, 'path' | 'compressed' | 'batch_bytes'>;
 
 export interface CutSource {
-  /** The file's bytes as they are stored, from a position on. */
+  /** The stored bytes, from this offset on. */
   open(from: number): AsyncIterable<Buffer>;
-  /** What an error of `open` says of the file; null if it says nothing, and is thrown on. */
+  /** The failure of the file that an error of `open` means; null for any other error, which is rethrown. */
   failureOf(error: unknown): FileFailure | null;
   maxRatio: number;
 }
@@ -19,14 +19,14 @@ export interface CutSource {
 const createCutter = ({ path, batch_bytes }: FileToCut, resume: ResumePoint | null) =>
   rowFormatOf(path).createCutter(batch_bytes, resume);
 
-/** The batches behind the resume point. A failure of the file is the last of them. */
+/** The batches after the resume point. If the file fails, the last one carries the failure. */
 export async function* cutFile(
   file: FileToCut,
   resume: ResumePoint | null,
   { open, failureOf, maxRatio }: CutSource,
 ): AsyncGenerator<Cut, void, undefined> {
   const compression = compressionOf(file);
-  // Compressed data cannot be entered in the middle: it is read again from the start, and batches that are done are left out.
+  // Compressed data has no random access: it is read from the start again, and batches up to the resume point are skipped.
   const entry = compression ? null : resume;
   const cutter = createCutter(file, entry);
   const isNew = ({ batch }: Cut) => !resume || batch > resume.batch;
@@ -43,6 +43,6 @@ export async function* cutFile(
   }
 }
 
-/** Ends the file with a failure, behind the resume point. */
+/** Ends the file with a failure, directly after the resume point. */
 export const failFile = (file: FileToCut, resume: ResumePoint | null, failure: FileFailure): Cut[] =>
   createCutter(file, resume).fail(failure);

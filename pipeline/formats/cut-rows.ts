@@ -1,9 +1,9 @@
 /**
- * Cuts a file into batches of whole rows. Where it cuts depends on the bytes and `batchBytes` alone, never on how the bytes
- * arrive, so a file that is cut twice, or from the middle, gives the same batches with the same numbers.
+ * Cuts a file into batches of whole rows. The cuts depend only on the bytes and `batchBytes`, not on the chunks in which the
+ * bytes arrive: a file that is cut again, or resumed, gives the same batches with the same numbers.
  *
- * A decision is made only when a full window of bytes (or the end of the file) is there; that is what makes it independent
- * of chunks, and it bounds the memory: one window and the batch held back to learn whether it is the last.
+ * It decides only on a full window of bytes (or at the end of the file). This makes it independent of chunks and bounds its
+ * memory: one window, and one batch held back until it is known whether it is the last.
  */
 import { isUtf8 } from 'node:buffer';
 import type { FileFailure, LedgerDocument } from '../../schemas/documents.ts';
@@ -17,27 +17,27 @@ const LF = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * A batch as it goes on the wire.
+ * A batch, with the fields of the message that carries it.
  * - `batch`: 0, 1, 2, …
- * - `last`: the file ends here, with rows or with a failure. True of exactly one.
- * - `start`, `end`: bytes of the unpacked file, without gaps: the first start is 0, every other start is the end before it. A
+ * - `last`: the file ends here, with rows or with a failure. True for exactly one batch.
+ * - `start`, `end`: offsets in the decompressed file, without gaps: the first start is 0, every other start is the previous end. A
  *   byte-order mark, blank lines before the first row and the header belong to batch 0, but are not in its `rows`.
  * - `first_line`: line (from 1) of the first byte of `rows`.
- * - `lines`: those that begin in [start, end), those of the head included. So the first line of batch n > 0 is one more than the
- *   lines of all batches before it together; only batch 0 may have a greater first line than that (by its head).
- * - `delimiter`: the byte between fields. Known to cutter and parser alone; all others pass it on.
- * - `rows`: whole rows. A view: copy what is to be changed.
- * - `failure`: why the file cannot be read further. Takes the place of the last batch, and spans no bytes.
+ * - `lines`: lines that begin in [start, end), including those of the head. So the first line of batch n > 0 is 1 + the sum of the
+ *   lines of all earlier batches; only batch 0 may have a greater first line (after its head).
+ * - `delimiter`: the byte between fields. Only the cutter and the parser interpret it; stages and ledger pass it through.
+ * - `rows`: whole rows; a view, so copy before changing it.
+ * - `failure`: why the file cannot be read any further. Such a batch is the last and spans no bytes.
  */
 export type Cut = Omit<RowBatch, 'job' | 'file' | 'partner' | 'layout' | 'path' | 'attempt'>;
 
-/** The last batch that is done, as the ledger keeps it. Only the row format reads more of it than its number. */
+/** The last batch that need not be read again, as stored in the ledger. Opaque to all but the row format. */
 export type ResumePoint = Pick<LedgerDocument, 'batch' | 'end' | 'firstLine' | 'lines' | 'delimiter'>;
 
 export interface RowCutter {
   push(chunk: Buffer): Cut[];
   finish(): Cut[];
-  /** Ends the file with a failure of whoever reads it (damaged gzip, a file that changed). */
+  /** Ends the file with a failure found by the caller (corrupt gzip, a file that changed). */
   fail(failure: FileFailure): Cut[];
 }
 
@@ -50,7 +50,7 @@ export function createRowCutter(batchBytes: number, resume: ResumePoint | null):
   let batch = resume ? resume.batch + 1 : 0;
   let start = resume?.end ?? 0;
   let line = resume ? (resume.batch === 0 ? 1 : resume.firstLine) + resume.lines : 1;
-  /** Where `window` begins in the file. Behind `start` only while the head of the file is read. */
+  /** Offset of `window` in the file. Differs from `start` only while the head of the file is read. */
   let position = start;
   let linesOfHead = 0;
   /** 0 until the first row has been seen. */
@@ -59,7 +59,7 @@ export function createRowCutter(batchBytes: number, resume: ResumePoint | null):
   let cuts: Cut[] = [];
   let ended = false;
 
-  /** Leaves the first bytes of the window behind; they are whole lines. */
+  /** Drops the first bytes of the window, which are whole lines. */
   const consume = (bytes: number): number => {
     const lines = countLines(window, 0, bytes);
     window = window.subarray(bytes);
@@ -110,12 +110,12 @@ export function createRowCutter(batchBytes: number, resume: ResumePoint | null):
     return true;
   };
 
-  /** Mark, blank lines, delimiter, header. False: more bytes are needed. */
+  /** Byte-order mark, blank lines, delimiter, header. False if more bytes are needed. */
   const readHead = (atEnd: boolean): boolean => {
     if (position === 0) {
       const found = compressionIn(window);
       if (found) {
-        const message = `The file is ${found.name}, but was to be read as plain text.`;
+        const message = `The file is ${found.name}, but was read as plain text.`;
         fail({ code: 'not_text', message, line: 1 });
         return true;
       }
@@ -176,7 +176,7 @@ export function createRowCutter(batchBytes: number, resume: ResumePoint | null):
     finish() {
       if (ended) return [];
       advance(true);
-      // A file without a row, or one of nothing but a head, has one batch too.
+      // A file without rows has one batch, too.
       if (!ended && (held === null || position > start)) hold(0);
       if (held !== null) held.last = !ended;
       release();
@@ -190,7 +190,7 @@ export function createRowCutter(batchBytes: number, resume: ResumePoint | null):
   };
 }
 
-/** Length of the rows at the window's beginning that make the next batch; 0 if the first of them is too long. */
+/** Length of the rows at the start of the window that make up the next batch; 0 if the first row is too long. */
 function rowsThatFit(window: Buffer, batchBytes: number, delimiter: number, atEnd: boolean): number {
   const whole = atEnd && window.length <= batchBytes;
   const limit = whole ? window.length : Math.min(batchBytes, window.length);
@@ -199,7 +199,7 @@ function rowsThatFit(window: Buffer, batchBytes: number, delimiter: number, atEn
     end = endOfPlainRows(window, 0, limit);
     if (end > 0 && !whole) return end;
   }
-  // Row by row: where there are quotes, at the end of the file, and for a first row that alone exceeds the batch.
+  // Row by row if there are quotes, at the end of the file, and if the first row alone exceeds the batch.
   while (end < limit) {
     const to = Math.min(window.length, end + MAX_ROW_WINDOW);
     let next = endOfRow(window, end, to, delimiter);
@@ -211,7 +211,7 @@ function rowsThatFit(window: Buffer, batchBytes: number, delimiter: number, atEn
   return end;
 }
 
-/** `limit` or a little less, so that no character is cut in two. */
+/** `limit` or slightly less, so that no character is split. */
 function wholeCharacters(bytes: Buffer, limit: number): number {
   if (bytes.length <= limit) return bytes.length;
   let end = limit;
@@ -219,11 +219,11 @@ function wholeCharacters(bytes: Buffer, limit: number): number {
   return end;
 }
 
-/** Position of the first line that is not text, or -1. */
+/** Offset of the first line that is not text, or -1. */
 function findNotText(bytes: Buffer): number {
   const nul = bytes.indexOf(0);
   if (nul < 0 && isUtf8(bytes)) return -1;
-  // Rare and final, so slow is fine: the first line that is not text. Lines end where no character can be cut in two.
+  // This happens once per file at most, so it may be slow. No character spans a newline.
   for (let at = 0; at < bytes.length; ) {
     const newline = bytes.indexOf(LF, at);
     const end = newline < 0 ? bytes.length : newline + 1;

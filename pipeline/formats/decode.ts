@@ -1,18 +1,18 @@
-/** What a compression is, and how one is run: every file is guarded against unpacking to far more than it should. */
+/** Decompression of a file, with a limit on the compression ratio whatever the compression is. */
 import type { FileFailureCode } from '../../schemas/codes.ts';
 
-/** An entry of compressions.ts. */
+/** An entry of the registry in compressions.ts. */
 export interface Compression {
   readonly name: string;
-  /** What the names of such files end in, dot included. */
+  /** With the dot, as in `.gz`. */
   readonly extensions: readonly string[];
-  /** The bytes that every such file begins with, if there are any. */
+  /** The first bytes of every such file; empty if the format has none. */
   readonly magic: Buffer;
-  /** Throws FormatFailure if the data is at fault; errors of `packed` pass through as they are. */
+  /** Throws FormatFailure if the data is invalid; errors of `packed` pass through unchanged. */
   decode(packed: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
 }
 
-/** The file's own fault: reading it again gives the same. */
+/** The content of the file is invalid: reading it again gives the same result. */
 export class FormatFailure extends Error {
   override readonly name = 'FormatFailure';
   readonly retriable = false;
@@ -24,10 +24,10 @@ export class FormatFailure extends Error {
   }
 }
 
-/** Small files may repeat themselves; a bomb shows itself later. */
+/** Small files may be repetitive; a decompression bomb exceeds this size. */
 const RATIO_AFTER_BYTES = 32 * 1024 * 1024;
 
-/** `maxRatio`: unpacked bytes for each packed one, beyond the first 32 MiB. */
+/** `maxRatio`: decompressed bytes per compressed byte; not checked for the first 32 MiB. */
 export async function* decode(
   compression: Compression,
   packed: AsyncIterable<Buffer>,
@@ -44,7 +44,7 @@ export async function* decode(
   for await (const piece of compression.decode(counted())) {
     unpackedBytes += piece.length;
     if (unpackedBytes > RATIO_AFTER_BYTES && unpackedBytes > maxRatio * packedBytes) {
-      throw new FormatFailure('gzip_ratio', `The file unpacks to more than ${maxRatio} times its size.`);
+      throw new FormatFailure('gzip_ratio', `The file decompresses to more than ${maxRatio} times its size.`);
     }
     yield piece;
   }

@@ -1,4 +1,4 @@
-/** Distinct pairs of a device and a key, collected in one batch and handed out by slot and key. */
+/** Distinct pairs of a device and a key, collected from one batch and returned by slot and key. */
 import { hashIdentifier, IDENTIFIER_BYTES, SLOTS, slotOfHash } from './identifier.ts';
 
 export interface DeviceGroup {
@@ -13,10 +13,10 @@ export interface SlotPairs {
   groups: DeviceGroup[];
 }
 
-/** Open addressing over typed arrays that live from batch to batch; keys are small numbers of the caller's. */
+/** A hash table with open addressing over typed arrays, reused for every batch. The caller numbers the keys from 0. */
 export class DevicePairs {
   #capacity = 0;
-  /** Pair n's device is bytes [16 n, 16 n + 16); the words are the same memory, to compare by. */
+  /** Pair n's device is bytes [16 n, 16 n + 16); `#words` is the same memory, for comparison. */
   #devices = new Uint8Array(0);
   #words = new Uint32Array(0);
   #keys = new Int32Array(0);
@@ -38,7 +38,7 @@ export class DevicePairs {
     this.#places.fill(0);
   }
 
-  /** Adds the device at `source[offset]`; false if the pair is there already. */
+  /** Adds the device at `source[offset]`; false if it has the pair already. */
   add(source: Uint8Array, offset: number, key: number): boolean {
     if (this.#count === this.#capacity) this.#resize(2 * this.#capacity);
     const pair = this.#count;
@@ -55,7 +55,7 @@ export class DevicePairs {
     return true;
   }
 
-  /** By slot; within a slot by number of the key; devices in the order in which they came. `names[key]` names a key. */
+  /** Sorted by slot, then by key number; devices in insertion order. `names[key]` is the name of a key. */
   bySlot(names: readonly string[]): SlotPairs[] {
     const keys = names.length;
     const counts = new Int32Array(SLOTS * keys);
@@ -89,7 +89,7 @@ export class DevicePairs {
     return slotOfHash(this.#hashes[pair]!) * keys + this.#keys[pair]!;
   }
 
-  /** Where this device with this key is, or the free place where it would be. */
+  /** The place of this device and key, or the free place where they belong. */
   #placeOf(pair: number, hash: number, key: number): number {
     const mask = this.#places.length - 1;
     const words = this.#words;

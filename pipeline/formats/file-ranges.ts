@@ -1,4 +1,4 @@
-/** Numbers of files as a marker lists them: first, last, first, last, … in ascending order. */
+/** Membership in the file ranges of a marker: first, last, first, last, … in ascending order. */
 export function createFileRanges(ranges: readonly number[]): (file: number) => boolean {
   return (file) => {
     let low = 0;

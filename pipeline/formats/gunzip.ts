@@ -1,6 +1,6 @@
 /**
- * Unpacks gzip, one member or several, a bounded piece at a time. Node's own stream accepts anything behind the last member
- * that begins with a zero byte; here only zeros (the padding of tape blocks) may follow it.
+ * gzip, with one member or several. After the last member, Node's own stream accepts any data that begins with a zero byte; we
+ * accept only zeros (padding to a block size).
  */
 import { createGunzip, type Gunzip } from 'node:zlib';
 import { type Compression, FormatFailure } from './decode.ts';
@@ -16,7 +16,7 @@ async function* gunzip(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer, vo
     inflate.destroy(error);
     throw error;
   });
-  // Awaited below where its outcome counts; elsewhere the same error comes out of `inflate`, or nobody reads any more.
+  // Awaited below. Before that, the same error comes out of `inflate`, or the reader has stopped.
   feeding.catch(() => {});
   inflate.on('error', () => {});
   try {
@@ -46,14 +46,14 @@ async function feed(packed: AsyncIterable<Buffer>, inflate: Gunzip): Promise<voi
       padding = rest.length > 0;
     }
     if (rest.some((byte) => byte !== 0)) {
-      throw new FormatFailure('bad_gzip', 'The gzip data is followed by something else.');
+      throw new FormatFailure('bad_gzip', 'Other data follows the gzip data.');
     }
   }
-  if (seen === 0) throw new FormatFailure('bad_gzip', 'The file is empty, which gzip never is.');
+  if (seen === 0) throw new FormatFailure('bad_gzip', 'The file is empty, so it is not gzip.');
   inflate.end();
 }
 
-/** Until the chunk is used up, or nobody will. */
+/** Resolves when the chunk is consumed or the stream is closed. */
 function write(inflate: Gunzip, chunk: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -70,5 +70,5 @@ const isZlibError = (error: unknown): error is Error & { code: string } =>
 
 const messageOf = (error: { code: string; message: string }): string =>
   error.code === 'Z_BUF_ERROR'
-    ? 'The gzip data is cut short.'
-    : `The gzip data is damaged: ${error.message}.`;
+    ? 'The gzip data is truncated.'
+    : `The gzip data is corrupt: ${error.message}.`;

@@ -1,4 +1,4 @@
-/** The beginning of a file: which delimiter its rows have, and whether its first row is a header. */
+/** The beginning of a file: its delimiter, and whether its first row is a header. */
 
 const QUOTE = 0x22;
 const LF = 0x0a;
@@ -8,7 +8,7 @@ export const COMMA = 0x2c;
 /** Comma, tab, semicolon, pipe. */
 const DELIMITERS = new Set([COMMA, 0x09, 0x3b, 0x7c]);
 
-/** First fields that say that the row holds names of columns. Compared in lower case, without quotes and outer spaces. */
+/** A row with one of these in its first field is a header. Compared in lower case, trimmed and without quotes. */
 const HEADER_WORDS = new Set([
   'aaid',
   'ad_id',
@@ -38,8 +38,8 @@ const HEADER_WORDS = new Set([
 ]);
 
 /**
- * Past the blank line (nothing but spaces and tabs) at `at`, or -1 if the line is not blank. A line that `to` cuts off
- * before its newline counts as ended there: callers see to it that `to` is the end of the file, or the line is whole.
+ * Past the blank line (nothing but spaces and tabs) at `at`, or -1 if the line is not blank. A line without a
+ * newline before `to` ends at `to`: the caller makes sure that this is the end of the file, or that the line is complete.
  */
 export function skipBlankLine(bytes: Uint8Array, at: number, to: number): number {
   while (at < to && (bytes[at] === 0x20 || bytes[at] === 0x09)) at++;
@@ -62,7 +62,7 @@ function endOfFirstField(bytes: Uint8Array, at: number, to: number): number {
   return to;
 }
 
-/** The first of the four that stands outside quotes behind the first field; comma if there is none. */
+/** The first delimiter after the first field and outside quotes; comma if there is none. */
 export function detectDelimiter(bytes: Uint8Array, at: number, to: number): number {
   for (let place = endOfFirstField(bytes, at, to); place < to && bytes[place] !== LF; place++) {
     if (DELIMITERS.has(bytes[place]!)) return bytes[place]!;

@@ -1,27 +1,27 @@
 /**
  * Mobile advertising identifiers: 36 characters in a file, 16 bytes everywhere else. Works on bytes, because a string per
- * row would cost more than all the rest of the parsing.
+ * row would cost more than the rest of the parsing.
  */
 export { SLOTS } from '../../schemas/topics.ts';
 
 export const IDENTIFIER_TEXT = 36;
 export const IDENTIFIER_BYTES = 16;
 
-/** What stood at the place: an identifier, something else, or all zeros (the user opted out). */
+/** What was found: an identifier, something else, or all zeros (the user opted out). */
 export const Parsed = { ok: 0, bad: 1, zeros: 2 } as const;
 export type Parsed = (typeof Parsed)[keyof typeof Parsed];
 
 const DASH = 0x2d;
-/** Value of each hex digit; 0xff for any other byte, so that one bad digit shows in the high bits of the sum of all. */
+/** Value of each hex digit; 0xff for any other byte, so that a bad digit sets high bits in the OR of all digits. */
 const HEX = new Uint8Array(256).fill(0xff);
 for (let value = 0; value < 16; value++) {
   HEX[value.toString(16).charCodeAt(0)] = value;
   HEX[value.toString(16).toUpperCase().charCodeAt(0)] = value;
 }
-/** Where each of the 16 pairs of digits stands in 8-4-4-4-12. */
+/** Offsets of the 16 pairs of digits in the 8-4-4-4-12 form. */
 const PAIRS = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
 
-/** Reads the 36 bytes at `at` into 16 bytes of `target`. What follows the 36 bytes is the caller's to check. */
+/** Reads the 36 bytes at `at` into 16 bytes of `target`. The caller checks what follows. */
 export function parseIdentifier(source: Uint8Array, at: number, target: Uint8Array, offset: number): Parsed {
   if (
     at + IDENTIFIER_TEXT > source.length ||
@@ -44,8 +44,8 @@ export function parseIdentifier(source: Uint8Array, at: number, target: Uint8Arr
 }
 
 /**
- * MurmurHash3 (x86, 32 bits) of all 16 bytes, the same on every machine. Stored sets are cut by it: it never changes.
- * Identifiers are not always random (version bits, sequential test data, one vendor's constants), hence the full mixing.
+ * MurmurHash3 (x86, 32 bits) of all 16 bytes, the same on every machine. It must never change, because stored sets are partitioned by
+ * it. Identifiers are not always random (version bits, sequential test data, one vendor's constants), hence the full mixing.
  */
 export function hashIdentifier(devices: Uint8Array, offset: number): number {
   let hash = 0x9747b28c;
@@ -63,5 +63,5 @@ export function hashIdentifier(devices: Uint8Array, offset: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The top bits decide the slot, which leaves the low ones to hash tables of what is in one slot. */
+/** The top bits select the slot, so the low bits remain for hash tables within a slot. */
 export const slotOfHash = (hash: number): number => hash >>> 28;

@@ -1,8 +1,8 @@
-/** The keys a job may use, and the attribute that each of them names. */
+/** The keys that a job may use, and the attribute of each. */
 import { ByteTable } from './byte-table.ts';
 
 export interface KeyTable {
-  /** Number of the attribute (an index of `attributes`) that the bytes name, or -1. */
+  /** Index in `attributes` of the attribute with this key, or -1. */
   find(source: Uint8Array, start: number, end: number): number;
   readonly attributes: readonly number[];
 }

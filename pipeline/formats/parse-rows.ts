@@ -1,6 +1,6 @@
 /**
- * The rows of one batch: which are accepted, why the others are not, and the distinct devices they bring, by slot and key.
- * An accepted row costs no object and no string.
+ * Parses the rows of one batch: how many are accepted, why the others are rejected, and the distinct devices by slot and key.
+ * An accepted row allocates nothing.
  */
 import type { RejectCode } from '../../schemas/codes.ts';
 import type { RowBatch } from '../../schemas/topics.ts';
@@ -18,7 +18,7 @@ const SPACE = 0x20;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Whole rows, valid UTF-8: what the cutter gives. */
+/** Whole rows in valid UTF-8, as the cutter returns them. */
 export type BatchToParse = Pick<RowBatch, 'rows' | 'first_line' | 'delimiter' | 'layout'>;
 
 export interface ParseOptions {
@@ -45,17 +45,17 @@ export interface ParsedRows {
   pairs: number;
   rejected: Partial<Record<RejectCode, number>>;
   rejects: RejectedRow[];
-  /** Those that have pairs. Groups, and devices in them, in order of appearance. */
+  /** Slots that have pairs. Groups and their devices are in order of appearance. */
   slots: SlotPairs[];
   /** Accepted rows by event, in order of appearance. Audience only. */
   events?: { event: string; rows: number }[];
-  /** The batch alone has too many events: all of them count as OTHER_EVENTS here already. */
+  /** This batch alone has too many events: all of them are counted as OTHER_EVENTS. */
   eventsOverflow?: boolean;
-  /** Nothing is in `slots` then, and no pairs are counted. */
+  /** If set, `slots` is empty and no pairs are counted. */
   failure?: { code: 'column_count'; message: string; line: number };
 }
 
-// Kept from batch to batch; parseRows never waits, so no two batches meet here.
+// Reused for every batch: parseRows is synchronous, so no two batches use them at once.
 const reader = new RowReader();
 const pairs = new DevicePairs();
 const device = new Uint8Array(IDENTIFIER_BYTES);
@@ -94,7 +94,7 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
         continue;
       }
     }
-    // Most rows begin with an identifier: parsing it first saves looking for the field's end.
+    // Most rows begin with an identifier: parsing it first saves the search for the end of the field.
     let identifier = parseIdentifier(bytes, at, device, 0);
     reader.read(bytes, at, delimiter, identifier === Parsed.bad ? at : at + IDENTIFIER_TEXT);
     const line = firstLine + lines;
@@ -125,7 +125,7 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
       if (rejects.length < maxRejects) rejects.push({ line, code, raw: rawRow(bytes, at, reader.next) });
     }
   }
-  // The last line may lack its newline, and is a line all the same.
+  // The last line counts even without a newline.
   if (!failure && bytes.length > 0 && bytes[bytes.length - 1] !== LF) lines++;
   const counted = { rows, accepted, lines, rejected, rejects };
   if (failure) return { ...counted, pairsRead: 0, pairs: 0, slots: [], failure };

@@ -4,14 +4,14 @@ const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** A row's bytes without its line ending. */
+/** Limit of a row, without its line ending. */
 export const MAX_ROW_BYTES = 65_536;
-/** So many bytes without a row's end among them are too long a row, whatever follows (content, CR and one more). */
+/** A row that does not end within so many bytes is too long, whatever follows (content, CR and one more). */
 export const MAX_ROW_WINDOW = MAX_ROW_BYTES + 2;
 
 /**
- * Past the newline of the row at `at`, or -1 if `to` comes first. A quote counts only where a field begins; text behind
- * the closing quote is wrong, which is the parser's to say, but does not open a second quoted part.
+ * Past the newline of the row at `at`, or -1 if `to` comes first. A quote counts only at the start of a field.
+ * Text after the closing quote is an error, which the parser reports; it does not open a second quoted part.
  */
 export function endOfRow(bytes: Uint8Array, at: number, to: number, delimiter: number): number {
   let fieldBegins = true;
@@ -41,9 +41,9 @@ export function isRowTooLong(bytes: Uint8Array, at: number, end: number): boolea
   return length > MAX_ROW_BYTES;
 }
 
-/** The end of the last row in [at, to), among rows without quotes, that stands before any row that is too long. */
+/** The end of the last row in [at, to) that comes before any row that is too long. For rows without quotes. */
 export function endOfPlainRows(bytes: Buffer, at: number, to: number): number {
-  // Hops of one row window: no hop can pass over a row that is longer than the hop.
+  // Steps of one row window: no step can skip a row that is longer than the window.
   for (;;) {
     const newline = bytes.lastIndexOf(LF, Math.min(to, at + MAX_ROW_WINDOW) - 1);
     if (newline < at) return at;

@@ -1,32 +1,32 @@
-/** What the columns behind the identifier mean: keys of attributes, or an event. */
+/** The meaning of the columns after the identifier: keys of attributes, or an event. */
 import type { RejectCode } from '../../schemas/codes.ts';
 import { ByteTable, grown } from './byte-table.ts';
 import type { DevicePairs } from './device-pairs.ts';
 import type { KeyTable } from './key-table.ts';
 import type { RowReader } from './row-reader.ts';
 
-/** Counts for all events of a file that has too many of them. */
+/** Stands for all events of a file that has too many of them. */
 export const OTHER_EVENTS = '(other)';
-/** Different event values, the empty one included. */
+/** Distinct event values, including the empty one. */
 export const MAX_EVENTS = 1_000;
 export const MAX_EVENT_BYTES = 256;
 
-/** One batch's view of its rows; a new one is made for each batch. */
+/** Created anew for each batch. */
 export interface RowLayout {
   /** A row with another number of columns fails its file. */
   readonly columns?: number;
-  /** Takes the row (all of it or, with a code, nothing) and adds its pairs. */
+  /** Adds the pairs of the row, or nothing if it returns a code. */
   take(row: RowReader, device: Uint8Array, pairs: DevicePairs): RejectCode | null;
-  /** Pairs of the rows taken, those of the same device again included. */
+  /** Pairs of the accepted rows, including repeated ones. */
   readonly pairsRead: number;
   /** Names of the keys of the pairs. */
   names(): string[];
 }
 
-/** Group A: one attribute's key or more, a column each. */
+/** Group A: one or more keys of attributes, one per column. */
 export function createAttributeLayout(keys: KeyTable): RowLayout {
   const names: string[] = [];
-  /** Of each attribute: 1 + its place among the names, and the last row that named it. */
+  /** For each attribute: 1 + its index in `names`, and the last row that has it. */
   const places = new Int32Array(keys.attributes.length);
   const lastRow = new Int32Array(keys.attributes.length);
   let inRow = new Int32Array(16);
@@ -65,15 +65,15 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
 }
 
 export interface AudienceLayout extends RowLayout {
-  /** More than MAX_EVENTS values: what was taken is of no use, and the batch is to be read again as `collapsed`. */
+  /** More than MAX_EVENTS values: discard the result and parse the batch again as `collapsed`. */
   readonly overflow: boolean;
-  /** Rows taken by event, in order of appearance. */
+  /** Accepted rows by event, in order of appearance. */
   events(): { event: string; rows: number }[];
 }
 
 const values = new ByteTable();
 
-/** Group B: one event, which may be empty. `collapsed`: whatever the event is, it counts as OTHER_EVENTS. */
+/** Group B: one event, which may be empty. `collapsed`: every event counts as OTHER_EVENTS. */
 export function createAudienceLayout(collapsed: boolean): AudienceLayout {
   values.clear();
   const rows = new Int32Array(MAX_EVENTS);

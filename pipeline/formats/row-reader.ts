@@ -1,4 +1,4 @@
-/** Takes rows apart into fields (RFC 4180) without making strings: a row is a list of positions. */
+/** Splits rows into fields (RFC 4180) without creating strings: a row is a list of offsets. */
 import { grown } from './byte-table.ts';
 
 const QUOTE = 0x22;
@@ -6,22 +6,22 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 export class RowReader {
-  /** Fields of the row read last: bytes [starts[n], ends[n]) of `source`, for n < columns. */
+  /** Fields of the current row: bytes [starts[n], ends[n]) of `source`, for n < columns. */
   starts = new Int32Array(64);
   ends = new Int32Array(64);
   columns = 0;
-  /** The bytes read, or a copy of the row with `""` made `"`, where it has any. */
+  /** The bytes read, or, if the row has `""`, a copy of the row with `"` instead. */
   source: Buffer = Buffer.alloc(0);
-  /** Past the row and its line ending. */
+  /** Offset after the row and its line ending. */
   next = 0;
-  /** Newlines in the row, its own included. */
+  /** Newlines in the row, including the one that ends it. */
   newlines = 0;
   /** A quoted field was not closed, or text followed its closing quote. */
   badQuotes = false;
 
   #escapes = false;
 
-  /** Reads the row at `at`. The caller may know that the first field goes on at least to `known`. */
+  /** Reads the row at `at`. `known`: the first field extends at least to here. */
   read(bytes: Buffer, at: number, delimiter: number, known = at): void {
     this.columns = 0;
     this.newlines = 0;
@@ -61,7 +61,7 @@ export class RowReader {
     }
   }
 
-  /** Past the closing quote. */
+  /** Offset after the closing quote. */
   #skipQuoted(bytes: Buffer, start: number): number {
     for (let at = start + 1; at < bytes.length; at++) {
       if (bytes[at] === LF) this.newlines++;
@@ -74,7 +74,7 @@ export class RowReader {
     return bytes.length;
   }
 
-  /** Rare, so it may copy: the row's fields, back to back, with every pair of quotes in a quoted one made one. */
+  /** Copies the fields, back to back, with every `""` in a quoted field replaced by `"`. Rare, so it may be slow. */
   #unescape(bytes: Buffer): void {
     const first = this.starts[0]!;
     const copy = Buffer.alloc(this.next - first);

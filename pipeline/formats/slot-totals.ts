@@ -1,6 +1,6 @@
 /**
- * What the slots get of a batch, a file or a job: pairs of device and key, and a checksum of them that does not depend on their
- * order. Validate counts what it sends, the ledger keeps it, and a sink merges a job only if it holds just that.
+ * Totals of the devices sent to each slot, of a batch, a file or a job: the number of pairs of device and key, and a checksum that
+ * does not depend on their order. Validate computes them, the ledger stores them, and a sink merges a job only if its totals match.
  */
 import { SLOTS, type SlotTotal } from '../../schemas/topics.ts';
 import { IDENTIFIER_BYTES } from './identifier.ts';
@@ -21,7 +21,7 @@ export function countGroups(total: SlotTotal, groups: readonly Group[]): void {
     const keyHash = hashKey(key);
     const words = wordsOf(devices);
     let sum = 0;
-    // Twice a device on its way, so cheaper than the hash that deals devices to slots; it need not spread as well.
+    // Computed twice per device, so it is cheaper than the hash that selects the slot; it need not be as uniform.
     for (let at = 0; at < words.length; at += 4) {
       const mixed =
         (Math.imul(words[at]!, 0x9e3779b1) +
@@ -35,7 +35,7 @@ export function countGroups(total: SlotTotal, groups: readonly Group[]): void {
   }
 }
 
-/** The same bytes as words; copied where they do not begin at one. */
+/** The same bytes as 32-bit words; copied if they are not aligned. */
 function wordsOf(devices: Uint8Array): Uint32Array {
   const { buffer, byteOffset, length } = devices.byteOffset % 4 === 0 ? devices : new Uint8Array(devices);
   return new Uint32Array(buffer, byteOffset, length / 4);
@@ -48,14 +48,14 @@ export function addTotal(total: SlotTotal, { pairs, checksum }: SlotTotal): void
 
 export const isSameTotal = (a: SlotTotal, b: SlotTotal) => a.pairs === b.pairs && a.checksum === b.checksum;
 
-/** FNV-1a; odd, so that no bit of a device's hash is lost by the product. */
+/** FNV-1a, made odd so that the multiplication loses no bit of the device's hash. */
 function hashKey(key: string): number {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, 0x01000193);
   return hash | 1;
 }
 
-/** As the ledger keeps them: a count and a checksum a slot, back to back. */
+/** As stored in the ledger: a count and a checksum per slot, back to back. */
 export function packTotals(totals: readonly SlotTotal[]): Buffer {
   const packed = Buffer.alloc(totals.length * TOTAL_BYTES);
   for (const [slot, { pairs, checksum }] of totals.entries()) {
@@ -71,7 +71,7 @@ export function unpackTotals(bytes: Uint8Array): SlotTotal[] {
   return totals;
 }
 
-/** Adds what the ledger keeps to the totals, slot by slot. */
+/** Adds totals as stored in the ledger, slot by slot. */
 export function addPacked(totals: SlotTotal[], bytes: Uint8Array): void {
   const packed = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   for (const [slot, total] of totals.entries())

@@ -6,7 +6,8 @@
  * memory: one window, and one batch held back until it is known whether it is the last.
  */
 import { isUtf8 } from 'node:buffer';
-import type { FileFailure, LedgerDocument } from '../../schemas/documents.ts';
+import type { FileFailure } from '../../schemas/documents.ts';
+import type { LedgerDocument } from '../../schemas/stage-documents.ts';
 import type { RowBatch } from '../../schemas/topics.ts';
 import { compressionIn } from './compressions.ts';
 import { COMMA, detectDelimiter, isHeader, skipBlankLine } from './head.ts';

@@ -1,0 +1,31 @@
+/**
+ * 4. Devices are divided into 16 slots by a hash of the identifier, and slots among the partitions of `ingest.devices`. So one sink
+ *    owns all that concerns a device, and counts of slots can simply be added: no device is in two.
+ */
+import { expect, it } from 'vitest';
+import { parseRows } from '../../pipeline/formats/parse-rows.ts';
+import { SLOTS, slotPartition } from '../../schemas/topics.ts';
+import { asMembers, file, ids } from '../support/rows.ts';
+
+const devices = ids(1_000);
+const parsed = parseRows(
+  { rows: Buffer.from(file(devices, 'seen')), first_line: 1, delimiter: 0x2c, layout: 'audience' },
+  { maxRejects: 100 },
+);
+
+it('every device is in one slot, and about as many in each', () => {
+  const found: string[] = [];
+  for (const { slot, groups } of parsed.slots) {
+    expect(slot).toBeLessThan(SLOTS);
+    const packed = Buffer.concat(groups.map((group) => group.devices));
+    expect(packed.length / 16).toBeGreaterThan(1_000 / SLOTS / 3);
+    for (let at = 0; at < packed.length; at += 16) found.push(packed.toString('hex', at, at + 16));
+  }
+  expect(found.length).toBe(devices.length);
+  expect(new Set(found)).toEqual(asMembers(devices));
+});
+
+it('a slot has one partition, whatever their number', () => {
+  for (const partitions of [1, 2, 4, 16])
+    for (let slot = 0; slot < SLOTS; slot++) expect(slotPartition(slot, partitions)).toBe(slot % partitions);
+});

@@ -1,0 +1,43 @@
+/**
+ * 8. Before a job is merged, every slot is asked whether it holds what the ledger counts: pairs and a checksum that does not depend on
+ *    their order. Whatever was lost on the way, and wherever, shows here. Then the files are published again; nothing is merged.
+ */
+import { expect, it } from 'vitest';
+import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
+import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
+import type { SpillStore } from '../../pipeline/stores/spills.ts';
+import type { ValidatedDevices } from '../../schemas/topics.ts';
+import { numberedDevices } from '../sets/devices.ts';
+import { markerOf } from '../support/markers.ts';
+import { recordedStep } from '../support/recorded-step.ts';
+
+const SLOT = 3;
+const message = (batch: number): ValidatedDevices => ({
+  job: 1,
+  file: 0,
+  batch,
+  slot: SLOT,
+  part: 0,
+  groups: [{ key: '5', devices: numberedDevices(batch * 10, batch * 10 + 10) }],
+});
+const marker = markerOf({ job: 1 }, [message(0), message(1)]);
+const verify = createVerifySlots({ spills: {} as SpillStore });
+
+async function lackingAfter(...received: ValidatedDevices[]): Promise<number[]> {
+  const uncommitted = createUncommitted();
+  for (const [offset, one] of received.entries()) uncommitted.add(one, BigInt(offset));
+  return verify(marker, [SLOT], uncommitted, recordedStep('sink'));
+}
+
+it('everything, in any order and repeated: the slot may merge', async () => {
+  expect(await lackingAfter(message(1), message(0), message(1))).toEqual([]);
+});
+
+it('a message is missing: the slot says so', async () => {
+  expect(await lackingAfter(message(0))).toEqual([SLOT]);
+});
+
+it('as many pairs, but other ones: the checksum tells', async () => {
+  const other = { ...message(1), groups: [{ key: '5', devices: numberedDevices(70, 80) }] };
+  expect(await lackingAfter(message(0), other)).toEqual([SLOT]);
+});

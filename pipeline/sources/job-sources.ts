@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
+import { cached } from '../runtime/cached.ts';
 import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';
 import { createPartnerStore, ProvisioningError } from '../stores/partners.ts';
@@ -38,15 +39,11 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     max: 2 * config.jobWindow,
     dispose: ({ client }) => client.close(),
   });
-  const prefixes = new LRUCache<string, string>({ max: KEPT_PREFIXES });
+  const prefixes = new LRUCache<string, Promise<string>>({ max: KEPT_PREFIXES });
 
   async function prefixOf(partner: string): Promise<string> {
-    const known = prefixes.get(partner);
-    if (known !== undefined) return known;
     try {
-      const { prefix } = await partners.find(partner);
-      prefixes.set(partner, prefix);
-      return prefix;
+      return (await partners.find(partner)).prefix;
     } catch (error) {
       if (!(error instanceof ProvisioningError)) throw error;
       throw new StoreFailure('access_denied', `The job has no place in the storage: ${error.message}.`);
@@ -86,7 +83,8 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     /** Rejects with a StoreFailure where the job's credentials cannot be opened, or its partner is gone. */
     async sourceOf(job: JobDocument): Promise<JobSource> {
       if (job.pathType === 0) {
-        const key = (await prefixOf(job.partner)) + job.filePath;
+        const prefix = await cached(prefixes, job.partner, () => prefixOf(job.partner));
+        const key = prefix + job.filePath;
         const store = createObjectStore(sharedClient, patienceOf(job.partner));
         return { store, bucket: config.s3Bucket, key };
       }

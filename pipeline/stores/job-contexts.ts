@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
+import { cached } from '../runtime/cached.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { createAttributeStore } from './attributes.ts';
 import { createAudienceStore } from './audiences.ts';
@@ -72,20 +73,6 @@ export function createJobContexts(db: Db) {
     const context = await load(id);
     if (context instanceof StaleRead) throw context;
     return context;
-  }
-
-  /** What is not cached is loaded; of those that ask meanwhile, all share the load, and a failed one is not kept. */
-  function cached<Key extends string | number, T>(
-    cache: LRUCache<Key, Promise<T>>,
-    key: Key,
-    load: () => Promise<T>,
-  ): Promise<T> {
-    const known = cache.get(key);
-    if (known) return known;
-    const loading = load();
-    cache.set(key, loading);
-    loading.catch(() => cache.delete(key));
-    return loading;
   }
 
   return {

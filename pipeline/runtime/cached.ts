@@ -1,0 +1,17 @@
+import type { LRUCache } from 'lru-cache';
+
+/** Loads what is not in the cache. Those who ask meanwhile share the load, and a failure is not kept. */
+export function cached<Key extends string | number, T>(
+  cache: LRUCache<Key, Promise<T>>,
+  key: Key,
+  load: () => Promise<T>,
+): Promise<T> {
+  const known = cache.get(key);
+  if (known) return known;
+  const loading = load();
+  cache.set(key, loading);
+  loading.catch(() => {
+    if (cache.peek(key) === loading) cache.delete(key);
+  });
+  return loading;
+}

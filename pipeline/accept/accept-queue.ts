@@ -1,9 +1,9 @@
 /**
  * Accepts jobs: numbers them without gaps in the order of acceptance, stores them, publishes them, and only then answers.
  *
- * A group commit: requests that arrive while one is in flight form the next, so a busy process pays one write and one publish
- * for many requests. The process may die anywhere: before the insert there is no job; after it the number is taken, and
- * dispatch, to whom numbers have no gaps, finds the job in MongoDB even if its message never came.
+ * A group commit: requests that arrive while one is in flight form the next, so that under load one write and one publish serve
+ * many requests. The process may die at any point. Before the insert there is no job; after it the job will run: dispatch expects
+ * numbers without gaps, and finds the job in MongoDB even if its message was never published.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +21,7 @@ import { createWithdrawal } from './withdraw-jobs.ts';
 
 export interface Accepted {
   job: JobDocument;
-  /** The request had been accepted before: this is the job of then. */
+  /** The request was accepted before: this is its job. */
   repeated: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Waiting {
   request: JobRequest;
   since: number;
 }
-/** The job of the request, or why it has none; `repeated`: another request with its token has. */
+/** The job of the request, or why it has none. `repeated`: an earlier request with the same token has the job. */
 type Outcome = JobDocument | 'repeated' | NotAccepted;
 
 interface Dependencies {
@@ -50,12 +50,12 @@ interface Dependencies {
 }
 
 const MAX_WAITING = 20_000;
-/** A request that waited long for its flush still gets this much of one. */
-const LEAST_FLUSH_MS = 1_000;
+/** However long its first request has waited, a flush gets at least this much time. */
+const MIN_FLUSH_MS = 1_000;
 /** About as long as a write takes to reach a majority. */
 const RENUMBER_MS = 5;
 
-/** Which unique index refused the first document that was refused. */
+/** The first document that was refused, and the unique index that refused it. */
 function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | undefined {
   if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) return undefined;
   const failure = Array.isArray(error.writeErrors) ? error.writeErrors[0] : error.writeErrors;
@@ -72,14 +72,14 @@ export function createAcceptQueue(deps: Dependencies) {
   const open = new Set<Promise<Accepted>>();
   /** Why the last flush failed, and when. */
   let failed: { at: number; error: NotAccepted } | undefined;
-  /** A publish that was given up but not yet refused: Kafka is away, and nothing may overtake it. */
+  /** A publish has timed out and may still succeed: nothing may overtake it. */
   let isStuck = false;
   const kafkaAnswers = () => publisher.ready() && !isStuck;
 
-  /** The last number that we saw stored; if another process has taken more, the insert is refused and we look again. */
+  /** The last number that this process stored. If another process has used more, the insert is refused, and it is read again. */
   let known: number | undefined;
 
-  /** Inserts in order, unless too late; `attempted` holds, at any moment, what may have been stored. */
+  /** Inserts in order, unless it is too late. At any moment, `attempted` holds what may have been stored. */
   async function insert(
     batch: Waiting[],
     attempted: Map<Waiting, JobDocument>,
@@ -104,7 +104,7 @@ export function createAcceptQueue(deps: Dependencies) {
         const refused = refusedBy(error);
         if (!refused) throw error;
         for (const entry of rest.slice(refused.index)) attempted.delete(entry);
-        // A number that another process took is no failure of the request: the next round counts from there, once it is seen.
+        // Another process took the number, which is no failure: the next round counts from there, once that is visible.
         if (refused.by === 'number') await sleep(Math.random() * RENUMBER_MS);
         rest = rest.slice(refused.by === 'token' ? refused.index + 1 : refused.index);
       }
@@ -123,7 +123,7 @@ export function createAcceptQueue(deps: Dependencies) {
 
   async function flush(batch: Waiting[]): Promise<Outcome[]> {
     const [{ since }] = batch as [Waiting];
-    // What came while a flush failed would meet the same fate, only later.
+    // Requests that were waiting when a flush failed would fail too, only later.
     if (failed && since < failed.at) throw failed.error;
     const fail = (reason: string, cause?: unknown): NotAccepted => {
       const error = new NotAccepted(reason, { cause });
@@ -133,11 +133,11 @@ export function createAcceptQueue(deps: Dependencies) {
     };
     if (!kafkaAnswers()) throw fail('Kafka does not answer');
     const attempted = new Map<Waiting, JobDocument>();
-    const deadline = createDeadline(Math.max(LEAST_FLUSH_MS, limitMs - (performance.now() - since)));
+    const deadline = createDeadline(Math.max(MIN_FLUSH_MS, limitMs - (performance.now() - since)));
     try {
       const inserting = insert(batch, attempted, deadline.passed);
       await deadline.limit(inserting).catch((cause) => {
-        // What was stored is not known: take back whatever was, for as long as it takes.
+        // It is unknown what was stored: withdraw it in the background, for as long as that takes.
         withdrawal.inBackground([...attempted.values()], inserting);
         throw fail('MongoDB does not answer', cause);
       });
@@ -182,7 +182,7 @@ export function createAcceptQueue(deps: Dependencies) {
       open.add(accepting);
       return accepting;
     },
-    /** Resolves when nothing waits. Call it once no request comes any more. */
+    /** Resolves when no request waits. To be called when no new ones come. */
     async drain(): Promise<void> {
       await Promise.allSettled(open);
       await withdrawal.settled();

@@ -1,4 +1,4 @@
-/** A job as it begins: what the request asks for, its number, and nothing done yet. */
+/** A new job: what was requested, its number, and nothing done yet. */
 import { randomUUID } from 'node:crypto';
 import type { Binary } from 'mongodb';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
@@ -17,7 +17,7 @@ export type ImportRequest = Common & {
   region?: string;
 };
 export type DeleteRequest = Common & { kind: 'delete'; keyType: 0 | 1; keys: string[]; attributes: number[] };
-/** A load of an audience: of the one that it makes, or of one that is there. */
+/** A load of an audience: of a new one, or of one that exists. */
 export type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
     | { audienceName: string; customer: string | null }
     | { audience: number; generation: number }
@@ -39,8 +39,8 @@ export const acceptedMessage = (job: JobDocument): Buffer =>
     accepted_at: job.createdAt.getTime(),
   });
 
-/** What a job has only if its kind has it. */
-const nothing = {
+/** The values of fields that not every kind of job has. */
+const absent = {
   filePath: '',
   pathType: 0,
   keyType: null,
@@ -53,7 +53,7 @@ const nothing = {
 
 export function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
   return {
-    ...nothing,
+    ...absent,
     ...('audienceName' in request ? { audience: id, generation: 1 } : {}),
     ...request,
     _id: id,

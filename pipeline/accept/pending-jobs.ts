@@ -1,7 +1,7 @@
 /**
- * How many jobs of a partner have not ended, without a count for each request: counted now and then while the partner asks, the
- * nearer to the limit the more often, and what this process accepts meanwhile is added. Exact for one process; with several,
- * what the others accept between two counts comes on top.
+ * Limits the jobs of a partner that have not ended, without counting them for each request. They are counted now and then while the
+ * partner sends requests, more often near the limit; jobs accepted by this process since then are added. Exact with one process;
+ * with several, jobs that the others accept between two counts can exceed the limit.
  */
 import type { NewJobStore } from '../stores/new-jobs.ts';
 
@@ -16,15 +16,15 @@ interface Tally {
   countedAt: number;
   /** Jobs accepted by this process since the last count began. */
   added: number;
-  /** Places that are reserved and not settled. */
+  /** Places that are reserved and not settled yet. */
   reserved: number;
   counting?: Promise<void>;
 }
 
-/** Below half of the limit, and above it. */
+/** How often to count: below half of the limit, and above. */
 const COUNT_SELDOM_MS = 10_000;
 const COUNT_OFTEN_MS = 1_000;
-/** At the limit: jobs end meanwhile, and whoever waits for that should not wait for long. */
+/** At the limit: as soon as a job has ended, the partner's next request should be accepted. */
 const COUNT_AGAIN_MS = 250;
 
 const pendingOf = ({ counted, added, reserved }: Tally) => counted + added + reserved;
@@ -50,12 +50,12 @@ export function createPendingJobs(jobs: NewJobStore, max: number) {
     return pending > max / 2 ? COUNT_OFTEN_MS : COUNT_SELDOM_MS;
   }
 
-  /** The job of an earlier try of the request, whose answer was lost. */
+  /** Whether an earlier try of the request, whose answer was lost, has created the job. */
   const isThere = async (requestToken: string | undefined) =>
     requestToken !== undefined && (await jobs.hasToken(requestToken));
 
   return {
-    /** A place for one more job of the partner; throws TooManyPending if there is none. A job that is there needs none. */
+    /** Reserves a place for a job of the partner; throws TooManyPending if there is none. A job that exists needs none. */
     async reserve(partner: string, requestToken?: string) {
       let tally = tallies.get(partner);
       if (!tally) {

@@ -1,6 +1,6 @@
 /**
- * Takes back jobs whose request is answered with an error. Of dispatch, this, and a process that is about to answer a repetition of
- * the request, exactly one has the job (stores/new-jobs.ts).
+ * Withdraws jobs whose request is answered with an error, unless dispatch has claimed them, or another process is about to answer
+ * a repetition of the request (stores/new-jobs.ts).
  */
 import type { JobDocument } from '../../schemas/documents.ts';
 import { within } from '../runtime/deadline.ts';
@@ -15,14 +15,14 @@ export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logge
   const background = new Set<Promise<void>>();
 
   async function untilDone(documents: JobDocument[], inserting?: Promise<unknown>): Promise<void> {
-    // An insert that is still under way would come after us otherwise.
+    // An insert that is still in flight would come after the withdrawal otherwise.
     await inserting?.catch(() => {});
     const taken = await untilWithdrawn('withdraw jobs', () => jobs.withdraw(documents));
     if (taken.size > 0)
       log.warn({ jobs: [...taken] }, 'jobs run although their requests were answered with an error');
   }
 
-  /** For when MongoDB itself does not answer: goes on until it does, or the process ends. */
+  /** For when MongoDB does not answer: tries until it does, or the process ends. */
   function inBackground(documents: JobDocument[], inserting?: Promise<unknown>): void {
     if (documents.length === 0) return;
     const task = untilDone(documents, inserting).finally(() => background.delete(task));
@@ -31,7 +31,7 @@ export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logge
 
   return {
     inBackground,
-    /** The numbers of those that were taken by dispatch first, and run. */
+    /** Returns the numbers of the jobs that dispatch had claimed: those will run. */
     async now(documents: JobDocument[]): Promise<Set<number>> {
       try {
         return await within(NOW_MS, jobs.withdraw(documents));

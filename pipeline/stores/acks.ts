@@ -1,4 +1,4 @@
-/** What the slots say when they have merged a job, and up to which job each slot has come. */
+/** Acks: what each slot counted when it merged a job; and the last job that each slot has merged. */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { AckDocument, SlotDocument } from '../../schemas/stage-documents.ts';
@@ -13,7 +13,7 @@ export function createAckStore(db: Db) {
   const slots = db.collection<SlotDocument>(collections.acks);
   const slotId = (slot: number) => `slot ${slot}`;
 
-  /** First writer wins: a merge that is done again after a crash may find less than the first did. */
+  /** The first write wins: a merge that is repeated after a crash may count less than the first one did. */
   const acknowledge = (entry: Ack) => ({
     updateOne: {
       filter: { _id: `${entry.job}.${entry.slot}` },
@@ -27,18 +27,18 @@ export function createAckStore(db: Db) {
   type Write = AnyBulkWriteOperation<AckDocument>;
 
   return {
-    /** What a deletion is going to remove. Not yet an acknowledgement: the devices are still there. */
+    /** What a deletion is going to remove. This is not an ack yet: the devices are still there. */
     async count(entry: Ack): Promise<void> {
       await acks.bulkWrite([acknowledge({ ...entry, removing: true })]);
     },
 
-    /** It is removed: now the count is an acknowledgement. */
+    /** The devices are removed: the count becomes an ack. */
     async removed(slot: number, job: number): Promise<void> {
       const done = { updateOne: { filter: { _id: `${job}.${slot}` }, update: { $unset: { removing: '' } } } };
       await acks.bulkWrite([done as Write, advance(slot, job) as Write], { ordered: true });
     },
 
-    /** Acknowledges and advances in one go, in this order: a slot that has advanced is never asked again. */
+    /** One ordered write, acks first: a slot that has advanced past a job is never asked for it again. */
     recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
       const entries = runs.flat();
       const last = new Map<number, number>();
@@ -47,7 +47,7 @@ export function createAckStore(db: Db) {
       await acks.bulkWrite([...entries.map(acknowledge), ...advances], { ordered: true });
     }),
 
-    /** Slots of those given that have counted what the deletion removes. */
+    /** Which of the slots have counted what the deletion removes. */
     async counted(job: number, among: number[]): Promise<Set<number>> {
       const found = await acks
         .find({ _id: { $in: among.map((slot) => `${job}.${slot}`) } })

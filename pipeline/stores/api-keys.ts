@@ -7,13 +7,13 @@ import { createPartnerStore, ProvisioningError, randomName } from './partners.ts
 
 const form = /^hr_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 
-/** The readable part, or undefined for what cannot be a key. */
+/** The readable part of the key; undefined if the text does not have the form of a key. */
 export const keyIdOf = (key: string): string | undefined => form.exec(key)?.[1];
 
 const hashOf = (secret: Uint8Array, key: string) =>
   createHmac('sha256', deriveKey(secret, 'api keys')).update(key).digest();
 
-/** The secret under which this is the key's hash. Takes the same time for every wrong key. */
+/** The secret that the key was hashed with. Takes the same time for every wrong key. */
 const secretOfHash = (secrets: readonly Uint8Array[], key: string, stored: ApiKeyDocument) =>
   secrets.filter((secret) => timingSafeEqual(hashOf(secret, key), stored.hash.buffer))[0];
 
@@ -26,12 +26,12 @@ export function createApiKeyStore(db: Db) {
   return {
     find: (id: string): Promise<ApiKeyDocument | null> => keys.findOne({ _id: id }),
 
-    /** A key that was hashed under an old secret is good, and is hashed anew: when all have been used, the old secret can go. */
+    /** A valid key with a hash of an old secret is rehashed: once all keys were used, the old secret can go. */
     isKey(key: string, stored: ApiKeyDocument, secrets: readonly Uint8Array[]): boolean {
       const [current] = secrets as [Uint8Array];
       const secret = secretOfHash(secrets, key, stored);
       if (secret !== undefined && (secret !== current || stored.secretId === undefined))
-        // Should it fail, the next use does it.
+        // If this fails, the next use of the key repeats it.
         keys
           .updateOne(
             { _id: stored._id, hash: stored.hash },
@@ -41,11 +41,11 @@ export function createApiKeyStore(db: Db) {
       return secret !== undefined;
     },
 
-    /** Keys that may not be hashed under this secret yet. */
+    /** Keys that are not known to be hashed with this secret. */
     countOthers: (secret: Uint8Array): Promise<number> =>
       keys.countDocuments({ revokedAt: null, secretId: { $ne: secretId(secret) } }),
 
-    /** The key is in the answer and nowhere else, ever. */
+    /** The key is only in the result: it is stored nowhere. */
     async create(secret: Uint8Array, partner: string, label?: string): Promise<{ id: string; key: string }> {
       await partners.find(partner);
       const id = randomName(8);
@@ -62,7 +62,7 @@ export function createApiKeyStore(db: Db) {
       return { id, key };
     },
 
-    /** Takes the readable part, with or without the `hr_` before it. A whole key works too: only its readable part is used. */
+    /** Takes the readable part, with or without its `hr_`, or the whole key. */
     async revoke(given: string): Promise<ApiKeyDocument> {
       const id = given.replace(/^hr_/, '').slice(0, 8);
       const key = await keys.findOneAndUpdate(

@@ -1,6 +1,6 @@
 /**
- * Attributes and their foreign keys. Each creation and each association takes the next number of one sequence; a job sees
- * what had a number when it was accepted, so that reading its files again gives the same rows again.
+ * Attributes and their foreign keys. Each creation and each association takes the next number of one sequence. A job sees only
+ * numbers up to the one current when it was accepted, so that validating its files again gives the same result.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { type AttributeDocument, collections, type JobDocument } from '../../schemas/documents.ts';
@@ -31,7 +31,7 @@ export function createAttributeStore(db: Db) {
     db.client.withSession((session) => session.withTransaction(() => work(session)));
 
   return {
-    /** Number and document appear together: a job can never be accepted with a number whose attribute is still to come. */
+    /** In one transaction: no job is ever accepted with a sequence number whose attribute is not visible yet. */
     async create(wanted: { partner: string; name: string; foreignKey?: string }): Promise<AttributeDocument> {
       const { partner, name, foreignKey } = wanted;
       if (name.trim() === '' || name.length > 256)
@@ -81,7 +81,7 @@ export function createAttributeStore(db: Db) {
     list: (partner: string): Promise<AttributeDocument[]> =>
       attributes.find({ partner }).sort({ _id: 1 }).toArray(),
 
-    /** What a job may name: the attributes that its partner had when it was accepted, by id or by foreign key. */
+    /** The keys that rows of the job may use: its partner's attributes at acceptance, by id or by foreign key. */
     async keysOf({ partner, keyType, attributesAsOf }: JobDocument) {
       const known = await attributes
         .find({ partner, sequence: { $lte: attributesAsOf } })
@@ -93,7 +93,7 @@ export function createAttributeStore(db: Db) {
         .map(({ _id, foreignKey }) => ({ key: foreignKey!, attribute: _id }));
     },
 
-    /** Which attributes the keys of a deletion name, and which keys are not the partner's. */
+    /** The attributes that the keys of a deletion refer to, and the indexes of keys that the partner does not have. */
     async resolve(partner: string, keyType: 0 | 1, keys: string[]) {
       const found = new Map<string, number>();
       if (keyType === 0) {

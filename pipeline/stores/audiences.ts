@@ -1,4 +1,4 @@
-/** Audiences. What waits or runs is seen from the jobs; an audience holds what its finished loads came to. */
+/** Audiences, with the results of their finished loads. Pending and running loads are found among the jobs. */
 import type { Db } from 'mongodb';
 import {
   type AudienceDocument,
@@ -10,7 +10,7 @@ import {
 
 export type AudienceStore = ReturnType<typeof createAudienceStore>;
 
-/** The id in the console's deep link. Apart from audience ids, so that one is never taken for the other. */
+/** The id in the console's deep link: in another range than audience ids, so that the two cannot be confused. */
 export const segmentOf = (audience: number): number => 10_000_000 + audience;
 
 /** Whose audiences a call may see: the partner's, or those of one of its customers. */
@@ -22,7 +22,7 @@ export interface Scope {
 export const inScope = ({ partner, customer }: Scope) =>
   customer === null ? { partner } : { partner, customer };
 
-/** What a finished load leaves the audience with. */
+/** The result of a finished load. */
 export interface LoadResult {
   uniqueDevices: number;
   matchedDevices: number;
@@ -32,18 +32,18 @@ export interface LoadResult {
   errors: JobError[] | null;
 }
 
-/** Beyond this many, a path that no load can have stands for all the others: the audience stays at 3 until it is cleared. */
+/** Further failed paths are recorded as one path that no load can have: the audience's status stays 3 until it is cleared. */
 const MAX_FAILED_PATHS = 1_000;
 const OTHER_PATHS = '';
 
-/** More failed files than a job lists are one error without a file, but with their count: the files themselves say that they failed. */
+/** An error without a file but with a count stands for the failed files beyond those a job lists; it is no failure of the job. */
 const failedAsWhole = (errors: JobError[] | null) =>
   errors?.some(({ file, count }) => file === undefined && count === undefined) ?? false;
 
 export function createAudienceStore(db: Db) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
-  /** By audience, of those that are there. */
+  /** The generation of each of the audiences that exist. */
   async function generationsOf(ids: number[]): Promise<Map<number, number>> {
     if (ids.length === 0) return new Map();
     const found = await audiences
@@ -56,7 +56,7 @@ export function createAudienceStore(db: Db) {
   return {
     generationsOf,
 
-    /** Makes the audience of the job that creates it, once: API and dispatch both call this, in case the other did not. */
+    /** Creates the audience of its first job. Idempotent: both API and dispatch call it, in case the other one died first. */
     async ensure(
       job: Pick<
         JobDocument,
@@ -96,8 +96,8 @@ export function createAudienceStore(db: Db) {
         .limit(limit),
 
     /**
-     * Clears the audience if it still is at the given generation: one atomic step that makes all earlier work void.
-     * If it is not, somebody has cleared it since the generation was read, which comes to the same.
+     * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work.
+     * If it has a later one, somebody else has cleared it since the generation was read: the result is the same.
      */
     async clear(scope: Scope, id: number, generation: number): Promise<boolean> {
       const result = await audiences.updateOne(
@@ -121,12 +121,12 @@ export function createAudienceStore(db: Db) {
     async clearedAmong(jobs: JobDocument[]): Promise<Set<number>> {
       const loads = jobs.filter(({ audience }) => audience !== null);
       const generations = await generationsOf(loads.map(({ audience }) => audience!));
-      // A lower one, or none, is an old picture of the audience and no clear.
+      // A lower one, or none, is a stale read and no clear.
       const isCleared = (job: JobDocument) => (generations.get(job.audience!) ?? 0) > job.generation!;
       return new Set(loads.filter(isCleared).map(({ _id }) => _id));
     },
 
-    /** Audiences with generations that are not swept yet, and those that were swept within the time given. */
+    /** Audiences with generations that have not been swept, and those swept less than so long ago. */
     toSweep: (againForMs: number) =>
       audiences.find({
         $expr: {
@@ -137,15 +137,15 @@ export function createAudienceStore(db: Db) {
         },
       }),
 
-    /** Generations below this one have left nothing behind. */
+    /** Nothing is left of the generations below this one. */
     markSwept: (id: number, below: number) =>
       audiences.updateOne({ _id: id }, [
         { $set: { sweptBelow: { $max: ['$sweptBelow', below] }, sweptAt: '$$NOW' } },
       ]),
 
     /**
-     * Only while the audience is of the job's generation: a clear in between stays a clear. And only once: a dispatcher that was
-     * taken for dead and comes late must not put back what a later load has changed.
+     * Only while the audience has the job's generation, so that a clear in between stands; and only if no later load was recorded,
+     * so that a dispatcher that lost its leadership without noticing does not overwrite newer counts.
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
@@ -153,7 +153,7 @@ export function createAudienceStore(db: Db) {
     ): Promise<void> {
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
-      // A path is any text, and may look like a field.
+      // A path is any text, and may look like a field reference.
       const path = { $literal: filePath };
       let failedPaths: object = failed;
       if (failedAsWhole(errors))

@@ -1,4 +1,4 @@
-/** The sinks' answers whether their slots hold all of a job. The last answer for an attempt counts. */
+/** Checks: the sinks' answers whether their slots hold all of a job. For each attempt, the last answer counts. */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { CheckDocument } from '../../schemas/stage-documents.ts';
@@ -22,7 +22,7 @@ export function createCheckStore(db: Db) {
       await checks.bulkWrite(operations, { ordered: true });
     }),
 
-    /** All answers of the first jobs; of the others only those that lack something. */
+    /** All answers for the first jobs; for the others only those of slots that lack something. */
     answersTo: (all: number[], lacking: number[]) =>
       checks
         .find({ $or: [{ job: { $in: all } }, { job: { $in: lacking }, 'lacking.0': { $exists: true } }] })

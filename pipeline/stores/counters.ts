@@ -1,4 +1,4 @@
-/** Numbers that the processes share: the attributes' sequence, the partitions of `devices`, and the ends of leases. */
+/** Numbers that the processes share: the attribute sequence, the number of `devices` partitions, leases. */
 import type { ClientSession, Db } from 'mongodb';
 import { type CounterDocument, collections } from '../../schemas/documents.ts';
 
@@ -15,7 +15,7 @@ export function createCounterStore(db: Db) {
   const counters = db.collection<CounterDocument>(collections.counters);
 
   return {
-    /** The attributes that a job accepted now may see. */
+    /** The last number given to an attribute or an association: what a job accepted now may see. */
     async attributeSequence(): Promise<number> {
       const counter = await counters.findOne({ _id: ATTRIBUTES }, { readConcern: { level: 'local' } });
       return counter?.value ?? 0;
@@ -31,8 +31,8 @@ export function createCounterStore(db: Db) {
     },
 
     /**
-     * How many partitions `devices` has is kept with the data: slots are dealt to partitions by their number, so a change would
-     * part devices of jobs in flight from their markers, and two sinks would own one slot.
+     * The number of `devices` partitions is stored with the data and must not change: it decides in which partition a slot is.
+     * After a change, markers would miss the devices of jobs in flight, and two sinks would own the same slot.
      */
     async keepPartitionCount(topic: string, count: number): Promise<void> {
       await counters.updateOne({ _id: PARTITIONS }, { $setOnInsert: { value: count } }, { upsert: true });
@@ -44,7 +44,7 @@ export function createCounterStore(db: Db) {
         );
     },
 
-    /** The value is the moment at which the lease ends, by the database's clock: those of the processes may be hours apart. */
+    /** The value is the time at which the lease ends, by the database's clock: those of the processes may differ. */
     async takeLease(_id: string, holder: string, leaseMs: number): Promise<boolean> {
       const now = { $toLong: '$$NOW' };
       const isFree = { $lt: [{ $ifNull: ['$value', 0] }, now] };
@@ -57,7 +57,7 @@ export function createCounterStore(db: Db) {
         const lease = await counters.findOneAndUpdate({ _id }, [{ $set: set }], options);
         return lease?.holder === holder;
       } catch (error) {
-        // Two that made it at the same moment: the other has it.
+        // Two upserts at the same moment: the other process has the lease.
         if ((error as { code?: unknown }).code === 11000) return false;
         throw error;
       }

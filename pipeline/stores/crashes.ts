@@ -1,13 +1,12 @@
 /**
- * Which message a process had in hand when it died. A partition that is begun again and again at the same offset is read with
- * care: one message at a time, each noted before it is handled. So the one that ends processes is found, and nobody pays for it
- * while all is well.
+ * Finds the message that crashes processes. A partition that is started again and again at the same offset is read carefully: one
+ * message at a time, each recorded before it is handled. Partitions that do not crash pay nothing for it.
  */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { CrashDocument } from '../../schemas/stage-documents.ts';
 
-/** Begun so often at one offset, a partition is read with care. */
+/** Started so often at one offset, a partition is read carefully. */
 const CAREFUL_FROM = 3;
 
 export function createCrashStore(db: Db) {
@@ -44,7 +43,7 @@ export function createCrashStore(db: Db) {
       return taken?.deaths ?? 0;
     },
 
-    /** It is handled, or was taken from us: nobody has died of it. */
+    /** The message was handled, or its partition was revoked: it did not crash the process. */
     async release(stage: string, partition: number): Promise<void> {
       await crashes.updateOne({ _id: idOf(stage, partition) }, { $set: { inHand: null } });
     },

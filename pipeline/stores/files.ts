@@ -1,4 +1,4 @@
-/** The frozen list of a job's files, and what was decided of each. */
+/** The frozen list of a job's files, and the decision about each. */
 import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
@@ -17,7 +17,7 @@ export type DecidedFile = Pick<
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 const INSERT_AT_ONCE = 5_000;
 
-/** Waiting or running; or loaded by an earlier attempt at the job, and to be loaded again. What has failed stays so. */
+/** Pending or running; or loaded by an earlier attempt at the job, and to be loaded again. A failed file stays failed. */
 const undecidedIn = (attempt: number): Filter<FileDocument> => ({
   $or: [
     { status: { $in: [JobStatus.pending, JobStatus.running] } },
@@ -36,7 +36,7 @@ export function createFileStore(db: Db) {
   const files = db.collection<FileDocument>(collections.files);
 
   return {
-    /** May be repeated: what is there already stays as it is. */
+    /** Idempotent: files that are stored already stay as they are. */
     insertListing: groupCommit(async (listings: FileDocument[][]) => {
       const documents = listings.flat();
       for (const some of inGroups(documents, within({ count: INSERT_AT_ONCE }))) {
@@ -62,7 +62,7 @@ export function createFileStore(db: Db) {
       );
     },
 
-    /** A decision is made once an attempt. */
+    /** The first decision of an attempt stands. */
     async decide(decided: (DecidedFile & { listing: string; attempt: number })[]): Promise<void> {
       if (decided.length === 0) return;
       const updatedAt = new Date();
@@ -74,7 +74,7 @@ export function createFileStore(db: Db) {
               $set: {
                 ...counts,
                 ...(attempt > 0 ? { attempt } : {}),
-                // No slot will have a word to say about a file that loads without a single pair.
+                // No ack will mention a file without a single pair.
                 ...(failure === null && counts.pairsRead === 0 ? { duplicates: 0 } : {}),
                 failure,
                 status: failure ? JobStatus.error : JobStatus.done,
@@ -87,7 +87,7 @@ export function createFileStore(db: Db) {
       );
     },
 
-    /** What a successor finds done. */
+    /** How much of the listing is decided already: where the next dispatcher goes on. */
     async decidedOf(listing: string, attempt: number): Promise<{ files: number; rows: number }> {
       const [done] = await files
         .aggregate<{ files: number; rows: number }>([
@@ -104,7 +104,7 @@ export function createFileStore(db: Db) {
         { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
       ),
 
-    /** The job has failed as a whole: those that had not failed by themselves fail with it. */
+    /** The job failed as a whole: all files that have not failed themselves fail with it. */
     failAll: (listing: string, failure: FileFailure) =>
       files.updateMany(
         { job: jobOf(listing), listing, status: { $ne: JobStatus.error } },
@@ -135,7 +135,7 @@ export function createFileStore(db: Db) {
       return new Map(counts.map(({ _id, count }) => [_id, count]));
     },
 
-    /** How many distinct pairs each file of a listing has brought. */
+    /** Records the duplicates of each file, from its number of distinct pairs. */
     recordDistinctPairs: groupCommit(async (listings: { listing: string; pairs: Map<number, number> }[]) => {
       const operations = listings.flatMap(({ listing, pairs }) =>
         [...pairs].map(([number, distinct]) => ({
@@ -148,7 +148,7 @@ export function createFileStore(db: Db) {
       if (operations.length > 0) await files.bulkWrite(operations, { ordered: false });
     }),
 
-    /** Files of an audience that are loaded already: path and ETag. */
+    /** Identities (path and ETag) of the files that the audience has loaded. */
     async loadedOf(audience: number, generation: number): Promise<Set<string>> {
       const loaded = files
         .find({ audience, generation, status: JobStatus.done })
@@ -162,7 +162,7 @@ export function createFileStore(db: Db) {
       return identities;
     },
 
-    /** The newest entry of each path: accepted rows in all, and whether one of them failed. */
+    /** Over the newest entry of each path: the sum of accepted rows, and whether any of them failed. */
     async summaryOf(audience: number, generation: number): Promise<{ accepted: number; failed: boolean }> {
       const [summary] = await files
         .aggregate<{ accepted: number; failed: boolean }>(
@@ -184,10 +184,10 @@ export function createFileStore(db: Db) {
       return { accepted: summary?.accepted ?? 0, failed: summary?.failed ?? false };
     },
 
-    /** Lists of the job that a dispatcher wrote and did not live to freeze. */
+    /** Listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),
 
-    /** A listing that lost its race to be the job's. */
+    /** A listing that was not frozen, because another dispatcher froze its own first. */
     forgetListing: (listing: string) => files.deleteMany({ job: jobOf(listing), listing }),
   };
 }

@@ -1,10 +1,10 @@
-/** Requests that may be repeated: the first with a key leaves its mark here, and the others get its answer. */
+/** Idempotency keys: the first request with a key stores a mark, and repetitions get its answer. */
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import type { Scope } from './audiences.ts';
 
-/** A key is its sender's own: the partner's, or one customer's. A space is in no key, and in no customer once it is encoded. */
+/** Keys of different partners and customers never collide: neither a key nor an encoded customer contains a space. */
 export const markId = ({ partner, customer }: Scope, key: string): string =>
   customer === null ? `${partner}/${key}` : `${partner} ${encodeURIComponent(customer)} ${key}`;
 
@@ -12,11 +12,11 @@ export function createIdempotencyStore(db: Db) {
   const marks = db.collection<IdempotencyDocument>(collections.idempotency);
 
   return {
-    /** The mark of the first request with this key. Whoever asks compares the hash: another one is another request. */
+    /** The mark of the first request with this key. The caller compares the hashes: if they differ, so do the requests. */
     async claim(scope: Scope, key: string, requestHash: string): Promise<IdempotencyDocument> {
       for (let tries = 0; ; tries++) {
         try {
-          // The id is matched by value: a key is any text, and never an operator.
+          // Matched by value: a key is any text, and must not be read as an operator.
           const claimed = await marks.findOneAndUpdate(
             { _id: { $eq: markId(scope, key) } },
             { $setOnInsert: { requestHash, token: randomUUID(), createdAt: new Date() } },
@@ -24,13 +24,13 @@ export function createIdempotencyStore(db: Db) {
           );
           return claimed!;
         } catch (error) {
-          // Two upserts at the same moment: one of them is refused, and finds the other's the next time.
+          // Two upserts at the same moment: one is refused, and finds the other's mark on its next try.
           if ((error as { code?: unknown }).code !== 11000 || tries >= 3) throw error;
         }
       }
     },
 
-    /** After a job of this token was withdrawn, the next attempt needs another. Two at once agree on one. */
+    /** The job of this token was withdrawn: the next attempt needs a new token. Concurrent calls get the same one. */
     async renewToken(mark: IdempotencyDocument): Promise<IdempotencyDocument> {
       await marks.updateOne({ _id: mark._id, token: mark.token }, { $set: { token: randomUUID() } });
       return (await marks.findOne({ _id: mark._id })) ?? mark;
@@ -41,7 +41,7 @@ export function createIdempotencyStore(db: Db) {
       answer: { status: number; body?: string; location?: string },
     ) => marks.updateOne({ _id }, { $set: answer }),
 
-    /** Sets what a step is about to do, unless an earlier try has set it; gives what is set. */
+    /** Stores what the request is about to do, unless an earlier try has; returns what is stored. */
     async fixIntent(mark: IdempotencyDocument, intent: string): Promise<string> {
       await marks.updateOne({ _id: mark._id, body: { $exists: false } }, { $set: { body: intent } });
       return (await marks.findOne({ _id: mark._id }))?.body ?? intent;

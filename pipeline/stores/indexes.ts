@@ -1,8 +1,8 @@
-/** Every index of every collection, in one place. Whoever starts first makes them; the others find them made. */
+/** All indexes of all collections. The first process to start creates them. */
 import type { Db, IndexDescription } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 
-/** How long a repeated request gets the first one's answer. */
+/** For how long a repeated request gets the answer of the first. */
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
 
 const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
@@ -38,7 +38,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   acks: [{ key: { job: 1 }, name: 'by_job' }],
   checks: [{ key: { job: 1 }, name: 'by_job' }],
   spills: [{ key: { slot: 1, job: 1 }, name: 'by_slot' }],
-  // By set for counts, by slot for overlaps. Neither field changes, so a replaced manifest costs no index write.
+  // By set for counts, by slot for overlaps. Neither field ever changes, so replacing a manifest writes no index entry.
   manifests: [{ key: { set: 1, slot: 1 } }, { key: { slot: 1, set: 1 } }],
 };
 

@@ -1,4 +1,4 @@
-/** Jobs as partners and operators see them. A withdrawn one was never accepted: no partner sees it. */
+/** Jobs as partners and operators see them. Partners do not see withdrawn jobs: those were never accepted. */
 import type { Binary, Db, Filter } from 'mongodb';
 import type { AudienceDocument, JobDocument, JobPhase } from '../../schemas/documents.ts';
 import { inScope, type Scope } from './audiences.ts';
@@ -6,7 +6,7 @@ import { jobCollection, unfinished } from './jobs.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
 
-/** The fields that a caller shows. */
+/** The fields that the caller wants. */
 type Fields<Field extends keyof JobDocument> = Readonly<Record<Field, 1>>;
 type Shown<Field extends keyof JobDocument> = Pick<JobDocument, '_id' | Field>;
 
@@ -14,7 +14,7 @@ export type OpenLoad = Pick<JobDocument, 'audience' | 'generation' | 'phase' | '
 export type ListedJob = Pick<JobDocument, '_id' | 'phase' | 'listing'>;
 type SealedJob = Pick<JobDocument, '_id' | 'partner'> & { credentials: Binary };
 
-/** Phases of a job whose list of files is frozen. */
+/** The phases in which a job's list of files is frozen. */
 export const frozen: JobPhase[] = ['loading', 'sealed', 'ended'];
 
 const importLogs = (partner: string): Filter<JobDocument> => ({
@@ -23,7 +23,7 @@ const importLogs = (partner: string): Filter<JobDocument> => ({
   phase: { $ne: 'withdrawn' },
 });
 
-/** Of all generations: what a clear has cancelled shows too. */
+/** Of all generations: loads that a clear has cancelled are included. */
 const loadsOf = ({ _id, partner }: AudienceDocument): Filter<JobDocument> => ({
   audience: _id,
   partner,
@@ -48,7 +48,7 @@ export function createJobQueryStore(db: Db) {
     findImportLog: <Field extends keyof JobDocument>(partner: string, id: number, fields: Fields<Field>) =>
       jobs.findOne<Shown<Field>>({ _id: id, ...importLogs(partner) }, { projection: fields }),
 
-    /** Loads that wait or run: of the partner's audiences, or of one of them. */
+    /** Pending and running loads of all the partner's audiences, or of one. */
     openLoads: (partner: string, audience?: number): Promise<OpenLoad[]> =>
       jobs
         .find(
@@ -57,7 +57,7 @@ export function createJobQueryStore(db: Db) {
         )
         .toArray(),
 
-    /** The loads of one generation of an audience whose lists are frozen, oldest first. */
+    /** Loads of the audience in this generation whose lists of files are frozen, oldest first. */
     listedLoads: (audience: number, generation: number): Promise<ListedJob[]> =>
       jobs
         .find({ audience, generation, kind: 'audience', phase: { $in: frozen } })
@@ -84,7 +84,7 @@ export function createJobQueryStore(db: Db) {
       fields: Fields<Field>,
     ) => jobs.findOne<Shown<Field>>({ ...loadsOf(audience), _id: id }, { projection: fields }),
 
-    /** The job that makes the audience. */
+    /** The job that creates the audience. */
     findMaker: (scope: Scope, audience: number) =>
       jobs.findOne({
         _id: audience,
@@ -94,7 +94,7 @@ export function createJobQueryStore(db: Db) {
         ...inScope(scope),
       }),
 
-    /** Unfinished jobs, oldest first: what stops the queue stands at the top. Or all, newest first. */
+    /** Unfinished jobs, oldest first, so that what blocks the queue is at the top; or all jobs, newest first. */
     list: (options: { partner?: string | undefined; all: boolean; limit: number }): Promise<JobDocument[]> =>
       jobs
         .find({
@@ -105,7 +105,7 @@ export function createJobQueryStore(db: Db) {
         .limit(options.limit)
         .toArray(),
 
-    /** What the job stands behind: unfinished jobs with a lower number. */
+    /** The unfinished jobs ahead of this one. */
     async earlierThan({ _id, audience }: JobDocument) {
       const before: Filter<JobDocument> = { ...unfinished, _id: { $lt: _id } };
       const [first, count, ofAudience] = await Promise.all([
@@ -118,7 +118,7 @@ export function createJobQueryStore(db: Db) {
       return { first: first?._id, count, ofAudience: ofAudience?._id };
     },
 
-    /** Dispatch ends it with `cancelled`, and nothing of it is merged. Null once it is decided what is merged. */
+    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is sealed or has ended: too late. */
     requestCancel: (id: number) =>
       jobs.findOneAndUpdate(
         { _id: id, phase: { $in: ['accepted', 'loading'] } },
@@ -131,7 +131,7 @@ export function createJobQueryStore(db: Db) {
         .find({ ...unfinished, credentials: { $type: 'binData' } })
         .project<SealedJob>({ partner: 1, credentials: 1 }),
 
-    /** Unless they were erased or replaced meanwhile. */
+    /** False if they were erased or replaced in the meantime. */
     async replaceCredentials({ _id, credentials }: SealedJob, by: Binary): Promise<boolean> {
       const result = await jobs.updateOne({ _id, credentials }, { $set: { credentials: by } });
       return result.modifiedCount === 1;

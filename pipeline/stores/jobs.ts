@@ -1,6 +1,6 @@
 /**
- * Jobs as the dispatcher sees them. Each step forward is a compare-and-set on the phase: of two dispatchers, one a zombie, only
- * one makes it, and the other finds what was decided.
+ * Jobs in dispatch. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one of them
+ * succeeds, and the other reads its result.
  */
 import type { Db, Filter, UpdateFilter } from 'mongodb';
 import {
@@ -17,10 +17,10 @@ export type JobStore = ReturnType<typeof createJobStore>;
 
 export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
-/** What a job came to. */
+/** The result of a job. */
 export type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
 
-/** What a job comes to before it is merged. */
+/** The decision about a job, before it is merged. */
 export interface SealedOutcome {
   /** Why the service itself failed at the job; for the operator. */
   internalReason?: string;
@@ -33,13 +33,13 @@ export interface SealedOutcome {
 interface Step {
   id: number;
   from: JobDocument['phase'][];
-  /** What else must be so. Where it is not, the job stays as it is. */
+  /** A further condition; where it does not hold, the job is left unchanged. */
   when?: { filter: Filter<JobDocument>; holds(job: JobDocument): boolean };
   set: Partial<JobDocument>;
   unset?: UpdateFilter<JobDocument>['$unset'];
 }
 
-/** Jobs begin without one, which is the first. */
+/** The field is absent in the first attempt. */
 const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
 
 export const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'loading', 'sealed'] } };
@@ -54,7 +54,7 @@ export function createJobStore(db: Db) {
     return new Set(found.map(({ _id }) => _id));
   }
 
-  /** Takes each step that can be taken, in their order, and gives what each job is now: by us, or by who was faster. */
+  /** Applies the transitions that are possible, in order, and returns the jobs as they are now, whoever changed them. */
   async function take(steps: Step[]): Promise<JobDocument[]> {
     const updatedAt = new Date();
     const operations = steps.map(({ id, from, when, set, unset }) => ({
@@ -76,14 +76,14 @@ export function createJobStore(db: Db) {
   const step = groupCommit(take);
 
   return {
-    /** Ids have no gaps, so a range of them is all there is between two jobs. */
+    /** All jobs between two ids: ids have no gaps. */
     range: (first: number, last: number) =>
       jobs
         .find({ _id: { $gte: first, $lte: last } })
         .sort({ _id: 1 })
         .toArray(),
 
-    /** The id at which work goes on (the first unfinished job, or the next one to come), and the newest job there is. */
+    /** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
     async extent(): Promise<{ first: number; newest: number }> {
       const [oldest, newest] = await Promise.all([
         jobs.find(unfinished).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next(),
@@ -93,7 +93,7 @@ export function createJobStore(db: Db) {
       return { first: (oldest?._id ?? last + 1) as number, newest: last };
     },
 
-    /** Takes the job from the API and makes this listing its list of files, unless somebody else did, or it was withdrawn. */
+    /** Claims the job and makes this listing its list of files, unless another dispatcher did, or the API withdrew the job. */
     freeze: (id: number, listing: string, fileCount: number, bytes: number) =>
       step({
         id,
@@ -104,7 +104,7 @@ export function createJobStore(db: Db) {
     progress: (id: number, filesDone: number, rows: number) =>
       jobs.updateOne({ _id: id, phase: 'loading' }, { $set: { filesDone, rows, updatedAt: new Date() } }),
 
-    /** Decides what is merged of the job. Left undone if the attempt is not the job's any more, or if it is to be cancelled. */
+    /** Decides what is merged of the job. No effect if the job is in another attempt by now, or is to be cancelled. */
     seal: (id: number, outcome: SealedOutcome) => {
       const { attempt } = outcome.verdict;
       const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
@@ -120,7 +120,7 @@ export function createJobStore(db: Db) {
       });
     },
 
-    /** The files are to be dispatched anew, unless another dispatcher has taken the job further. Gives the job as it is then. */
+    /** The files are to be dispatched again, unless another dispatcher has advanced the job. Returns the job as it is then. */
     async nextAttempt({ _id, phase, attempt = 0 }: JobDocument): Promise<JobDocument> {
       await jobs.updateOne(
         { _id, phase, attempt: attemptIs(attempt) },
@@ -139,25 +139,25 @@ export function createJobStore(db: Db) {
     find: (id: number) => jobs.findOne({ _id: id }),
     findMany,
 
-    /** Those of the jobs that an operator wants to be cancelled. */
+    /** Which of the jobs an operator wants to cancel. */
     cancelRequested: (ids: number[]) => idsOf({ _id: { $in: ids }, cancelRequested: true }),
 
-    /** Those of the jobs that have ended. */
+    /** Which of the jobs have ended. */
     endedAmong: (ids: number[]) => idsOf({ _id: { $in: ids }, phase: 'ended' }),
 
-    /** Whether a load of an older generation of the audience may still write. */
+    /** Whether a load of an older generation of the audience is unfinished, and may still write. */
     async hasOpenBelow(audience: number, generation: number): Promise<boolean> {
       const older = { audience, generation: { $lt: generation } };
       return (await jobs.findOne({ ...older, phase: { $nin: ['ended', 'withdrawn'] } })) !== null;
     },
 
-    /** Ended jobs of which nobody may have published the end. */
+    /** Ended jobs whose final status may not have been published. */
     statusUnpublished: () => jobs.find({ statusUnpublished: true }).sort({ _id: 1 }).toArray(),
     statusPublished: groupCommit(async (ids: number[]) => {
       await jobs.updateMany({ _id: { $in: ids } }, { $unset: { statusUnpublished: '' } });
     }),
 
-    /** The end of jobs, one after the other in the order given. A partner's storage credentials go with it. */
+    /** Ends the jobs, in the order given, and erases their storage credentials. */
     end: (endings: { id: number; outcome: JobOutcome }[]) =>
       take(
         endings.map(({ id, outcome }) => ({

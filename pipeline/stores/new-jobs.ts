@@ -1,6 +1,6 @@
 /**
- * Jobs as they are accepted, or taken back. Dispatch claims a job with the same compare-and-set on its phase as a withdrawal, so
- * exactly one of the two has it.
+ * Jobs that are being accepted, or withdrawn. Withdrawing is a compare-and-set on the phase, and so is claiming a job for dispatch:
+ * exactly one of the two succeeds.
  */
 import type { Db } from 'mongodb';
 import type { JobDocument } from '../../schemas/documents.ts';
@@ -13,7 +13,7 @@ export function createNewJobStore(db: Db) {
   const jobs = jobCollection(db);
 
   return {
-    /** Of those that a majority has: a number built on one that its primary loses would leave a gap, and end all dispatching. */
+    /** By majority read: a number after one that a primary then loses would leave a gap, and stop dispatch. */
     async highestNumber(): Promise<number> {
       const newest = {
         sort: { _id: -1 },
@@ -23,10 +23,10 @@ export function createNewJobStore(db: Db) {
       return (await jobs.findOne({}, newest))?._id ?? 0;
     },
 
-    /** In order, up to the first that is refused. */
+    /** In order, up to the first document that is refused. */
     insert: (documents: JobDocument[]) => jobs.insertMany(documents, { ordered: true }),
 
-    /** The job of a request that had been accepted before. */
+    /** The job of an earlier request with this token. */
     findByToken: groupCommit(async (tokens: string[]): Promise<(JobDocument | undefined)[]> => {
       const found = await jobs.find({ requestToken: { $in: tokens } }).toArray();
       const byToken = new Map(found.map((job) => [job.requestToken, job]));
@@ -36,7 +36,7 @@ export function createNewJobStore(db: Db) {
     hasToken: async (requestToken: string): Promise<boolean> =>
       (await jobs.findOne({ requestToken }, { projection: { _id: 1 } })) !== null,
 
-    /** How many jobs of the partner have not ended; stops counting at the limit. */
+    /** How many jobs of the partner have not ended; counts up to the limit. */
     countPending: (partner: string, limit: number): Promise<number> =>
       jobs.countDocuments(
         { partner, kind: { $in: ['import', 'delete', 'audience'] }, phase: { $nin: ['ended', 'withdrawn'] } },
@@ -44,8 +44,8 @@ export function createNewJobStore(db: Db) {
       ),
 
     /**
-     * From now on the job cannot be taken back, however late the process wakes up that is accepting it (no clock could tell when
-     * that is over), unless it already was. Null: what became of it cannot be seen yet.
+     * From now on the job cannot be withdrawn, not even by a process that was paused while accepting it. It may have been withdrawn
+     * before: the phase of the result says so. Null: the outcome is not visible yet.
      */
     async promise({ _id, phase }: JobDocument): Promise<JobDocument | null> {
       const set = { $set: { promised: true } as const };
@@ -55,9 +55,9 @@ export function createNewJobStore(db: Db) {
       return promised || jobs.findOne({ _id, phase: { $ne: 'accepted' } });
     },
 
-    /** Takes the jobs back. Gives the numbers of those that dispatch took first: they run. */
+    /** Returns the numbers of the jobs that could not be withdrawn, because dispatch had claimed them. */
     async withdraw(documents: JobDocument[]): Promise<Set<number>> {
-      // The token too: should our insert not have come through, another process may have the number by now.
+      // Matched by token too: if our insert failed, another process may have taken the number.
       const ours = documents.map(({ _id, requestToken }) => ({ _id, requestToken: requestToken! }));
       await jobs.updateMany(
         { $or: ours, phase: 'accepted', promised: { $ne: true } },

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 
-/** Something the operator asked for that cannot be. The message is for a person. */
+/** An operator's request that cannot be fulfilled. The message is meant for people. */
 export class ProvisioningError extends Error {
   constructor(
     readonly code:
@@ -29,8 +29,8 @@ export const randomName = (length: number, alphabet = letters) =>
   Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 
 /**
- * A partner that is not stored yet. The prefix is the id and a slash: random, so never given twice, and with its only
- * slash at the end, so that no prefix can begin with another.
+ * A partner that is not stored yet. Its prefix is its random id and a slash: unique, and since the only slash is at the end, no
+ * partner's prefix begins with another's.
  */
 export function draftPartner(name: string): PartnerDocument {
   if (name.trim() === '' || name.length > 256)

@@ -1,6 +1,6 @@
 /**
- * The MongoDB driver, mended before it is used: a command that is being written when its connection is closed waits for the socket to
- * drain, which a closed one never does. Nothing ends that wait, no timeout either; and everybody behind it waits too.
+ * The MongoDB driver, patched: a command that is being written while its connection is closed waits for the socket to drain, which
+ * never happens. No timeout ends that wait, and all commands behind it wait too.
  */
 import type { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';

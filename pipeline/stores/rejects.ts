@@ -1,4 +1,4 @@
-/** Rejected rows, kept for the API up to a number a file. Beyond it they are only counted. */
+/** Rejected rows, stored for the API up to a limit per file; the rest are only counted. */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
@@ -9,7 +9,7 @@ export function createRejectStore(db: Db) {
   const rejects = db.collection<RejectsDocument>(collections.rejects);
 
   return {
-    /** Keeps as many of the rows as the file may still have. Gives those kept. A batch that comes again changes nothing. */
+    /** Stores as many of the rows as the file's limit allows, and returns those. Idempotent by batch. */
     async keep(entry: Omit<RejectsDocument, '_id'>, perFile: number): Promise<RejectsDocument['rows']> {
       const { job, file, batch } = entry;
       const [others] = await rejects

@@ -1,6 +1,6 @@
 /**
- * What was read is older than what is known to have been written. A member that has just become primary shows for a moment less than
- * a majority has acknowledged to the one before it; so what cannot be is read again, not acted upon.
+ * A read returned something older than what is known to be written. For a moment, a new primary may show less than a majority had
+ * acknowledged to its predecessor. So a result that cannot be true is read again, and not acted upon.
  */
 export class StaleRead extends Error {
   readonly code = 'stale_read';

@@ -17,7 +17,7 @@ export interface LedgerDocument {
   end: number;
   firstLine: number;
   lines: number;
-  /** The byte that parts the columns: what a split that goes on from here must know. */
+  /** The byte between columns: what a split that resumes here must know. */
   delimiter: number;
   rows: number;
   accepted: number;
@@ -45,7 +45,7 @@ export interface CheckDocument {
   lacking: number[];
 }
 
-/** A slot's word that it has merged a job. First writer wins. */
+/** A slot's acknowledgement that it has merged a job. First writer wins. */
 export interface AckDocument {
   /** `<job>.<slot>` */
   _id: string;
@@ -60,7 +60,7 @@ export interface AckDocument {
   /** An audience's devices in this slot after the merge, and those that some attribute holds too. */
   audienceDevices: number;
   matchedDevices: number;
-  /** A deletion that has been counted and is not carried out yet: this does not count as a word. */
+  /** A deletion that has been counted and is not carried out yet: this does not count as an acknowledgement. */
   removing?: true;
 }
 
@@ -106,7 +106,7 @@ export interface ChunkDocument {
   devices: Binary;
 }
 
-/** Devices of a job that is not committed yet, put aside by a sink that was out of memory. */
+/** Devices of a job that is not merged yet, spilled by a sink that was out of memory. */
 export interface SpillDocument {
   _id: string;
   job: number;

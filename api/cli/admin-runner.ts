@@ -1,6 +1,6 @@
 /** Runs one admin command: configuration, database, output, exit code. */
 import type { Command } from 'commander';
-import { isPassing } from '../../pipeline/runtime/retry.ts';
+import { isTransient } from '../../pipeline/runtime/retry.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
@@ -43,6 +43,6 @@ export function createAdminRunner(loadEnv: LoadEnvironment) {
 
 function explain(error: unknown): string | undefined {
   if (error instanceof ProvisioningError) return error.message;
-  if (isPassing(error)) return `MongoDB does not answer (${(error as Error).message})`;
+  if (isTransient(error)) return `MongoDB does not answer (${(error as Error).message})`;
   return undefined;
 }

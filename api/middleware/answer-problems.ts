@@ -3,7 +3,7 @@
 import { NotAccepted } from '../../pipeline/accept/accept-queue.ts';
 import { TooManyPending } from '../../pipeline/accept/pending-jobs.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import { isPassing } from '../../pipeline/runtime/retry.ts';
+import { isTransient } from '../../pipeline/runtime/retry.ts';
 import type { Middleware } from '../context.ts';
 import { Problem, unavailable } from '../problem.ts';
 
@@ -14,7 +14,7 @@ function toProblem(error: unknown): Problem {
     return new Problem('too_many_pending', 'Nothing was queued. Wait until some of your jobs have ended.', {
       headers: { 'Retry-After': '5' },
     });
-  if (isPassing(error))
+  if (isTransient(error))
     return unavailable('A part of the service does not answer. Try again shortly.', error);
   return new Problem('internal', 'The failure has been recorded under the request id.', { cause: error });
 }

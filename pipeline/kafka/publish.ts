@@ -21,7 +21,7 @@ export interface Publisher {
   connect(): Promise<void>;
   /** Resolves when every message is on all in-sync replicas. Messages of one call to one partition keep their order. */
   send(topic: TopicKey, messages: OutgoingMessage[]): Promise<void>;
-  /** Whether it is connected, and the last word from the brokers was a good one. Asks anew after a failure. */
+  /** Whether it is connected, and the brokers answered the last request. Asks anew after a failure. */
   ready(): boolean;
   /** Asks the brokers now. */
   check(): Promise<boolean>;
@@ -46,7 +46,7 @@ const REQUESTS_IN_FLIGHT = 4;
 const SEND_TRIES = 8;
 
 /** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
-function fitTogether(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
+function fitOneRequest(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
   const oneBatch = within<Waiting<OutgoingMessage[]>>({ bytes: MAX_RECORD_BATCH }, ({ item }) =>
     item.reduce((sum, message) => sum + sizeOf(message), 0),
   );
@@ -126,7 +126,7 @@ export function createPublisher(
   const queueOf = (topic: TopicKey) =>
     groupCommit((sends: OutgoingMessage[][]) => request(topic, sends), {
       inFlight: REQUESTS_IN_FLIGHT,
-      howMany: fitTogether,
+      howMany: fitOneRequest,
     });
   const queues = Object.fromEntries(
     (Object.keys(topics) as TopicKey[]).map((topic) => [topic, queueOf(topic)]),

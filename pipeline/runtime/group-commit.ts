@@ -1,9 +1,9 @@
 /**
- * Group commit: calls that come while enough are under way wait, and the next takes all of them that fit. A single call waits for
+ * Group commit: calls that come while enough groups are in flight wait, and the next group takes all that fit. A single call waits for
  * nothing; a hundred cost a few round trips. If the work fails, it fails for everybody in it: each tries again by itself.
  */
-export interface TogetherOptions<Item> {
-  /** How many groups may be under way at once. */
+export interface GroupOptions<Item> {
+  /** How many groups may be in flight at once. */
   inFlight?: number;
   /** How many of those that wait make the next group. */
   howMany?(waiting: readonly Waiting<Item>[]): number;
@@ -18,26 +18,26 @@ interface Caller<Item, Result> extends Waiting<Item> {
   reject(error: unknown): void;
 }
 
-const MOST_AT_ONCE = 500;
+const MAX_GROUP = 500;
 
 /** `work` gives a result for each item, in their order; or nothing, where nobody asks for one. */
 export function groupCommit<Item, Result = void>(
   work: (items: Item[]) => Promise<Result[] | undefined>,
-  { inFlight = 1, howMany = ({ length }) => Math.min(length, MOST_AT_ONCE) }: TogetherOptions<Item> = {},
+  { inFlight = 1, howMany = ({ length }) => Math.min(length, MAX_GROUP) }: GroupOptions<Item> = {},
 ): (item: Item) => Promise<Result> {
   let waiting: Caller<Item, Result>[] = [];
-  let underWay = 0;
+  let running = 0;
   let scheduled = false;
 
   function pump(): void {
     scheduled = false;
-    while (underWay < inFlight && waiting.length > 0) {
+    while (running < inFlight && waiting.length > 0) {
       const count = howMany(waiting);
       const group = waiting.slice(0, count);
       waiting = waiting.slice(count);
-      underWay++;
+      running++;
       void settle(group).finally(() => {
-        underWay--;
+        running--;
         pump();
       });
     }
@@ -55,7 +55,7 @@ export function groupCommit<Item, Result = void>(
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject });
-      if (scheduled || underWay >= inFlight) return;
+      if (scheduled || running >= inFlight) return;
       scheduled = true;
       // One turn of the loop, so that what is asked in the same moment goes together.
       setImmediate(pump);

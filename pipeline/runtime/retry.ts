@@ -4,7 +4,7 @@ import { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerSelectio
 import type { Logger } from './log.ts';
 
 /** Codes of a server that is stopping, changing its primary or out of room: the same call may go through later. */
-const passingMongoCodes = new Set([
+const transientMongoCodes = new Set([
   6, 7, 43, 50, 89, 91, 112, 133, 134, 136, 189, 237, 262, 290, 317, 358, 9001, 10107, 11600, 11602, 13388,
   13435, 13436, 14031,
 ]);
@@ -22,13 +22,13 @@ const brokenConnection = new Set([
   'EAI_AGAIN',
 ]);
 
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (typeof error === 'object' && error !== null && 'retriable' in error) return error.retriable === true;
   if (error instanceof Error && 'code' in error && brokenConnection.has(String(error.code))) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   // What is no answer of the server is wrapped by a bulk write, without its class and its labels.
   if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error)
-    return isPassing(error.errorResponse);
+    return isTransient(error.errorResponse);
   if (error instanceof MongoError) {
     const labelled = [
       'RetryableWriteError',
@@ -37,7 +37,7 @@ export function isPassing(error: unknown): boolean {
       'PoolRequestedRetry',
     ];
     if (labelled.some((label) => error.hasErrorLabel(label))) return true;
-    if (typeof error.code === 'number') return passingMongoCodes.has(error.code);
+    if (typeof error.code === 'number') return transientMongoCodes.has(error.code);
     return /topology|pool|connect|interrupted|socket|network|EPIPE|timed out/i.test(
       `${error.name} ${error.message}`,
     );
@@ -64,7 +64,7 @@ export const backoff = (tries: number, firstMs: number, maxMs: number): number =
 export function createRetry(
   log: Logger | undefined,
   {
-    when = isPassing,
+    when = isTransient,
     maxTries = Number.POSITIVE_INFINITY,
     firstMs = 50,
     maxMs = 2_000,
@@ -79,7 +79,8 @@ export function createRetry(
       } catch (error) {
         if (tries === maxTries || !when(error)) throw error;
         const wait = backoff(tries, firstMs, maxMs);
-        log?.warn({ err: error, step, tries, wait_ms: Math.round(wait) }, 'step failed, will be tried again');
+        const reason = error instanceof Error ? error.message : String(error);
+        log?.warn({ err: error, step, tries }, `retrying in ${(wait / 1_000).toFixed(1)} s: ${reason}`);
         await sleep(wait, undefined, signal ? { signal, ref } : { ref });
       }
     }

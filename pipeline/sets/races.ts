@@ -12,7 +12,7 @@ import { ContendedError, FencedError } from './errors.ts';
 export type Fence = () => Promise<boolean>;
 
 const ATTEMPTS = 30;
-const LONGEST_WAIT_MS = 200;
+const MAX_WAIT_MS = 200;
 
 /** Tries until every item has a result. `attempt` gives undefined for each item that lost a race. */
 export async function settleAll<Item, Result>(
@@ -50,5 +50,5 @@ async function afterLoss(round: number, fence: Fence): Promise<void> {
   await requireOwnership(fence);
   if (round === ATTEMPTS) throw new ContendedError(round);
   // What beat us may not be visible to majority reads yet; and two that collide should not do so in step.
-  await sleep(Math.random() * Math.min(2 ** round, LONGEST_WAIT_MS));
+  await sleep(Math.random() * Math.min(2 ** round, MAX_WAIT_MS));
 }

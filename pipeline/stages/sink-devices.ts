@@ -14,12 +14,12 @@ import { FencedError } from '../sets/device-sets.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
-import { type createMergeJobs, TOGETHER_BYTES } from './sink/merge-jobs.ts';
+import { type createMergeJobs, GROUP_BYTES } from './sink/merge-jobs.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
 
-const LONGEST_GATHER_MS = 100;
+const MAX_GATHER_MS = 100;
 const FENCED_MS = 200;
 
 export interface SinkDependencies {
@@ -173,7 +173,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     const bytes = owner.slots.reduce((sum, slot) => sum + owner.uncommitted.bytesOf(job, slot), 0);
     // What an audience matches depends on the imports before it, and on none behind it.
     const isImport = kind === 'import' && pending.run[0]?.kind === 'import';
-    if (!isImport || pending.bytes + bytes > TOGETHER_BYTES) await flush(owner, pending, step);
+    if (!isImport || pending.bytes + bytes > GROUP_BYTES) await flush(owner, pending, step);
     pending.run.push(marker);
     pending.bytes += bytes;
   }
@@ -192,7 +192,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
       }
       await flush(owner, pending, step);
       // Under load the next jobs come meanwhile, and share one merge; a job that comes alone has been merged by now.
-      if (pending.mergingMs > 0) await sleep(Math.min(pending.mergingMs, LONGEST_GATHER_MS));
+      if (pending.mergingMs > 0) await sleep(Math.min(pending.mergingMs, MAX_GATHER_MS));
     },
     /**
      * What is only in memory must be read again after a crash. So must markers that wait to be merged together, and they are in no

@@ -15,7 +15,7 @@ import { StaleRead } from './stale-read.ts';
 
 export interface JobContext {
   job: JobDocument;
-  /** False once the job has ended or its audience was cleared: whatever is still under way for it can be dropped. */
+  /** False once the job has ended or its audience was cleared: what is still in flight for it can be dropped. */
   wanted: boolean;
 }
 
@@ -60,7 +60,7 @@ export function createJobContexts(db: Db) {
   }
 
   function contextOf(job: JobDocument, generations: Map<number, number>): JobContext | StaleRead {
-    // Nobody hands out a file, or cuts it, before the job's list is frozen.
+    // No file is published, or cut, before the job's list is frozen.
     if (job.phase === 'accepted') return new StaleRead(`job ${job._id} has no files yet`);
     if (!isLoading(job) || job.audience === null) return { job, wanted: isLoading(job) };
     const generation = generations.get(job.audience) ?? 0;

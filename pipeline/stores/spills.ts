@@ -1,4 +1,4 @@
-/** Devices that a sink has put aside until their job commits. The same batch may stand in two spills; it counts once. */
+/** Devices that a sink has spilled until their job is merged. The same batch may stand in two spills; it counts once. */
 import { Binary, type Db, ObjectId } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { SpillDocument } from '../../schemas/stage-documents.ts';
@@ -43,10 +43,10 @@ export function createSpillStore(db: Db) {
       }
     },
 
-    /** Jobs of which something was put aside in these slots. */
+    /** Jobs of which something was spilled in these slots. */
     jobsIn: (slots: number[]): Promise<number[]> => spills.distinct('job', { slot: { $in: slots } }),
 
-    /** Bytes put aside for the jobs, by slot. */
+    /** Bytes spilled for the jobs, by slot. */
     async sizes(jobs: number[], slots: number[]): Promise<Map<number, number>> {
       const sizes = await spills
         .aggregate<{ _id: number; bytes: number }>([

@@ -100,7 +100,7 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   );
   expect(ended).toMatchObject({ status: 2, rows: FILES * ROWS_A_FILE, errors: null });
   expect([ended.uniqueDevices, unique]).toEqual([FILES * ROWS_A_FILE, FILES * ROWS_A_FILE]);
-  expect(readFileSync(sink.log, 'utf8')).toContain('devices put aside');
+  expect(readFileSync(sink.log, 'utf8')).toContain('devices spilled');
   expect(await driver.db.collection(collections.spills).countDocuments()).toBe(0);
   expect(most).toBeLessThan(BASE_MB);
   expect(slowest).toBeLessThan(5_000);

@@ -1,6 +1,6 @@
 import { type BulkWriteResult, MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it } from 'vitest';
-import { backoff, createRetry, isPassing } from '../../pipeline/runtime/retry.ts';
+import { backoff, createRetry, isTransient } from '../../pipeline/runtime/retry.ts';
 
 const bulk = (error: ConstructorParameters<typeof MongoBulkWriteError>[0]) =>
   new MongoBulkWriteError(error, {} as BulkWriteResult);
@@ -13,7 +13,7 @@ it.each([
   ['a bulk write of a key that is there', bulk({ message: 'E11000 duplicate key', code: 11000 }), false],
   ['a mistake of ours', new TypeError('x is not a function'), false],
 ])('%s', (_, error, passing) => {
-  expect(isPassing(error)).toBe(passing);
+  expect(isTransient(error)).toBe(passing);
 });
 
 /** Fails so many times, each time with another message. */

@@ -64,17 +64,17 @@ function expected(messages: ValidatedDevices[], slot: number) {
 }
 
 describe.each([
-  ['in one go', { togetherBytes: 8_000_000, putAside: false }],
-  ['by ranges', { togetherBytes: 3_000, putAside: false }],
-  ['by ranges, half of it put aside', { togetherBytes: 3_000, putAside: true }],
-])('%s', (_, { togetherBytes, putAside }) => {
+  ['in one go', { groupBytes: 8_000_000, putAside: false }],
+  ['by ranges', { groupBytes: 3_000, putAside: false }],
+  ['by ranges, half of it put aside', { groupBytes: 3_000, putAside: true }],
+])('%s', (_, { groupBytes, putAside }) => {
   it('two imports of the same attributes: sets, counts by job and by file; merged again, nothing changes', async () => {
     const { db } = database;
     await db.dropDatabase();
     const sets = createDeviceSets(db);
     const acks = createAckStore(db);
     const spills = createSpillStore(db);
-    const mergeJobs = createMergeJobs({ sets, acks, spills, togetherBytes });
+    const mergeJobs = createMergeJobs({ sets, acks, spills, groupBytes });
     const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
 
     for (let again = 0; again < 2; again++) {

@@ -5,7 +5,7 @@ import type { DecidedFile } from '../../stores/files.ts';
 import type { FileTally, LedgerStore } from '../../stores/ledger.ts';
 
 /** Event values that a file may have before they count as one. */
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;
 
 type LedgerView = Pick<LedgerStore, 'countUpTo' | 'firstFailure' | 'events'>;
 
@@ -54,7 +54,7 @@ async function eventsOf(
 ): Promise<Pick<DecidedFile, 'events' | 'eventsCollapsed'>> {
   if (tally.eventEntries === 0) return {};
   const events = await ledger.events(tally);
-  if (!tally.eventsOverflow && events.length <= MOST_EVENTS) return { events };
+  if (!tally.eventsOverflow && events.length <= MAX_EVENTS) return { events };
   const rows = events.reduce((sum, event) => sum + event.rows, 0);
   return { events: [{ event: OTHER_EVENTS, rows }], eventsCollapsed: true };
 }

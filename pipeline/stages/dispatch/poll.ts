@@ -11,8 +11,8 @@ export interface Look {
   look(): Promise<boolean>;
 }
 
-const SHORTEST_MS = 20;
-const LONGEST_MS = 100;
+const MIN_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 100;
 const MAX_SHARE_MS = 1_000;
 
 export function createPoll(
@@ -21,14 +21,14 @@ export function createPoll(
   onError: (error: unknown) => void,
 ) {
   let running = false;
-  let pause = SHORTEST_MS;
+  let pause = MIN_PAUSE_MS;
   const isNeeded = () => looks.some((one) => one.isNeeded());
 
   async function run(): Promise<void> {
     while (isNeeded()) {
       const began = performance.now();
       const changed = (await Promise.all(looks.map((one) => one.look()))).some(Boolean);
-      pause = changed ? SHORTEST_MS : Math.min(LONGEST_MS, pause * 1.3);
+      pause = changed ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 1.3);
       // Asking takes a third of the time, in vain a fifth, however much is in flight; but one that waited for MongoDB to come
       // back is no reason to be silent for as long again.
       const share = Math.min(MAX_SHARE_MS, (changed ? 2 : 4) * (performance.now() - began));
@@ -38,7 +38,7 @@ export function createPoll(
 
   /** Call it when there is something to wait for. */
   return function wake(): void {
-    pause = SHORTEST_MS;
+    pause = MIN_PAUSE_MS;
     if (running) return;
     running = true;
     run()

@@ -18,7 +18,7 @@ import { collectedOf } from './verify-slots.ts';
 
 interface Dependencies {
   /** Slots are merged together, and partitions at the same time, up to this much. */
-  togetherBytes?: number;
+  groupBytes?: number;
   sets: Pick<DeviceSets, 'add' | 'overlap'>;
   acks: AckStore;
   spills: SpillStore;
@@ -40,12 +40,12 @@ export interface Run {
  * Slots are merged together, and partitions at the same time, up to this much: round trips are what many small jobs cost, memory
  * (several times this, for copies on the way to MongoDB) what a large one does.
  */
-export const TOGETHER_BYTES = 8_000_000;
+export const GROUP_BYTES = 8_000_000;
 
-export function createMergeJobs({ sets, acks, spills, togetherBytes = TOGETHER_BYTES }: Dependencies) {
-  const budget = createByteBudget(togetherBytes);
+export function createMergeJobs({ sets, acks, spills, groupBytes = GROUP_BYTES }: Dependencies) {
+  const budget = createByteBudget(groupBytes);
 
-  async function mergeTogether(run: Run, slots: number[], bytes: number, step: SinkStep): Promise<void> {
+  async function mergeSlots(run: Run, slots: number[], bytes: number, step: SinkStep): Promise<void> {
     const { markers, committed, uncommitted } = run;
     // Ours as long as nobody has taken the slots further than we know.
     const stillOurs = async () => {
@@ -53,7 +53,7 @@ export function createMergeJobs({ sets, acks, spills, togetherBytes = TOGETHER_B
       return slots.every((slot) => now.get(slot) === committed.get(slot));
     };
     const totals = new Map<string, GatheredSlot>();
-    const times = Math.ceil(bytes / togetherBytes);
+    const times = Math.ceil(bytes / groupBytes);
     for (const range of times > 1 ? await cutIntoRanges(run, slots, times, step) : [everything]) {
       const gathered: GatheredSlot[] = [];
       for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, step)));
@@ -73,7 +73,7 @@ export function createMergeJobs({ sets, acks, spills, togetherBytes = TOGETHER_B
     step: SinkStep,
   ): Promise<KeyRange[]> {
     const takeSample = async () => {
-      const sample = createSample(togetherBytes);
+      const sample = createSample(groupBytes);
       for (const slot of slots) {
         for (const { job } of markers) {
           for await (const { groups } of collectedOf(spills, uncommitted, job, slot))
@@ -133,9 +133,9 @@ export function createMergeJobs({ sets, acks, spills, togetherBytes = TOGETHER_B
     const spilledBytes = await sizesOf(spilled, slots, step);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
-    for (const some of inGroups(slots, within({ bytes: togetherBytes }, sizeOf))) {
+    for (const some of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
-      await budget.use(Math.min(bytes, togetherBytes), () => mergeTogether(run, some, bytes, step));
+      await budget.use(Math.min(bytes, groupBytes), () => mergeSlots(run, some, bytes, step));
     }
     if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, Math.max(...spilled)));
   };

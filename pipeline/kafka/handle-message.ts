@@ -4,6 +4,7 @@
  */
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { Retry } from '../runtime/retry.ts';
 import type { Step } from '../runtime/step.ts';
 import { isFromKafka } from './group-member.ts';
 import type { Delivery, SingleStage } from './stage.ts';
@@ -19,15 +20,17 @@ export interface CrashRecords {
 
 interface Dependencies {
   log: Logger;
+  retry: Retry;
   crashes: CrashRecords;
   /** Keeps for the operator why a job was given up. */
   recordReason(job: number, reason: string): Promise<void>;
 }
 
-export function createHandleMessage(stage: SingleStage, { log, crashes, recordReason }: Dependencies) {
+export function createHandleMessage(stage: SingleStage, { log, retry, crashes, recordReason }: Dependencies) {
   async function giveUp(delivery: Delivery, reason: string): Promise<void> {
     const { value } = delivery.message;
-    if ('job' in value) await delivery.step.read('record the reason', () => recordReason(value.job, reason));
+    if ('job' in value)
+      await retry('record the reason', () => recordReason(value.job, reason), delivery.step.signal);
     await stage.giveUp!(delivery);
   }
 
@@ -54,9 +57,8 @@ export function createHandleMessage(stage: SingleStage, { log, crashes, recordRe
   async function handleWithCare(delivery: Delivery): Promise<void> {
     const { partition, step } = delivery;
     const offset = String(delivery.offset);
-    const deaths = await step.read('note the message in hand', () =>
-      crashes.take(stage.name, partition, offset),
-    );
+    const take = () => crashes.take(stage.name, partition, offset);
+    const deaths = await retry('note the message in hand', take, step.signal);
     if (deaths < MAX_FAILURES) return handle(delivery);
     log.error({ partition, offset, deaths }, 'processes have died of this message; it is given up');
     return giveUp(delivery, `${stage.name}: ${deaths} processes died with it in hand`);
@@ -69,7 +71,7 @@ export function createHandleMessage(stage: SingleStage, { log, crashes, recordRe
     async handleFirst(partition: number, deliveries: Delivery[], step: Step): Promise<void> {
       const first = String(deliveries[0]!.offset);
       const begin = () => crashes.begin(stage.name, partition, first);
-      if (!(await step.read('note where the partition begins', begin)))
+      if (!(await retry('note where the partition begins', begin, step.signal)))
         return allSettled(deliveries.map(handle));
       try {
         for (const delivery of deliveries) await handleWithCare(delivery);

@@ -116,7 +116,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       if (resume === 'complete') return;
       const failure: FileFailure = { code: 'internal_error', message: fileFailureCodes.internal_error };
       for (const cut of failFile(file, resume, failure))
-        await step('send', () => publisher.send('rows', [messageOf(file, cut)]));
+        await step('give-up', () => publisher.send('rows', [messageOf(file, cut)]));
     },
   };
 }

@@ -113,7 +113,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
     async giveUp({ message, step }) {
       if (message.name !== 'RowBatch') return;
       const failed = { ...message.value, failure: internalError };
-      await step('ledger', () => ledger.record(entryOf(failed, null)));
+      await step('give-up', () => ledger.record(entryOf(failed, null)));
     },
   };
 }

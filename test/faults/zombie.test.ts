@@ -20,7 +20,7 @@ import { submitByDriver } from './support/submit.ts';
 const random = roundSeed('zombie');
 const isBefore = (point: FaultPoint) =>
   /before-|after-(listing|freeze|seal|devices)/.test(point) &&
-  !/spill|cancel|republish|forget-lists|progress/.test(point);
+  !/spill|cancel|republish|forget-lists|progress|give-up/.test(point);
 const candidates = [
   ...faultPoints.sink,
   ...faultPoints.dispatch,

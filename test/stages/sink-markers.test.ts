@@ -170,6 +170,6 @@ it('step by step: a check is answered; a marker is merged and acknowledged befor
   expect(actions).toEqual(['answer']);
   expect(sink.committable!(PARTITION, 2n)).toBe(0n);
   await sink.handleAll!(PARTITION, [marker(1)], recorded);
-  expect(actions).toEqual(['answer', 'ack']);
+  expect(actions).toEqual(['answer', 'merge', 'ack']);
   expect(sink.committable!(PARTITION, 3n)).toBe(3n);
 });

@@ -62,7 +62,7 @@ it('a batch that failed its file is only written down; so is one that is given u
   const { run, giveUp, actions, ledger } = setUp();
   await run(batchOf('', { failure: { code: 'changed', message: 'it changed', line: null } }));
   await giveUp(batchOf(file(ids(3), 'seen'), { batch: 1 }));
-  expect(actions).toEqual(['ledger', 'ledger']);
+  expect(actions).toEqual(['ledger', 'give-up']);
   expect(ledger.map(({ failure }) => failure?.code)).toEqual(['changed', 'internal_error']);
 });
 

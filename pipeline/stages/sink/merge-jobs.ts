@@ -57,8 +57,7 @@ export function createMergeJobs({ sets, acks, spills, groupBytes = GROUP_BYTES }
     for (const range of times > 1 ? await cutIntoRanges(run, slots, times, step) : [everything]) {
       const gathered: GatheredSlot[] = [];
       for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, step)));
-      // Its own steps are `chunks` and `manifest`.
-      await step.read('merge into the device sets', () => sets.add(additionsOf(gathered), stillOurs));
+      await step('merge', () => sets.add(additionsOf(gathered), stillOurs));
       for (const one of gathered) addTo(totals, one);
     }
     const entries = await Promise.all([...totals.values()].map((one) => entryOf(one, markers[0]!, step)));

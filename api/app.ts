@@ -1,4 +1,4 @@
-/** Builds the API from what it needs; server.ts listens. */
+/** Builds the API from its dependencies; server.ts listens. */
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Context, Dependencies, Handler, RequestState } from './context.ts';
@@ -36,7 +36,7 @@ export function createApp(deps: Dependencies): App {
     optional: createReadBody(config, { optional: true }),
   };
 
-  /** Who asks, what is asked, the answer. The time limit holds for what is ours to do, and not for the reading of the body. */
+  /** Authentication, query, body, handler. The time limit covers our own work, not the time that the client takes to send the body. */
   function answer(route: Route): Handler {
     const checks = access[route.access];
     const readBody = route.body && body[route.body];
@@ -68,20 +68,22 @@ export function createApp(deps: Dependencies): App {
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
   koa.use(router.routes() as unknown as Koa.Middleware<RequestState>);
   koa.use(((ctx: Context) => answerUnrouted(router, ctx)) as unknown as Koa.Middleware<RequestState>);
-  // Streams that fail after their head was sent end here: the client sees a cut answer, the log sees why.
+  // Streams that fail after the headers were sent end here: the client gets a truncated response, the log has the cause.
   koa.on('error', (error: unknown, ctx?: Context) =>
-    log.warn({ request_id: ctx?.state.requestId, err: error }, 'answer cut off'),
+    log.warn({ request_id: ctx?.state.requestId, err: error }, 'response truncated'),
   );
   return { koa, routes };
 }
 
-/** No route took it: the address is unknown (404), or known with other methods (405; OPTIONS just tells them). */
+/** No route matched: the path is unknown (404), or exists with other methods only (405; OPTIONS lists them). */
 function answerUnrouted(router: Router<RequestState>, ctx: Context): void {
   const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
   if (methods.size === 0) throw notFound();
   const allow = [...methods, 'OPTIONS'].sort().join(', ');
   if (ctx.method !== 'OPTIONS')
-    throw new Problem('method_not_allowed', `This address allows ${allow}.`, { headers: { Allow: allow } });
+    throw new Problem('method_not_allowed', `This resource supports ${allow}.`, {
+      headers: { Allow: allow },
+    });
   ctx.set('Allow', allow);
   ctx.status = 204;
 }

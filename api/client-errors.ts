@@ -1,4 +1,4 @@
-/** Requests that never became one: Node found them malformed, too slow or too large before Koa saw them. */
+/** Requests that Node itself refuses before Koa sees them: malformed, too slow or too large. */
 import type { Duplex } from 'node:stream';
 import type { ProblemCode } from '../schemas/problems.ts';
 import { Problem } from './problem.ts';

@@ -1,4 +1,4 @@
-/** The network that a client comes from, to count by. An IPv6 client has a whole /64 to choose its address from. */
+/** The network that a client is counted under. An IPv6 client can use any address of its /64, so the /64 is counted. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (!plain.includes(':')) return plain;

@@ -1,4 +1,4 @@
-/** What the parts of the API are given, and what a request carries from one to the next. */
+/** The dependencies of the API, and the state that a request carries from middleware to handler. */
 import type Koa from 'koa';
 import type { AcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import type { PendingJobs } from '../pipeline/accept/pending-jobs.ts';
@@ -24,16 +24,16 @@ export interface Dependencies extends ApiStores {
 
 export interface RequestState {
   requestId: string;
-  /** Set once the key was found good. */
+  /** Set once the API key has been verified. */
   scope: Scope;
   keyId?: string;
   route?: string;
-  /** When the request began, and how much of its time went to us: the reading of its body is not ours. */
+  /** When the request began, and the time spent in our own code and backends: reading the body does not count. */
   begunAt: number;
   backendMs: number;
-  /** Answered with an error because a backend did not answer in time: nothing may be begun for it any more. */
+  /** Already answered with 503 because a backend did not respond in time: no further work may start for it. */
   givenUp?: true;
-  /** Its job is being queued: the answer is what the queue says. */
+  /** Its job is being queued: the response is decided by the queue. */
   accepting?: true;
 }
 

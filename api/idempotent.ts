@@ -1,6 +1,6 @@
 /**
- * Idempotency-Key: the same key and request within 24 hours gives the first answer again. A job carries the token of its
- * request under a unique index, so a repetition finds it wherever the first try died.
+ * Idempotency-Key: the same key and request within 24 hours returns the first response again. A job carries the token of its
+ * request under a unique index, so a retried request finds the job wherever the first try died.
  */
 
 import { createHmac } from 'node:crypto';
@@ -28,7 +28,7 @@ export function send(ctx: Context, answer: Answer): void {
   ctx.body = answer.body;
 }
 
-/** Members in one order, so that the same request hashes the same however it was written. */
+/** Sorts the members, so that equal requests have equal hashes whatever their formatting. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
@@ -36,14 +36,17 @@ export function canonical(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
 }
 
-/** The mark of this request, or undefined when it has no key. */
+/** The stored record of this request's key, or undefined when it has none. */
 export async function claim(deps: Dependencies, ctx: Context): Promise<IdempotencyDocument | undefined> {
   if (ctx.req.headers['idempotency-key'] === undefined) return undefined;
   const key = ctx.get('idempotency-key');
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
-    throw new Problem('bad_idempotency_key', 'Use 1 to 255 visible ASCII characters.');
+    throw new Problem(
+      'bad_idempotency_key',
+      'The Idempotency-Key must be 1 to 255 visible ASCII characters.',
+    );
   const { partner, customer } = ctx.state.scope;
-  // Keyed: a body may hold a secret, and a plain hash of it could be guessed at.
+  // An HMAC: a body may contain a secret, and a plain hash of it could be brute-forced.
   const text = `${ctx.method} ${ctx.path}\n${canonical(ctx.request.body)}`;
   const hashes = secretsOf(deps.config).map((secret) =>
     createHmac('sha256', deriveKey(secret, 'idempotency')).update(text).digest('base64url'),
@@ -52,19 +55,26 @@ export async function claim(deps: Dependencies, ctx: Context): Promise<Idempoten
   const mark = await deps.idempotency.claim({ partner, customer }, key, requestHash);
   faultPoint('api:after-claim');
   if (!hashes.includes(mark.requestHash))
-    throw new Problem('idempotency_conflict', 'This Idempotency-Key was used for another request.');
+    throw new Problem(
+      'idempotency_conflict',
+      'This Idempotency-Key was already used for a different request.',
+    );
   return mark;
 }
 
-/** For later repetitions only; should it fail, the job itself tells the answer. */
+/** Only needed when the request is repeated; if this fails, the response is rebuilt from the job. */
 export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer: Answer): void {
   deps.idempotency.storeAnswer(mark, answer).then(
     () => faultPoint('api:after-keep-answer'),
-    (error) => deps.log.debug({ err: error }, 'the answer of a repeatable request was not kept'),
+    (error) =>
+      deps.log.debug(
+        { err: error },
+        'the response for an Idempotency-Key was not stored; a repeated request rebuilds it from the job',
+      ),
   );
 }
 
-/** Queues the job, unless the partner has too many, or the request was given up. */
+/** Queues the job, unless the partner has too many unfinished ones or the request has timed out. */
 async function accept(
   { pending, queue }: Dependencies,
   ctx: Context,
@@ -82,7 +92,7 @@ async function accept(
   }
 }
 
-/** Queues the job of a request once, and gives the answer that it makes. */
+/** Queues the job of a request once, and returns the response for it. */
 export async function queueOnce(
   deps: Dependencies,
   ctx: Context,
@@ -105,7 +115,7 @@ export async function queueOnce(
     }
     mark = await limited(deps, deps.idempotency.renewToken(mark));
   }
-  throw unavailable('The request could not be queued. Try again shortly.');
+  throw unavailable('The request could not be queued. Retry shortly.');
 }
 
 /** Once a job was queued, the net below the handlers waits for the answer: these steps have a limit of their own. */

@@ -1,4 +1,4 @@
-/** Ids in addresses. What is not written exactly as we write them names nothing. */
+/** Ids in paths. Only the canonical form is accepted: no sign, no leading zero. */
 import { notFound } from './problem.ts';
 
 export function parseId(text: string | undefined): number {

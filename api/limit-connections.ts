@@ -1,10 +1,10 @@
-/** What a client may do to a connection: how many it may open, how long it may take to ask, how long to read nothing. */
+/** Connection limits: how many a client may open, how long it may take to send a request, how long it may stop reading. */
 import type { Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Config } from '../schemas/config.ts';
 import { networkOf } from './client-network.ts';
 
-/** Our own answer to a body that is late comes first: it is a proper one, and names the request. */
+/** Our own 408 must come first: it is a proper problem response with the request id. */
 const AFTER_OURS_MS = 1_000;
 
 export const timeoutsOf = (config: Pick<Config, 'limitRequestMs' | 'limitHeadersMs'>): ServerOptions => ({
@@ -20,9 +20,9 @@ type Limits = Pick<
 
 export function limitConnections(server: Server, config: Limits): void {
   server.maxConnections = config.limitConnections;
-  // On a connection nothing moves while a body is awaited, too: that has its own limit and a better answer.
+  // A connection is also idle while we wait for a body, which has a limit and a better response of its own.
   server.setTimeout(Math.max(config.limitStallMs, config.limitRequestMs + 2 * AFTER_OURS_MS));
-  // Behind proxies everybody comes from their addresses.
+  // Behind proxies, all clients share the proxies' addresses.
   if (config.trustedProxies > 0) return;
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {

@@ -1,4 +1,4 @@
-/** What operators see. On its own port, so that partners do not. */
+/** Metrics for operators, on a port of their own that partners cannot reach. */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 export function createMetrics() {
@@ -9,7 +9,7 @@ export function createMetrics() {
     registry,
     requests: new Histogram({
       name: 'headrace_http_request_duration_seconds',
-      help: 'Time from a request’s arrival to the end of its answer',
+      help: 'Time from the arrival of a request to the end of its response',
       labelNames: ['method', 'route', 'status'] as const,
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,

@@ -1,4 +1,4 @@
-/** An answer that is not a success: thrown anywhere below the routes, written once by middleware/answer-problems.ts. */
+/** An error response: thrown anywhere below the routes, written in one place by middleware/answer-problems.ts. */
 import { type FieldError, type ProblemCode, problems, problemType } from '../schemas/problems.ts';
 
 export class Problem extends Error {
@@ -32,7 +32,8 @@ export class Problem extends Error {
   }
 }
 
-export const notFound = () => new Problem('not_found', 'Nothing with this address exists for you.');
+export const notFound = () =>
+  new Problem('not_found', 'There is no resource at this URL, or it does not belong to you.');
 
 export const unavailable = (detail: string, cause?: unknown) =>
   new Problem('unavailable', detail, { headers: { 'Retry-After': '2' }, cause });

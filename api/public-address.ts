@@ -1,4 +1,4 @@
-/** Addresses in Location and Link: as partners reach us, which may be through a proxy under another name. */
+/** URLs in Location and Link: as partners see the API, possibly through a proxy with another host name. */
 import type { Config } from '../schemas/config.ts';
 
 export type PublicAddress = (path: string) => string;

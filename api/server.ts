@@ -19,12 +19,12 @@ import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 import { createApiStores } from './stores.ts';
 
-/** A port that cannot be had is the operator's to mend: one line says which setting, and the process ends. */
+/** If a port is not available, one log line names the setting to change, and the process exits. */
 const listen = (server: Server, port: number, host: string, setting: string, log: Logger) =>
   new Promise<AddressInfo>((resolve) => {
     const reject = (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be had (${error.code})`;
-      log.fatal({ host, port, setting }, `port ${port} on ${host} ${why}: set ${setting} to another`);
+      const why = error.code === 'EADDRINUSE' ? 'is already in use' : `is not available (${error.code})`;
+      log.fatal({ host, port, setting }, `port ${port} on ${host} ${why}: set ${setting} to another port`);
       process.exit(1);
     };
     server.once('error', reject);
@@ -34,10 +34,10 @@ const listen = (server: Server, port: number, host: string, setting: string, log
     });
   });
 
-/** Stops taking connections, and waits for the requests that are under way. */
+/** Stops accepting connections, and waits for the requests in flight. */
 const finish = (server: Server) =>
   new Promise<void>((resolve) => {
-    // A connection that a client keeps open would hold us up until it times out.
+    // An idle keep-alive connection would delay the shutdown until it times out.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
     server.close(() => {
       clearInterval(sweep);
@@ -93,7 +93,7 @@ export async function runApi(config: Config): Promise<void> {
   });
   log.info(
     { url: `http://${config.apiHost}:${api.port}`, metrics_port: metricsAt.port, port: api.port },
-    'api listens',
+    'API listening; connecting to Kafka and MongoDB',
   );
 
   // The API is up before its backends are, and says that it is not ready. Each step is repeated until it succeeds.

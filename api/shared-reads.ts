@@ -1,7 +1,7 @@
 /**
- * Requests for the same thing share a read, and none gets an answer older than its question: whoever comes while a read is
- * under way waits for the next one, together with all the others that came. The next one begins two turns of the event loop
- * later: by then the answers of the one before are written, and requests that have arrived meanwhile share it too.
+ * Concurrent requests for the same key share a database read, and none gets data older than the request: a request that arrives
+ * while a read is in flight waits for the next read, which it shares with all the others that wait. The next read starts two turns
+ * of the event loop later: by then the responses of the last one are written, and requests that arrived meanwhile share it too.
  */
 
 const twoTurns = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));

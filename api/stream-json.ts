@@ -1,4 +1,4 @@
-/** Long answers, written while they are read: never all in memory, and no faster than the client takes them. */
+/** Streams long responses from the database: never all in memory, and no faster than the client reads. */
 import { Readable } from 'node:stream';
 import type { Context } from './context.ts';
 
@@ -45,10 +45,10 @@ async function* after(held: string[], rest: AsyncGenerator<string>): AsyncGenera
   yield* rest;
 }
 
-/** Answers up to this size are sent whole, with their length and their tag. */
+/** Responses up to this size are sent in one piece, with Content-Length and ETag. */
 const WHOLE = 262_144;
 
-/** Holds the beginning back, so that a database that does not answer still becomes a proper error. */
+/** Holds the first chunks back, so that a database that does not respond still becomes a proper error response. */
 export async function sendChunks(ctx: Context, type: string, chunks: AsyncGenerator<string>): Promise<void> {
   const held: string[] = [];
   let size = 0;

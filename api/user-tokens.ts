@@ -13,7 +13,7 @@ import { ProvisioningError } from '../pipeline/stores/partners.ts';
 import type { Config } from '../schemas/config.ts';
 import { Problem, unavailable } from './problem.ts';
 
-/** Gives the customer, if the token is good and of this partner. */
+/** Returns the customer, if the token is valid and belongs to this partner. */
 export type VerifyUserToken = (token: string, partner: string) => Promise<string>;
 
 const refused = (detail: string, cause?: unknown) =>
@@ -22,7 +22,7 @@ const refused = (detail: string, cause?: unknown) =>
     headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },
   });
 
-/** The keys could not be read: that says nothing about the token. */
+/** The keys could not be fetched, so the token is neither valid nor invalid. */
 class KeysUnreadable extends Error {}
 
 type Settings = Pick<
@@ -37,7 +37,7 @@ type Settings = Pick<
 
 const CLOCK_TOLERANCE_S = 5;
 
-/** The keys behind the address. Only a key that is not among them speaks against the token; everything else is our trouble. */
+/** The keys at the URL. Only a missing or unsupported key makes the token invalid; every other error is the service's. */
 function remoteKeys(url: string, timeoutDuration: number): JWTVerifyGetKey {
   const keys = createRemoteJWKSet(new URL(url), { timeoutDuration });
   return async (header, token) => {
@@ -50,7 +50,7 @@ function remoteKeys(url: string, timeoutDuration: number): JWTVerifyGetKey {
         error instanceof errors.JOSENotSupported
       )
         throw error;
-      throw new KeysUnreadable('the keys of user tokens cannot be read', { cause: error });
+      throw new KeysUnreadable('cannot fetch the JWKS that verifies user tokens', { cause: error });
     }
   };
 }
@@ -77,28 +77,28 @@ function createVerifier(config: Settings): ((token: string) => Promise<JWTPayloa
 export function createVerifyUserToken(config: Settings): VerifyUserToken {
   const verifier = createVerifier(config);
   return async (token, partner) => {
-    if (!verifier) throw refused('User tokens are not set up here.');
+    if (!verifier) throw refused('User tokens are not enabled in this deployment.');
     let claims: JWTPayload;
     try {
       claims = await verifier(token);
     } catch (cause) {
       if (cause instanceof errors.JWTExpired) throw refused('The user token has expired.', cause);
       if (cause instanceof KeysUnreadable || !(cause instanceof errors.JOSEError))
-        throw unavailable('The keys of user tokens cannot be read.', cause);
+        throw unavailable('The keys that verify user tokens are unavailable. Retry shortly.', cause);
       throw refused('The user token cannot be verified.', cause);
     }
     const { customer, exp, iat } = claims;
     if (exp! - iat! > config.userTokenMaxSeconds)
-      throw refused(`A user token may live for ${config.userTokenMaxSeconds} seconds at most.`);
+      throw refused(`The lifetime of a user token must be at most ${config.userTokenMaxSeconds} seconds.`);
     if (claims.partner !== partner || typeof customer !== 'string' || customer === '')
-      throw refused('The user token is not for this partner.');
+      throw refused('The user token does not belong to this partner, or names no customer.');
     return customer;
   };
 }
 
 type Signing = Partial<Pick<Settings, 'userTokenIssuer' | 'userTokenAudience' | 'userTokenMaxSeconds'>>;
 
-/** Never one that would be refused for its length. */
+/** Refuses to sign a token that lives too long to be accepted. */
 export async function signUserToken(
   secret: Uint8Array,
   claims: { partner: string; customer: string },
@@ -116,7 +116,7 @@ export async function signUserToken(
   if (exp! - iat! > userTokenMaxSeconds)
     throw new ProvisioningError(
       'bad_argument',
-      `a user token may live for ${userTokenMaxSeconds} seconds at most (HEADRACE_USER_TOKEN_MAX_SECONDS)`,
+      `a user token must expire within ${userTokenMaxSeconds} seconds at most (HEADRACE_USER_TOKEN_MAX_SECONDS)`,
     );
   return signed;
 }

@@ -1,11 +1,11 @@
-/** Checks a value with a zod schema and says all that is wrong with it, unknown fields by name. */
+/** Validates a value with a zod schema and reports everything that is wrong with it, unknown fields by name. */
 import type { z } from 'zod';
 import type { FieldError, ProblemCode } from '../schemas/problems.ts';
 import { Problem } from './problem.ts';
 
 const MOST_ERRORS = 100;
 
-/** zod does not tell what it was given: a field that is missing is told from one of a wrong type by looking. */
+/** zod does not tell a missing field from one of the wrong type, so this looks at the value. */
 const isMissing = (value: unknown, path: PropertyKey[]): boolean =>
   path.length > 0 &&
   path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value) ===

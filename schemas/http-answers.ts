@@ -1,4 +1,4 @@
-/** HTTP answers. They are written by plain JSON.stringify; these say what they look like, and tests check them against it. */
+/** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
 import { keyTypes, pathTypes, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
@@ -9,79 +9,94 @@ const id = z.int().positive();
 const count = z.int().nonnegative();
 const countText = z.string().regex(/^\d+$/);
 const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
-const created = described(time, 'UTC.', '2026-06-01T08:30:00.000Z');
-const updated = described(time, 'When any field last changed, UTC.', '2026-06-01T08:31:12.000Z');
+const created = described(time, 'Time of creation, in UTC.', '2026-06-01T08:30:00.000Z');
+const updated = described(time, 'Time of the last change, in UTC.', '2026-06-01T08:31:12.000Z');
 const statusOf = (what: string) =>
   z.literal([0, 1, 2, 3]).meta({
-    description: `${what} 0: pending; 1: running; 2: done without errors; 3: error.`,
+    description: `${what} 0: pending; 1: running; 2: done; 3: error.`,
     type: 'integer',
     enum: [0, 1, 2, 3],
     example: 2,
   });
-const fullPath = described(z.string(), 'Begins with your prefix.', 'p-tt6hkz9rv7bs/acme/summer/1.csv');
+const fullPath = described(
+  z.string(),
+  'The full path, including your prefix.',
+  'p-tt6hkz9rv7bs/acme/summer/1.csv',
+);
 
 export const importLogError = z
   .strictObject({
-    code: described(z.string(), 'Stable; the introduction lists them all.', 'too_many_invalid'),
-    message: described(z.string(), 'For people.', 'More rows were rejected than the deployment allows.'),
-    file: described(z.string(), 'The file, where one is meant.', 'p-tt6hkz9rv7bs/day/2.csv').optional(),
-    line: described(z.int(), 'The line in it, where one is meant.', 17).optional(),
-    count: described(z.int(), 'How many rows, where they were counted.', 940).optional(),
+    code: described(z.string(), 'A stable code; the introduction lists them all.', 'too_many_invalid'),
+    message: described(
+      z.string(),
+      'A human-readable explanation.',
+      'The share of invalid rows is above the limit.',
+    ),
+    file: described(
+      z.string(),
+      'The file, if the error concerns one.',
+      'p-tt6hkz9rv7bs/day/2.csv',
+    ).optional(),
+    line: described(z.int(), 'The line in that file, if the error concerns one.', 17).optional(),
+    count: described(z.int(), 'The number of rows or files concerned, if known.', 940).optional(),
   })
   .meta({ id: 'ImportLogError' });
 
 export const importLog = z
   .strictObject({
-    import_log_id: described(id, 'Grows in the order in which jobs were accepted.', 42),
+    import_log_id: described(id, 'Ids increase in the order in which jobs are accepted.', 42),
     file_path: described(z.string(), 'As submitted; empty for a deletion.', 'day=2026-06-01/devices.csv'),
     path_type: z.literal([0, 1]).meta({ ...zeroOrOne, description: pathTypes, example: 0 }),
     key_type: z.literal([0, 1]).meta({ ...zeroOrOne, description: keyTypes, example: 0 }),
-    status: statusOf('Of the job.'),
+    status: statusOf('The status of the job.'),
     log_type: z
       .literal([0, 1])
       .meta({ ...zeroOrOne, description: '0: import; 1: deletion of attribute data.', example: 0 }),
-    keys: described(z.array(z.string()).nullable(), 'The submitted keys of a deletion, otherwise null.'),
+    keys: described(z.array(z.string()).nullable(), 'The keys of a deletion, as submitted; otherwise null.'),
     unique_devices: described(
       countText,
-      'Distinct devices accepted by this job, over all of its files; for a deletion, devices that lost data. A number, as text.',
+      'The number of distinct devices accepted from all files of this job; for a deletion, of devices that had data removed. A number as a string.',
       '16000',
     ),
     total_rows: described(
       countText,
-      'Data rows read, accepted and rejected; for a deletion, device-attribute pairs removed. A number, as text.',
+      'The number of data rows read, accepted and rejected; for a deletion, of device-attribute pairs removed. A number as a string.',
       '20000',
     ),
-    errors: described(z.array(importLogError).nullable(), 'Why, when status is 3; otherwise null.'),
+    errors: described(
+      z.array(importLogError).nullable(),
+      'Why the job failed, when status is 3; otherwise null.',
+    ),
     created_at: created,
     updated_at: updated,
   })
   .meta({ id: 'ImportLog' });
 
 export const importLogId = z
-  .strictObject({ import_log_id: described(id, 'To follow the job with.', 42) })
+  .strictObject({ import_log_id: described(id, 'The id of the job. Poll the import log with it.', 42) })
   .meta({ id: 'ImportLogId' });
 
 const segment = described(
   id,
-  'For the deep link to the audience composition report in the console.',
+  'The segment id in the link to the audience composition report in the console.',
   10_000_042,
 );
 const audienceFields = {
-  audience_id: described(id, 'Grows in the order of creation.', 42),
-  name: described(z.string(), 'As given on creation.', 'Summer visitors'),
-  unique_devices: described(count, 'Distinct devices in the audience now.', 5_000),
+  audience_id: described(id, 'Ids increase in the order of creation.', 42),
+  name: described(z.string(), 'The name given at creation.', 'Summer visitors'),
+  unique_devices: described(count, 'The number of distinct devices in the audience.', 5_000),
   default_warehouse_segment_id: segment,
-  status: statusOf('Of all loads together: 1 if any file runs, else 0 if any waits.'),
+  status: statusOf('The combined status of all loads: 1 if any is running, else 0 if any is pending.'),
   created_at: created,
   updated_at: updated,
   uploaded_devices: described(
     count,
-    'Accepted rows of all files of the audience, duplicates included.',
+    'The number of accepted rows in all files of the audience, including duplicates.',
     5_200,
   ),
   matched_devices: described(
     count,
-    'Devices of the audience that a marketplace attribute also holds, as of the last load.',
+    'The number of devices of the audience that also have a marketplace attribute, as of the last load.',
     4_100,
   ),
 };
@@ -90,15 +105,15 @@ export const audience = z.strictObject(audienceFields).meta({ id: 'Audience' });
 export const fileEntry = z
   .strictObject({
     s3_path: fullPath,
-    status: statusOf('Of this file.'),
-    rows_uploaded: described(count, 'Accepted rows, duplicates included; 0 if the file failed.', 2_600),
+    status: statusOf('The status of this file.'),
+    rows_uploaded: described(count, 'Accepted rows, including duplicates; 0 if the file failed.', 2_600),
     updated_at: updated,
   })
   .meta({ id: 'FileEntry' });
 export const audienceDetails = z
   .strictObject({
     ...audienceFields,
-    file: described(z.array(fileEntry), 'The files, by path. Empty after a clear.'),
+    file: described(z.array(fileEntry), 'The files, ordered by path. Empty after a clear.'),
   })
   .meta({ id: 'AudienceDetails' });
 export const audienceIds = z
@@ -109,30 +124,38 @@ export const fileReport = z
   .strictObject({
     ...fileEntry.shape,
     rows: described(count, 'Data rows read.', 2_610),
-    rows_accepted: described(count, 'Rows read and found good, also of a file that failed.', 2_600),
-    rows_duplicate: described(count.nullable(), 'Accepted rows that added nothing; null until known.', 200),
-    rows_rejected: described(z.record(z.string(), count), 'Rejected rows by reason.', {
+    rows_accepted: described(count, 'Valid rows, even if the file failed.', 2_600),
+    rows_duplicate: described(
+      count.nullable(),
+      'Accepted rows that are duplicates; null until the job has ended.',
+      200,
+    ),
+    rows_rejected: described(z.record(z.string(), count), 'The number of rejected rows by code.', {
       bad_identifier: 8,
       opted_out: 2,
     }),
     failure: described(
       importLogError.omit({ file: true }).nullable(),
-      'Why nothing of this file was loaded; otherwise null.',
+      'Why the file was not loaded; otherwise null.',
     ),
   })
   .meta({ id: 'FileReport' });
 
 const loadFields = {
-  load_id: described(id, 'Grows in the order in which loads were accepted.', 57),
+  load_id: described(id, 'Ids increase in the order in which loads are accepted.', 57),
   file_path: described(z.string(), 'As submitted.', 'acme/summer/day-2/'),
-  status: statusOf('Of the load.'),
-  files: described(count, 'Files that the path matched and that were not loaded before.', 2),
-  files_done: described(count, 'Those of them that are decided.', 2),
-  unique_devices: described(count, 'Distinct devices accepted by this load, over all of its files.', 4_800),
-  total_rows: described(count, 'Data rows read, accepted and rejected.', 5_210),
+  status: statusOf('The status of the load.'),
+  files: described(count, 'The number of files that match the path and were not loaded before.', 2),
+  files_done: described(count, 'The number of these files that have been processed.', 2),
+  unique_devices: described(
+    count,
+    'The number of distinct devices accepted from all files of this load.',
+    4_800,
+  ),
+  total_rows: described(count, 'The number of data rows read, accepted and rejected.', 5_210),
   errors: described(
     z.array(importLogError).nullable(),
-    'Why, when status is 3; otherwise null. A load that a clear has cancelled says `cancelled`.',
+    'Why the load failed, when status is 3; otherwise null. If a clear cancelled the load, the code is `cancelled`.',
   ),
   created_at: created,
   updated_at: updated,
@@ -141,35 +164,38 @@ export const audienceLoad = z.strictObject(loadFields).meta({ id: 'AudienceLoad'
 export const audienceLoadDetails = z
   .strictObject({
     ...loadFields,
-    file: described(z.array(fileReport), 'The files of this load. Empty until it runs.'),
+    file: described(z.array(fileReport), 'The files of this load. Empty until it is running.'),
   })
   .meta({ id: 'AudienceLoadDetails' });
 
 export const rejectedRow = z
   .strictObject({
     file: fullPath,
-    line: described(z.int().positive(), 'Counted from 1, headers and blank lines included.', 17),
-    code: described(z.string(), 'Stable; the introduction lists them all.', 'bad_identifier'),
-    raw: described(z.string(), 'The row as it is in the file, cut at 200 bytes.', 'not-a-device,17'),
+    line: described(z.int().positive(), 'The line number, from 1, counting headers and blank lines.', 17),
+    code: described(z.string(), 'A stable code; the introduction lists them all.', 'bad_identifier'),
+    raw: described(z.string(), 'The row as in the file, truncated to 200 bytes.', 'not-a-device,17'),
   })
-  .meta({ id: 'RejectedRow', description: 'One line of the NDJSON answer.' });
+  .meta({ id: 'RejectedRow', description: 'One line of the NDJSON response.' });
 
 export const problem = z
   .object({
-    type: described(z.string(), 'A name for the kind of problem: `urn:headrace:problem:` and the code.'),
-    title: described(z.string(), 'The kind of problem, for people.'),
+    type: described(z.string(), 'The problem type: `urn:headrace:problem:` followed by the code.'),
+    title: described(z.string(), 'A human-readable summary of the problem type.'),
     status: described(z.int(), 'The HTTP status.'),
-    detail: described(z.string(), 'What was wrong this time, for people.'),
-    code: described(z.enum(problemCodes), 'Stable: switch on this, not on the texts.'),
-    instance: described(z.string(), 'The request id, as in `X-Request-Id`: tell us this one.').optional(),
+    detail: described(z.string(), 'A human-readable explanation of this occurrence.'),
+    code: described(z.enum(problemCodes), 'Stable. Programs should switch on this, not on the texts.'),
+    instance: described(
+      z.string(),
+      'The request id, as in `X-Request-Id`. Quote it when you report a problem.',
+    ).optional(),
     errors: z
       .array(
         z.strictObject({
-          path: described(z.string(), 'Where: `credentials.region`, `keys.3`.'),
-          message: described(z.string(), 'What is wrong there.'),
+          path: described(z.string(), 'The field, such as `credentials.region` or `keys.3`.'),
+          message: described(z.string(), 'What is wrong with it.'),
         }),
       )
       .optional()
-      .meta({ description: 'One entry for each rule that a body or a query breaks.' }),
+      .meta({ description: 'One entry for each invalid field or query parameter.' }),
   })
   .meta({ id: 'Problem', description: 'RFC 9457, `application/problem+json`.' });

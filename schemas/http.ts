@@ -1,4 +1,4 @@
-/** HTTP request bodies. Requests are checked with these, and the OpenAPI document is made from the same. */
+/** HTTP request bodies. Requests are validated with these schemas, and the OpenAPI document is generated from them. */
 import { z } from 'zod';
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from './paths.ts';
 
@@ -12,11 +12,11 @@ const plainText = /^[^\u0000-\u001f\u007f]*$/;
 const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
-/** The generator knows literals one at a time only. */
+/** The OpenAPI generator does not support a literal of several values. */
 export const zeroOrOne = { type: 'integer', enum: [0, 1] };
-export const pathTypes = '0: the provider’s shared bucket; 1: a bucket of your own, with `credentials`.';
+export const pathTypes = '0: the shared bucket of the service; 1: your own bucket, with `credentials`.';
 export const keyTypes =
-  '0: attribute_id, assigned by the provider; 1: partner_foreign_key, associated with an attribute beforehand.';
+  '0: attribute_id, assigned by the service; 1: partner_foreign_key, your own key for an attribute, associated in advance.';
 const keyType = z
   .literal([0, 1], 'must be 0 (attribute_id) or 1 (partner_foreign_key)')
   .meta({ description: keyTypes, ...zeroOrOne });
@@ -46,10 +46,10 @@ export const credentials = z
   })
   .meta({
     description:
-      'To read your own bucket: always with path_type 1, never without. Encrypted at once, shown to nobody, erased when the job ends.',
+      'For your own bucket: required with path_type 1, not allowed with path_type 0. Stored encrypted, never returned, erased when the job ends.',
   });
 
-/** What does not fit in one field's schema: these rules join several. JSON Schema can say them, so the document does. */
+/** Rules that involve several fields, in JSON Schema for the OpenAPI document. */
 const importRules = {
   allOf: [
     {
@@ -74,13 +74,13 @@ const importRules = {
 
 export function createBodies(limits: BodyLimits) {
   const audiencePath = z
-    .string('must be text')
+    .string('must be a string')
     .superRefine((path, check) => {
       const message = sharedPathProblem(path, limits.pathBytes);
       if (message) check.addIssue({ code: 'custom', message });
     })
     .meta({
-      description: `A file, or a prefix such as \`acme/summer/\`: every file whose path begins with it is loaded. Relative to your issued prefix, which is left out. At most ${limits.pathBytes} bytes; no \`.\` or \`..\` segment, no leading \`/\`, no control character. Files that end in \`.gz\` are unpacked.`,
+      description: `A file, or a prefix such as \`acme/summer/\`, which loads every file whose path begins with it. Relative to your issued prefix: omit bucket and prefix. At most ${limits.pathBytes} bytes; no \`.\` or \`..\` segment, no leading \`/\`, no control characters. Files that end in \`.gz\` are decompressed.`,
       minLength: 1,
       maxLength: limits.pathBytes,
       pattern: sharedPathPattern,
@@ -89,8 +89,8 @@ export function createBodies(limits: BodyLimits) {
 
   const importRequest = z
     .strictObject({
-      file_path: z.string('must be text').meta({
-        description: `A file, or a prefix: every file whose path begins with it is loaded. With path_type 0 relative to your issued prefix, which is left out, as is the bucket. With path_type 1 the whole address, \`s3://<bucket>/<path>\`. At most ${limits.pathBytes} bytes; no \`.\` or \`..\` segment, no leading \`/\`, no control character.`,
+      file_path: z.string('must be a string').meta({
+        description: `A file, or a prefix, which loads every file whose path begins with it. With path_type 0, relative to your issued prefix: omit bucket and prefix. With path_type 1, the full URL: \`s3://<bucket>/<path>\`. At most ${limits.pathBytes} bytes; no \`.\` or \`..\` segment, no leading \`/\`, no control characters.`,
         minLength: 1,
         maxLength: limits.pathBytes,
         example: 'day=2026-06-01/devices.csv',
@@ -100,7 +100,7 @@ export function createBodies(limits: BodyLimits) {
       credentials: credentials.optional(),
       compressed: z.boolean('must be true or false').optional().meta({
         description:
-          'Whether the files are gzip. Must be given for a prefix (422 when file_path ends in `/`; otherwise, if no such object exists, the job fails with `compressed_required`). For a single file a `.gz` extension decides when it is left out.',
+          'Whether the files are gzip-compressed. Required for a prefix: without it, a file_path that ends in `/` is refused with 422, and any other path that turns out to be a prefix fails the job with `compressed_required`. For a single file the default follows the extension: true for `.gz`.',
         example: false,
       }),
     })
@@ -123,30 +123,30 @@ export function createBodies(limits: BodyLimits) {
       keys: z
         .array(
           z
-            .string('must be text')
+            .string('must be a string')
             .min(1, 'must not be empty')
             .max(256, 'must not be longer than 256 characters')
-            .regex(plainText, 'must not hold a control character')
-            .refine(wellFormed, 'must be valid text'),
-          'must be a list of keys',
+            .regex(plainText, 'must not contain control characters')
+            .refine(wellFormed, 'must be valid Unicode'),
+          'must be an array of keys',
         )
-        .min(1, 'must name at least one key')
-        .max(limits.keys, `must not name more than ${limits.keys} keys`)
+        .min(1, 'must contain at least one key')
+        .max(limits.keys, `must not contain more than ${limits.keys} keys`)
         .meta({
           description:
-            'The attribute_ids (as text) or partner_foreign_keys whose data is deleted, for good. Each must be one of yours: otherwise the answer is 422 `unknown_keys`, which names those that are not, and nothing is deleted.',
+            'The attribute_ids (as strings) or partner_foreign_keys whose data is deleted permanently. If any of them is not yours, the response is 422 `unknown_keys`, which lists those keys, and nothing is deleted.',
           example: ['17', '18'],
         }),
     })
     .meta({ id: 'DeleteRequest' });
 
   const audienceName = z
-    .string('must be text')
-    .regex(plainText, 'must not hold a control character')
-    .refine(wellFormed, 'must be valid text')
+    .string('must be a string')
+    .regex(plainText, 'must not contain control characters')
+    .refine(wellFormed, 'must be valid Unicode')
     .refine((name) => characters(name) >= 1 && characters(name) <= 256, 'must have 1 to 256 characters')
     .meta({
-      description: '1 to 256 characters. Need not be unique.',
+      description: '1 to 256 characters. Does not have to be unique.',
       minLength: 1,
       maxLength: 256,
       example: 'Summer visitors',
@@ -159,7 +159,7 @@ export function createBodies(limits: BodyLimits) {
       .strictObject({ name: audienceName, file_path: audiencePath })
       .meta({ id: 'CreateAudience' }),
     appendFiles: z.strictObject({ file_path: audiencePath }).meta({ id: 'AppendFiles' }),
-    /** A clear takes no fields; an empty object is as good as no body. */
+    /** A clear has no fields: the body is empty or an empty object. */
     nothing: z.strictObject({}).meta({ id: 'Nothing' }),
   };
 }

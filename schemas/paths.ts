@@ -1,25 +1,25 @@
-/** What a path may look like. `pattern` says the same to readers of the OpenAPI document; a test holds the two together. */
+/** Rules for paths. The patterns express the same rules for the OpenAPI document; a test compares the two. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const control = /[\u0000-\u001f\u007f-\u009f]/;
-/** A lone half of a surrogate pair, or what bytes that are not UTF-8 were read as: no object has such a name. */
+/** An unpaired surrogate, or the replacement character of bytes that were not UTF-8: no object has such a name. */
 const notText = /\p{Surrogate}|\ufffd/u;
 const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//;
 
 const noDots = String.raw`(?!(?:[\s\S]*/)?\.{1,2}(?:/|$))`;
 const text = String.raw`[^\u0000-\u001f\u007f-\u009f\ufffd]+`;
 export const sharedPathPattern = `^(?!/)(?![A-Za-z][A-Za-z0-9+.-]*://)${noDots}${text}$`;
-/** Names that AWS keeps for other things than buckets: aliases, directory buckets, tables, addresses. */
+/** Names that AWS reserves: aliases, directory buckets, tables, IP addresses. */
 const reserved = String.raw`(?:xn--|sthree-|amzn-s3-demo-)[^/]*/|[^/]*(?:-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)/|[^/]*\.\.|\d+\.\d+\.\d+\.\d+/`;
 export const ownPathPattern = String.raw`^s3://(?!${reserved})[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9]/(?!/)${noDots}${text}$`;
 
 function keyProblem(key: string, limitBytes: number): string | undefined {
   if (key === '') return 'must not be empty';
-  if (control.test(key)) return 'must not hold a control character';
-  if (notText.test(key)) return 'must be valid text';
+  if (control.test(key)) return 'must not contain control characters';
+  if (notText.test(key)) return 'must be valid Unicode';
   if (key.startsWith('/')) return 'must not begin with a slash';
   if (key.split('/').some((segment) => segment === '.' || segment === '..'))
-    return 'must not hold a . or .. segment';
+    return 'must not contain a . or .. segment';
   if (Buffer.byteLength(key) > limitBytes) return `must not be longer than ${limitBytes} bytes`;
   return undefined;
 }
@@ -38,6 +38,6 @@ const notABucket = new RegExp(`^s3://(?:${reserved})`);
 export function ownPathProblem(path: string, limitBytes: number): string | undefined {
   const parts = own.exec(path);
   if (!parts) return 'must have the form s3://<bucket>/<path>';
-  if (notABucket.test(path)) return 'must name a bucket; this name is reserved';
+  if (notABucket.test(path)) return 'must not use a reserved bucket name';
   return keyProblem(parts[2]!, limitBytes);
 }

@@ -1,33 +1,39 @@
-/** Every problem that an HTTP answer can name. A code, once given, keeps its meaning; clients may switch on it. */
+/** Every problem code of the HTTP API. A published code keeps its meaning: clients may switch on it. */
 export const problems = {
-  bad_json: { status: 400, title: 'The body is not JSON' },
-  bad_request: { status: 400, title: 'The request is not well formed' },
-  bad_idempotency_key: { status: 400, title: 'The Idempotency-Key is not 1 to 255 visible ASCII characters' },
-  unauthorized: { status: 401, title: 'A valid API key is needed' },
+  bad_json: { status: 400, title: 'The body is not valid JSON' },
+  bad_request: { status: 400, title: 'The request is malformed' },
+  bad_idempotency_key: {
+    status: 400,
+    title: 'The Idempotency-Key must be 1 to 255 visible ASCII characters',
+  },
+  unauthorized: { status: 401, title: 'A valid API key is required' },
   bad_user_token: { status: 401, title: 'The user token is not valid' },
-  not_found: { status: 404, title: 'There is no such thing here' },
-  method_not_allowed: { status: 405, title: 'The method is not allowed here' },
-  request_timeout: { status: 408, title: 'The request took too long to arrive' },
-  idempotency_conflict: { status: 409, title: 'The Idempotency-Key was used for another request' },
+  not_found: { status: 404, title: 'The resource does not exist' },
+  method_not_allowed: { status: 405, title: 'The resource does not support this method' },
+  request_timeout: { status: 408, title: 'The request was not received in time' },
+  idempotency_conflict: {
+    status: 409,
+    title: 'The Idempotency-Key was already used for a different request',
+  },
   body_too_large: { status: 413, title: 'The body is too large' },
-  unsupported_media_type: { status: 415, title: 'The body is to be application/json' },
-  headers_too_large: { status: 431, title: 'The headers are too large' },
-  invalid_body: { status: 422, title: 'The body breaks a rule' },
-  invalid_query: { status: 422, title: 'A query parameter breaks a rule' },
+  unsupported_media_type: { status: 415, title: 'The body must be application/json' },
+  headers_too_large: { status: 431, title: 'The request headers are too large' },
+  invalid_body: { status: 422, title: 'The body is invalid' },
+  invalid_query: { status: 422, title: 'A query parameter is invalid' },
   too_deep: { status: 422, title: 'The body is nested too deeply' },
-  unknown_keys: { status: 422, title: 'Some keys are not the partner’s' },
-  too_many_wrong_keys: { status: 429, title: 'Too many wrong keys came from this address' },
-  too_many_pending: { status: 429, title: 'Too many jobs of this partner have not ended' },
-  rate_limited: { status: 429, title: 'Too many requests with this key' },
-  internal: { status: 500, title: 'Something failed on our side' },
-  unavailable: { status: 503, title: 'The service cannot take this right now' },
+  unknown_keys: { status: 422, title: 'Some keys do not belong to you' },
+  too_many_wrong_keys: { status: 429, title: 'Too many requests with an invalid API key from this address' },
+  too_many_pending: { status: 429, title: 'Too many unfinished jobs' },
+  rate_limited: { status: 429, title: 'Too many requests with this API key' },
+  internal: { status: 500, title: 'Internal error' },
+  unavailable: { status: 503, title: 'The service is temporarily unavailable' },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;
 export const problemCodes = Object.keys(problems) as [ProblemCode, ...ProblemCode[]];
 export const problemType = (code: ProblemCode) => `urn:headrace:problem:${code}`;
 
-/** One entry for each rule that a body breaks: where (`credentials.region`, `keys.3`), and what. */
+/** One violation in a body or a query: where (`credentials.region`, `keys.3`), and what is wrong there. */
 export interface FieldError {
   path: string;
   message: string;

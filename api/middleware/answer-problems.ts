@@ -1,4 +1,4 @@
-/** The one place where an error becomes an answer. Only what a Problem says reaches the client. */
+/** The one place where an error becomes a response. Only the text of a Problem reaches the client. */
 
 import { NotAccepted } from '../../pipeline/accept/accept-queue.ts';
 import { TooManyPending } from '../../pipeline/accept/pending-jobs.ts';
@@ -9,9 +9,9 @@ import { Problem, unavailable } from '../problem.ts';
 
 function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof NotAccepted) return unavailable('Nothing was queued. Try again shortly.', error);
+  if (error instanceof NotAccepted) return unavailable('Nothing was queued. Retry shortly.', error);
   if (error instanceof TooManyPending)
-    return new Problem('too_many_pending', 'Nothing was queued. Wait until some of your jobs have ended.', {
+    return new Problem('too_many_pending', 'Nothing was queued. Retry when some of your jobs have ended.', {
       headers: { 'Retry-After': '5' },
     });
   if (isTransient(error))

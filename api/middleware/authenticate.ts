@@ -1,4 +1,4 @@
-/** Who calls: the partner of the API key, and the customer of the user token where one is given. */
+/** Authenticates the caller: the partner by API key, and the customer by user token where one is sent. */
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
@@ -11,20 +11,20 @@ import { Problem } from '../problem.ts';
 import type { VerifyUserToken } from '../user-tokens.ts';
 import { createTokenBuckets, secondsUntil } from './limit-rate.ts';
 
-/** A revoked key is refused everywhere within five seconds: this, and the time of one look. */
+/** A revoked key is refused everywhere within five seconds: this, and the time of one lookup. */
 const KEPT_MS = 3_000;
 const MAX_KEPT = 10_000;
 
 interface KeptKey {
   until: number;
   stored: Promise<ApiKeyDocument | null>;
-  /** The whole key, once it was found good: comparing it costs far less than hashing what comes each time. */
+  /** The whole key, once it was verified: comparing it costs far less than hashing every request's key. */
   good?: Buffer;
 }
 interface KeyLookup {
   /** What is known about the id, be it old. */
   known(id: string): KeptKey | undefined;
-  /** Looks a key up at most once in three seconds, unknown ones included, however many requests bring it. */
+  /** Looks a key up at most once every three seconds, unknown keys included, however many requests send it. */
   find(id: string): KeptKey;
 }
 
@@ -52,12 +52,12 @@ const refused = (detail: string) =>
   new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' } });
 
 function bearer(ctx: Context): string {
-  // Node keeps the first of several Authorization headers in silence; a proxy may have looked at another.
+  // Node silently keeps the first of several Authorization headers; a proxy may have checked another.
   const { rawHeaders } = ctx.req;
   let times = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]!.length === 13 && rawHeaders[i]!.toLowerCase() === 'authorization') times++;
-  if (times > 1) throw refused('More than one Authorization header was sent.');
+  if (times > 1) throw refused('The request has more than one Authorization header.');
   const match = /^Bearer +([^\s]+) *$/i.exec(ctx.req.headers.authorization ?? '');
   if (!match) throw refused('Send your API key as Authorization: Bearer <key>.');
   return match[1]!;
@@ -66,8 +66,8 @@ function bearer(ctx: Context): string {
 const same = (given: Buffer, good: Buffer) => given.length === good.length && timingSafeEqual(given, good);
 
 /**
- * Wrong keys cost their address a token, and an address without tokens is refused before anything is looked up. A key that was
- * good before is let through: who shares an address with a guesser (behind a proxy, say) goes on working.
+ * An invalid key costs its address a token, and an address without tokens is refused before any lookup. A key that was verified
+ * before is let through: clients that share an address with a guesser (behind a proxy, say) keep working.
  */
 export function createAuthenticate(
   config: Pick<Config, 'wrongKeysPerMinute' | 'secret' | 'secretOld'>,
@@ -92,13 +92,17 @@ export function createAuthenticate(
     const id = keyIdOf(text);
     const known = id === undefined ? undefined : keys.known(id);
     const trusted = known?.good !== undefined && same(key, known.good);
-    // A look-up takes its token beforehand, so that many at once do not get through together.
+    // A lookup takes its token in advance, so that concurrent requests cannot exceed the limit.
     const taken = !trusted && !isFresh(known);
     const left = trusted ? 0 : taken ? guesses.take(network) : guesses.look(network);
     if (left < 0)
-      throw new Problem('too_many_wrong_keys', 'Too many wrong keys came from your address.', {
-        headers: { 'Retry-After': secondsUntil(left, perSecond) },
-      });
+      throw new Problem(
+        'too_many_wrong_keys',
+        'Too many requests with an invalid API key came from your address.',
+        {
+          headers: { 'Retry-After': secondsUntil(left, perSecond) },
+        },
+      );
     try {
       const stored = id === undefined ? undefined : await isGood(key, keys.find(id));
       if (stored && taken) guesses.giveBack(network);
@@ -108,7 +112,7 @@ export function createAuthenticate(
       throw error;
     }
     if (!taken) guesses.take(network);
-    throw refused('The API key is unknown or was revoked.');
+    throw refused('The API key is unknown or has been revoked.');
   }
 
   return async (ctx) => {
@@ -119,7 +123,7 @@ export function createAuthenticate(
   };
 }
 
-/** For group B: narrows the call to the customer that the token names. */
+/** Audience routes: narrows the scope of the request to the customer that the token names. */
 export function createAuthenticateUser(verify: VerifyUserToken): Handler {
   return async (ctx) => {
     const token = ctx.get('x-user-token');

@@ -1,4 +1,4 @@
-/** A mistyped query parameter must not pass in silence: those that an operation does not know are refused by name. */
+/** Refuses unknown query parameters by name, so that a misspelled one is not silently ignored. */
 import type { Context } from '../context.ts';
 import { Problem } from '../problem.ts';
 
@@ -8,7 +8,7 @@ export function checkQuery(ctx: Context, known: readonly string[]): void {
   const unknown = [...given].filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
   const shown = unknown.slice(0, 20);
-  throw new Problem('invalid_query', `Not parameters of this operation: ${shown.join(', ')}.`, {
+  throw new Problem('invalid_query', `Unknown query parameters: ${shown.join(', ')}.`, {
     errors: shown.map((path) => ({ path, message: 'is not a known parameter' })),
   });
 }

@@ -26,7 +26,7 @@ export function createTokenBuckets(perSecond: number, burst: number, clock = () 
   }
 
   return {
-    /** Takes a token. Gives what is left, or less than 0 when there was none. */
+    /** Takes a token. Returns the number left, or less than 0 when there was none. */
     take(key: string): number {
       const bucket = bucketOf(key);
       if (bucket.tokens < 1) return bucket.tokens - 1;
@@ -36,14 +36,14 @@ export function createTokenBuckets(perSecond: number, burst: number, clock = () 
     giveBack(key: string): void {
       bucketOf(key).tokens += 1;
     },
-    /** What is there, or less than 0 when a token could not be taken. */
+    /** What `take` would return, without taking a token. */
     look(key: string): number {
       return bucketOf(key).tokens - 1;
     },
   };
 }
 
-/** Seconds until a token is there, by what was left. */
+/** Seconds until a token is available, given the result of `take`. */
 export const secondsUntil = (left: number, perSecond: number): string =>
   String(Math.max(1, Math.ceil(-left / perSecond)));
 
@@ -59,11 +59,11 @@ export function createLimitRate(perSecond: number, burst: number): Handler {
     if (left < 0)
       throw new Problem(
         'rate_limited',
-        `This key may make ${perSecond} requests a second, ${burst} at once.`,
+        `The limit is ${perSecond} requests per second with bursts of up to ${burst}.`,
         {
           headers: {
             'Retry-After': secondsUntil(left, perSecond),
-            // For clients that know only the older names.
+            // For clients that know only the older header names.
             'RateLimit-Limit': String(burst),
             'RateLimit-Remaining': '0',
             'RateLimit-Reset': String(untilFull),

@@ -1,26 +1,26 @@
 /**
- * Whatever a backend does, the client gets an answer: this is the net below the limits of the single steps. The reading of a
- * body is not under it: that is the client's time, and has a limit of its own.
+ * The overall time limit of a request: whatever a backend does, the client gets a response. It backs up the limits of the single
+ * steps. Reading the body does not count: that is the client's time, and has a limit of its own.
  *
- * Nothing is accepted for a request that was answered with an error: either the net has given the request up, and then its job
- * is not queued any more; or its job is being queued, and then the answer is the queue's, which has limits of its own.
+ * A request that was answered with an error never queues a job. Either it timed out here, and then its job is no longer queued;
+ * or its job is being queued, and then the queue, which has limits of its own, decides the response.
  */
 import type { Context } from '../context.ts';
 import { unavailable } from '../problem.ts';
 
-/** The steps' own limits come first: a job being accepted may need another second to be withdrawn. */
+/** The limits of the single steps must fire first: a job that is being accepted may need another second to be withdrawn. */
 const GRACE_MS = 1_100;
-/** One timer for all that end in the same fifth of a second: a timer each costs more than the requests it guards. */
+/** All requests that expire in the same 200 ms share a timer: one timer for each request would cost more than the request. */
 const STEP_MS = 200;
 
-const late = () => unavailable('A part of the service does not answer. Try again shortly.');
+const late = () => unavailable('A backend did not respond in time. Retry shortly.');
 
-/** To be called right before something is changed. */
+/** Call it right before a write. */
 export function stopIfGivenUp({ state }: Context): void {
   if (state.givenUp) throw late();
 }
 
-/** To be called right before something is queued. From here on the answer is what the queue says. */
+/** Call it right before a job is queued. From here on the queue decides the response. */
 export function beginAccepting(ctx: Context): void {
   stopIfGivenUp(ctx);
   ctx.state.accepting = true;
@@ -31,7 +31,7 @@ export type LimitTime = (ctx: Context, work: () => Promise<void>) => Promise<voi
 export function createLimitTime(limitMs: number): LimitTime {
   const steps = new Map<number, Set<() => void>>();
 
-  /** Who waits for the step of time that ends then. */
+  /** The requests that expire in the same step as this time. */
   function waitingAt(time: number): Set<() => void> {
     const step = Math.ceil(time / STEP_MS);
     const known = steps.get(step);

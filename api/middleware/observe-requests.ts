@@ -1,4 +1,4 @@
-/** Every request gets an id, a line in the log and a place in the metrics, however it ends. */
+/** Every request gets an id, a log line and a metrics observation, however it ends. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { Middleware } from '../context.ts';
@@ -9,13 +9,13 @@ const MOST_SERIES = 1_000;
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
 export function createObserveRequests(log: Logger, metrics: Metrics): Middleware {
-  // The fields below are all there is in a line, and none can hold a secret: looking for one in each costs too much here.
+  // Only the fields below are logged, and none can contain a secret: redaction would cost too much here.
   const access = log.child({}, { redact: [] });
   const known = new Map<string, Observer>();
   const series = (method: string, route: string, status: number): Observer => {
     const name = `${method} ${route} ${status}`;
     const observer = known.get(name) ?? metrics.requests.labels(method, route, String(status));
-    // Routes and statuses are ours and few; a method is whatever a client writes.
+    // Routes and statuses are few; the method is whatever the client sends.
     if (known.size < MOST_SERIES) known.set(name, observer);
     return observer;
   };
@@ -34,7 +34,7 @@ export function createObserveRequests(log: Logger, metrics: Metrics): Middleware
       const { method } = ctx;
       const status = ctx.res.statusCode;
       series(method, route ?? 'none', status).observe(ms / 1_000);
-      // The path alone: neither headers nor query nor body, which may hold secrets.
+      // The path only: headers, query and body may contain secrets.
       access[route?.startsWith('/health/') ? 'debug' : 'info'](
         {
           request_id: requestId,

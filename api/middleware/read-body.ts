@@ -1,6 +1,6 @@
 /**
- * Reads a JSON body with koa-body and answers by the book when it is not one: 415 before a byte is read, 413 beyond the
- * limit, 408 when it does not arrive in time, 400 for what is not JSON, 422 for what is JSON and yet not to be had.
+ * Reads a JSON body with koa-body: 415 for a wrong content type, before a byte is read; 413 above the size limit; 408 when the
+ * body does not arrive in time; 400 for invalid JSON; 422 for JSON that is nested too deeply or names __proto__.
  */
 import { once } from 'node:events';
 import type { Context as KoaContext } from 'koa';
@@ -14,20 +14,20 @@ const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/
 const hasBody = (ctx: Context) =>
   ctx.req.headers['transfer-encoding'] !== undefined || Number(ctx.req.headers['content-length'] ?? 0) > 0;
 
-/** Whether a body of untold length has no byte. */
+/** Whether a chunked body, which has no Content-Length, is empty. */
 async function isEmpty({ req }: Context): Promise<boolean> {
   if (req.headers['transfer-encoding'] === undefined) return false;
   if (req.readableLength === 0 && !req.complete)
     await once(req, 'readable').catch(() => {
-      throw new Problem('bad_request', 'The body was cut short.');
+      throw new Problem('bad_request', 'The body was truncated.');
     });
   return req.readableLength === 0 && req.complete;
 }
 
-/** Never with the cause: co-body hangs the whole body on its errors, secrets included. */
+/** Without the cause: co-body attaches the whole body to its errors, secrets included. */
 function bodyProblem(error: Error & { status?: number; type?: string }): Problem {
   const close = { headers: { Connection: 'close' } };
-  if (error.status === 413) return new Problem('body_too_large', 'The body is over the limit.', close);
+  if (error.status === 413) return new Problem('body_too_large', 'The body exceeds the size limit.', close);
   if (error.status === 415)
     return new Problem('unsupported_media_type', 'The content encoding is not supported.', close);
   if (/forbidden prototype property/.test(error.message))
@@ -35,7 +35,7 @@ function bodyProblem(error: Error & { status?: number; type?: string }): Problem
       errors: [{ path: '__proto__', message: 'is not a known field' }],
     });
   if (error instanceof RangeError) return new Problem('too_deep', 'The body is nested too deeply.');
-  return new Problem('bad_json', 'The body could not be read as JSON.', close);
+  return new Problem('bad_json', 'The body is not valid JSON.', close);
 }
 
 export function exceedsDepth(value: unknown, depth: number): boolean {
@@ -44,7 +44,7 @@ export function exceedsDepth(value: unknown, depth: number): boolean {
   return Object.values(value).some((member) => exceedsDepth(member, depth - 1));
 }
 
-/** Counted from the beginning of the request: its head was under the same limit. */
+/** The limit runs from the start of the request, its headers included. */
 async function inTime<T>(ctx: Context, limitMs: number, reading: Promise<T>): Promise<T> {
   if (ctx.req.complete) return reading;
   let timer: NodeJS.Timeout | undefined;
@@ -72,9 +72,9 @@ export function createReadBody(
     multipart: false,
     jsonTypes: ['application/json'],
     jsonLimit: config.limitBodyBytes,
-    // Not strict: a lone number is JSON, and what is wrong with it is for the schema to say.
+    // Not strict: a bare number is valid JSON, and the schema explains better what is wrong with it.
     jsonStrict: false,
-    // DELETE is not among koa-body's own.
+    // koa-body does not parse DELETE bodies by default.
     parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
     onError(error: Error) {
       throw bodyProblem(error);
@@ -90,7 +90,7 @@ export function createReadBody(
       return;
     }
     if (!jsonType.test(ctx.get('content-type')))
-      throw new Problem('unsupported_media_type', 'Send Content-Type: application/json.', {
+      throw new Problem('unsupported_media_type', 'The Content-Type must be application/json.', {
         headers: { Connection: 'close' },
       });
     await reading(parse(ctx as unknown as KoaContext, nothing));

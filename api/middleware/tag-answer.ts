@@ -1,8 +1,8 @@
-/** Conditional GET: an answer carries the hash of its bytes, and whoever has these bytes already gets 304. */
+/** Conditional GET: the ETag is the hash of the response body; a client that sends it back gets 304. */
 import { createHash } from 'node:crypto';
 import type { Context } from '../context.ts';
 
-/** An answer that many requests share is hashed once. */
+/** A body that many requests share is hashed once. */
 const known = new WeakMap<Buffer, string>();
 
 function tagOf(body: string | Buffer): string {
@@ -15,7 +15,7 @@ function tagOf(body: string | Buffer): string {
   return tag;
 }
 
-/** Not ctx.fresh: to it `Cache-Control: no-cache`, which fetch adds by itself and which is said to caches, means no 304 ever. */
+/** Not ctx.fresh: it never answers 304 to a request with `Cache-Control: no-cache`, which fetch adds by itself. */
 function has(ifNoneMatch: string, tag: string): boolean {
   if (ifNoneMatch === '') return false;
   return ifNoneMatch.split(',').some((given) => {
@@ -24,13 +24,13 @@ function has(ifNoneMatch: string, tag: string): boolean {
   });
 }
 
-/** What is streamed has no tag: its hash would be known after its head was sent. */
+/** A streamed response has no ETag: its hash is only known after the headers were sent. */
 export function tagAnswer(ctx: Context): void {
   const { body } = ctx;
   if (ctx.status !== 200 || !(typeof body === 'string' || Buffer.isBuffer(body))) return;
   const tag = tagOf(body);
   ctx.set('ETag', tag);
-  // To be kept by the client alone, and to be asked for again each time.
+  // For the client's own cache only, and revalidated on every use.
   ctx.set('Cache-Control', 'private, no-cache');
   if (has(ctx.get('if-none-match'), tag)) ctx.status = 304;
 }

@@ -1,4 +1,4 @@
-/** Answers that many operations share. */
+/** Responses, headers and parameters that many operations share. */
 import type { ResponseConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { problem } from '../../schemas/http-answers.ts';
@@ -13,16 +13,16 @@ interface Extras {
 
 const rateHeaders = {
   RateLimit: {
-    description: 'Requests left (r), and seconds until the bucket is full again (t)',
+    description: 'Requests left (r), and seconds until the full quota is available again (t)',
     schema: { type: 'string' as const },
   },
   'RateLimit-Policy': {
-    description: 'Requests at once (q), and the seconds over which they come back (w)',
+    description: 'The quota (q), and the number of seconds in which it refills (w)',
     schema: { type: 'string' as const },
   },
 };
 const requestId = {
-  'X-Request-Id': { description: 'Names this request in our logs', schema: { type: 'string' as const } },
+  'X-Request-Id': { description: 'Identifies this request in our logs', schema: { type: 'string' as const } },
 };
 const retryAfter = { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'string' as const } } };
 const challenge = { 'WWW-Authenticate': { description: 'Bearer', schema: { type: 'string' as const } } };
@@ -33,14 +33,14 @@ const extraHeaders: Partial<Record<number, Headers>> = {
   503: retryAfter,
 };
 
-/** What is said about the fields, where a problem is about fields. */
+/** Example field errors for the codes that have them. */
 const fieldErrors: Partial<Record<ProblemCode, FieldError[]>> = {
   invalid_body: [{ path: 'compresed', message: 'is not a known field' }],
   invalid_query: [{ path: 'limit', message: 'must be a number from 1 to 1000' }],
-  unknown_keys: [{ path: 'keys.1', message: '18 is not a key of yours' }],
+  unknown_keys: [{ path: 'keys.1', message: '18 is not one of your keys' }],
 };
 
-/** One answer a status; codes of the same status are examples of it. */
+/** One response for each status; codes of the same status become its examples. */
 export function problemAnswers(...codes: ProblemCode[]): Answers {
   const answers: Answers = {};
   for (const status of new Set(codes.map((code) => problems[code].status))) {
@@ -85,23 +85,24 @@ export const nothing = (description: string, headers: Headers = {}): ResponseCon
 const etag = {
   ETag: {
     description:
-      'Of these bytes, for `If-None-Match`; answers of more than 256 KiB that are not paged have none',
+      'Identifies this version of the response, for `If-None-Match`. Unpaged responses above 256 KiB have none',
     schema: { type: 'string' as const },
   },
 };
-/** An answer that may be asked for with If-None-Match. */
+/** A response that supports If-None-Match. */
 export const tagged = (answer: ResponseConfig): Answers => ({
   200: { ...answer, headers: { ...(answer.headers as Headers), ...etag } },
-  304: nothing('You have it already: `If-None-Match` names its `ETag`', etag),
+  304: nothing('Not modified: the `ETag` in `If-None-Match` is still current', etag),
 });
 export const ifNoneMatch = z.object({
   'If-None-Match': z.string().optional().meta({
-    description: 'The `ETag` of an earlier answer: 304 without a body if nothing has changed.',
+    description:
+      'The `ETag` of an earlier response. If nothing has changed since, the response is 304 without a body.',
   }),
 });
 
 export const location = {
-  Location: { description: 'Where to follow it', schema: { type: 'string' as const } },
+  Location: { description: 'The URL to poll for its status', schema: { type: 'string' as const } },
 };
 
 const always: ProblemCode[] = [
@@ -126,7 +127,7 @@ const withBody: ProblemCode[] = [
 ];
 export const readProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...more);
 export const writeProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...withBody, ...more);
-/** Of operations that queue a job. */
+/** For operations that queue a job. */
 export const queueProblems = (...more: ProblemCode[]) => writeProblems('too_many_pending', ...more);
 
 export const security = [{ apiKey: [] }];
@@ -137,14 +138,14 @@ export const idempotencyKey = z.object({
     .optional()
     .meta({
       description:
-        'Of your choice. The same key and request within 24 hours gives the first answer again; with another request 409.',
+        'Any unique string. The same request with the same key within 24 hours returns the first response again and has no further effect; a different request with the same key gets 409.',
       example: 'load-2026-06-01',
     }),
 });
 export const userToken = z.object({
   'x-user-token': z.string().optional().meta({
     description:
-      'Optional: the token of one of your customers. Only audiences of that customer are seen, changed and made.',
+      'Optional: the token of one of your customers. Restricts the call to the audiences of that customer; an audience created with it belongs to that customer.',
   }),
 });
 export const pathId = (name: string) =>
@@ -153,7 +154,7 @@ export const pathId = (name: string) =>
       .int()
       .min(1)
       .max(Number.MAX_SAFE_INTEGER)
-      .meta({ param: { name, in: 'path' }, description: 'As answered when it was made.' }),
+      .meta({ param: { name, in: 'path' }, description: 'The id returned at creation.' }),
   });
 export const body = (
   schema: z.ZodType,

@@ -1,4 +1,4 @@
-/** Group B and its additions, under both versions. */
+/** First-party audiences, under both versions. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { Bodies } from '../../schemas/http.ts';
@@ -32,16 +32,16 @@ const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
 const params = pathId('audience_id');
 const listQuery = z.object({
-  limit: z.int().min(1).max(1_000).optional().meta({ description: 'At most so many.' }),
+  limit: z.int().min(1).max(1_000).optional().meta({ description: 'The maximum number of entries.' }),
   cursor: z
     .string()
     .regex(/^[1-9][0-9]{0,14}$/)
     .optional()
-    .meta({ description: 'From the `Link` header of the page before.' }),
+    .meta({ description: 'The cursor from the `Link` header of the previous page.' }),
 });
 const link = {
   Link: {
-    description: 'The next page, `rel="next"`, where there is more',
+    description: 'The URL of the next page, `rel="next"`; absent on the last page',
     schema: { type: 'string' as const },
   },
 };
@@ -62,7 +62,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path,
     operationId: `listAudiences${suffix}`,
     summary: 'List audiences',
-    description: 'Newest first, without their files. All of them, unless `limit` is given.',
+    description: 'All audiences, newest first, without their files. Use `limit` for pages.',
     request: { headers: readHeaders, query: listQuery },
     responses: {
       ...tagged(json(z.array(audience), 'Audiences', { headers: link })),
@@ -75,7 +75,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path,
     operationId: `createAudience${suffix}`,
     summary: 'Create an audience',
-    description: 'And queue the load of its files.',
+    description: 'Creates the audience and queues the load of its files.',
     request: { headers: writeHeaders, ...body(bodies.createAudience, { examples: audiences }) },
     responses: {
       201: json(audienceIds, 'Created', { headers: location }),
@@ -88,7 +88,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path: one,
     operationId: `getAudience${suffix}`,
     summary: 'Get audience details',
-    description: 'With its files. Ask again until `status` is 2 or 3.',
+    description: 'The audience with its files. Poll until `status` is 2 or 3.',
     request: { headers: readHeaders, params },
     responses: {
       ...tagged(json(audienceDetails, 'The audience')),
@@ -102,7 +102,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `appendFiles${suffix}`,
     summary: 'Append files',
     description:
-      'Merged with what is there, each device once. A file that was loaded already, with the same content, is ignored; one that failed or was cancelled is loaded again. `Location` is the load.',
+      'Queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
     request: { headers: writeHeaders, params, ...body(bodies.appendFiles, { examples: appends }) },
     responses: { 204: nothing('Queued', location), ...queueProblems('bad_user_token', 'not_found') },
   });
@@ -113,7 +113,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `clearAudience${suffix}`,
     summary: 'Clear an audience',
     description:
-      'At once: its devices are gone, files that wait or load are cancelled. What is appended afterwards loads in full.',
+      'Takes effect immediately: removes all devices and cancels pending and running loads. Files appended afterwards are loaded in full, even if they were loaded before.',
     request: { headers: writeHeaders, params, ...body(bodies.nothing, { required: false }) },
     responses: { 204: nothing('Cleared'), ...writeProblems('bad_user_token', 'not_found') },
   });
@@ -124,7 +124,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `listAudienceLoads${suffix}`,
     summary: 'List the loads of an audience',
     description:
-      'The first and every append, newest first, with what each came to and why it failed. 100 of them, unless `limit` is given. Loads from before a clear are among them.',
+      'The initial load and every append, newest first, each with its status, counts and errors. 100 per page unless `limit` is given. Includes loads from before a clear.',
     request: { headers: readHeaders, params, query: listQuery },
     responses: {
       ...tagged(json(z.array(audienceLoad), 'Loads', { headers: link, examples: loads })),
@@ -137,7 +137,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path: `${one}/loads/{load_id}`,
     operationId: `getAudienceLoad${suffix}`,
     summary: 'Get a load of an audience',
-    description: 'With its files. Ask again until `status` is 2 or 3.',
+    description: 'The load with its files. Poll until `status` is 2 or 3.',
     request: { headers: readHeaders, params: z.object({ ...params.shape, ...pathId('load_id').shape }) },
     responses: {
       ...tagged(json(audienceLoadDetails, 'The load')),
@@ -150,7 +150,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path: `${one}/files`,
     operationId: `listAudienceFiles${suffix}`,
     summary: 'List the files of an audience',
-    description: 'With the rows of each by outcome, and why a file failed.',
+    description: 'Each file with its row counts, and the reason if it failed.',
     request: { headers: readHeaders, params },
     responses: {
       ...tagged(json(z.array(fileReport), 'Files')),
@@ -163,7 +163,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path: `${one}/rejects`,
     operationId: `listAudienceRejects${suffix}`,
     summary: 'List the rejected rows of an audience',
-    description: 'One JSON object a line, in the order of loads, files and lines. None after a clear.',
+    description: 'NDJSON: one JSON object per line, ordered by load, file and line. Empty after a clear.',
     request: { headers: readHeaders, params },
     responses: {
       ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, from the schemas that validate. */
+/** The OpenAPI 3.1 document, generated from the schemas that validate requests. */
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi';
 import type { Bodies } from '../../schemas/http.ts';
 import { describeAudiences } from './audiences.ts';
@@ -11,7 +11,7 @@ export function createOpenApi(config: Described, bodies: Bodies) {
   registry.registerComponent('securitySchemes', 'apiKey', {
     type: 'http',
     scheme: 'bearer',
-    description: 'The API key that was issued to you on provisioning: `Authorization: Bearer <API_KEY>`.',
+    description: 'The API key that was issued to you: `Authorization: Bearer <API_KEY>`.',
   });
   describeImports(registry, bodies);
   describeAudiences(registry, bodies);
@@ -23,18 +23,22 @@ export function createOpenApi(config: Described, bodies: Bodies) {
     tags: [
       {
         name: 'Marketplace import',
-        description: 'Data of attributes: queue an import, follow it, delete what attributes hold.',
+        description: 'Marketplace attributes: queue an import, poll its status, delete attribute data.',
       },
       {
         name: 'Audience ingest',
         description:
-          'First-party audiences: create one from files, append more, clear it. Each call may carry an `x-user-token`.',
+          'First-party audiences: create one from files, append files, clear it. Every call accepts an `x-user-token`.',
       },
       {
         name: 'Audience ingest under /v1',
-        description: 'The same audiences at the older address; every operation is that of `/v2`.',
+        description:
+          'The same audiences under the older path. Every operation is identical to the one under `/v2`.',
       },
-      { name: 'Service', description: 'Needs no key: health, this description, the schemas of the topics.' },
+      {
+        name: 'Service',
+        description: 'Health, this documentation and the Avro schemas of the topics. No API key needed.',
+      },
     ],
   });
 }

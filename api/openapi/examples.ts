@@ -1,4 +1,4 @@
-/** Requests and answers to learn from. Every request here is one that the service accepts. */
+/** Example requests and responses. Tests check that every request here is valid. */
 const example = (summary: string, value: unknown) => ({ summary, value });
 
 const record = {
@@ -23,7 +23,7 @@ const failed = {
   errors: [
     {
       code: 'too_many_invalid',
-      message: 'More rows were rejected than the deployment allows.',
+      message: 'The share of invalid rows is above the limit.',
       file: 'p-tt6hkz9rv7bs/day=2026-06-02/2.csv',
       count: 940,
     },
@@ -55,7 +55,7 @@ export const imports = {
     key_type: 1,
     compressed: true,
   }),
-  own: example('From a bucket of your own', {
+  own: example('From your own bucket', {
     file_path: 's3://acme-exports/day=2026-06-01/devices.csv.gz',
     key_type: 0,
     path_type: 1,
@@ -94,7 +94,7 @@ const load = {
   updated_at: '2026-06-02T08:31:12.000Z',
 };
 export const loads = {
-  loads: example('One that matched nothing, and one that is done', [
+  loads: example('A load whose path matched no file, and one that is done', [
     {
       ...load,
       load_id: 58,

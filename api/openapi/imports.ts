@@ -1,4 +1,4 @@
-/** Group A and its additions. */
+/** Marketplace imports. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { Bodies } from '../../schemas/http.ts';
@@ -28,7 +28,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     path,
     operationId: 'listImportLogs',
     summary: 'List import logs',
-    description: 'The last 100 jobs, imports and deletions, newest first.',
+    description: 'The last 100 imports and deletions, newest first.',
     request: { headers: ifNoneMatch },
     responses: {
       ...tagged(json(z.array(importLog).max(100), 'Import logs', { examples: importLogs })),
@@ -42,7 +42,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     operationId: 'queueImport',
     summary: 'Queue an import',
     description:
-      'Of a file, or of all files under a prefix, from the shared bucket or from a bucket of your own. Prefer a prefix to many calls.',
+      'Queues the import of a file, or of all files under a prefix, from the shared bucket or from your own. For many files, one call with a prefix is better than many calls.',
     request: { headers: idempotencyKey, ...body(bodies.importRequest, { examples: imports }) },
     responses: { 202: json(importLogId, 'Queued', { headers: location }), ...queueProblems() },
   });
@@ -53,7 +53,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     operationId: 'deleteAttributeData',
     summary: 'Delete attribute data',
     description:
-      'For good: it cannot be undone. The deletion is a job in the order of the others: it removes what earlier imports brought and nothing of what later ones bring.',
+      'Permanent: it cannot be undone. The deletion is queued like an import and runs in the same order: it removes the data of imports accepted before it and none of those accepted after it.',
     request: { headers: idempotencyKey, ...body(bodies.deleteRequest, { examples: deletions }) },
     responses: {
       202: json(importLogId, 'Queued', { headers: location }),
@@ -66,7 +66,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     path: one,
     operationId: 'getImportLog',
     summary: 'Get an import log',
-    description: 'Ask again until `status` is 2 or 3.',
+    description: 'Poll until `status` is 2 or 3.',
     request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: {
       ...tagged(json(importLog, 'The import log', { examples: failedImport })),
@@ -79,7 +79,8 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     path: `${one}/files`,
     operationId: 'listImportFiles',
     summary: 'List the files of an import',
-    description: 'With the rows of each by outcome, and why a file failed. Empty until the job runs.',
+    description:
+      'Each file with its row counts, and the reason if it failed. Empty until the job is running.',
     request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: { ...tagged(json(z.array(fileReport), 'Files')), ...readProblems('not_found') },
   });
@@ -89,7 +90,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     path: `${one}/rejects`,
     operationId: 'listImportRejects',
     summary: 'List the rejected rows of an import',
-    description: 'One JSON object a line, in the order of files and lines.',
+    description: 'NDJSON: one JSON object per line, ordered by file and line.',
     request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: {
       ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),

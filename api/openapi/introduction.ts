@@ -1,4 +1,4 @@
-/** What a partner's engineer reads first. Codes and limits come from the tables and the configuration that are in force. */
+/** The introduction of the API reference. Codes and limits come from the code tables and the configuration. */
 import { fileFailureCodes, jobFailureCodes, rejectCodes } from '../../schemas/codes.ts';
 import type { Config } from '../../schemas/config.ts';
 import { problems } from '../../schemas/problems.ts';
@@ -30,15 +30,15 @@ const codes = (list: Record<string, string>) =>
   table(['code', 'meaning'], ...Object.entries(list).map(([code, meaning]) => [`\`${code}\``, meaning]));
 
 const steps = (config: Described) => `
-Files of mobile advertising identifiers, from object storage into exact device sets: marketplace attributes and first-party
-audiences.
+headrace loads files of mobile advertising identifiers from object storage into device sets: marketplace attributes and
+first-party audiences. Every count is exact.
 
 ## First steps
 
-On provisioning you received an API key, and a bucket, a path prefix and access keys for the shared import storage.
+You were given an API key, and a bucket, a path prefix and access keys for the shared import storage.
 
-1. Upload a file under your prefix, say \`<prefix>/day/devices.csv\`, with any S3 client.
-2. Queue it. Bucket and prefix are left out of the path:
+1. Upload a file under your prefix, such as \`<prefix>/day/devices.csv\`, with any S3 client.
+2. Queue an import. The path omits bucket and prefix:
    \`\`\`text
    curl ${config.publicUrl ?? '<base_url>'}/v1/marketplace/import \\
      -H 'Authorization: Bearer <API_KEY>' \\
@@ -46,62 +46,65 @@ On provisioning you received an API key, and a bucket, a path prefix and access 
      -d '{"file_path": "day/devices.csv",
           "key_type": 0}'
    \`\`\`
-   The answer is \`{"import_log_id": 42}\`.
-3. Ask \`/v1/marketplace/import/42\` until \`status\` is 2 (done) or 3 (error, with the reasons in \`errors\`).
+   The response is \`{"import_log_id": 42}\`.
+3. Poll \`/v1/marketplace/import/42\` until \`status\` is 2 (done) or 3 (error, with the reasons in \`errors\`).
 
-An audience goes the same way: POST to \`/v2/firstparty/audience\`, then ask for its details. Why a load failed is told by
-\`…/audience/<id>/loads\`.
+An audience works the same way: POST to \`/v2/firstparty/audience\`, then poll its details. If a load fails,
+\`…/audience/<id>/loads\` shows why.
 
-Ask with \`If-None-Match\` and the \`ETag\` of the last answer: 304 means that nothing has changed.`;
+To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 304 means that nothing has changed.`;
 
 const authentication = `
 ## Authentication
 
-Every call needs your API key: \`Authorization: Bearer <API_KEY>\`. Missing, malformed, unknown or revoked: 401.
+Every call needs your API key: \`Authorization: Bearer <API_KEY>\`. If the key is missing, malformed, unknown or revoked, the
+response is 401.
 
-Audience calls also take \`x-user-token: <USER_TOKEN>\`, the token of one of your customers (a signed JWT that names you and
-the customer). With it, audiences that you create belong to that customer, and only that customer’s audiences can be seen or
-changed. Without it, the call acts for all of yours. Invalid, expired or of another partner: 401.
+Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers: a signed JWT with the claims
+\`partner\` and \`customer\`. With it, the audiences that you create belong to that customer, and you can see and change only
+that customer’s audiences. Without it, you can see and change all of your audiences. If the token is invalid, expired or for
+another partner, the response is 401.
 
-What is not yours answers as if it did not exist: 404.`;
+A resource that belongs to another partner or customer gives 404, as if it did not exist.`;
 
 const files = (config: Described) => `
 ## Files
 
-UTF-8 text, a row a line, columns separated by comma, tab, semicolon or pipe; a header line is recognised. The first column
-is the identifier, 32 hex digits in 8-4-4-4-12 form, in any case.
+Files are UTF-8 text with one row per line. Columns are separated by comma, tab, semicolon or pipe. A header line is optional
+and detected. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
 
-- **Marketplace import**: identifier, then one key or more, a column each: attribute_ids or partner_foreign_keys, by \`key_type\`.
-- **Audience**: exactly two columns, identifier and event; the event may be empty.
+- **Marketplace import**: the identifier, then one or more keys, each in a column of its own. \`key_type\` says whether they are
+  attribute_ids or partner_foreign_keys.
+- **Audience**: exactly two columns, identifier and event. The event may be empty.
 
-A file loads whole or not at all. It fails when more than ${config.maxInvalidShare * 100} % of its rows are malformed. The other files of the same
-prefix load nevertheless, and the job then has status 3. Rejected rows are listed under \`…/rejects\`, up to
-${number(config.rejectsPerFile)} a file.`;
+A file is loaded completely or not at all. It fails when more than ${config.maxInvalidShare * 100} % of its rows are invalid. The other files of the
+job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file.`;
 
 const order = `
 ## Order and status
 
-Jobs complete in the order in which they were accepted, deletions included. Only the clear of an audience acts at once.
+Jobs, deletions included, complete in the order in which they were accepted. Only clearing an audience takes effect at once.
 
 | status | meaning |
 | --- | --- |
-| 0 | pending: waits for earlier jobs |
+| 0 | pending: waiting for earlier jobs |
 | 1 | running |
-| 2 | done without errors |
+| 2 | done, without errors |
 | 3 | error |`;
 
 const repeat = `
-## Repeating a request
+## Retrying a request
 
-Send an \`Idempotency-Key\` of your choice with POST, PATCH, PUT and DELETE. If the answer was lost, send the same request with
-the same key: within 24 hours you get the first answer again and nothing happens twice. The same key with another request
-is 409. On 429 and 503 wait for as many seconds as \`Retry-After\` says.`;
+Send a unique \`Idempotency-Key\` with POST, PATCH, PUT and DELETE. If you did not get the response, send the same request with
+the same key: within 24 hours you get the first response again, and the request is carried out only once. The same key with a
+different request gets 409. After 429 and 503, wait for the number of seconds in \`Retry-After\`.`;
 
 const errors = () => `
 ## Errors
 
-\`application/problem+json\` (RFC 9457). Switch on \`code\`, which is stable; \`errors\` names each field that breaks a rule; unknown fields
-and query parameters are refused, so that a mistyped one does not pass in silence. \`instance\` is the request id, also in \`X-Request-Id\`.
+Errors are \`application/problem+json\` (RFC 9457). \`code\` is stable: switch on it, not on the texts. \`errors\` lists each invalid
+field. Unknown fields and query parameters are refused, so that a misspelled one is not silently ignored. \`instance\` is the request
+id, as in \`X-Request-Id\`.
 
 ${table(
   ['code', 'status and meaning'],
@@ -110,7 +113,7 @@ ${table(
 
 ### Why a job failed
 
-In \`errors\` of an import log or of an audience’s load, beside the failures of its files:
+In \`errors\` of an import log or of an audience’s load, together with the failures of its files:
 
 ${codes(jobFailureCodes)}
 
@@ -131,15 +134,18 @@ const limits = (config: Described) => `
 
 ${table(
   ['what', 'limit'],
-  ['body of a request', `${number(config.limitBodyBytes)} bytes, ${config.limitJsonDepth} levels deep`],
+  ['request body', `${number(config.limitBodyBytes)} bytes, ${config.limitJsonDepth} levels of nesting`],
   ['`file_path`', `${number(config.limitPathBytes)} bytes`],
   ['`keys` of a deletion', number(config.limitKeys)],
-  ['requests with one key', `${number(config.ratePerSecond)} a second, ${number(config.rateBurst)} at once`],
-  ['jobs that have not ended', `${number(config.maxPendingJobs)}; beyond that 429 \`too_many_pending\``],
-  ['import logs listed', '100'],
+  [
+    'requests per API key',
+    `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
+  ],
+  ['unfinished jobs', `${number(config.maxPendingJobs)}; above that 429 \`too_many_pending\``],
+  ['import logs in the list', '100'],
 )}
 
-Every answer to a request with a key says what is left, in \`RateLimit\`.`;
+Every authenticated response has the number of requests left in \`RateLimit\`.`;
 
 export const introduction = (config: Described): string =>
   [steps(config), authentication, files(config), order, repeat, errors(), limits(config)]

@@ -1,4 +1,4 @@
-/** What needs no key. */
+/** Operations that need no API key. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { json, problemAnswers } from './answers.ts';
@@ -13,13 +13,13 @@ const schemaVersion = z.strictObject({
 });
 
 const operations: [path: string, operationId: string, summary: string, schema: z.ZodType, type?: string][] = [
-  ['/', 'getIndex', 'Where to look', z.record(z.string(), z.unknown())],
+  ['/', 'getIndex', 'Index of the API', z.record(z.string(), z.unknown())],
   ['/openapi.json', 'getOpenApi', 'This document', z.record(z.string(), z.unknown())],
-  ['/docs', 'getDocs', 'This document as a page', z.string(), 'text/html'],
-  ['/docs/reference.js', 'getDocsScript', 'The script of the page', z.string(), 'text/javascript'],
-  ['/health/live', 'getLive', 'The process answers', z.strictObject({ live: z.boolean() })],
-  ['/health/ready', 'getReady', 'Kafka and MongoDB answer', checks],
-  ['/subjects', 'listSubjects', 'Avro schemas of the topics: subjects', z.array(z.string())],
+  ['/docs', 'getDocs', 'This document as a web page', z.string(), 'text/html'],
+  ['/docs/reference.js', 'getDocsScript', 'The script of that page', z.string(), 'text/javascript'],
+  ['/health/live', 'getLive', 'Liveness: the process is running', z.strictObject({ live: z.boolean() })],
+  ['/health/ready', 'getReady', 'Readiness: Kafka and MongoDB respond', checks],
+  ['/subjects', 'listSubjects', 'Subjects of the Avro schema registry', z.array(z.string())],
   ['/subjects/{subject}/versions', 'listSchemaVersions', 'Versions of a subject', z.array(z.int())],
   ['/subjects/{subject}/versions/{version}', 'getSchemaVersion', 'A version of a subject', schemaVersion],
   ['/schemas/ids/{id}', 'getSchemaById', 'A schema by its id', z.strictObject({ schema: z.string() })],

@@ -1,4 +1,4 @@
-/** …/audience/<id>/loads: every load of an audience, with what it came to and why. */
+/** …/audience/<id>/loads: every load of an audience with its status, counts and errors. */
 
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';

@@ -7,12 +7,12 @@ import type { ApiStores } from '../stores.ts';
 const running: JobPhase[] = ['loading', 'sealed'];
 
 interface OpenLoad {
-  /** 1 where one runs, else 0. */
+  /** 1 if any load is running, otherwise 0. */
   status: 0 | 1;
-  /** When the newest of them last changed: an append changes the audience. */
+  /** The latest change of any of them: an append changes the audience. */
   updatedAt: Date;
 }
-/** Waiting and running loads by audience and generation. */
+/** Pending and running loads by audience and generation. */
 export type OpenLoads = (audience: Pick<AudienceDocument, '_id' | 'generation'>) => OpenLoad | undefined;
 
 const latest = (a: Date, b: Date) => (a > b ? a : b);
@@ -32,8 +32,8 @@ function byAudience(loads: OpenJob[]): OpenLoads {
 }
 
 /**
- * To be read before the audiences: a load that ends in between then shows as running with its final counts, where the
- * other order would show it as done with the counts from before.
+ * Must be read before the audiences: a load that ends between the two reads then shows as running with its final counts. In the
+ * other order it would show as done with the counts from before.
  */
 export const readOpenLoads = async (
   { jobs }: ApiStores,

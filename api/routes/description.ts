@@ -8,7 +8,7 @@ import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { createOpenApi } from '../openapi/document.ts';
 
-/** This package is taken for the browser bundle in it; the one named after the page brings 230 MB of modules along. */
+/** Only the browser bundle in this package is used; the package @scalar/api-reference itself would install 230 MB of modules. */
 const bundle = async () => {
   const entry = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference');
   return readFile(join(dirname(entry), 'js/standalone.js'));
@@ -41,7 +41,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** The browser is held to it: nothing is loaded from, or sent to, anywhere but here. */
+/** The browser enforces it: the page loads nothing from other servers and sends nothing to them. */
 const policy = [
   "default-src 'none'",
   "script-src 'self' 'unsafe-eval'",

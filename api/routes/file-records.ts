@@ -3,7 +3,7 @@ import { frozen, type ListedJob } from '../../pipeline/stores/job-queries.ts';
 import { type FileDocument, JobStatus } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores.ts';
 
-/** A file that failed was not loaded: its rows were read, and nothing of them is there. */
+/** A file that failed was read but not loaded. */
 const loadedRows = (file: FileDocument) => (file.status === JobStatus.error ? 0 : file.accepted);
 
 export const toFileEntry = (file: FileDocument) => ({
@@ -30,7 +30,7 @@ export async function* filesOfJob({ files }: ApiStores, job: ListedJob): AsyncGe
   if (listing !== undefined) yield* files.ofListing(listing);
 }
 
-/** In the order of paths, one entry a path: that of the latest load that has it. */
+/** Ordered by path; one entry for each path, from the latest load that includes it. */
 export async function* filesOfAudience(
   { files, jobs }: ApiStores,
   audience: number,

@@ -1,4 +1,4 @@
-/** Group B: /v2/firstparty/audience, and the same under /v1. */
+/** First-party audiences: /v2/firstparty/audience, and the same under /v1. */
 
 import { within } from '../../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
@@ -16,7 +16,7 @@ import { readOpenLoads, resolveAudience, toAudience } from './audience-records.t
 import { filesOfAudience, toFileEntry } from './file-records.ts';
 import { nextPage, readPage } from './pages.ts';
 
-/** How long an answer waits for the audience to be made: the job that makes it is queued. */
+/** How long the response waits for the audience document. Its job is already queued and creates it otherwise. */
 const AUDIENCE_MS = 1_000;
 
 export function createFirstpartyAudience(deps: Dependencies) {

@@ -1,4 +1,4 @@
-/** Live: the process answers. Ready: Kafka and MongoDB answer it. */
+/** Live: the process responds. Ready: Kafka and MongoDB respond to it. */
 import { createReadiness } from '../../pipeline/runtime/health.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
@@ -13,7 +13,7 @@ export function createHealth({ ping, publisher }: Pick<Dependencies, 'ping' | 'p
   const ready: Handler = async (ctx) => {
     const state = await readiness();
     if (!state.ready)
-      throw new Problem('unavailable', 'Not ready: a backend does not answer.', {
+      throw new Problem('unavailable', 'Not ready: a backend does not respond.', {
         headers: { 'Retry-After': '2' },
         members: { ...state },
       });

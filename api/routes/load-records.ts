@@ -23,7 +23,7 @@ export const shownOfLoad = {
 } as const;
 export type ShownLoad = Pick<JobDocument, '_id' | keyof typeof shownOfLoad>;
 
-/** A clear acts at once, though dispatch comes to such a load only in its turn. */
+/** A clear takes effect at once, although dispatch reaches the cancelled load only in job order. */
 const cancellable: JobPhase[] = ['accepted', 'loading'];
 const cancelled = { code: 'cancelled', message: fileFailureCodes.cancelled };
 

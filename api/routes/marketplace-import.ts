@@ -1,4 +1,4 @@
-/** Group A: /v1/marketplace/import. */
+/** Marketplace imports: /v1/marketplace/import. */
 
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
@@ -68,7 +68,7 @@ export function createMarketplaceImport(deps: Dependencies) {
       const names = unknown.map((index) => keys[index]);
       throw new Problem(
         'unknown_keys',
-        `Not keys of yours: ${names.slice(0, 20).join(', ')}. Nothing was queued.`,
+        `These keys do not belong to you: ${names.slice(0, 20).join(', ')}. Nothing was queued.`,
         {
           errors: unknown.map((index) => ({
             path: `keys.${index}`,

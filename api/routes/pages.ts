@@ -1,4 +1,4 @@
-/** Lists in pages: `limit` and `cursor` in, `Link: rel="next"` out. */
+/** Paged lists: `limit` and `cursor` in the query, `Link: rel="next"` in the response. */
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { validate } from '../validate.ts';
@@ -12,7 +12,7 @@ const wholeNumber = (max: number, message: string) =>
     .refine((number) => number <= max, message);
 const pageQuery = z.object({
   limit: wholeNumber(MAX_LISTED, `must be a number from 1 to ${MAX_LISTED}`).optional(),
-  cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be the cursor of a Link header').optional(),
+  cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be a cursor from a Link header').optional(),
 });
 export const pageParameters = Object.keys(pageQuery.shape);
 

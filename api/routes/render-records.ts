@@ -1,6 +1,6 @@
 /**
- * Import logs as JSON text, rendered once for as long as they do not change. The key is the very bytes that MongoDB gave:
- * the list is read anew each time, and a record that changed in any way is rendered anew, so nothing stale can come out.
+ * Import logs as JSON text, rendered once until they change. The cache key is the raw BSON of the record: the list is read
+ * each time, and a record that has changed has other bytes, so a stale rendering is never returned.
  */
 import { LRUCache } from 'lru-cache';
 import { BSON } from 'mongodb';

@@ -1,6 +1,6 @@
 /**
- * The topics' Avro schemas in the Schema Registry's REST form, read only, so that the usual tools decode our topics.
- * A topic of several kinds of messages has a subject for each (`<topic>-<message>`); with one kind, `<topic>-value`.
+ * The topics' Avro schemas through the read-only part of the Schema Registry's REST API, so that standard tools decode our topics.
+ * A topic with several message types has a subject for each (`<topic>-<message>`); a topic with one type has `<topic>-value`.
  */
 import type { Config } from '../../schemas/config.ts';
 import { type MessageName, messages, topics, versionsOf } from '../../schemas/topics.ts';

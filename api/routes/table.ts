@@ -1,4 +1,4 @@
-/** All that the API answers to. The router is built from this list, and the OpenAPI document is held against it. */
+/** All routes of the API. The router is built from this list, and a test compares the OpenAPI document with it. */
 import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
 import { createDescription } from './description.ts';
@@ -15,13 +15,13 @@ export interface Route {
   /** public: anyone; partner: an API key; user: an API key, and a user token where one is sent. */
   access: 'public' | 'partner' | 'user';
   body?: 'required' | 'optional';
-  /** Query parameters that it knows; public routes look at none. */
+  /** Known query parameters; public routes ignore the query. */
   query?: readonly string[];
   handler: Handler;
 }
 
 export const importPath = '/v1/marketplace/import';
-/** One resource under two versions: the specification shows both. */
+/** One resource under two versions: the specification has both. */
 export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audience'];
 
 export function createRoutes(deps: Dependencies): Route[] {

@@ -84,9 +84,12 @@ describe('queue an import', () => {
       );
     const key_type = 'must be 0 (attribute_id) or 1 (partner_foreign_key)';
     expect(await messages({})).toEqual({ file_path: 'is required', key_type: 'is required' });
-    expect(await messages({ file_path: 7, key_type: '0' })).toEqual({ file_path: 'must be text', key_type });
+    expect(await messages({ file_path: 7, key_type: '0' })).toEqual({
+      file_path: 'must be a string',
+      key_type,
+    });
     expect(await messages({ file_path: { $gt: '' }, key_type: null })).toEqual({
-      file_path: 'must be text',
+      file_path: 'must be a string',
       key_type,
     });
     expect(await messages({ ...good, path_type: 1, file_path: 's3://b-b/a', credentials: {} })).toEqual({

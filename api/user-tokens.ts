@@ -116,7 +116,7 @@ export async function signUserToken(
   if (exp! - iat! > userTokenMaxSeconds)
     throw new ProvisioningError(
       'bad_argument',
-      `a user token must expire within ${userTokenMaxSeconds} seconds at most (HEADRACE_USER_TOKEN_MAX_SECONDS)`,
+      `a user token may be valid for ${userTokenMaxSeconds} seconds at most (HEADRACE_USER_TOKEN_MAX_SECONDS)`,
     );
   return signed;
 }

@@ -1,4 +1,4 @@
-// What `npm start` and `npm test` run in a fresh clone: plain Node, before anything is installed.
+// The entry point of `npm start` and `npm test`: plain Node without dependencies, so that it works in a fresh clone.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function needNode() {
   process.exit(1);
 }
 
-/** Runs a child with our terminal; a signal to us is the child's to act on, and we leave with its code. */
+/** Runs a child process on our terminal, forwards signals to it, and resolves with its exit code. */
 function run(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
@@ -37,7 +37,7 @@ function run(command, args) {
   });
 }
 
-/** The npm that runs us, else the one on the PATH. */
+/** The npm that runs this script, otherwise the one on the PATH. */
 function npm(...args) {
   const own = process.env.npm_execpath;
   return own?.endsWith('.js') ? run(process.execPath, [own, ...args]) : run('npm', args);
@@ -47,21 +47,21 @@ const stamp = join(root, 'node_modules', '.headrace-installed');
 const lockFile = join(root, 'package-lock.json');
 const lockHash = () => createHash('sha256').update(readFileSync(lockFile)).digest('hex');
 
-/** npm writes its hidden lock file last, so an interrupted install is not taken for a whole one. */
+/** npm writes its hidden lock file last, so an interrupted install does not count as complete. */
 function isInstalled() {
   const hidden = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(hidden)) return false;
   if (statSync(hidden).mtimeMs >= statSync(lockFile).mtimeMs) return true;
-  // A checkout touches package-lock.json without changing it.
+  // git may update the time of package-lock.json without changing its content.
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash();
 }
 
 async function install() {
   if (isInstalled()) return;
-  process.stderr.write('installing the dependencies (npm ci)\n');
+  process.stderr.write('installing dependencies (npm ci)\n');
   const code = await npm('ci', '--include=dev', '--no-audit', '--no-fund');
   if (code !== 0) {
-    process.stderr.write('npm ci failed: see above; start again when its cause is gone\n');
+    process.stderr.write('npm ci failed (see above): fix the cause and run the command again\n');
     process.exit(code);
   }
   writeFileSync(stamp, lockHash());
@@ -96,7 +96,7 @@ async function runTests(args) {
   }
 }
 
-/** Every test that failed, and every file that failed before it had any. */
+/** Every failed test, and every file that failed before any of its tests ran. */
 function failures({ testResults, code }) {
   const names = testResults.flatMap((file) => {
     const failed = file.assertionResults
@@ -105,10 +105,10 @@ function failures({ testResults, code }) {
     if (failed.length === 0 && file.status === 'failed') return [`${file.name}: ${file.message}`];
     return failed.map((name) => `${file.name}: ${name}`);
   });
-  return names.length === 0 && code !== 0 ? [`vitest ended with ${code}`] : names;
+  return names.length === 0 && code !== 0 ? [`vitest exited with code ${code}`] : names;
 }
 
-/** vitest's own lines above give the reason of each; a filter on the command line skips what it leaves out without one. */
+/** vitest's own output gives the reason of each; tests that a command line filter leaves out have none. */
 function skips({ testResults }) {
   const notRun = (test) => test.status === 'skipped' || test.status === 'pending' || test.status === 'todo';
   return testResults.flatMap((file) =>

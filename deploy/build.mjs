@@ -1,5 +1,5 @@
-// Compiles the service to JavaScript once for each state of its sources; every later start only compares file times.
-// A build is never changed, so a process that runs keeps its own whatever is edited meanwhile.
+// Compiles the service to JavaScript once for each state of its sources; later starts only compare file times and sizes.
+// A build is never modified, so a running process keeps its own while the sources are edited.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -44,7 +44,7 @@ async function compile(directory) {
     logLevel: 'error',
     // kafkajs and mongodb are patched through the module cache, which a bundle does not have.
     external: ['kafkajs', 'mongodb', 'pino', 'testcontainers', 'esbuild'],
-    // Packages in CommonJS ask for Node's own modules with require.
+    // CommonJS packages load Node's built-in modules with require.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
@@ -69,7 +69,7 @@ export async function ensureBuilt() {
   try {
     renameSync(unfinished, directory);
   } catch (error) {
-    // Another process that started at the same time was first.
+    // Another process was faster.
     if (!existsSync(directory)) throw error;
     rmSync(unfinished, { recursive: true, force: true });
   }

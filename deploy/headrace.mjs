@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// The command `headrace`: plain JavaScript, as far as it takes to compile the rest and run it.
+// The `headrace` command: plain JavaScript that compiles the TypeScript sources if they have changed, and runs the result.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ensureBuilt } from './build.mjs';
 
-// The SDK announces that it will need Node 22 in 2027 on every start of every process; package.json pins a version that does not.
+// Otherwise the AWS SDK warns at every start that it will need Node 22 in 2027; package.json pins a version that does not.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 process.setSourceMapsEnabled(true);
 
@@ -13,7 +13,7 @@ async function built() {
     return await ensureBuilt();
   } catch (error) {
     if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    process.stderr.write('headrace: the dependencies are not installed: run npm ci\n');
+    process.stderr.write('headrace: dependencies are not installed: run npm ci\n');
     process.exit(1);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The command line, and the one place where the parts meet. What a command needs is loaded when it is called:
- * `--help` and `up` must not wait for a driver.
+ * The command line, and the composition root of all commands. Each command loads its modules when it runs, so that `--help` and
+ * `up` do not wait for database drivers.
  */
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
@@ -17,7 +17,7 @@ const program = new Command('headrace')
 registerLocalCommands(program);
 registerServers(program);
 
-// The rest brings drivers along: only for a command of its own, or for a list of all commands.
+// The other commands import drivers, so they are registered only when one of them is called or all are listed.
 const [wanted] = program.parseOptions(process.argv.slice(2)).operands;
 const isRegistered = program.commands.some((command) => command.name() === wanted);
 

@@ -1,6 +1,6 @@
 /**
- * The configuration: read from the environment once, checked, frozen. A wrong value names its variable and what was expected.
- * deploy/config/minimal.env holds what has no default; reference.env holds everything.
+ * The configuration: parsed from the environment once, validated, frozen. An error names the variable and what was expected.
+ * deploy/config/minimal.env has the settings without a default; reference.env has all of them.
  */
 import { z } from 'zod';
 
@@ -11,9 +11,9 @@ const integer = (from: number, to: number, preset: number) =>
     .min(from, `expected ${from} or more`)
     .max(to, `expected ${to} or less`)
     .default(preset);
-/** What deploy/config gives as an example: public, and so no secret. */
+/** The example values in deploy/config are public, so they are refused as secrets. */
 const isExample = (text: string) => text === 'change-me' || text.startsWith('example-only');
-const notTheExample = 'expected a value of your own: this one is the example of deploy/config';
+const notTheExample = 'expected your own value, not the example from deploy/config';
 const ownKey = (what: string) =>
   z
     .string(`expected ${what}`)
@@ -24,10 +24,10 @@ const secret32 = z
   .transform((text) => Buffer.from(text, 'base64'))
   .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)')
   .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
-/** Keys that verify tokens must come as they were sent: over plain http only from this very machine. */
+/** Keys that verify tokens must not be tampered with on the way: plain http is allowed on the same machine only. */
 const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
-const host = z.string().min(1, 'expected an address to listen on').default('127.0.0.1');
-/** Empty: AWS. */
+const host = z.string().min(1, 'expected a host name or an IP address to listen on').default('127.0.0.1');
+/** Empty means AWS. */
 const endpoint = z
   .union(
     [z.literal(''), z.url({ protocol: /^https?$/, error: 'expected http(s)://host[:port]' })],
@@ -37,18 +37,18 @@ const endpoint = z
 
 const environment = z.object({
   HEADRACE_KAFKA_BROKERS: z
-    .string('expected host:port, several separated by commas')
-    .regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'expected host:port, several separated by commas')
+    .string('expected host:port, or several separated by commas')
+    .regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'expected host:port, or several separated by commas')
     .transform((list) => list.split(',')),
   HEADRACE_MONGO_URL: z
     .string('expected mongodb://… or mongodb+srv://…')
     .regex(/^mongodb(\+srv)?:\/\/.+/, 'expected mongodb://… or mongodb+srv://…'),
   HEADRACE_MONGO_DATABASE: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name')
+    .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name of letters, digits, dash or underscore')
     .default('headrace'),
   HEADRACE_S3_ENDPOINT: endpoint,
-  /** Where partners' own buckets are. */
+  /** The S3 endpoint of partners' own buckets. */
   HEADRACE_PARTNER_S3_ENDPOINT: endpoint,
   HEADRACE_S3_REGION: z
     .string()
@@ -57,39 +57,39 @@ const environment = z.object({
   HEADRACE_S3_BUCKET: z
     .string('expected the name of the shared bucket')
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
-  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key'),
-  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret key'),
-  /** Who makes partners' storage credentials. */
+  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id'),
+  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key'),
+  /** Which system issues partners' storage credentials. */
   HEADRACE_S3_ISSUER: z.enum(['versitygw', 'aws'], 'expected versitygw or aws').default('aws'),
 
-  /** Encrypts partners' storage secrets and keys the hashes of API keys. */
+  /** Encrypts partners' storage secrets, and is the HMAC key for API keys. */
   HEADRACE_SECRET: secret32,
-  /** Secrets that are only read with: earlier ones, and the next one while it is rolled out. */
+  /** Secrets used to decrypt and verify only: former ones, and the next one while it is rolled out. */
   HEADRACE_SECRET_OLD: z
     .string()
     .transform((list) => list.split(',').filter((text) => text.trim() !== ''))
     .pipe(z.array(secret32))
     .default([]),
-  /** User tokens are verified with this secret, or with the keys behind the URL if one is given. */
+  /** User tokens are verified with this secret, or with the keys at the URL if it is set. */
   HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
   HEADRACE_USER_TOKEN_JWKS_URL: z
-    .url({ protocol: /^https?$/, error: 'expected https://… (http on this machine only)' })
-    .regex(safeUrl, 'expected https://… (http on this machine only)')
+    .url({ protocol: /^https?$/, error: 'expected https://… (http for localhost only)' })
+    .regex(safeUrl, 'expected https://… (http for localhost only)')
     .optional(),
-  /** Where given, a token must name them. */
+  /** If set, a token must carry them. */
   HEADRACE_USER_TOKEN_ISSUER: z.string().min(1, 'expected the issuer (iss) of user tokens').optional(),
   HEADRACE_USER_TOKEN_AUDIENCE: z.string().min(1, 'expected the audience (aud) of user tokens').optional(),
-  /** From iat to exp; a token that lives longer is refused. */
+  /** The longest lifetime of a token, from iat to exp. */
   HEADRACE_USER_TOKEN_MAX_SECONDS: integer(60, 31_536_000, 604_800),
 
   HEADRACE_API_HOST: host,
   HEADRACE_API_PORT: integer(0, 65_535, 8080),
-  /** The metrics have a host of their own: an API that partners reach need not show them. */
+  /** The metrics have an address of their own, so that partners who can reach the API cannot read them. */
   HEADRACE_API_METRICS_HOST: host,
   HEADRACE_API_METRICS_PORT: integer(0, 65_535, 8081),
   HEADRACE_PIPELINE_HOST: host,
   HEADRACE_PIPELINE_PORT: integer(0, 65_535, 8082),
-  /** Where partners and customers reach the API and the console, for links. */
+  /** The URL at which partners and customers reach the API and the console, for links. */
   HEADRACE_PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'expected http(s)://…' }).optional(),
   HEADRACE_LOG_LEVEL: z
     .enum(
@@ -107,20 +107,20 @@ const environment = z.object({
     .string()
     .regex(/^[A-Za-z0-9._-]{1,100}$/, 'expected letters, digits, dot, dash or underscore')
     .default('headrace'),
-  /** Partitions of the topics that have several, when they are made. */
+  /** Partitions of the topics that have several, at creation. */
   HEADRACE_PARTITIONS: integer(1, 16, 4),
   HEADRACE_REPLICATION_FACTOR: integer(1, 9, 1),
   HEADRACE_RETENTION_HOURS: integer(1, 8_760, 72),
 
-  /** Threads of a pipeline process; each runs its stages, and the partitions are shared among them. */
+  /** Threads of a pipeline process. Each thread runs all stages of the process and gets a share of the partitions. */
   HEADRACE_THREADS: integer(1, 64, 2),
-  /** Jobs read ahead of the oldest unfinished one. */
+  /** How many jobs may be in flight: the oldest unfinished one and those after it. */
   HEADRACE_JOB_WINDOW: integer(1, 1_000, 64),
-  /** Megabytes of files loaded ahead of the oldest unfinished job. */
+  /** Megabytes of files that may be loaded ahead of the oldest unfinished job. */
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
-  /** Work without progress or answer for so long is dispatched again. */
+  /** Work without progress for this long is dispatched again. */
   HEADRACE_STALL_MS: integer(100, 3_600_000, 60_000),
-  /** Files of a job dispatched at a time. */
+  /** How many files of a job may be in flight. */
   HEADRACE_FILE_WINDOW: integer(1, 10_000, 64),
   HEADRACE_MAX_FILES: integer(1, 10_000_000, 1_000_000),
   HEADRACE_BATCH_BYTES: integer(1_000, 900_000, 700_000),
@@ -133,7 +133,7 @@ const environment = z.object({
   HEADRACE_REJECTS_PER_FILE: integer(0, 1_000_000, 10_000),
   HEADRACE_GZIP_RATIO: integer(2, 2_000, 200),
   HEADRACE_S3_IDLE_MS: integer(100, 600_000, 20_000),
-  /** How long a job's storage may bring nothing before the file, or the listing, fails. */
+  /** How long a job's storage may deliver nothing before the file or the listing fails. */
   HEADRACE_STORAGE_DEADLINE_MS: integer(100, 86_400_000, 300_000),
 
   HEADRACE_LIMIT_BODY_BYTES: integer(1_024, 10_485_760, 65_536),
@@ -142,32 +142,32 @@ const environment = z.object({
   HEADRACE_LIMIT_PATH_BYTES: integer(1, 1_024, 1_024),
   HEADRACE_LIMIT_REQUEST_MS: integer(100, 600_000, 30_000),
   HEADRACE_LIMIT_HEADERS_MS: integer(100, 600_000, 10_000),
-  /** How long a client may take nothing of its answer before it is cut off. */
+  /** How long a client may read nothing of its response before it is disconnected. */
   HEADRACE_LIMIT_STALL_MS: integer(100, 600_000, 30_000),
   HEADRACE_LIMIT_CONNECTIONS: integer(1, 1_000_000, 10_000),
-  /** Not applied behind proxies, whose clients share an address. */
+  /** Not enforced behind proxies, where all clients share an address. */
   HEADRACE_LIMIT_CONNECTIONS_PER_ADDRESS: integer(1, 1_000_000, 1_000),
-  /** Proxies in front of the API, each of which adds to X-Forwarded-For: the client's address is that many from the end. */
+  /** Number of proxies in front of the API. Each appends to X-Forwarded-For, so the client's address is that many from the end. */
   HEADRACE_TRUSTED_PROXIES: integer(0, 10, 0),
-  /** Requests with a wrong key, a minute and address. */
+  /** Requests with an invalid API key per minute and address. */
   HEADRACE_WRONG_KEYS_PER_MINUTE: integer(1, 1_000_000, 300),
-  /** Jobs of one partner that have not ended; further ones are refused. */
+  /** Unfinished jobs of one partner; further ones are refused. */
   HEADRACE_MAX_PENDING_JOBS: integer(1, 10_000_000, 10_000),
-  /** Requests a key may make a second, on average, and at once. */
+  /** Requests per API key: the average per second, and the largest burst. */
   HEADRACE_RATE_PER_SECOND: integer(1, 1_000_000, 500),
   HEADRACE_RATE_BURST: integer(1, 1_000_000, 1_000),
-  /** How long a request waits for Kafka or MongoDB before it is answered with 503. */
+  /** How long a request waits for Kafka or MongoDB before the response is 503. */
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500),
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
 });
 
-/** With one secret for two purposes, whoever signs user tokens could open what is sealed. */
+/** If the two secrets were equal, whoever signs user tokens could decrypt stored credentials. */
 const checked = environment.superRefine((env, check) => {
   if (env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
     check.addIssue({
       code: 'custom',
       path: ['HEADRACE_USER_TOKEN_SECRET'],
-      message: 'expected another secret than HEADRACE_SECRET',
+      message: 'expected a different secret from HEADRACE_SECRET',
     });
 });
 
@@ -194,7 +194,7 @@ export function parseConfig(env: Record<string, string | undefined>): Config {
   const unknown = Object.keys(env).filter((name) => name.startsWith(prefix) && !(name in environment.shape));
   const parsed = checked.safeParse(env);
   const problems = [
-    ...unknown.map((name) => `${name}: there is no such setting`),
+    ...unknown.map((name) => `${name}: unknown setting`),
     ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'));

@@ -1,4 +1,4 @@
-/** `headrace admin job …`: for the operator whose queue stands still. */
+/** `headrace admin job …`: for the operator of a queue that is stuck. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { createAdminRunner } from './admin-runner.ts';
@@ -55,7 +55,7 @@ const listLines = (jobs: JobDocument[]) =>
       job.updatedAt.toISOString(),
       job.filePath,
     ]),
-    'no jobs wait or run',
+    'no unfinished jobs',
   );
 
 function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob): string[] {
@@ -73,7 +73,7 @@ function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: In
         `  ${file.path}   ${file.size} bytes, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${file.since.toISOString()}, ${file.batches} batches, ${file.rows} rows`,
     ),
     `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
-    `checks      ${checks.length} sinks answered${lacking.length > 0 ? `, slot ${lacking.join(', ')} lack something` : ''}`,
+    `checks      ${checks.length} partitions checked${lacking.length > 0 ? `, slots with missing devices: ${lacking.join(', ')}` : ''}`,
     `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
     ...(job.internalReason ? [`reason      ${job.internalReason}`] : []),
     ...(job.errors ?? []).map(({ code, message, file }) => `error       ${code}   ${file ?? ''} ${message}`),
@@ -85,11 +85,11 @@ export function registerJobCommands(
   run: ReturnType<typeof createAdminRunner>,
   common: (command: Command) => Command,
 ): void {
-  const job = admin.command('job').description('jobs: what each waits for, and since when');
-  common(job.command('list').description('jobs that have not ended, oldest first'))
-    .option('--partner <id>', 'of this partner only')
-    .option('--all', 'ended ones too, newest first')
-    .option('--limit <count>', 'at most so many', wholeNumber, 50)
+  const job = admin.command('job').description('list, inspect and cancel jobs');
+  common(job.command('list').description('list unfinished jobs, oldest first'))
+    .option('--partner <id>', 'only jobs of this partner')
+    .option('--all', 'include ended jobs; newest first')
+    .option('--limit <count>', 'maximum number of jobs', wholeNumber, 50)
     .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
       run(command, async (stores, config) => {
         const { partner, all = false, limit } = options;
@@ -97,7 +97,9 @@ export function registerJobCommands(
         return { json: jobs.map(jobRecord), text: listLines(jobs) };
       }),
     );
-  common(job.command('show').description('one job: phase, files, ledger, acks, what it waits for'))
+  common(
+    job.command('show').description('show a job: phase, files, ledger, acks, and what it is waiting for'),
+  )
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run(command, async (stores, config) => {
@@ -105,7 +107,11 @@ export function registerJobCommands(
         return { json: inspectedRecord(inspected), text: showLines(inspected) };
       }),
     );
-  common(job.command('cancel').description('end a job with `cancelled`; nothing of it is stored'))
+  common(
+    job
+      .command('cancel')
+      .description('cancel a job: it ends with `cancelled`, and none of its data is stored'),
+  )
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run(command, async (stores, config) => {

@@ -12,7 +12,7 @@ export type LoadEnvironment = (stateDir?: string) => Record<string, string | und
 export interface Outcome {
   /** What `--json` prints. */
   json: unknown;
-  /** What a person reads. */
+  /** What is printed without `--json`. */
   text: string[];
 }
 
@@ -21,7 +21,7 @@ const FAILED = 1;
 export function createAdminRunner(loadEnv: LoadEnvironment) {
   return async (command: Command, work: (stores: ApiStores, config: Config) => Promise<Outcome>) => {
     const options = command.opts<{ state?: string; json?: boolean }>();
-    // A wrong configuration is thrown on: the command line as a whole knows how to say that.
+    // Configuration errors are reported by the caller, the same for all commands.
     const config = parseConfig(loadEnv(options.state));
     const mongo = await connectMongo(config);
     try {

@@ -6,21 +6,23 @@ import type { createAdminRunner } from './admin-runner.ts';
 
 const HOW = `
 To change HEADRACE_SECRET without a gap:
-  1. add the new secret to HEADRACE_SECRET_OLD of every process, and restart them one by one: all can read with both;
-  2. make it HEADRACE_SECRET and put the old one in HEADRACE_SECRET_OLD, and restart them one by one;
-  3. run this command. Credentials that wait with jobs are sealed again at once; an API key is hashed again when it is used next;
-  4. after a day (repeated requests are known by it for so long), and when this command says that nothing needs the old secret any more,
-     take it out of HEADRACE_SECRET_OLD.`;
+  1. add the new secret to HEADRACE_SECRET_OLD of every process, and restart them one by one: now all can read with both;
+  2. make it HEADRACE_SECRET, put the old one in HEADRACE_SECRET_OLD, and restart them one by one;
+  3. run this command: it encrypts the credentials of queued jobs with the new secret. An API key is rehashed when it is used next;
+  4. remove the old secret from HEADRACE_SECRET_OLD when a day has passed (until then it recognises repeated requests by their
+     Idempotency-Key) and this command reports that the old secret is no longer needed.`;
 
 function lines({ resealed, unreadable, keysToCome }: Rotation): string[] {
   const isDone = unreadable.length === 0 && keysToCome === 0;
   return [
-    `${resealed} jobs’ credentials sealed with the current secret`,
+    `credentials of ${resealed} jobs encrypted with the current secret`,
     ...(unreadable.length > 0
-      ? [`no configured secret opens the credentials of job ${unreadable.join(', ')}`]
+      ? [`no configured secret decrypts the credentials of job ${unreadable.join(', ')}`]
       : []),
-    ...(keysToCome > 0 ? [`${keysToCome} API keys have not been used since, and need the old secret`] : []),
-    ...(isDone ? ['nothing needs an old secret any more'] : []),
+    ...(keysToCome > 0
+      ? [`${keysToCome} API keys have not been used since the change and still need the old secret`]
+      : []),
+    ...(isDone ? ['the old secret is no longer needed'] : []),
   ];
 }
 
@@ -29,8 +31,10 @@ export function registerSecretCommands(
   run: ReturnType<typeof createAdminRunner>,
   common: (command: Command) => Command,
 ): void {
-  const secret = admin.command('secret').description('the secret that seals stored credentials');
-  common(secret.command('rotate').description('seal with the current secret what an old one has sealed'))
+  const secret = admin.command('secret').description('manage the secret that encrypts stored credentials');
+  common(
+    secret.command('rotate').description('encrypt with the current secret what an old one has encrypted'),
+  )
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
       run(command, async (stores, config) => {

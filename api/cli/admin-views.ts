@@ -1,4 +1,4 @@
-/** Partners, keys and attributes as the admin commands print them: records for programs, lines for people. */
+/** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
 import type { ApiKeyDocument, AttributeDocument, PartnerDocument } from '../../schemas/documents.ts';
 
 export const partnerRecord = (partner: PartnerDocument) => ({

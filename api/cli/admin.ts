@@ -20,25 +20,25 @@ const wholeNumber = (text: string) => {
 };
 const duration = (text: string) => {
   if (!/^[1-9]\d{0,8} ?(s|m|h|d|w)$/.test(text))
-    throw new InvalidArgumentError('expected a time such as 30m, 1h or 7d');
+    throw new InvalidArgumentError('expected a duration such as 30m, 1h or 7d');
   return text;
 };
 
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
   const admin = program
     .command('admin')
-    .description('partners, keys, attributes, user tokens; jobs that are stuck; the secret');
+    .description('manage partners, API keys, attributes, user tokens, jobs and the secret');
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
-      .option('--state <dir>', 'the state folder of a local stack; otherwise the environment says where')
-      .option('--json', 'print one JSON value and nothing else');
+      .option('--state <dir>', 'use the local stack in this state folder instead of the environment')
+      .option('--json', 'print a single JSON value');
 
-  const partner = admin.command('partner').description('partners');
+  const partner = admin.command('partner').description('create and list partners');
   common(
-    partner.command('create').description('make a partner, its storage credentials and its first API key'),
+    partner.command('create').description('create a partner with storage credentials and its first API key'),
   )
-    .requiredOption('--name <name>', 'a name for people')
+    .requiredOption('--name <name>', 'display name')
     .action((options: { name: string }, command: Command) =>
       run(command, async (stores, config) => {
         // Brings the storage's client along, which no other command needs.
@@ -62,10 +62,10 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     }),
   );
 
-  const key = admin.command('key').description('API keys');
-  common(key.command('create').description('another API key for a partner'))
+  const key = admin.command('key').description('create, revoke and list API keys');
+  common(key.command('create').description('create another API key for a partner'))
     .requiredOption('--partner <id>', 'the partner')
-    .option('--label <label>', 'what the key is for')
+    .option('--label <label>', 'a note on what the key is for')
     .action((options: { partner: string; label?: string }, command: Command) =>
       run(command, async ({ apiKeys }, config) => {
         const made = await apiKeys.create(config.secret, options.partner, options.label);
@@ -73,16 +73,16 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
         return { json, text: [`API key  ${made.key}   (shown only now)`] };
       }),
     );
-  common(key.command('revoke').description('make a key invalid, within five seconds everywhere'))
-    .requiredOption('--key <prefix>', 'its readable part, such as hr_ab12cd34')
+  common(key.command('revoke').description('revoke a key; it is refused everywhere within five seconds'))
+    .requiredOption('--key <prefix>', 'the part of the key that lists show, such as hr_ab12cd34')
     .action((options: { key: string }, command: Command) =>
       run(command, async ({ apiKeys }) => {
         const revoked = await apiKeys.revoke(options.key);
         return { json: keyRecord(revoked), text: [`hr_${revoked._id} is revoked`] };
       }),
     );
-  common(key.command('list').description('API keys, without their secret parts'))
-    .option('--partner <id>', 'of this partner only')
+  common(key.command('list').description('list API keys, without their secret parts'))
+    .option('--partner <id>', 'only keys of this partner')
     .action((options: { partner?: string }, command: Command) =>
       run(command, async ({ apiKeys }) => {
         const keys = await apiKeys.list(options.partner);
@@ -90,18 +90,20 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
       }),
     );
 
-  const attribute = admin.command('attribute').description('attributes');
-  common(attribute.command('create').description('make an attribute'))
-    .requiredOption('--partner <id>', 'its owner')
-    .requiredOption('--name <name>', 'a name for people')
-    .option('--foreign-key <key>', 'the partner’s own key for it')
+  const attribute = admin
+    .command('attribute')
+    .description('create and list attributes, set their foreign keys');
+  common(attribute.command('create').description('create an attribute'))
+    .requiredOption('--partner <id>', 'the partner that owns it')
+    .requiredOption('--name <name>', 'display name')
+    .option('--foreign-key <key>', 'its partner_foreign_key: the partner’s own key for it')
     .action((options: { partner: string; name: string; foreignKey?: string }, command: Command) =>
       run(command, async ({ attributes }) => {
         const made = await attributes.create(options);
         return { json: attributeRecord(made), text: attributeLines([made]) };
       }),
     );
-  common(attribute.command('list').description('the attributes of a partner'))
+  common(attribute.command('list').description('list the attributes of a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async ({ partners, attributes }) => {
@@ -110,9 +112,13 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
         return { json: all.map(attributeRecord), text: attributeLines(all) };
       }),
     );
-  common(attribute.command('associate').description('give an attribute the partner’s own key, for good'))
+  common(
+    attribute
+      .command('associate')
+      .description('set the foreign key of an attribute; it cannot be changed later'),
+  )
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
-    .requiredOption('--foreign-key <key>', 'the partner’s own key for it')
+    .requiredOption('--foreign-key <key>', 'its partner_foreign_key: the partner’s own key for it')
     .action((options: { attribute: number; foreignKey: string }, command: Command) =>
       run(command, async ({ attributes }) => {
         const changed = await attributes.associate(options.attribute, options.foreignKey);
@@ -126,13 +132,13 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   common(admin.command('user-token').description('sign a user token for a customer of a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .requiredOption('--customer <name>', 'the customer')
-    .option('--expires-in <time>', 'such as 30m, 1h, 7d', duration, '1h')
+    .option('--expires-in <time>', 'lifetime of the token, such as 30m, 1h, 7d', duration, '1h')
     .action((options: { partner: string; customer: string; expiresIn: string }, command: Command) =>
       run(command, async ({ partners }, config) => {
         if (config.userTokenSecret === undefined)
           throw new ProvisioningError(
             'not_configured',
-            'HEADRACE_USER_TOKEN_SECRET is not set: user tokens are signed elsewhere',
+            'HEADRACE_USER_TOKEN_SECRET is not set, so this deployment cannot sign user tokens',
           );
         if (options.customer === '') throw new ProvisioningError('bad_argument', 'a customer has a name');
         await partners.find(options.partner);

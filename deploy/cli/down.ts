@@ -13,6 +13,6 @@ export async function down({
 }): Promise<void> {
   const stopped = Object.keys(readState(state)?.state.processes ?? {});
   await takeDown(state, sayOnStderr, { purge });
-  if (stopped.length === 0) sayOnStderr(`nothing is running in ${state}`);
+  if (stopped.length === 0) sayOnStderr(`nothing is running in state folder ${state}`);
   if (json) process.stdout.write(`${JSON.stringify({ stopped, purged: Boolean(purge) })}\n`);
 }

@@ -5,14 +5,14 @@ import { readState } from '../local/state.ts';
 
 export const defaultState = '.headrace';
 
-/** The environment of the local stack in a state folder; without one, that of this process, as a deployment has it. */
+/** The environment of the local stack in a state folder; without a folder, the environment of this process, as in a deployment. */
 export function loadEnvironment(stateDirectory?: string): Environment {
   if (stateDirectory === undefined) return process.env;
   const folder = readState(stateDirectory);
   if (folder?.state.addresses === undefined) {
     throw new StartError(
       'not_started',
-      `nothing was started in ${stateDirectory}: run headrace up --state ${stateDirectory}`,
+      `no stack has been started in ${stateDirectory}: run headrace up --state ${stateDirectory}`,
     );
   }
   return serviceEnvironment(folder, process.env);

@@ -1,4 +1,4 @@
-/** What a person can act on is one message; anything else is a defect and shows its stack. */
+/** An error that the user can act on is printed as one message; any other is a bug and is printed with its stack trace. */
 import { StartError } from '../local/start-error.ts';
 
 const badConfiguration = 2;
@@ -7,7 +7,7 @@ const interrupted = 130;
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;
   if ((error as Error).name === 'AbortError') {
-    process.stderr.write('stopped before it was up; the next start goes on from here\n');
+    process.stderr.write('interrupted before everything was up; the next start continues from here\n');
     process.exit(interrupted);
   }
   if (code === 'bad_configuration') {

@@ -1,46 +1,55 @@
-/** up, down, status and demo: the commands for the stack on this machine. */
+/** up, down, status and demo: the commands for the local stack. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { clusterSizes } from '../local/names.ts';
 import { defaultState } from './environment.ts';
 
-const stateOption = ['--state <dir>', 'the state folder', defaultState] as const;
+const stateOption = ['--state <dir>', 'state folder: data, logs, secrets', defaultState] as const;
 const gigabytes = (text: string) => Number(text);
 const size = (text: string) => {
   if (clusterSizes.some((known) => String(known) === text)) return Number(text);
   throw new InvalidArgumentError(`expected ${clusterSizes.join(' or ')}`);
 };
-const cacheOption = ['--mongod-cache-gb <n>', "mongod's cache, all members together", gigabytes, 1] as const;
+const cacheOption = [
+  '--mongod-cache-gb <n>',
+  "size of mongod's cache, shared by all members",
+  gigabytes,
+  1,
+] as const;
 
 export function registerLocalCommands(program: Command): void {
   program
     .command('up')
     .description(
-      'start Kafka, mongod, S3, the API and the pipeline, or what of them has died, and wait until they answer',
+      'start Kafka, mongod, S3, the API and the pipeline, except those already running, and wait until all are ready',
     )
     .option(...stateOption)
-    .option('--detach', 'leave them running and return; headrace down stops them')
-    .option('--json', 'the last line of the output is one JSON object with addresses, keys and pids')
-    .option('--servers-only', 'only Kafka, mongod and S3')
-    .option('--brokers <n>', 'Kafka brokers, 1 or 3 (1 at first, later as many as there were)', size)
-    .option('--members <n>', 'members of the MongoDB replica set, 1 or 3', size)
+    .option('--detach', 'return and leave them running in the background (stop with: headrace down)')
+    .option('--json', 'print a JSON object with addresses, keys and pids as the last line')
+    .option('--servers-only', 'start only Kafka, mongod and S3')
+    .option('--brokers <n>', 'number of Kafka brokers, 1 or 3; fixed by the first start (default: 1)', size)
+    .option(
+      '--members <n>',
+      'members of the MongoDB replica set, 1 or 3; fixed by the first start (default: 1)',
+      size,
+    )
     .option(...cacheOption)
     .action(async (options) => (await import('./up.ts')).up(options));
   program
     .command('down')
-    .description('stop exactly what up has started')
+    .description('stop the processes that up has started')
     .option(...stateOption)
-    .option('--purge', 'remove the state folder too: data, logs, secrets')
-    .option('--json', 'the last line of the output is one JSON object')
+    .option('--purge', 'also delete the state folder: data, logs, secrets')
+    .option('--json', 'print a JSON object as the last line')
     .action(async (options) => (await import('./down.ts')).down(options));
   program
     .command('status')
-    .description('show each process with its health; exits 1 unless all answer')
+    .description('show each process and its health; exits with 1 unless all are healthy')
     .option(...stateOption)
-    .option('--json', 'one JSON object')
+    .option('--json', 'print a JSON object')
     .action(async (options) => (await import('./status.ts')).status(options));
   program
     .command('demo')
-    .description('up, then a demo partner, sample files and two loads to look at; this is npm start')
+    .description('start everything, create a demo partner and load two sample files (same as npm start)')
     .option(...stateOption)
     .option(...cacheOption)
     .action(async (options) => (await import('../demo/demo.ts')).demo(options));

@@ -1,11 +1,11 @@
-/** The two servers as a deployment runs them: the environment is all they are told. */
+/** The API and the pipeline as a deployment runs them, configured by the environment only. */
 import type { Command } from 'commander';
 import { StartError } from '../local/start-error.ts';
 
 export function registerServers(program: Command): void {
   program
     .command('api')
-    .description('run the REST API (configured by the environment)')
+    .description('run the REST API (configured by environment variables)')
     .action(async () => {
       const { parseConfig } = await import('../../schemas/config.ts');
       const config = parseConfig(process.env);
@@ -14,11 +14,9 @@ export function registerServers(program: Command): void {
     });
   program
     .command('pipeline')
-    .description('run the pipeline (configured by the environment)')
-    .option(
-      '--stages <list>',
-      'only these stages, separated by commas; all of them unless told',
-      (list: string) => list.split(',').map((stage) => stage.trim()),
+    .description('run the pipeline (configured by environment variables)')
+    .option('--stages <list>', 'run only these stages, separated by commas (default: all)', (list: string) =>
+      list.split(',').map((stage) => stage.trim()),
     )
     .action(async ({ stages }: { stages?: string[] }) => {
       const { parseConfig } = await import('../../schemas/config.ts');

@@ -6,7 +6,7 @@ import { runningProcess, type Startable } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
 
 interface ProcessStatus {
-  /** A server whose address was given in the environment is somebody else's to watch. */
+  /** A server whose address comes from the environment: we did not start it and do not check it. */
   readonly elsewhere: boolean;
   readonly pid: number | null;
   readonly running: boolean;
@@ -18,7 +18,7 @@ function probe(name: ProcessName): Pick<Startable, 'answers'> {
   return name === 'api' || name === 'pipeline' ? serviceProcess(name, {}) : describeServer(name);
 }
 
-/** Asked more than once: after a death in a cluster the others are busy with each other for a moment. */
+/** Polls for a moment: when a member of a cluster dies, the others do not respond while they elect a leader. */
 async function answersSoon(folder: StateFolder, name: ProcessName): Promise<boolean> {
   return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
 }
@@ -50,7 +50,7 @@ export async function status({ state, json }: { state: string; json?: boolean })
   const folder = readState(state);
   if (folder === undefined) {
     if (json) process.stdout.write(`${JSON.stringify({ state: null, processes: {} })}\n`);
-    else process.stdout.write(`nothing was ever started in ${state}\n`);
+    else process.stdout.write(`no stack has been started in ${state}\n`);
     process.exit(1);
   }
   const entries = await Promise.all(
@@ -63,8 +63,8 @@ export async function status({ state, json }: { state: string; json?: boolean })
     );
   } else {
     for (const [name, { elsewhere, pid, running, healthy, log }] of entries) {
-      const absent = elsewhere ? 'elsewhere' : 'not running';
-      const word = healthy ? 'answers' : running ? 'does not answer' : absent;
+      const absent = elsewhere ? 'external' : 'not running';
+      const word = healthy ? 'healthy' : running ? 'not responding' : absent;
       process.stdout.write(
         `${name.padEnd(9)} ${word.padEnd(16)} ${(pid === null ? '' : `pid ${pid}`).padEnd(12)} ${log}\n`,
       );

@@ -20,14 +20,14 @@ export interface UpOptions {
 
 export const sayOnStderr: Report = (line) => process.stderr.write(`${line}\n`);
 
-/** Aborts at the first Ctrl-C or SIGTERM; a second one changes nothing, since npm passes on what the terminal has sent already. */
+/** Aborts at the first Ctrl-C or SIGTERM. Further ones are ignored: npm forwards a Ctrl-C that the terminal has already sent us. */
 export function abortOnSignal(): AbortController {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => controller.abort());
   return controller;
 }
 
-/** Where a deployment would set the port, the local stack takes it as a wish. */
+/** The variables that fix the ports of a deployment are only preferences for the local stack. */
 function portsFromEnvironment(env: NodeJS.ProcessEnv): Partial<Ports> {
   const variables: Partial<Record<PortName, string>> = {
     api: 'HEADRACE_API_PORT',
@@ -71,7 +71,7 @@ export function describe({ folder, addresses }: Stack): object {
   };
 }
 
-/** Says when a process dies; returns when it is told to stop, or when somebody else has stopped all of them. */
+/** Reports processes that die; returns when it is told to stop, or when another command has stopped all of them. */
 export async function stayUntilStopped(
   directory: string,
   report: Report,
@@ -89,7 +89,7 @@ export async function stayUntilStopped(
       else if (!missed.has(name)) {
         missed.add(name);
         report(
-          `${name} has died; headrace up starts it again. The end of its log:\n${lastLines(folder.log(name), 5)}`,
+          `${name} has died; headrace up restarts it. The end of its log:\n${lastLines(folder.log(name), 5)}`,
         );
       }
     }
@@ -107,9 +107,9 @@ export async function up(options: UpOptions): Promise<void> {
   const since = Date.now();
   const stack = await startStack(options, sayOnStderr, signal);
   sayOnStderr(
-    `up after ${((Date.now() - since) / 1000).toFixed(1)} s; the state is in ${stack.folder.directory}`,
+    `up after ${((Date.now() - since) / 1000).toFixed(1)} s; state folder: ${stack.folder.directory}`,
   );
-  if (!options.serversOnly) sayOnStderr(`the API is at ${apiUrl(stack.folder)}`);
+  if (!options.serversOnly) sayOnStderr(`API: ${apiUrl(stack.folder)}`);
   if (options.json) process.stdout.write(`${JSON.stringify(describe(stack))}\n`);
   if (options.detach) process.exit(0);
   sayOnStderr('Ctrl-C stops everything');

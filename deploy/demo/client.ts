@@ -3,7 +3,7 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** The API as a partner calls it. */
+/** Calls the API as a partner does. */
 export function createClient(apiUrl: string, apiKey: string) {
   const call = async (method: string, path: string, body?: object): Promise<Answer> => {
     const response = await fetch(apiUrl + path, {

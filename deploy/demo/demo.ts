@@ -1,4 +1,4 @@
-/** `headrace demo`, which is `npm start`: the whole service, a partner of its own, and two loads to look at. */
+/** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads two sample files. */
 import { abortOnSignal, startStack, stayUntilStopped, type UpOptions } from '../cli/up.ts';
 import { apiUrl } from '../local/service.ts';
 import { type Stack, takeDown } from '../local/stack.ts';
@@ -11,7 +11,7 @@ import { createScreen, type Screen } from './screen.ts';
 const importPath = '/v1/marketplace/import';
 const audiencePath = '/v2/firstparty/audience';
 
-/** The path of what was loaded last. */
+/** Returns the API path of the last load. */
 async function loadSamples(
   stack: Stack,
   partner: DemoPartner,
@@ -55,7 +55,7 @@ async function loadSamples(
 
 function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void {
   const { addresses, folder } = stack;
-  screen.panel('It runs', [
+  screen.panel('headrace is running', [
     `API      ${apiUrl(folder)}`,
     `API key  ${partner.api_key}`,
     `Kafka    ${addresses.kafkaBrokers.join(',')}`,
@@ -65,16 +65,16 @@ function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void
   ]);
 }
 
-/** Without a frame around them, so that they can be copied. */
+/** Printed without a frame, so that they can be copied. */
 function showCommands(url: string, partner: DemoPartner, last: string, screen: Screen): void {
   const key = `-H 'Authorization: Bearer ${partner.api_key}'`;
   const body = JSON.stringify({ file_path: marketplaceSample.path, key_type: 1 });
   screen.plain([
-    '# the last imports',
+    '# list the last imports',
     `curl -s ${key} ${url}${importPath}`,
-    '# queue one more',
+    '# queue another import',
     `curl -s ${key} -H 'Content-Type: application/json' -d '${body}' ${url}${importPath}`,
-    '# what was loaded last',
+    '# show the last load',
     `curl -s ${key} ${url}${last}`,
   ]);
 }
@@ -91,14 +91,14 @@ export async function demo(options: UpOptions): Promise<void> {
     const { partner, made } = await demoPartner(stack, url);
     screen.step(
       made
-        ? `partner ${partner.partner_id} provisioned`
-        : `partner ${partner.partner_id} is the one of the last start`,
+        ? `created partner ${partner.partner_id}`
+        : `using partner ${partner.partner_id} from the last start`,
     );
     screen.done(`up after ${((Date.now() - since) / 1000).toFixed(1)} s`);
     const last = await loadSamples(stack, partner, screen, signal);
     showAddresses(stack, partner, screen);
     showCommands(url, partner, last, screen);
-    screen.close('Ctrl-C stops everything; the data stays for the next start');
+    screen.close('Ctrl-C stops everything; the next start uses the same data');
     await stayUntilStopped(options.state, screen.failed, signal);
   } catch (error) {
     if ((error as Error).name !== 'AbortError') {

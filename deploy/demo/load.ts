@@ -1,4 +1,4 @@
-/** Uploads a sample with the partner's own credentials, has it loaded, and shows how that goes until its end. */
+/** Uploads the samples with the partner's own credentials, queues their loads, and shows the progress. */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { poll } from '../local/wait.ts';
 import type { Client } from './client.ts';
@@ -17,7 +17,7 @@ export async function uploadSamples(
   const { region, bucket, prefix, access_key_id, secret_access_key } = partner.s3;
   const client = new S3Client({
     region,
-    // The address of this start: the ports may have moved since the credentials were made.
+    // The current endpoint: the port may have changed since the credentials were issued.
     ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
     credentials: { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
   });
@@ -41,7 +41,7 @@ export interface Load {
   readonly counts: (record: Record<string, unknown>) => string;
 }
 
-/** The id of what was queued, or undefined if it was refused. */
+/** Returns the id of the load, or undefined if it was refused. */
 export async function queueAndFollow({
   title,
   client,
@@ -53,9 +53,7 @@ export async function queueAndFollow({
   const queued = await client.post(queue.path, queue.body);
   const id = queued.body[queue.idField];
   if (typeof id !== 'number') {
-    screen.failed(
-      `${title}: POST ${queue.path} was answered with ${queued.status} ${queued.body.detail ?? ''}`,
-    );
+    screen.failed(`${title}: POST ${queue.path} failed with ${queued.status} ${queued.body.detail ?? ''}`);
     return undefined;
   }
   const since = Date.now();
@@ -71,6 +69,6 @@ export async function queueAndFollow({
   );
   if (ended?.status === 2) screen.done(`${title} ${id}: done in ${seconds()} s, ${counts(ended)}`);
   else if (ended) screen.failed(`${title} ${id}: failed, ${JSON.stringify(ended.errors ?? ended.file)}`);
-  else screen.failed(`${title} ${id}: not finished after ${loadDeadlineMs / 1000} s; see the logs`);
+  else screen.failed(`${title} ${id}: not done after ${loadDeadlineMs / 1000} s; see the logs`);
   return id;
 }

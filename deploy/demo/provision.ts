@@ -1,4 +1,4 @@
-/** The demo's partner: made once, kept in the state. */
+/** The demo's partner: created once and kept in the state folder. */
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
@@ -21,7 +21,7 @@ export interface DemoPartner {
   };
 }
 
-/** The database may be another one than last time: then the key is unknown there. */
+/** The database may be a different one from last time, in which the key is unknown. */
 async function isStillKnown(apiUrl: string, partner: DemoPartner): Promise<boolean> {
   const { status } = await createClient(apiUrl, partner.api_key).get('/v1/marketplace/import');
   return status !== 401;

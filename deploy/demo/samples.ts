@@ -1,4 +1,4 @@
-/** Sample files: the same on every start, so that their counts are known before they are loaded. */
+/** Sample files: the same at every start, so that the expected counts are known. */
 import { createHash } from 'node:crypto';
 
 export interface Sample {
@@ -24,7 +24,7 @@ function sample(
   return { path, text: `${[header, ...lines].join('\n')}\n`, rows, devices };
 }
 
-/** The partner's own keys of the demo's attributes. */
+/** The partner_foreign_keys of the demo's attributes. */
 export const foreignKeys = ['coffee', 'travel'] as const;
 
 export const marketplaceSample = sample(
@@ -34,7 +34,7 @@ export const marketplaceSample = sample(
   16_000,
   (row) => foreignKeys[row % foreignKeys.length]!,
 );
-/** All of its devices are in the marketplace sample too, which `matched_devices` will tell. */
+/** All of its devices are also in the marketplace sample, so `matched_devices` equals their number. */
 export const audienceSample = sample('demo/visitors.csv', 'device_id,event', 5_000, 5_000, (row) =>
   row % 3 === 0 ? 'purchase' : 'visit',
 );

@@ -1,6 +1,6 @@
 /**
- * What the demo shows: clack's frame on a terminal, plain lines elsewhere. Its spinner is not used: it takes the
- * terminal's Ctrl-C and leaves at once, and ours has servers to stop.
+ * The output of the demo: clack's frame on a terminal, plain lines otherwise. clack's spinner is not used, because it exits at
+ * once on Ctrl-C, and the demo has servers to stop first.
  */
 import { stripVTControlCharacters } from 'node:util';
 import { intro, log, outro } from '@clack/prompts';
@@ -10,7 +10,7 @@ export interface Screen {
   step(line: string): void;
   done(line: string): void;
   failed(line: string): void;
-  /** Replaces itself on a terminal; a line each time it changes elsewhere. */
+  /** On a terminal, replaces the last progress line; otherwise, prints a line when the text has changed. */
   progress(line: string): void;
   panel(title: string, lines: readonly string[]): void;
   plain(lines: readonly string[]): void;

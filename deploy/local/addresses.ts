@@ -1,8 +1,8 @@
-/** Where the three servers are reached, whoever runs them. */
+/** The addresses of Kafka, MongoDB and S3, whoever runs them. */
 export interface ServerAddresses {
   readonly kafkaBrokers: readonly string[];
   readonly mongoUrl: string;
-  /** Of our topics, where the brokers are ours and more than one. */
+  /** Of our topics; set if we run more than one broker. */
   readonly replicationFactor?: number;
   readonly s3: {
     readonly endpoint: string;

@@ -1,4 +1,4 @@
-/** Child processes: servers that outlive us, and tools that must not. */
+/** Child processes: servers, which keep running after us, and tools, which do not. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import type { Environment } from './addresses.ts';
@@ -6,7 +6,7 @@ import { identify, isRunning, type ProcessIdentity, signal as sendSignal } from 
 import { StartError } from './start-error.ts';
 import { poll } from './wait.ts';
 
-/** In a session of its own: a Ctrl-C in our terminal reaches only us, and we stop it in order. */
+/** In a session of its own, so that Ctrl-C reaches only us, and we stop the servers in order. */
 export function startDetached(
   command: string,
   args: readonly string[],
@@ -30,7 +30,7 @@ export function startDetached(
   }
 }
 
-/** SIGTERM, and SIGKILL past the deadline; true when it went by itself. */
+/** SIGTERM, then SIGKILL after the deadline; true if no SIGKILL was needed. */
 export async function stopProcess(identity: ProcessIdentity, deadlineMs: number): Promise<boolean> {
   if (!sendSignal(identity, 'SIGTERM')) return true;
   if (await poll(() => !isRunning(identity), { deadlineMs, everyMs: 25 })) return true;
@@ -50,7 +50,7 @@ export function lastLines(file: string, count = 15): string {
   }
 }
 
-/** Runs a tool to its end and returns its output; an abort ends it with all it has started. */
+/** Runs a tool to its end and returns its output; an abort ends it with all its child processes. */
 export async function runTool(
   command: string,
   args: readonly string[],
@@ -81,7 +81,7 @@ export async function runTool(
     if (code === 0) return output;
     throw new StartError(
       'tool_failed',
-      `${command} ${args[0] ?? ''} ended with ${code}:\n${output.trim().split('\n').slice(-10).join('\n')}`,
+      `${command} ${args[0] ?? ''} exited with code ${code}:\n${output.trim().split('\n').slice(-10).join('\n')}`,
     );
   } finally {
     options.signal?.removeEventListener('abort', abort);

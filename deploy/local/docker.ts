@@ -1,4 +1,4 @@
-/** The three servers in containers, where a Docker engine answers. A stopped container keeps its data; a purge removes it. */
+/** The three servers in containers, if a Docker engine is running. A stopped container keeps its data; a purge removes it. */
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { homedir } from 'node:os';
@@ -11,7 +11,7 @@ import type { StateFolder } from './state.ts';
 import type { Run, Startable } from './supervise.ts';
 import { poll } from './wait.ts';
 
-/** A development dependency: an installation without it has no Docker to choose. */
+/** A development dependency: an installation without it cannot use Docker. */
 async function testcontainers(): Promise<typeof import('testcontainers') | undefined> {
   return import('testcontainers').catch(() => undefined);
 }
@@ -29,7 +29,7 @@ function socketAnswers(path: string): Promise<boolean> {
   });
 }
 
-/** No socket, no engine: said without loading anything. */
+/** Checks the socket first, so that testcontainers is loaded only if there is one. */
 export async function dockerAnswers(): Promise<boolean> {
   const given = process.env.DOCKER_HOST;
   const usual = ['/var/run/docker.sock', join(homedir(), '.docker', 'run', 'docker.sock')];
@@ -39,7 +39,7 @@ export async function dockerAnswers(): Promise<boolean> {
   return reachable && (await testcontainers()) !== undefined;
 }
 
-/** Published on the loopback interface alone: Kafka and mongod ask nobody for a password. */
+/** Published on the loopback interface only: Kafka and mongod run without authentication. */
 function onLoopback(Container: typeof GenericContainer): typeof GenericContainer {
   return class extends Container {
     override withExposedPorts(...ports: Parameters<GenericContainer['withExposedPorts']>): this {
@@ -51,7 +51,7 @@ function onLoopback(Container: typeof GenericContainer): typeof GenericContainer
   };
 }
 
-/** Inside and outside they listen on the same port, so that the addresses they tell their clients are right. */
+/** The same port inside and outside the container, so that the addresses that the servers advertise are correct. */
 export function describeContainer(
   Generic: typeof GenericContainer,
   folder: StateFolder,
@@ -98,11 +98,14 @@ export function describeContainer(
 async function containerClient() {
   const library = await testcontainers();
   if (!library)
-    throw new StartError('no_testcontainers', 'the containers of this state need testcontainers: run npm ci');
+    throw new StartError(
+      'no_testcontainers',
+      'the containers of this state folder need the package testcontainers: run npm ci',
+    );
   return (await library.getContainerRuntimeClient()).container;
 }
 
-/** The pid of its first process, or undefined when it is not running. */
+/** The pid of its main process, or undefined if it is not running. */
 async function containerPid(id: string): Promise<number | undefined> {
   const client = await containerClient();
   const inspected = await client.inspect(client.getById(id)).catch(() => undefined);
@@ -133,8 +136,8 @@ export async function startContainer(run: Run, startable: Startable): Promise<vo
     signal: run.signal,
   });
   if (!answered)
-    throw new StartError('did_not_start', `${name} does not answer: see docker logs ${id.slice(0, 12)}`);
-  report(`${name} answers (container ${id.slice(0, 12)})`);
+    throw new StartError('did_not_start', `${name} does not respond: see docker logs ${id.slice(0, 12)}`);
+  report(`${name} is ready (container ${id.slice(0, 12)})`);
 }
 
 export async function stopContainer(id: string): Promise<void> {

@@ -2,20 +2,20 @@ export interface BrokerAt {
   readonly node: number;
   readonly host: string;
   readonly port: number;
-  /** Where clients and the other brokers find it; its port unless told. */
+  /** The port that clients and the other brokers are told; by default the one it listens on. */
   readonly advertised?: number;
   /** The ports of all controllers, by node. */
   readonly controllers: readonly number[];
   readonly logs: string;
 }
 
-/** What a cluster has beside the rest: quick failover, and leaders that go back to where they were. */
+/** For clusters only: fast failover, and leaders that return to their preferred brokers. */
 const ofCluster = {
   'broker.session.timeout.ms': 4_000,
   'leader.imbalance.check.interval.seconds': 5,
 };
 
-/** Small and quick to start; what is not set here is Kafka's default. */
+/** Small and quick to start; all other settings are Kafka's defaults. */
 export function kafkaSettings(at: BrokerAt): Record<string, string | number | boolean> {
   const replicas = at.controllers.length;
   const inSync = Math.max(1, replicas - 1);
@@ -23,7 +23,7 @@ export function kafkaSettings(at: BrokerAt): Record<string, string | number | bo
   return {
     'process.roles': 'broker,controller',
     'node.id': at.node,
-    // Fixed voters, read from here at every start: the controllers' ports may differ from the last time.
+    // Static voters, read at every start: the controllers' ports may have changed since the last one.
     'controller.quorum.voters': voters.join(),
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
@@ -44,9 +44,9 @@ export function kafkaSettings(at: BrokerAt): Record<string, string | number | bo
     'share.coordinator.state.topic.num.partitions': 1,
     'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': inSync,
-    // A group of one process gains nothing by waiting for more members.
+    // With one process in a group, waiting for more members only delays the start.
     'group.initial.rebalance.delay.ms': 0,
-    // Its session is renewed as often; the default of 2 s is what a start would wait for.
+    // A start waits for the next heartbeat, which by default comes every 2 s.
     'broker.heartbeat.interval.ms': 500,
     'num.network.threads': 2,
     'num.io.threads': 4,
@@ -62,7 +62,7 @@ export function asProperties(settings: Record<string, string | number | boolean>
   return lines.join('');
 }
 
-/** To the standard output, which is the log file in the state folder, and until the very end of a shutdown. */
+/** Logs to standard output, which goes to the log file in the state folder; no shutdown hook, so that the shutdown is logged too. */
 export const logProperties = `status = error
 shutdownHook = disable
 appender.out.type = Console

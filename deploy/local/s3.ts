@@ -1,4 +1,4 @@
-/** An S3 server over plain files: versitygw, with its own users, so that a partner's credentials are real ones. */
+/** An S3 server on the file system: versitygw, which has users of its own, so that partners get real credentials. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
@@ -8,7 +8,7 @@ import type { Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
 
 const version = '1.8.0';
-/** No bucket can have this name, so no object is hidden by it. */
+/** No bucket can have this name, so it hides no object. */
 const healthPath = '/_health';
 export const s3Region = 'us-east-1';
 export const sharedBucket = 'headrace-shared';
@@ -42,7 +42,7 @@ export function s3Server(home: () => Promise<string>): Startable {
     async prepare(folder) {
       const files = join(folder.data('s3'), 'files');
       const users = join(folder.data('s3'), 'users');
-      // Not in file attributes: there a bucket's policy ends at 4 KiB, which is seven partners.
+      // Not in file attributes, where a bucket policy is limited to 4 KiB, enough for seven partners.
       const metadata = join(folder.data('s3'), 'metadata');
       for (const directory of [files, users, metadata])
         mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -61,7 +61,7 @@ export function s3Server(home: () => Promise<string>): Startable {
           metadata,
           files,
         ],
-        // Not as arguments, which everybody on the machine can read.
+        // Not as arguments, which every user of the machine can read.
         env: {
           ...process.env,
           ROOT_ACCESS_KEY: folder.state.secrets.s3AccessKeyId,

@@ -1,6 +1,6 @@
 /**
- * Kafka, MongoDB and S3, each from where it is at hand: an address in the environment, else a Docker engine, else a
- * process of its own on this machine.
+ * Kafka, MongoDB and S3: at the address in the environment if there is one, otherwise in a container if a Docker engine is running,
+ * otherwise as a local process.
  */
 import type { Environment, ServerAddresses } from './addresses.ts';
 import { cached, checkTools, type Download } from './cache.ts';
@@ -30,13 +30,13 @@ import { needJava } from './tools.ts';
 
 export interface ServerOptions {
   readonly env: Environment;
-  /** One broker and one member, or as many as the data was made for, unless told. */
+  /** Default: the size that the data was made for, or one broker and one member. */
   readonly brokers?: ClusterSize;
   readonly members?: ClusterSize;
   readonly mongodCacheGb?: number;
-  /** Where brokers say that they are found, when it is not where they listen. */
+  /** The ports that brokers advertise, if these are not the ones they listen on. */
   readonly advertised?: Partial<Record<BrokerName, number>>;
-  /** Leaves the other servers as they are; all unless told. */
+  /** Start only these servers and leave the others as they are. Default: all. */
   readonly only?: readonly ServerName[];
 }
 
@@ -55,7 +55,7 @@ function needVariable(env: Environment, name: string): string {
   if (value) return value;
   throw new StartError(
     'missing_variable',
-    `${name}: expected, since the environment names an S3 server of its own`,
+    `${name}: required, because the environment sets the address of an S3 server`,
   );
 }
 
@@ -88,7 +88,7 @@ function isContainer(folder: StateFolder, name: ServerName): boolean {
 
 const isMember = (name: ServerName): name is MemberName => memberNames.includes(name as MemberName);
 
-/** The first failure ends the others too, and is the one that is told. */
+/** The first failure aborts the others, and is the one that is reported. */
 async function allOrNone(run: Run, works: readonly ((run: Run) => Promise<void>)[]): Promise<void> {
   const failed = new AbortController();
   const signal = AbortSignal.any([run.signal, failed.signal]);
@@ -113,10 +113,10 @@ const downloads: Record<ServerKind, Download> = {
   s3: s3Download,
 };
 
-/** Without a run it can only be asked whether it answers. */
+/** Without a run, only its health can be checked. */
 export function describeServer(name: ServerName, run?: Run, options?: ServerOptions): Startable {
   const home = async () => {
-    if (!run) throw new Error(`${name} was described to be asked, not to be started`);
+    if (!run) throw new Error(`${name} was described without a run, so it cannot be started`);
     return cached(downloads[kindOf(name)], run.report, run.signal);
   };
   const cluster = run?.folder.state.cluster;
@@ -125,7 +125,7 @@ export function describeServer(name: ServerName, run?: Run, options?: ServerOpti
   return kafkaServer(name, home, { cluster, advertised: options?.advertised?.[name] });
 }
 
-/** One after the other, so that no two are given the same port. */
+/** One after the other, so that no two get the same port. */
 async function settleServerPorts(
   run: Run,
   names: readonly ServerName[],
@@ -134,7 +134,7 @@ async function settleServerPorts(
   for (const name of names) await settlePorts(run, describeServer(name, run, options).ports);
 }
 
-/** Who runs knows the others by their ports: one that comes back must have its old ones. */
+/** The running members of a cluster know the others by their ports, so a restarted member needs its old ones. */
 function checkPortsKept(run: Run, missing: readonly ServerName[], before: Partial<Ports>): void {
   const { ports } = run.folder.state;
   const cluster = clusterOf(run.folder.state);
@@ -148,7 +148,7 @@ function checkPortsKept(run: Run, missing: readonly ServerName[], before: Partia
     run.folder.save();
     throw new StartError(
       'port_taken',
-      `${name} cannot come back: its port ${taken} is taken. Stop what takes it, or stop the whole cluster with headrace down and start it again`,
+      `${name} cannot be restarted: its port ${taken} is in use. Stop the process that uses it, or restart the whole cluster with headrace down and headrace up`,
     );
   }
 }
@@ -169,7 +169,7 @@ async function startInContainers(
 async function startLocally(run: Run, names: readonly ServerName[], options: ServerOptions): Promise<void> {
   const missing = names.filter((name) => !runningProcess(run.folder, name));
   const needed = kinds.filter((kind) => missing.some((name) => kindOf(name) === kind));
-  // Every complaint about a tool comes before the first byte is fetched.
+  // Check for all tools before downloading anything.
   if (needed.includes('kafka')) await needJava(kafkaAlternative);
   for (const kind of needed) checkTools(downloads[kind]);
   await allOrNone(
@@ -197,7 +197,7 @@ function settleSize({ folder }: Run, options: ServerOptions, given: Record<Serve
     if (wanted !== undefined && given[what === 'brokers' ? 'kafka' : 'mongod'])
       throw new StartError(
         'not_ours',
-        `--${what} ${wanted} starts servers of its own, and ${variables[what]} names others (${env[variables[what]]}): leave out one of the two`,
+        `--${what} ${wanted} starts local servers, but ${variables[what]} is set to ${env[variables[what]]}: remove one of the two`,
       );
   }
   const wasUp = folder.state.cluster !== undefined || folder.state.addresses !== undefined;
@@ -214,10 +214,10 @@ export async function startServers(run: Run, options: ServerOptions): Promise<Se
   const cluster = clusterOf(folder.state);
   const ours = serversOf(cluster).filter((name) => !given[kindOf(name)]);
   for (const kind of kinds) {
-    if (given[kind]) report(`${kind}: the address in the environment`);
+    if (given[kind]) report(`${kind}: using the address from the environment`);
   }
   const names = options.only ? ours.filter((name) => options.only!.includes(name)) : ours;
-  // Containers are for one of each: the brokers of a cluster find each other on the loopback interface of this machine.
+  // A cluster does not run in containers: its members reach each other on the loopback interface of this machine.
   const isCluster = cluster.brokers > 1 || cluster.members > 1;
   const docker =
     names.some((name) => isContainer(folder, name)) ||

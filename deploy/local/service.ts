@@ -1,4 +1,4 @@
-/** Our own two processes, started like the servers: by the command a deployment uses, told everything by the environment. */
+/** The API and the pipeline, started with the same commands as in a deployment and configured by the environment. */
 import { addressesAsEnvironment, type Environment } from './addresses.ts';
 import type { StateFolder } from './state.ts';
 import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
@@ -7,7 +7,7 @@ export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folde
 export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console`;
 const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
 
-/** What the state remembers goes before what the caller's environment says: the data was written with it. */
+/** The addresses, secrets and ports in the state folder override the caller's environment: the data was written with them. */
 export function serviceEnvironment(
   folder: StateFolder,
   base: Environment,
@@ -39,7 +39,7 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
-/** `command` is headrace.mjs: the one that runs us, where we are run by it. */
+/** `command` is the path of headrace.mjs; by default the one that runs this process. */
 export function serviceProcess(
   name: 'api' | 'pipeline',
   env: Environment,
@@ -73,7 +73,7 @@ export async function startService(run: Run, env: Environment): Promise<void> {
   const outcomes = await Promise.allSettled(both.map((one) => ensureRunning(run, one)));
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
-  // Only now: a setting that kept them from starting must not be remembered.
+  // Saved only now: a setting that keeps them from starting must not be remembered.
   run.folder.state.settings = ownSettings(env);
   run.folder.save();
 }

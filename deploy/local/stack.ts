@@ -1,4 +1,4 @@
-/** The local stack as a whole: bring it up under the lock of its state folder, take it down again. */
+/** The local stack as a whole: starts and stops it under the lock of its state folder. */
 import { existsSync, rmSync } from 'node:fs';
 import type { ServerAddresses } from './addresses.ts';
 import { withLock } from './lock.ts';
@@ -22,8 +22,8 @@ export interface Stack {
 }
 
 /**
- * Starts what is not yet running, then does what `next` adds to it. If anything fails, what this call has started
- * is stopped again, and nothing else.
+ * Starts the servers that are not running, then calls `next`. If anything fails, it stops the processes that this call has started,
+ * and no others.
  */
 export async function bringUp(
   options: StackOptions,
@@ -32,7 +32,7 @@ export async function bringUp(
   const { directory, report } = options;
   const signal = options.signal ?? new AbortController().signal;
   prepareStateFolder(directory);
-  const onWait = () => report(`another headrace is at work in ${directory}: waiting for it`);
+  const onWait = () => report(`waiting for another headrace process that is using ${directory}`);
   const work = async () => {
     const folder = openState(directory);
     const run: Run = { folder, report, signal, wantedPorts: options.wantedPorts ?? {}, started: new Set() };

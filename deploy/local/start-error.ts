@@ -1,4 +1,4 @@
-/** Something the person at the keyboard can act on: shown as one message, without a stack. */
+/** An error that the user can act on: printed as one message, without a stack trace. */
 export class StartError extends Error {
   readonly code: string;
 
@@ -8,5 +8,5 @@ export class StartError extends Error {
   }
 }
 
-/** What a start says while it works. */
+/** Receives the progress messages of a start. */
 export type Report = (line: string) => void;

@@ -1,4 +1,4 @@
-/** The state folder: data, logs, and one file that remembers ports, secrets and processes. */
+/** The state folder: data, logs, and a file with ports, secrets and processes. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,7 +17,7 @@ export type Running = ProcessIdentity | { readonly container: string; readonly p
 export interface State {
   readonly product: 'headrace';
   readonly version: number;
-  /** How many brokers and members the data is made for; set by the first start. Without it, one of each. */
+  /** The number of brokers and members; fixed by the first start. Absent: one of each. */
   cluster?: Cluster;
   ports: Partial<Ports>;
   readonly secrets: {
@@ -29,9 +29,9 @@ export interface State {
   };
   processes: Partial<Record<ProcessName, Running>>;
   addresses?: ServerAddresses;
-  /** The HEADRACE_ settings of the last start, for commands that are told only the folder. */
+  /** The HEADRACE_ settings of the last start, for commands that are given only the folder. */
   settings?: Record<string, string>;
-  /** What the demo has provisioned; only the demo reads it. */
+  /** The partner that the demo has created; only the demo reads it. */
   demo?: unknown;
 }
 
@@ -45,7 +45,7 @@ export interface StateFolder {
   log(name: ProcessName): string;
 }
 
-/** Kafka's form of a random id. Its first bit is 0, so that it never begins with a dash, which Kafka's tools take for an option. */
+/** A random id in Kafka's format. Its first bit is 0, so that it never begins with a dash, which Kafka's tools would parse as an option. */
 function newClusterId(): string {
   const bytes = randomBytes(16);
   bytes[0]! &= 0x7f;
@@ -73,18 +73,18 @@ function parse(file: string): State {
   try {
     state = JSON.parse(readFileSync(file, 'utf8')) as Partial<State> | null;
   } catch {
-    // Told below, like any other file that is not ours.
+    // Reported below, like any other file that is not ours.
   }
   if (state?.product !== 'headrace') {
     throw new StartError(
       'bad_state',
-      `${file} is not a state file of headrace: choose another folder with --state`,
+      `${file} is not a headrace state file: choose another folder with --state`,
     );
   }
   if (state.version !== stateVersion) {
     throw new StartError(
       'state_version',
-      `${file} is of version ${state.version}, this headrace reads version ${stateVersion}: stop it with the headrace that made it, or choose another folder with --state`,
+      `${file} has version ${state.version}, but this headrace supports version ${stateVersion}: stop it with the headrace that created it, or choose another folder with --state`,
     );
   }
   return state as State;
@@ -98,7 +98,7 @@ function folder(directory: string, state: State): StateFolder {
   return {
     directory,
     state,
-    /** Written aside and renamed: whoever reads it, also after a crash, finds a whole file. */
+    /** Writes a temporary file and renames it, so that a reader always finds a complete file, even after a crash. */
     save() {
       const file = join(directory, fileName);
       writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
@@ -113,14 +113,14 @@ export function stateLock(directory: string): string {
   return join(resolve(directory), lockName);
 }
 
-/** Undefined when nothing was ever started there. */
+/** Undefined if nothing has been started there. */
 export function readState(path: string): StateFolder | undefined {
   const directory = resolve(path);
   const file = join(directory, fileName);
   return existsSync(file) ? folder(directory, parse(file)) : undefined;
 }
 
-/** Refuses a folder that holds something else, before anything in it is touched. */
+/** Refuses a folder that contains other files, before changing anything in it. */
 export function prepareStateFolder(path: string): void {
   const directory = resolve(path);
   if (readState(directory) !== undefined) return;
@@ -129,12 +129,12 @@ export function prepareStateFolder(path: string): void {
   if (strangers.length > 0) {
     throw new StartError(
       'foreign_folder',
-      `${directory} holds files that are not headrace's (${strangers.slice(0, 3).join(', ')}): choose an empty folder with --state`,
+      `${directory} contains files of something else (${strangers.slice(0, 3).join(', ')}): choose an empty folder with --state`,
     );
   }
 }
 
-/** Call it under the lock of the folder. */
+/** Call it with the lock of the folder held. */
 export function openState(path: string): StateFolder {
   prepareStateFolder(path);
   const found = readState(path);

@@ -1,4 +1,4 @@
-/** Stopping what a start has started, process or container. */
+/** Stops the processes and containers of a stack. */
 import { stopProcess } from './child.ts';
 import { type ProcessName, stopOrder } from './names.ts';
 import type { Report } from './start-error.ts';
@@ -38,8 +38,8 @@ async function stopOne(
 }
 
 /**
- * In flow order: nobody loses the server it still needs to finish its work. Brokers stop side by side, members too: the last one
- * alone would wait for a majority.
+ * In flow order, so that each process still has the servers that it needs to finish its work. Brokers stop in parallel, and so do
+ * members: the last one of a cluster would otherwise wait for a majority.
  */
 export async function stopProcesses(
   folder: StateFolder,
@@ -47,7 +47,10 @@ export async function stopProcesses(
   {
     which,
     killServers = false,
-  }: { which?: ReadonlySet<ProcessName> /** Their data goes too. */; killServers?: boolean } = {},
+  }: {
+    which?: ReadonlySet<ProcessName> /** Skips the clean shutdown, because their data is deleted anyway. */;
+    killServers?: boolean;
+  } = {},
 ): Promise<void> {
   for (const group of stopOrder) {
     const [kind] = group;

@@ -1,4 +1,4 @@
-/** Starting one process and waiting until it answers; the same for the three servers and for our own two. */
+/** Starts a process and waits until it is ready; the same for the three servers and for the API and the pipeline. */
 import { lastLines, sizeOf, startDetached, stopProcess, textFrom } from './child.ts';
 import type { ProcessName } from './names.ts';
 import { choosePort, defaultPorts, type PortName, type Ports } from './ports.ts';
@@ -7,12 +7,12 @@ import { type Report, StartError } from './start-error.ts';
 import type { Running, StateFolder } from './state.ts';
 import { poll } from './wait.ts';
 
-/** One call of `up`: what it works on, and what it has started so far and would stop if it fails. */
+/** One call of `up`: its state folder, and the processes it has started so far, which it stops if it fails. */
 export interface Run {
   readonly folder: StateFolder;
   readonly report: Report;
   readonly signal: AbortSignal;
-  /** The ports wanted where nothing is remembered; 0 is any free one. */
+  /** The preferred ports where the state folder has none; 0 means any free port. */
   readonly wantedPorts: Partial<Ports>;
   readonly started: Set<ProcessName>;
 }
@@ -26,9 +26,9 @@ export interface Command {
 export interface Startable {
   readonly name: ProcessName;
   readonly ports: readonly PortName[];
-  /** Others are told these ports when they start: there is no moving on to other ones. */
+  /** Other processes get these ports at their start, so they cannot be changed later. */
   readonly portsAreFixed?: boolean;
-  /** Called with the ports settled; makes folders and files it needs. */
+  /** Called once the ports are chosen; creates the folders and files that the process needs. */
   prepare(folder: StateFolder): Promise<Command>;
   answers(folder: StateFolder): Promise<boolean>;
   readonly deadlineMs: number;
@@ -76,13 +76,11 @@ async function startOnce(run: Run, startable: Startable): Promise<'answers' | 'p
   folder.save();
   if (outcome === 'died' && portIsTaken.test(textFrom(log, logged))) return 'port taken';
   const what =
-    outcome === 'died'
-      ? 'ended while it was starting'
-      : `did not answer within ${startable.deadlineMs / 1000} s`;
+    outcome === 'died' ? 'exited during startup' : `was not ready within ${startable.deadlineMs / 1000} s`;
   throw new StartError('did_not_start', `${name} ${what}. The end of ${log}:\n${lastLines(log)}`);
 }
 
-/** Leaves alone what runs and answers. */
+/** Does nothing if the process is running and ready. */
 export async function ensureRunning(run: Run, startable: Startable): Promise<void> {
   const { folder, report } = run;
   const { name } = startable;
@@ -93,22 +91,25 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
       deadlineMs: startable.deadlineMs,
       signal: run.signal,
     });
-    if (answered) return report(`${name} is running (pid ${running.pid})`);
-    report(`${name} (pid ${running.pid}) does not answer: starting it again`);
+    if (answered) return report(`${name} is already running (pid ${running.pid})`);
+    report(`${name} (pid ${running.pid}) does not respond: restarting it`);
     await stopProcess(running, 10_000);
   }
   for (let attempt = 1; attempt <= attempts; attempt++) {
     if ((await startOnce(run, startable)) === 'answers') {
       const ports = startable.ports.map((port) => folder.state.ports[port]).join(', ');
-      return report(`${name} answers on port ${ports} after ${((Date.now() - since) / 1000).toFixed(1)} s`);
+      return report(`${name} is ready on port ${ports} after ${((Date.now() - since) / 1000).toFixed(1)} s`);
     }
     if (startable.portsAreFixed)
-      throw new StartError('port_taken', `${name} found its port taken by somebody else: start again`);
-    // Free when we looked, taken when the server asked: somebody was faster.
+      throw new StartError(
+        'port_taken',
+        `the port of ${name} was taken by another process during the start: start again`,
+      );
+    // The port was free when we checked, and in use when the server bound it.
     await settlePorts(run, startable.ports, false);
   }
   throw new StartError(
     'port_taken',
-    `${name} found its port taken ${attempts} times: stop what takes them, then start again`,
+    `${name} could not bind a port in ${attempts} attempts, because other processes took them: start again`,
   );
 }

@@ -1,4 +1,4 @@
-/** The tools the local processes need: asked for by name before they are used, so that a missing one is a sentence and not a stack. */
+/** Checks for the tools that local processes need before they are used, so that a missing one gives a clear message. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { runTool } from './child.ts';
@@ -19,14 +19,14 @@ export function onPath(tool: string): boolean {
 }
 
 export interface Alternative {
-  /** What is run without the tool: "Kafka". */
+  /** The server that needs the tool, such as "Kafka". */
   readonly server: string;
-  /** The variable that points at a server run elsewhere. */
+  /** The variable for the address of an existing server. */
   readonly variable: string;
 }
 
 function otherwise({ server, variable }: Alternative): string {
-  return `or start a Docker engine, or give the address of your own ${server} in ${variable}`;
+  return `or start a Docker engine, or set ${variable} to the address of your own ${server}`;
 }
 
 export function needTool(tool: string, purpose: string, alternative: Alternative): void {
@@ -44,6 +44,6 @@ export async function needJava(alternative: Alternative): Promise<void> {
   if (major >= oldestJava) return;
   throw new StartError(
     'old_java',
-    `java is version ${Number.isNaN(major) ? 'unknown' : major}; Kafka needs ${oldestJava} or newer. Install Java ${oldestJava}, ${otherwise(alternative)}.`,
+    `java is version ${Number.isNaN(major) ? 'unknown' : major}, but Kafka needs ${oldestJava} or newer. Install Java ${oldestJava}, ${otherwise(alternative)}.`,
   );
 }

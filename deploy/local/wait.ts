@@ -6,7 +6,7 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Asks until the answer is neither false nor undefined; undefined when the deadline has passed. */
+/** Polls until the result is neither false nor undefined; undefined when the deadline has passed. */
 export async function poll<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,
   { deadlineMs, everyMs = 50, signal }: WaitOptions,

@@ -1,4 +1,4 @@
-/** `headrace tap` and `headrace replay`: for those who look into the topics, or send them through once more. */
+/** `headrace tap` and `headrace replay`: print the messages of a topic, or publish them again. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
@@ -16,11 +16,11 @@ function topicArgument(given: string): TopicKey {
     [key, topics[key].name, `ingest.${topics[key].name}`].includes(given),
   );
   if (!found)
-    throw new InvalidArgumentError(`there are ${topicKeys.map((key) => topics[key].name).join(', ')}`);
+    throw new InvalidArgumentError(`expected one of ${topicKeys.map((key) => topics[key].name).join(', ')}`);
   return found;
 }
 
-/** Bytes are shown by their length, devices by their number: a tap is for people. */
+/** Keeps the output readable: bytes are printed as their length, devices as their number. */
 function readable(_: string, value: unknown): unknown {
   if (
     value !== null &&
@@ -70,13 +70,14 @@ export async function replay(config: Config, topic: TopicKey): Promise<number> {
 }
 
 export function registerPipelineCommands(program: Command, loadEnvironment: LoadEnvironment): void {
-  const state = () => new Option('--state <dir>', 'the local stack to work with, instead of the environment');
+  const state = () =>
+    new Option('--state <dir>', 'use the local stack in this state folder instead of the environment');
 
   program
     .command('tap')
-    .description('show the messages of a topic, a line of JSON each')
+    .description('print the messages of a topic, decoded, one JSON object per line')
     .argument('<topic>', topicKeys.map((key) => topics[key].name).join(', '), topicArgument)
-    .option('--follow', 'go on with what comes')
+    .option('--follow', 'keep printing new messages until Ctrl-C')
     .addOption(state())
     .action(async (topic: TopicKey, options: { follow?: boolean; state?: string }) => {
       const config = parseConfig(loadEnvironment(options.state));
@@ -89,7 +90,7 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
 
   program
     .command('replay')
-    .description('publish what a topic holds once more; no count and no set changes by it')
+    .description('publish all messages of a topic again (safe: counts and device sets do not change)')
     .argument('<topic>', topicKeys.map((key) => topics[key].name).join(', '), topicArgument)
     .option('--json', 'print the result as JSON')
     .addOption(state())
@@ -100,7 +101,7 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
       process.stdout.write(
         options.json
           ? `${JSON.stringify({ topic: name, messages })}\n`
-          : `${messages} messages of ${name} published once more\n`,
+          : `published ${messages} messages of ${name} again\n`,
       );
     });
 }

@@ -116,7 +116,7 @@ test('a broker and a member that died show in status, and up starts them and not
   const refused = await whileTaken(first.kafka_brokers[1]!, () =>
     runHeadrace(['up', '--servers-only', '--detach', '--state', state]),
   );
-  expect(refused.stderr).toContain('kafka-2 cannot come back: its port');
+  expect(refused.stderr).toContain('kafka-2 cannot be restarted: its port');
   const again = await up();
   for (const name of servers)
     expect(again.processes[name] !== first.processes[name], name).toBe(

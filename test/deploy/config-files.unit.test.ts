@@ -42,7 +42,7 @@ describe('deploy/config', () => {
     ],
   ])('the example secrets of %s are refused, and nothing else of it', (name, secrets) => {
     const refused = secrets.map(
-      (secret) => `${secret}: expected a value of your own: this one is the example of deploy/config`,
+      (secret) => `${secret}: expected your own value, not the example from deploy/config`,
     );
     expect(() => parseConfig(readEnvFile(file(name)))).toThrow(new ConfigError(refused.join('\n')));
   });
@@ -53,7 +53,7 @@ describe('deploy/config', () => {
       'HEADRACE_API_PORT: expected a whole number',
     );
     expect(() => parseConfig({ ...minimal, HEADRACE_API_PROT: '1' })).toThrow(
-      'HEADRACE_API_PROT: there is no such setting',
+      'HEADRACE_API_PROT: unknown setting',
     );
   });
 });

@@ -40,7 +40,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
       running.child.kill(signal);
       const { code, stderr } = await running.outcome;
       expect(code).toBe(130);
-      expect(stderr).toContain('stopped before it was up');
+      expect(stderr).toContain('interrupted before everything was up');
       expect(stderr).not.toContain('at ');
       await waitFor(() => !identities.some(isRunning), { what: 'the tools to end' });
       expect(readdirSync(join(cache, 'headrace'))).toEqual([]);

@@ -70,7 +70,7 @@ describe('the local stack', () => {
     expect(again.processes).toMatchObject({ kafka: first.processes.kafka, mongod: first.processes.mongod });
     expect(again.processes.s3).not.toBe(first.processes.s3);
     expect(again.s3.endpoint).toBe(first.s3.endpoint);
-    expect(stderr).toContain('kafka is running');
+    expect(stderr).toContain('kafka is already running');
     first = again;
   });
 
@@ -87,7 +87,7 @@ describe('the local stack', () => {
       HEADRACE_LOG_LEVEL: 'loud',
     });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/(api|pipeline) ended while it was starting/);
+    expect(stderr).toMatch(/(api|pipeline) exited during startup/);
     expect(stderr).toContain('HEADRACE_LOG_LEVEL: expected a pino level');
     expect(readState(state)?.state.processes).toMatchObject({ kafka: { pid: first.processes.kafka } });
     expect(Object.keys(readState(state)!.state.processes).sort()).toEqual(['kafka', 'mongod', 's3']);

@@ -44,7 +44,7 @@ test('starts only the API and the pipeline where the environment names the serve
   expect(described.kafka_brokers).toEqual(servers().kafkaBrokers);
   expect(described.processes).toMatchObject({ kafka: null, mongod: null, s3: null });
   const status = await runHeadrace(['status', '--state', state]);
-  expect(status.stdout.match(/elsewhere/g)).toHaveLength(3);
+  expect(status.stdout.match(/ external /g)).toHaveLength(3);
   expect(status.code).toBe(0);
 });
 

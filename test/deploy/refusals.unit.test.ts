@@ -67,7 +67,7 @@ describe('a folder that is not ours is not touched', () => {
     writeFileSync(join(state, 'state.json'), text);
     const { code, stderr } = await runHeadrace(startServersIn(state));
     expect(code).toBe(1);
-    expect(stderr).toContain('is not a state file of headrace');
+    expect(stderr).toContain('is not a headrace state file');
     expect(readdirSync(state)).toEqual(['state.json']);
   });
 

@@ -1,4 +1,4 @@
-/** What can be asked of the bench. */
+/** The command line of the benchmark. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ClusterSize, clusterSizes } from '../../deploy/local/names.ts';
 import type { Layout } from './partner-calls.ts';
@@ -29,7 +29,7 @@ function whole(from: number) {
   return (text: string): number => {
     const digits = text.replaceAll(/[_,]/g, '');
     if (!/^\d{1,10}$/.test(digits) || Number(digits) < from)
-      throw new InvalidArgumentError(`expected a whole number from ${from} on`);
+      throw new InvalidArgumentError(`expected a whole number of at least ${from}`);
     return Number(digits);
   };
 }
@@ -48,13 +48,13 @@ const sizeOption = (flags: string, what: string) =>
 
 const examples = `
 Examples:
-  npm run bench -- --rows 4000000 --json result.json   one prefix of 8 files, an audience; result.svg beside it
-  npm run bench -- --rows 4000000 --layout a --gzip    the same for 20 attributes, compressed
+  npm run bench -- --rows 4000000 --json result.json   load an audience from 8 files; also writes the chart result.svg
+  npm run bench -- --rows 4000000 --layout a --gzip    load 20 attributes from gzip files
   npm run bench -- --jobs 1000 --rows 1000             many small jobs
-  npm run bench -- --idle-jobs 30 --rows 1000          one job at a time
-  npm run bench -- --append --rows 10000000            10,000 rows more, against 10,000 rows new
-  npm run bench -- --composition                       an audience against 200 attributes
-  npm run bench -- --table --scale 0.1                 all of it against its bars, at a tenth of the size`;
+  npm run bench -- --idle-jobs 30 --rows 1000          one small job at a time
+  npm run bench -- --append --rows 10000000            append 10,000 rows, compared with a new audience of 10,000
+  npm run bench -- --composition                       match an audience against 200 attributes
+  npm run bench -- --table --scale 0.1                 every benchmark, at a tenth of the size`;
 
 export function createProgram(run: (options: Options) => Promise<void>): Command {
   const layout = new Option('--layout <layout>', 'a: attributes, b: an audience with events').choices([
@@ -63,31 +63,40 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
   ]);
   return new Command('npm run bench --')
     .description(
-      'Starts the real service in a folder of its own with the settings as they come, loads generated files, and checks every count.',
+      'Starts the real service with its default settings in a temporary folder, loads generated files, and checks every count.',
     )
-    .option('--rows <number>', 'rows in all (1,000,000); of each job with --jobs (1,000)', whole(1))
-    .option('--files <number>', 'files under the prefix', whole(1), 8)
+    .option(
+      '--rows <number>',
+      'total number of rows (default: 1,000,000); with --jobs, rows per job (default: 1,000)',
+      whole(1),
+    )
+    .option('--files <number>', 'number of files', whole(1), 8)
     .option('--duplicates <share>', 'share of rows that repeat an earlier one', between(0, 0.99), 0.2)
     .addOption(layout)
     .option(
       '--attributes <number>',
-      'different keys: attributes of layout a (20), events of layout b (4)',
+      'distinct keys: attributes in layout a (default: 20), events in layout b (default: 4)',
       whole(1),
     )
     .option('--gzip', 'compressed files', false)
     .option('--seed <number>', 'the same seed gives the same files', whole(0), 1)
-    .option('--jobs <number>', 'so many small jobs, 16 requests in flight', whole(1))
-    .option('--idle-jobs <number>', 'so many small jobs, one at a time', whole(1))
-    .option('--append', 'what appending to a large audience costs', false)
-    .option('--composition', 'an audience of 1 million against 200 attributes of 100,000', false)
-    .option('--table', 'everything that must be shown, with its bars', false)
-    .option('--scale <factor>', 'sizes of --table and --composition times this', between(0.001, 10), 1)
-    .option('--json <file>', 'write the result there, and a chart beside it')
-    .option('--profile', 'a CPU profile of the pipeline, and its first 25 functions', false)
-    .option('--no-baseline', 'without the bulk upserts that a load is compared with')
+    .option('--jobs <number>', 'run this many small jobs, with 16 requests in flight', whole(1))
+    .option('--idle-jobs <number>', 'run this many small jobs, one at a time', whole(1))
+    .option('--append', 'measure appending to a large audience', false)
+    .option('--composition', 'match an audience of 1 million against 200 attributes of 100,000', false)
+    .option('--table', 'run every benchmark and compare each result with its target', false)
+    .option(
+      '--scale <factor>',
+      'multiply the sizes of --table and --composition by this',
+      between(0.001, 10),
+      1,
+    )
+    .option('--json <file>', 'write the result to this file, and a chart next to it')
+    .option('--profile', 'write a CPU profile of the pipeline and print its top 25 functions', false)
+    .option('--no-baseline', 'skip the baseline (bulk upserts)')
     .addOption(sizeOption('--brokers <number>', 'Kafka brokers'))
     .addOption(sizeOption('--members <number>', 'members of the MongoDB replica set'))
-    .option('--keep', 'leave everything running', false)
+    .option('--keep', 'leave everything running afterwards', false)
     .addHelpText('after', examples)
     .showHelpAfterError()
     .action(run);

@@ -61,7 +61,7 @@ describe('the configuration', () => {
   it('refuses one secret for two purposes', () => {
     const twice = { ...minimal, HEADRACE_USER_TOKEN_SECRET: minimal.HEADRACE_SECRET };
     expect(() => parseConfig(twice)).toThrow(
-      /^HEADRACE_USER_TOKEN_SECRET: expected another secret than HEADRACE_SECRET$/,
+      /^HEADRACE_USER_TOKEN_SECRET: expected a different secret from HEADRACE_SECRET$/,
     );
   });
 

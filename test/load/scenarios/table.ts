@@ -1,4 +1,4 @@
-/** Everything that must be shown, in one go: each load on a fresh service of its own, each value against its bar. */
+/** Every benchmark in one run: each load on a fresh service, each value compared with its target. */
 import { wrongOnes } from '../check-counts.ts';
 import { count } from '../format.ts';
 import type { RunOn } from '../run-on-stack.ts';

@@ -8,19 +8,19 @@ import type { FileFailureCode, JobFailureCode, RejectCode } from './codes.ts';
 export interface PartnerDocument {
   _id: string;
   name: string;
-  /** Ends in `/`, is never given twice, and no partner's prefix begins with another's. */
+  /** Ends in `/`, is never reused, and no partner's prefix begins with another's. */
   prefix: string;
   storageUser: string;
   createdAt: Date;
 }
 
 export interface ApiKeyDocument {
-  /** The readable part of the key. */
+  /** The public part of the key. */
   _id: string;
   partner: string;
   /** HMAC-SHA-256 of the whole key under a key from the configuration. */
   hash: Binary;
-  /** The secret whose key that is; absent if it was made before this was noted. */
+  /** The secret that this key was derived from; absent in documents from before this field existed. */
   secretId?: string;
   label?: string;
   createdAt: Date;
@@ -31,7 +31,7 @@ export interface AttributeDocument {
   _id: number;
   partner: string;
   name: string;
-  /** Grows with each attribute and each association: a job sees those up to the number it was accepted with. */
+  /** Increases with each attribute and each association. A job sees only those up to the sequence at its acceptance. */
   sequence: number;
   foreignKey?: string;
   foreignKeySequence?: number;
@@ -52,8 +52,8 @@ export type JobStatus = (typeof JobStatus)[keyof typeof JobStatus];
 export const LogType = { import: 0, deletion: 1 } as const;
 
 /**
- * accepted → loading → sealed → ended, or accepted → withdrawn (never queued: its request was answered with an error).
- * Each step is a compare-and-set on the phase, so of two dispatchers only one makes it.
+ * accepted → loading (listed) → sealed (decided: which files pass is fixed) → ended; or accepted → withdrawn (never queued, because
+ * its request was answered with an error). Each transition is a compare-and-set on the phase, so of two dispatchers only one makes it.
  */
 export type JobPhase = 'accepted' | 'withdrawn' | 'loading' | 'sealed' | 'ended';
 
@@ -65,26 +65,26 @@ export interface JobError {
   count?: number;
 }
 
-/** What the markers of a job say. */
+/** The decision about a job, as its markers carry it. */
 export interface JobVerdict {
   /** Files to merge, as ranges: first, last, first, last, … */
   passed: number[];
-  /** Files with more than 1,000 events, which count as one. */
+  /** Files with more than 1,000 distinct events, which are stored as one event. */
   collapsed: number[];
-  /** The attempt that it was made in, and what each slot holds of the files that passed: a count and a checksum. */
+  /** The attempt in which it was decided. */
   attempt: number;
-  /** By slot, packed (formats/slot-totals.ts): a job is read far more often than this is needed. */
+  /** What each slot must hold of the files that passed: a count and a checksum, packed (formats/slot-totals.ts) to keep jobs small. */
   expected: Binary;
 }
 
 export interface JobDocument {
-  /** import_log_id, or the number of an audience's load. */
+  /** The import_log_id, or the load_id of an audience's load. */
   _id: number;
   kind: 'import' | 'delete' | 'audience';
   partner: string;
-  /** Set by a request that may be repeated; unique. */
+  /** Set for a request with an Idempotency-Key; unique. */
   requestToken?: string;
-  /** Its number was answered by another process than the one that is accepting it, which may not withdraw it any more. */
+  /** A process other than the one accepting it has already returned its number, so it can no longer be withdrawn. */
   promised?: true;
   phase: JobPhase;
   status: JobStatus;
@@ -96,26 +96,26 @@ export interface JobDocument {
   /** Encrypted; erased when the job ends. */
   credentials?: Binary | null;
   region?: string | null;
-  /** A deletion: the keys as submitted and the attributes that they name. */
+  /** Of a deletion: the keys as submitted, and the attributes that they refer to. */
   keys: string[] | null;
   attributes: number[] | null;
-  /** The attribute sequence at acceptance: later attributes are unknown to this job, however often it is read. */
+  /** The attribute sequence at acceptance: later attributes are unknown to this job, even in a later attempt. */
   attributesAsOf: number;
   audience: number | null;
   generation: number | null;
-  /** The first job of an audience makes the audience, should the API not have lived to. */
+  /** The first job of an audience creates the audience if the API died before it could. */
   audienceName?: string;
   customer?: string | null;
 
-  /** Which of the listings is the frozen one. */
+  /** The id of the frozen listing. */
   listing?: string;
-  /** How often its files have been dispatched anew because something of them was lost; 0 unless given. */
+  /** How often its files have been dispatched again because something was lost; absent means 0. */
   attempt?: number;
-  /** Set by an operator: it ends as cancelled. */
+  /** Set by an operator: the job ends with `cancelled`. */
   cancelRequested?: true;
-  /** Why the service itself could not process it: for the operator, not for the partner. */
+  /** Why the service failed to process it: for the operator, not for the partner. */
   internalReason?: string;
-  /** Its last status is not known to be published. */
+  /** The last status may not have been published yet. */
   statusUnpublished?: true;
   fileCount: number;
   /** Bytes of all files as listed. */
@@ -124,7 +124,7 @@ export interface JobDocument {
   rows: number;
   uniqueDevices: number;
   errors: JobError[] | null;
-  /** Written once, when sealed, so that the marker says the same however often it is sent. */
+  /** Written once, when the job is decided, so that the marker is the same however often it is sent. */
   verdict?: JobVerdict;
   createdAt: Date;
   updatedAt: Date;
@@ -146,27 +146,27 @@ export interface FileDocument {
   number: number;
   audience: number | null;
   generation: number | null;
-  /** The path the partner knows, beginning with the issued prefix (or the key in the partner's own bucket). */
+  /** The path as the partner knows it, including the issued prefix (or the key in the partner's own bucket). */
   path: string;
   etag: string;
   size: number;
   compressed: boolean;
   batchBytes: number;
-  /** 0 waits, 1 dispatched, 2 and 3 decided. */
+  /** 0: pending; 1: dispatched; 2 and 3: decided. */
   status: JobStatus;
-  /** The attempt at the job in which it was decided; 0 unless given. */
+  /** The attempt of the job in which the file was decided; absent means 0. */
   attempt?: number;
   rows: number;
   accepted: number;
-  /** Accepted pairs of device and key; less the distinct ones, these are the duplicates, known when the job ends. */
+  /** Accepted device-key pairs. Minus the distinct ones, this is the number of duplicates, known when the job ends. */
   pairsRead: number;
-  /** Distinct pairs of device and key within each batch, as sent to the sink. */
+  /** Device-key pairs sent to the sink: distinct within each batch. */
   pairs: number;
   duplicates: number | null;
   rejected: Partial<Record<RejectCode, number>>;
-  /** Rows by event, of a loaded audience file. */
+  /** The number of rows by event, of a loaded audience file. */
   events?: { event: string; rows: number }[];
-  /** It has more than 1,000 events, which count as one. */
+  /** It has more than 1,000 distinct events, which are stored as one event. */
   eventsCollapsed?: boolean;
   failure: FileFailure | null;
   updatedAt: Date;
@@ -184,15 +184,15 @@ export interface AudienceDocument {
   uniqueDevices: number;
   uploadedDevices: number;
   matchedDevices: number;
-  /** 2 or 3: the outcome of the finished loads. What waits or runs is seen from the jobs. */
+  /** 2 or 3: the outcome of the finished loads. Pending and running loads are read from the jobs. */
   outcome: 2 | 3;
-  /** Paths whose last load failed as a whole, in this generation: they keep the outcome at 3. */
+  /** Paths of this generation whose last load failed as a whole: they keep the outcome at 3. */
   failedPaths?: string[];
-  /** The last load that these counts come from. */
+  /** The last load included in these counts. */
   loadedBy?: number;
-  /** Generations below this one have left nothing behind. */
+  /** All data of generations below this one has been removed. */
   sweptBelow?: number;
-  /** When that was found, by the database's clock. */
+  /** When that was verified, by the database's clock. */
   sweptAt?: Date;
   createdAt: Date;
   updatedAt: Date;
@@ -234,6 +234,6 @@ export const setNames = {
   audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
   event: (audience: number, generation: number, event: string) =>
     `audience:${audience}:g${generation}:event:${event}`,
-  /** Of an audience's set, or of one of its events. */
+  /** Of the set of an audience or of one of its events. */
   generationOf: (set: string) => Number(/^audience:\d+:g(\d+)(?::|$)/.exec(set)?.[1]),
 };

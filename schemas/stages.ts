@@ -1,3 +1,3 @@
-/** The stages in the order of the flow. By themselves, so that who only names them does not load them. */
+/** The stages in flow order. In a file of their own, so that code that needs only the names does not load the stages. */
 export const stageNames = ['dispatch', 'split', 'validate', 'sink'] as const;
 export type StageName = (typeof stageNames)[number];

@@ -1,4 +1,4 @@
-/** What a partner may do in the shared bucket: everything with the objects under its prefix, nothing anywhere else. */
+/** A partner's permissions in the shared bucket: full access to the objects under its prefix, none to others. */
 
 export interface Statement {
   Sid: string;
@@ -22,7 +22,7 @@ const objectActions = [
   's3:ListMultipartUploadParts',
 ];
 
-/** Statement ids take letters and digits only. */
+/** Statement ids may have letters and digits only. */
 export const sidOf = (user: string, what: 'Objects' | 'List') =>
   `${what}${user.replace(/[^A-Za-z0-9]/g, '')}`;
 
@@ -31,7 +31,7 @@ export function partnerStatements(
   { prefix, storageUser }: { prefix: string; storageUser: string },
   { named }: { named: boolean },
 ): Statement[] {
-  if (!/^[^*?$/]+\/$/.test(prefix)) throw new Error(`not a prefix that can be confined to: ${prefix}`);
+  if (!/^[^*?$/]+\/$/.test(prefix)) throw new Error(`access cannot be limited to the prefix ${prefix}`);
   const principal = named ? { Principal: { AWS: [storageUser] } } : {};
   return [
     {

@@ -1,4 +1,4 @@
-/** The bucket's policy is one document for all partners: whoever changes it has it alone, or dies and loses it. */
+/** The bucket policy is one document for all partners, so changing it takes a lock. It is a lease: a dead process loses it. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CounterStore } from '../../pipeline/stores/counters.ts';

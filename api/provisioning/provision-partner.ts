@@ -46,7 +46,7 @@ export async function provisionPartner(
     ]);
     throw new ProvisioningError(
       'storage_failed',
-      `the partner was not made: its storage credentials could not be issued (${(cause as Error).message})`,
+      `the partner was not created: issuing its storage credentials failed (${(cause as Error).message})`,
       { cause },
     );
   }

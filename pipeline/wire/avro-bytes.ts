@@ -1,6 +1,6 @@
-/** Avro's binary encoding, as far as the messages need it that are mostly bytes: no object a device, no copy of the rows. */
+/** The part of Avro's binary encoding that the two bulk messages need: no object per device, no copy of the rows. */
 
-/** Zigzag varint of a number that is not negative and fits a double. */
+/** Length of the zigzag varint of a non-negative number that a double can hold. */
 export function longLength(value: number): number {
   let rest = value * 2;
   let length = 1;
@@ -57,7 +57,7 @@ export class AvroReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /** A view: copy what is to be kept. */
+  /** A view into the buffer: copy what you keep. */
   raw(length: number): Buffer {
     if (length < 0 || this.at + length > this.bytes.length) throw new Error('cut short');
     this.at += length;

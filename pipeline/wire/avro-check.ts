@@ -1,6 +1,6 @@
 /**
- * Walks a value by its schema, and throws where the bytes do not hold it. avsc notices only at the end that it has read past the
- * buffer: until then a forged array of 2^40 items keeps it busy for hours.
+ * Walks the bytes by their schema, and throws if they do not match. avsc notices only at the end that it has read past the buffer:
+ * until then a forged array of 2^40 items keeps it busy for hours.
  */
 import { AvroReader } from './avro-bytes.ts';
 
@@ -40,7 +40,7 @@ function walkNamed(schema: Exclude<Schema, string | Schema[]>, reader: AvroReade
   if (schema.type === 'record') for (const field of schema.fields!) walk(field.type, reader);
   else if (schema.type === 'array') {
     reader.blocks((count) => {
-      // Every item of ours takes a byte or more.
+      // Every item takes at least one byte.
       if (count > reader.left) throw new Error('cut short');
       for (let i = 0; i < count; i++) walk(schema.items!, reader);
     });

@@ -1,6 +1,6 @@
 /**
- * ValidatedDevices by hand, byte for byte what Avro prescribes (a test holds it against avsc): a group's devices are one
- * block of contiguous bytes, so that a million of them cost one copy and no objects.
+ * A hand-written codec for ValidatedDevices, byte for byte standard Avro (a test compares it with avsc): the devices of a group are
+ * one contiguous block of bytes, so that a million of them cost one copy and no objects.
  */
 
 import { SLOTS, type ValidatedDevices } from '../../schemas/topics.ts';
@@ -33,7 +33,7 @@ export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer
   return writer.bytes;
 }
 
-/** The devices are views into `body`: copy what is to be kept. */
+/** The devices are views into `body`: copy what you keep. */
 export function decodeDevices(body: Buffer): ValidatedDevices {
   const reader = new AvroReader(body);
   const job = reader.long();

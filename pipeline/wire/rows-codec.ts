@@ -50,7 +50,7 @@ export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {
   return writer.bytes;
 }
 
-/** The rows are a view into `body`: copy what is to be kept. The first version of the schema has no attempt. */
+/** The rows are a view into `body`: copy what you keep. The first version of the schema has no attempt. */
 export function decodeRowBatch(body: Buffer, { hasAttempt }: { hasAttempt: boolean }): RowBatch {
   const reader = new AvroReader(body);
   const optional = <T>(read: () => T): T | null => {

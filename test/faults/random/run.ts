@@ -198,10 +198,17 @@ async function run(options: Options): Promise<number> {
 }
 
 const program = new Command('npm run test:faults --')
-  .description('Random faults over a running service under random load, held against the oracle at the end.')
-  .option('--minutes <number>', 'how long faults come', number, 30)
-  .option('--seed <number>', 'what comes', number, Math.floor(Math.random() * 2 ** 31))
-  .option('--cluster', 'on three brokers and three members, of which one at a time fails', false)
+  .description(
+    'Injects random faults into a service under random load, and compares the final state with the oracle.',
+  )
+  .option('--minutes <number>', 'how long to inject faults', number, 30)
+  .option(
+    '--seed <number>',
+    'the same seed gives the same load and faults',
+    number,
+    Math.floor(Math.random() * 2 ** 31),
+  )
+  .option('--cluster', 'use three brokers and a replica set of three; one of each fails at a time', false)
   .showHelpAfterError()
   .action(async (options: Options) => {
     process.exitCode = await run(options);

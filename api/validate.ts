@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { FieldError, ProblemCode } from '../schemas/problems.ts';
 import { Problem } from './problem.ts';
 
-const MOST_ERRORS = 100;
+const MAX_ERRORS = 100;
 
 /** zod does not tell a missing field from one of the wrong type, so this looks at the value. */
 const isMissing = (value: unknown, path: PropertyKey[]): boolean =>
@@ -29,5 +29,5 @@ export function validate<S extends z.ZodType>(
     .slice(0, 3)
     .map(({ path, message }) => `${path === '' ? 'the body' : path} ${message}`)
     .join('; ');
-  throw new Problem(code, `${detail}.`, { errors: errors.slice(0, MOST_ERRORS) });
+  throw new Problem(code, `${detail}.`, { errors: errors.slice(0, MAX_ERRORS) });
 }

@@ -24,11 +24,11 @@ const pathType = z
   .literal([0, 1], 'must be 0 (shared bucket) or 1 (your own bucket)')
   .meta({ description: pathTypes, ...zeroOrOne });
 
-const visible = (most: number, what: string) =>
+const visible = (max: number, what: string) =>
   z
     .string(`must be ${what}`)
     .min(1, `must be ${what}`)
-    .max(most, `must be ${what}`)
+    .max(max, `must be ${what}`)
     .regex(/^[\x21-\x7e]*$/, `must be ${what}`);
 
 export const credentials = z

@@ -5,7 +5,7 @@ import type { Middleware } from '../context.ts';
 import type { Metrics } from '../metrics.ts';
 
 type Observer = ReturnType<Metrics['requests']['labels']>;
-const MOST_SERIES = 1_000;
+const MAX_SERIES = 1_000;
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
 export function createObserveRequests(log: Logger, metrics: Metrics): Middleware {
@@ -16,7 +16,7 @@ export function createObserveRequests(log: Logger, metrics: Metrics): Middleware
     const name = `${method} ${route} ${status}`;
     const observer = known.get(name) ?? metrics.requests.labels(method, route, String(status));
     // Routes and statuses are few; the method is whatever the client sends.
-    if (known.size < MOST_SERIES) known.set(name, observer);
+    if (known.size < MAX_SERIES) known.set(name, observer);
     return observer;
   };
 

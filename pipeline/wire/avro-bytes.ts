@@ -49,7 +49,7 @@ export class AvroReader {
     let scale = 1;
     for (;;) {
       const byte = this.bytes[this.at++];
-      if (byte === undefined || scale > 2 ** 56) throw new Error('cut short');
+      if (byte === undefined || scale > 2 ** 56) throw new Error('truncated');
       value += (byte & 0x7f) * scale;
       if (byte < 128) break;
       scale *= 128;
@@ -59,7 +59,7 @@ export class AvroReader {
 
   /** A view into the buffer: copy what you keep. */
   raw(length: number): Buffer {
-    if (length < 0 || this.at + length > this.bytes.length) throw new Error('cut short');
+    if (length < 0 || this.at + length > this.bytes.length) throw new Error('truncated');
     this.at += length;
     return this.bytes.subarray(this.at - length, this.at);
   }
@@ -81,6 +81,6 @@ export class AvroReader {
   }
 
   end(): void {
-    if (this.at !== this.bytes.length) throw new Error('bytes are left over');
+    if (this.at !== this.bytes.length) throw new Error('trailing bytes');
   }
 }

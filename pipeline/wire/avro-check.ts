@@ -27,12 +27,12 @@ function walk(schema: Schema, reader: AvroReader): void {
   else if (schema === 'boolean') reader.raw(1);
   else if (schema === 'int' || schema === 'long') reader.long();
   else if (schema === 'string' || schema === 'bytes') reader.raw(reader.long());
-  else if (schema !== 'null') throw new Error(`no rule for ${schema}`);
+  else if (schema !== 'null') throw new Error(`unsupported Avro type ${schema}`);
 }
 
 function walkBranch(branches: Schema[], reader: AvroReader): void {
   const branch = branches[reader.long()];
-  if (branch === undefined) throw new Error('no such branch');
+  if (branch === undefined) throw new Error('invalid union branch');
   walk(branch, reader);
 }
 
@@ -41,11 +41,11 @@ function walkNamed(schema: Exclude<Schema, string | Schema[]>, reader: AvroReade
   else if (schema.type === 'array') {
     reader.blocks((count) => {
       // Every item takes at least one byte.
-      if (count > reader.left) throw new Error('cut short');
+      if (count > reader.left) throw new Error('truncated');
       for (let i = 0; i < count; i++) walk(schema.items!, reader);
     });
   } else if (schema.type === 'enum') {
-    if (schema.symbols![reader.long()] === undefined) throw new Error('no such symbol');
+    if (schema.symbols![reader.long()] === undefined) throw new Error('invalid enum symbol');
   } else if (schema.type === 'fixed') reader.raw(schema.size!);
   else walk(schema.type, reader);
 }

@@ -55,7 +55,7 @@ export function decodeRowBatch(body: Buffer, { hasAttempt }: { hasAttempt: boole
   const reader = new AvroReader(body);
   const optional = <T>(read: () => T): T | null => {
     const branch = reader.long();
-    if (branch !== 0 && branch !== 1) throw new Error('no such branch');
+    if (branch !== 0 && branch !== 1) throw new Error('invalid union branch');
     return branch === 1 ? read() : null;
   };
   const flag = () => {
@@ -65,7 +65,7 @@ export function decodeRowBatch(body: Buffer, { hasAttempt }: { hasAttempt: boole
   };
   const layout = () => {
     const known = layouts[reader.long()];
-    if (!known) throw new Error('no such layout');
+    if (!known) throw new Error('unknown layout');
     return known;
   };
   const batch: RowBatch = {

@@ -1,10 +1,10 @@
 /**
- * How fast the API is beside a bare Koa server in the same run: 64 connections, a list of 100 import logs, and imports
- * queued, each of which must be there afterwards, once. Exit code 1 when a share is missed.
+ * Compares the API with a bare Koa server in the same run: 64 connections list 100 import logs, then queue imports, each of which
+ * must be stored exactly once. Exit code 1 if a share is below its target.
  *
- * One process of each, with Kafka and mongod on the same machine and no pipeline. First the list, then the imports, each in
- * short rounds in turn with the bare server, and what counts is the median share: a machine that is shared may be half as
- * fast a few seconds later, for both. The first round of each warms up and does not count.
+ * One process of each, with Kafka and mongod on the same machine and no pipeline. First the list, then the imports, in short rounds
+ * that alternate with the bare server. The result is the median share: a shared machine may be half as fast a few seconds later,
+ * for both. The first round of each is a warm-up and does not count.
  *
  * npx tsx test/load/bench-api.ts [--seconds 2] [--rounds 7] [--json]
  */
@@ -157,12 +157,12 @@ try {
       `${name.padEnd(22)} ${perSecond.toFixed(0).padStart(7)} /s   p99 ${String(p99).padStart(4)} ms   failed ${failed}` +
         (share === undefined ? '' : `   share ${share.toFixed(2)} (at least ${atLeast})`),
     );
-  line('bare Koa, a constant', bare);
+  line('bare Koa, constant body', bare);
   line('GET list of 100', list, shares.list, least.list);
   line('POST import', queued, shares.post, least.post);
   const each = (turns: Turn[]) => turns.map((turn) => shareOf(turn).toFixed(2)).join(' ');
   say(`shares by round: list ${each(lists)}; post ${each(posts)}`);
-  say(`${accepted.length} ids accepted, ${lost} lost, ${twice} given twice`);
+  say(`${accepted.length} ids returned, ${lost} lost, ${twice} duplicated`);
   if (values.json)
     process.stdout.write(
       `${JSON.stringify({ bare, list, post: queued, shares, accepted: accepted.length, lost, twice, missed })}\n`,

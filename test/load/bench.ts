@@ -1,4 +1,4 @@
-/** `npm run bench`: how fast the real service is, with every guarantee on and the settings as they come. */
+/** `npm run bench`: how fast the real service is, with all guarantees and its default settings. */
 import { writeFileSync } from 'node:fs';
 import { drawChart } from './chart.ts';
 import { type CountCheck, wrongOnes } from './check-counts.ts';
@@ -15,7 +15,7 @@ import { describeTable, measureTable } from './scenarios/table.ts';
 const progress = createProgress();
 const say = (lines: readonly string[]) => void process.stdout.write(`${lines.join('\n')}\n`);
 
-/** What is shown, what is kept, and whether it is as it must be. */
+/** The lines to print, the result to write, and whether all targets were met. */
 interface Outcome {
   readonly lines: readonly string[];
   readonly json: unknown;
@@ -35,7 +35,7 @@ async function measure(options: Options, runOn: RunOn): Promise<Outcome> {
       progress.step(`${row.passed ? 'pass' : 'FAIL'}: ${row.what}: ${row.measured} (${row.bar})`);
     const { rows, results, loads } = await measureTable(runOn, { scale, seed, onRow });
     const note =
-      scale === 1 ? [] : ['', `Sizes are ${scale} of the real ones: the bars do not hold for them.`];
+      scale === 1 ? [] : ['', `Sizes were multiplied by ${scale}: the targets are meant for the full sizes.`];
     return {
       lines: [...describeTable(rows), ...note],
       json: { rows, results },

@@ -107,13 +107,13 @@ export function drawChart(result: PrefixResult): string {
   let y = 34;
   parts.push(text(16, y, title, 'font-size="17" font-weight="600"'));
   y += 30;
-  parts.push(heading(y, 'rows read a second, over time'));
+  parts.push(heading(y, 'rows read per second, over time'));
   y += 16;
   parts.push(areaOverTime(result, y));
   y += PLOT_HEIGHT + 56;
   for (const [name, values] of [
     ['CPU seconds by process', cpu],
-    ['seconds by stage (messages in hand, waiting included, summed over partitions)', stages],
+    ['seconds by stage (messages in flight, including waits, summed over partitions)', stages],
   ] as const) {
     if (values.length === 0) continue;
     parts.push(heading(y, name));

@@ -1,4 +1,4 @@
-/** A fast wrong answer is a failure: every count that the service gives, against the generator's. */
+/** A fast wrong result is a failure: compares every count of the service with the generator's. */
 import type { Db } from 'mongodb';
 import { type AudienceDocument, collections, setNames } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
@@ -22,7 +22,7 @@ export const wrongOnes = (checks: readonly CountCheck[]): CountCheck[] =>
 
 export function describeChecks(checks: readonly CountCheck[]): string[] {
   const wrong = wrongOnes(checks);
-  if (wrong.length === 0) return [`all ${checks.length} counts are right`];
+  if (wrong.length === 0) return [`all ${checks.length} counts are correct`];
   const lines = wrong.map(({ what, expected, actual }) => `  ${what}: expected ${expected}, found ${actual}`);
   return [`WRONG: ${wrong.length} of ${checks.length} counts`, ...lines.slice(0, 20)];
 }

@@ -23,12 +23,12 @@ function describeUse({ processes, pipeline, topicBytes, window }: RunUse): strin
   const byStage = stages.map(([stage, value]) => [stage, seconds(value), share(value, inStages)]);
   return [
     `process (${(cpu / took).toFixed(2)} cores busy)`,
-    ...columns([['', 'CPU', 'share', 'peak RSS', 'since its start'], ...byProcess]),
+    ...columns([['', 'CPU', 'share', 'peak RSS', 'peak since start'], ...byProcess]),
     '',
     ...(stages.length === 0
-      ? ['stages: the pipeline does not count headrace_stage_seconds_total']
+      ? ['stages: the pipeline does not export headrace_stage_seconds_total']
       : [
-          'stage (with messages in hand, waiting included, summed over partitions)',
+          'stage (time with messages in flight, including waits, summed over partitions)',
           ...columns([['', 'time', 'share'], ...byStage]),
         ]),
     '',
@@ -47,7 +47,7 @@ export function describePrefix({ options, baseline, storage, ...result }: Prefix
           `(the baseline: bulk upserts of the first ${count(baseline.rows)} rows; its rate falls as the collection grows)`,
         ]
       : [rate];
-  const size = `${files} files${gzip ? ' (gzip)' : ''} of ${megabytes(result.fileBytes)} in all`;
+  const size = `${files} files${gzip ? ' (gzip)' : ''} of ${megabytes(result.fileBytes)} in total`;
   return [
     ...lead,
     '',
@@ -57,15 +57,15 @@ export function describePrefix({ options, baseline, storage, ...result }: Prefix
     '',
     ...describeUse(result.use),
     '',
-    `MongoDB: ${storage.bytesPerMembership.toFixed(1)} bytes a membership (${count(storage.memberships)} memberships; chunks and manifests ${megabytes(storage.dataBytes)}, their indexes ${megabytes(storage.indexBytes)})`,
+    `MongoDB: ${storage.bytesPerMembership.toFixed(1)} bytes per membership (${count(storage.memberships)} memberships; chunks and manifests ${megabytes(storage.dataBytes)}, their indexes ${megabytes(storage.indexBytes)})`,
   ];
 }
 
 const latencies = ({ p50, p95, p99, max }: Percentiles) =>
-  `p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, most ${max.toFixed(0)} ms`;
+  `p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, max ${max.toFixed(0)} ms`;
 
 export function describeJobs({ options, together, idleLatency, checks }: JobsResult): string[] {
-  const what = `jobs of ${count(options.rows)} rows, layout ${options.layout}, one of ${options.keys} keys a file`;
+  const what = `jobs of ${count(options.rows)} rows, layout ${options.layout}, one of ${options.keys} keys per file`;
   return [
     ...(together
       ? [
@@ -75,7 +75,7 @@ export function describeJobs({ options, together, idleLatency, checks }: JobsRes
       : []),
     ...(idleLatency
       ? [
-          `one at a time on an idle service: ${latencies(idleLatency)} (${options.idleJobs} ${what}; from POST to the GET that says done)`,
+          `one at a time on an idle service: ${latencies(idleLatency)} (${options.idleJobs} ${what}; from POST to the first GET with status done)`,
         ]
       : []),
     ...describeChecks(checks),

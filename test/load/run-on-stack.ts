@@ -42,8 +42,12 @@ export function createRunOn({ progress, signal, profile, keep, cluster, say }: R
       return result;
     } finally {
       await stack.stop({ keep });
-      if (keep) progress.step(`everything still runs: npx headrace down --purge --state ${stack.directory}`);
-      if (profileTo !== undefined && keep) progress.step(`the profile will be in ${profileTo}`);
+      if (keep)
+        progress.step(
+          `everything is still running; to stop it: npx headrace down --purge --state ${stack.directory}`,
+        );
+      if (profileTo !== undefined && keep)
+        progress.step(`the profile will be written to ${profileTo} when the pipeline stops`);
       if (profileTo !== undefined && !keep) say([...summarizeProfiles(profileTo, windowOf(result)), '']);
     }
   };

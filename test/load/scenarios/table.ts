@@ -142,7 +142,7 @@ export async function measureTable(runOn: RunOn, { scale, seed, onRow }: TableOp
   const bytes = Object.values(loads).map(({ storage }) => storage.bytesPerMembership);
   if (bytes.length > 0) {
     const most = Math.max(...bytes);
-    const measured = `${most.toFixed(1)} bytes, the most of ${bytes.length} loads`;
+    const measured = `${most.toFixed(1)} bytes, the maximum of ${bytes.length} loads`;
     show('MongoDB storage', '≤ 24 bytes a stored membership', measured, most <= 24);
   }
 

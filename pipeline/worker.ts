@@ -1,6 +1,6 @@
 /**
- * `headrace pipeline`: runs the stages of topology.ts, all of them or those asked for, until a signal or a fatal error. Stages meet
- * only in Kafka and MongoDB, so each of some threads runs them all, and they share the partitions as processes would.
+ * `headrace pipeline`: runs the stages of topology.ts, all or some of them, until a signal or a fatal error. Stages communicate only
+ * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would.
  */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../schemas/config.ts';
@@ -16,15 +16,15 @@ export class UnknownStage extends Error {}
 export async function runPipeline(config: Config, only?: string[]): Promise<void> {
   const unknown = only?.filter((name) => !(stageNames as readonly string[]).includes(name)) ?? [];
   if (unknown.length > 0)
-    throw new UnknownStage(`no stage ${unknown.join(', ')}: there are ${stageNames.join(', ')}`);
+    throw new UnknownStage(`unknown stage ${unknown.join(', ')}: expected ${stageNames.join(', ')}`);
   const chosen = (only ?? stageNames) as readonly StageName[];
 
   const log = createLogger(config, 'pipeline');
   const shutdown = createShutdown(log, config.shutdownMs);
-  // As it lies beside this file once both are compiled.
+  // Next to this file once both are compiled.
   const module = new URL('./stage-thread.js', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
-  // One dispatcher works at a time anyway; standing by is for other processes.
+  // Only one dispatcher is active at a time, and the standby ones are for other processes.
   const others = chosen.filter((stage) => stage !== 'dispatch');
   const threads = Array.from({ length: config.threads }, (_, i) => (i === 0 ? chosen : others))
     .filter((stages) => stages.length > 0)
@@ -54,7 +54,7 @@ export async function runPipeline(config: Config, only?: string[]): Promise<void
   );
   log.info({ health: health.address(), stages: chosen, threads: threads.length }, 'starting');
 
-  // Each thread stops what feeds the next stage first, then its clients.
+  // Each thread stops its stages in flow order, then its clients.
   shutdown.add('stages', () => Promise.all(threads.map((thread) => thread.ask('stop'))));
   shutdown.add('threads', () => Promise.all(threads.map((thread) => thread.terminate())));
   shutdown.add('health', () => health.close());

@@ -1,4 +1,4 @@
-/** Lets work through as long as what it holds together stays within a budget. One that exceeds it alone goes alone. */
+/** Admits work while its total size stays within a budget. Work that exceeds the budget by itself runs alone. */
 export interface ByteBudget {
   use<T>(bytes: number, work: () => Promise<T>): Promise<T>;
 }

@@ -1,4 +1,4 @@
-/** A limit on how long somebody waits. What was begun goes on; only the waiting ends. */
+/** Limits how long a caller waits. The work itself continues. */
 export interface Deadline {
   limit<T>(work: Promise<T>): Promise<T>;
   passed(): boolean;
@@ -9,7 +9,7 @@ export function createDeadline(ms: number): Deadline {
   const end = performance.now() + ms;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${Math.round(ms)} ms`)), ms);
+    timer = setTimeout(() => reject(new Error(`no response within ${Math.round(ms)} ms`)), ms);
   });
   late.catch(() => {});
   return {

@@ -1,4 +1,4 @@
-/** Health and metrics of a process that has no other port: live, ready (its backends answer), metrics. */
+/** The HTTP server of a process that has no other port: liveness, readiness (its backends respond) and metrics. */
 import { createServer, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
 
@@ -7,7 +7,7 @@ export interface HealthCheck {
   check(): Promise<boolean>;
 }
 
-/** Runs the checks at most once a second, and gives each a second and a half. */
+/** Runs the checks at most once a second, each with a timeout of 1.5 s. */
 export function createReadiness(
   checks: HealthCheck[],
 ): () => Promise<{ ready: boolean; checks: Record<string, boolean> }> {
@@ -49,7 +49,11 @@ export async function serveHealth(
       const registry = await metrics();
       return answer(200, registry.contentType, await registry.metrics());
     }
-    return answer(404, 'application/json', '{"detail":"there is /health/live, /health/ready and /metrics"}');
+    return answer(
+      404,
+      'application/json',
+      '{"detail":"Not found. Use /health/live, /health/ready or /metrics."}',
+    );
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -1,4 +1,4 @@
-/** The one logger: a line a fact, the job's id on every line about a job, secrets never. */
+/** The one logger: one line per event, with the job's id on every line about a job, and never a secret. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
@@ -18,13 +18,13 @@ const secretNames = [
   'HEADRACE_S3_SECRET_ACCESS_KEY',
   'HEADRACE_USER_TOKEN_SECRET',
 ];
-/** pino redacts by path, so each name is given at the depths at which our records hold it. */
+/** pino redacts by path, so each name is listed at all depths at which it can occur. */
 const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);
 
 /** mongodb://user:password@host keeps everything but the password. */
 const withoutPasswords = (text: string) => text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@');
 
-/** A driver's error may carry all that the driver knows of its servers: pino gives up on the whole error then. */
+/** A driver's error may contain everything the driver knows about its servers, and then pino cannot serialize the error at all. */
 function briefly([name, value]: [string, unknown]): [string, unknown][] {
   try {
     const text = JSON.stringify(value) ?? '';

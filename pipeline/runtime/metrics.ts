@@ -1,4 +1,4 @@
-/** Numbers of a pipeline process. */
+/** Metrics of a pipeline process. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
 export type PipelineMetrics = ReturnType<typeof createPipelineMetrics>;
@@ -6,7 +6,7 @@ export type PipelineMetrics = ReturnType<typeof createPipelineMetrics>;
 export function createPipelineMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  // Every thread sees the whole process: these must not be added up.
+  // Every thread reports the whole process, so these must not be summed.
   for (const metric of registry.getMetricsAsArray())
     if (metric.name.startsWith('process_')) Object.assign(metric, { aggregator: 'first' });
   return {
@@ -18,7 +18,7 @@ export function createPipelineMetrics() {
     }),
     stageSeconds: new Counter({
       name: 'headrace_stage_seconds_total',
-      help: 'Time that a stage had messages in hand, waiting included, summed over partitions.',
+      help: 'Time during which a stage had messages in flight, including waits, summed over partitions.',
       labelNames: ['stage'],
       registers: [registry],
     }),
@@ -30,7 +30,7 @@ export function createPipelineMetrics() {
     }),
     jobsUnderWay: new Gauge({
       name: 'headrace_jobs_under_way',
-      help: 'Jobs begun and not yet ended.',
+      help: 'Jobs in flight: started and not yet ended.',
       registers: [registry],
     }),
   };

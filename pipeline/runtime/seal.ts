@@ -1,18 +1,18 @@
 /**
- * Secrets at rest: AES-256-GCM. Every purpose gets its own key from the one configured secret, so that a leak of one
- * derived key says nothing about another. A sealed value names the secret it was sealed with, and opens only in its context.
+ * Encryption of secrets at rest: AES-256-GCM. Every purpose has a key derived from the configured secret, so that a leaked derived
+ * key reveals nothing about another. A sealed value carries the id of its secret, and can be opened only in its context.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Binary } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 
-/** 1 had neither the id of its secret nor a context; what was sealed so is still opened. */
+/** Version 1 had neither the id of the secret nor a context; such values can still be opened. */
 const VERSION = 2;
 const ID = 4;
 const IV = 12;
 const TAG = 16;
 
-/** Deriving takes far longer than using: each key is made once for a secret. */
+/** Deriving a key takes far longer than using it, so each key is derived once per secret. */
 const derived = new WeakMap<Uint8Array, Map<string, Buffer>>();
 
 export function deriveKey(secret: Uint8Array, purpose: string): Buffer {
@@ -23,13 +23,13 @@ export function deriveKey(secret: Uint8Array, purpose: string): Buffer {
   return key;
 }
 
-/** The one to seal with first, then those that are only read with. */
+/** The current secret, then those used for decryption only. */
 export const secretsOf = (config: Pick<Config, 'secret' | 'secretOld'>): readonly Uint8Array[] => [
   config.secret,
   ...config.secretOld,
 ];
 
-/** Tells secrets apart, and says nothing else of them. */
+/** Identifies a secret without revealing anything about it. */
 export const secretId = (secret: Uint8Array): string => deriveKey(secret, 'secret id').toString('hex', 0, ID);
 
 const sealingKey = (secret: Uint8Array) => deriveKey(secret, 'sealed secrets');
@@ -56,7 +56,7 @@ export class UnsealError extends Error {
 type Sealed = Uint8Array | Binary;
 const bytesOf = (sealed: Sealed) => Buffer.from(sealed instanceof Uint8Array ? sealed : sealed.value());
 
-/** The id of the secret that a value was sealed with, if it says so. */
+/** The id of the secret that a value was sealed with, if it carries one. */
 export function sealedWith(sealed: Sealed): string | undefined {
   const bytes = bytesOf(sealed);
   return bytes[0] === VERSION ? bytes.toString('hex', 1, 1 + ID) : undefined;
@@ -79,8 +79,8 @@ export function unseal(secrets: readonly Uint8Array[], sealed: Sealed, context: 
       const body = decipher.update(bytes.subarray(head + IV + TAG));
       return Buffer.concat([body, decipher.final()]).toString('utf8');
     } catch {
-      // Another of the secrets may be the one.
+      // Try the next secret.
     }
   }
-  throw new UnsealError('it was sealed with another key, or for another job, or was altered');
+  throw new UnsealError('the value was sealed with another key or for another job, or was altered');
 }

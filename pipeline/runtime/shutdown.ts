@@ -1,6 +1,6 @@
 /**
- * Stops a process in flow order on SIGTERM or SIGINT: each step gets what is left of the time; whatever still hangs at the
- * deadline is left to the redelivery that a crash would bring as well.
+ * Stops a process in flow order on SIGTERM or SIGINT. All steps share one deadline; work that is unfinished by then is redelivered,
+ * as after a crash.
  */
 import type { Logger } from './log.ts';
 
@@ -23,7 +23,10 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
     if (error === undefined) log.info({ reason }, 'stopping');
     else log.fatal({ reason, err: error }, 'stopping after an error');
     setTimeout(() => {
-      log.error({ deadline_ms: deadlineMs }, 'still stopping at the deadline: leaving now');
+      log.error(
+        { deadline_ms: deadlineMs },
+        'shutdown deadline passed: exiting; unfinished work will be redelivered',
+      );
       process.exit(1);
     }, deadlineMs).unref();
     for (const { name, step } of steps) {
@@ -31,7 +34,7 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
         await step();
       } catch (cause) {
         exitCode = 1;
-        log.error({ err: cause, step: name }, 'a step of the shutdown failed');
+        log.error({ err: cause, step: name }, 'shutdown step failed');
       }
     }
     log.info('stopped');

@@ -1,4 +1,4 @@
-/** Threads that answer questions: one message there, one back. A thread that fails, or ends unasked, is told once. */
+/** Worker threads with request and response messages. A thread that fails, or ends unexpectedly, is reported once. */
 import { type MessagePort, Worker } from 'node:worker_threads';
 
 interface Question {
@@ -20,7 +20,7 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
   const worker = new Worker(module, {
     workerData: data,
     execArgv: [...process.execArgv, '--enable-source-maps'],
-    // Most of what passes through is in buffers outside the heap: a large nursery would only be resident.
+    // Most data is in buffers outside the heap: a large young generation would only take memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
@@ -34,9 +34,9 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
     onFailure(error);
   }
   worker.on('error', (error) => end(error as Error));
-  worker.on('exit', (code) => end(new Error(`a thread ended with ${code}`)));
+  worker.on('exit', (code) => end(new Error(`a thread exited with code ${code}`)));
   worker.on('message', ({ id, answer, error }: Answer) => {
-    // 0 is not an answer: the thread says that it cannot go on.
+    // 0 is not a response: the thread reports a fatal error.
     if (id === 0) return end(new Error(error));
     const asked = waiting.get(id);
     waiting.delete(id);
@@ -59,7 +59,7 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
   };
 }
 
-/** In the thread: answers what is asked, and says when it cannot go on. */
+/** In the thread: responds to requests; the returned function reports a fatal error. */
 export function answerQuestions(
   port: MessagePort,
   answers: Record<string, () => Promise<unknown>>,

@@ -118,8 +118,8 @@ export async function queueOnce(
   throw unavailable('The request could not be queued. Retry shortly.');
 }
 
-/** Once a job was queued, the net below the handlers waits for the answer: these steps have a limit of their own. */
+/** Once a job is queued, limit-time.ts no longer cuts the request off, so these steps have a deadline of their own. */
 const limited = <T>({ config }: Dependencies, work: Promise<T>): Promise<T> =>
   within(config.limitBackendMs, work).catch((cause) => {
-    throw unavailable('A part of the service does not answer. Try again shortly.', cause);
+    throw unavailable('A backend did not respond in time. Retry shortly.', cause);
   });

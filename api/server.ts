@@ -96,17 +96,17 @@ export async function runApi(config: Config): Promise<void> {
     'API listening; connecting to Kafka and MongoDB',
   );
 
-  // The API is up before its backends are, and says that it is not ready. Each step is repeated until it succeeds.
+  // The API listens before its backends are up, and reports that it is not ready. Each step is retried until it succeeds.
   const retry = createRetry(log, {
     when: (error) => !(error instanceof StartRefused),
     firstMs: 100,
     ref: false,
   });
   const connecting = [
-    retry('reach MongoDB', () => requireReplicaSet(mongo)).then(() =>
-      retry('make the indexes', () => ensureIndexes(mongo.db)),
+    retry('connect to MongoDB', () => requireReplicaSet(mongo)).then(() =>
+      retry('create the indexes', () => ensureIndexes(mongo.db)),
     ),
-    retry('make the topics', () => ensureTopics(config, log)).then(() =>
+    retry('create the topics', () => ensureTopics(config, log)).then(() =>
       retry('connect to Kafka', () => publisher.connect()),
     ),
   ];
@@ -114,5 +114,5 @@ export async function runApi(config: Config): Promise<void> {
     log.fatal(error.message);
     process.exit(1);
   });
-  log.info('api is connected');
+  log.info('API ready: connected to Kafka and MongoDB');
 }

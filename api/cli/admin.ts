@@ -55,7 +55,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
         return { json: made, text };
       }),
     );
-  common(partner.command('list').description('all partners')).action((_options, command: Command) =>
+  common(partner.command('list').description('list all partners')).action((_options, command: Command) =>
     run(command, async ({ partners }) => {
       const all = await partners.list();
       return { json: all.map(partnerRecord), text: partnerLines(all) };
@@ -140,7 +140,8 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
             'not_configured',
             'HEADRACE_USER_TOKEN_SECRET is not set, so this deployment cannot sign user tokens',
           );
-        if (options.customer === '') throw new ProvisioningError('bad_argument', 'a customer has a name');
+        if (options.customer === '')
+          throw new ProvisioningError('bad_argument', '--customer must not be empty');
         await partners.find(options.partner);
         const claims = { partner: options.partner, customer: options.customer };
         const token = await signUserToken(config.userTokenSecret, claims, options.expiresIn, config);

@@ -14,9 +14,10 @@ function toProblem(error: unknown): Problem {
     return new Problem('too_many_pending', 'Nothing was queued. Retry when some of your jobs have ended.', {
       headers: { 'Retry-After': '5' },
     });
-  if (isTransient(error))
-    return unavailable('A part of the service does not answer. Try again shortly.', error);
-  return new Problem('internal', 'The failure has been recorded under the request id.', { cause: error });
+  if (isTransient(error)) return unavailable('A backend is unavailable. Retry shortly.', error);
+  return new Problem('internal', 'The error was logged. Quote the request id when you report it.', {
+    cause: error,
+  });
 }
 
 export function createAnswerProblems(log: Logger): Middleware {

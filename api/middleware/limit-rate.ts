@@ -1,4 +1,4 @@
-/** A token bucket for each API key: `burst` at once, `perSecond` on average. */
+/** A token bucket for each API key: `perSecond` requests on average, bursts of up to `burst`. */
 import { LRUCache } from 'lru-cache';
 import type { Handler } from '../context.ts';
 import { Problem } from '../problem.ts';

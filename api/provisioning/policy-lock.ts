@@ -14,7 +14,8 @@ export function createPolicyLock(counters: CounterStore): Exclusive {
     const holder = randomUUID();
     const giveUp = performance.now() + PATIENCE_MS;
     while (!(await counters.takeLease(LOCK, holder, LEASE_MS))) {
-      if (performance.now() > giveUp) throw new Error('the storage policy stays locked by another process');
+      if (performance.now() > giveUp)
+        throw new Error('timed out waiting for another process that holds the lock of the bucket policy');
       await sleep(50 + Math.random() * 100);
     }
     try {

@@ -1,4 +1,4 @@
-/** Audience records as the specification has them. */
+/** Audience records as the specification defines them. */
 import type { Scope } from '../../pipeline/stores/audiences.ts';
 import type { OpenLoad as OpenJob } from '../../pipeline/stores/job-queries.ts';
 import { type AudienceDocument, type JobPhase, JobStatus } from '../../schemas/documents.ts';
@@ -56,7 +56,7 @@ export function toAudience(audience: AudienceDocument, openLoads: OpenLoads) {
   };
 }
 
-/** The audience, made from its job if the process that accepted it did not live to. */
+/** The audience, created from its job if the process that accepted the job died before it could. */
 export async function resolveAudience(
   { audiences, jobs }: ApiStores,
   scope: Scope,

@@ -1,4 +1,4 @@
-/** Files and rejected rows of a job or an audience. Only files of a job's frozen list are files of the job. */
+/** Files and rejected rows of a job or an audience. Only the files of a job's frozen list count. */
 import { frozen, type ListedJob } from '../../pipeline/stores/job-queries.ts';
 import { type FileDocument, JobStatus } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores.ts';
@@ -63,7 +63,7 @@ async function* inPages<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
   if (page.length > 0) yield page;
 }
 
-/** Rejected rows in the order of files and lines, at most so many a file. */
+/** Rejected rows ordered by file and line, at most `perFile` for each file. */
 export async function* rejectedRows({ files, rejects }: ApiStores, jobs: ListedJob[], perFile: number) {
   for (const job of jobs) {
     const listing = listingOf(job);

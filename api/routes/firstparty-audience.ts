@@ -64,9 +64,12 @@ export function createFirstpartyAudience(deps: Dependencies) {
       customer,
     } as const;
     const answer = await queueOnce(deps, ctx, request, async (job: JobDocument): Promise<Answer> => {
-      // The job is queued, and dispatch makes the audience if this does not: the answer stands either way.
+      // The job is queued, and dispatch creates the audience if this fails: the response is the same either way.
       await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
-        log.warn({ err: error, job: job._id }, 'audience not made yet'),
+        log.warn(
+          { err: error, job: job._id },
+          'audience not created yet: dispatch creates it when it reaches the job',
+        ),
       );
       return {
         status: 201,
@@ -94,7 +97,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
     const { _id, generation } = await audienceOf(ctx);
     const mark = await claim(deps, ctx);
     if (mark?.status === undefined) {
-      // A repetition clears the generation that the first try meant, and nothing that was appended since.
+      // A repeated request clears the generation that the first one meant, and nothing that was appended since.
       const meant = mark ? Number(await idempotency.fixIntent(mark, String(generation))) : generation;
       faultPoint('api:before-clear');
       stopIfGivenUp(ctx);

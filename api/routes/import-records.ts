@@ -1,4 +1,4 @@
-/** Import log records as the specification has them: a job, seen from outside. */
+/** Import log records as the specification defines them: a job as partners see it. */
 import { type JobDocument, JobStatus, LogType } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores.ts';
 

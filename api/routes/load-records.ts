@@ -1,4 +1,4 @@
-/** Loads of an audience, as partners see them: an addition, so that an audience says why. */
+/** Loads of an audience as partners see them. An addition to the specification: it explains why a load failed. */
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import {
   type AudienceDocument,

@@ -72,7 +72,7 @@ export function createMarketplaceImport(deps: Dependencies) {
         {
           errors: unknown.map((index) => ({
             path: `keys.${index}`,
-            message: `${keys[index]} is not a key of yours`,
+            message: `${keys[index]} is not one of your keys`,
           })),
         },
       );

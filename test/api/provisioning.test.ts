@@ -105,7 +105,7 @@ describe('a partner that cannot be made', () => {
       },
       revoke: async () => {},
     };
-    await expect(provisionPartner(stores, config, 'Four', failing)).rejects.toThrow(/was not made/);
+    await expect(provisionPartner(stores, config, 'Four', failing)).rejects.toThrow(/was not created/);
     await expect(provisionPartner(stores, config, ' ')).rejects.toThrow(/name/);
     expect(await mongo.db.collection(collections.partners).countDocuments()).toBe(before);
     const partners = await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray();

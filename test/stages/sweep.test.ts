@@ -2,8 +2,7 @@
 import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
-import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
-import { createJobStore } from '../../pipeline/stores/jobs.ts';
+import { createStores } from '../../pipeline/stores/stores.ts';
 import { setNames } from '../../schemas/documents.ts';
 import { beforeManifests, chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
 import { numberedDevices } from '../sets/devices.ts';
@@ -18,11 +17,12 @@ const never = recordedStep('dispatch');
 
 it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
   const { db } = database;
-  const audiences = createAudienceStore(db);
+  const stores = createStores(db);
+  const { audiences } = stores;
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const layout = { inlineDevices: 4, chunkDevices: 64 };
   const sets = createCountedSets(db, { layout });
-  const sweep = createSweep({ db, log, sets, jobs: createJobStore(db) });
+  const sweep = createSweep({ ...stores, log, sets });
   const load = {
     kind: 'audience',
     partner,

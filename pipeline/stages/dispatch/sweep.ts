@@ -1,28 +1,19 @@
 /** Clears away what can no longer be seen: sets of cleared audiences, and chunks that a lost race or a crash left behind. */
-import type { Db } from 'mongodb';
-import {
-  type AudienceDocument,
-  collections,
-  type JobDocument,
-  setNames,
-} from '../../../schemas/documents.ts';
+import { setNames } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { Stores } from '../../stores/stores.ts';
 
 const ORPHAN_AGE_MS = 15 * 60_000;
 
-interface Dependencies {
-  db: Db;
+interface Dependencies extends Pick<Stores, 'jobs' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'spills'> {
   log: Logger;
   sets: DeviceSets;
-  jobs: JobStore;
 }
 
-export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
-  const audiences = db.collection<AudienceDocument>(collections.audiences);
-  const jobs = db.collection<JobDocument>(collections.jobs);
+export function createSweep({ log, sets, jobs, audiences, ...stores }: Dependencies) {
+  const { ledger, acks, checks, spills } = stores;
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**
@@ -30,25 +21,14 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
    * that was frozen between its fence and its manifest writes when it wakes up, and finds no version there to lose against.
    */
   async function sweepCleared(step: Step<'dispatch'>): Promise<void> {
-    const cleared = audiences.find({
-      $expr: {
-        $or: [
-          { $gt: ['$generation', { $ifNull: ['$sweptBelow', 1] }] },
-          { $gt: ['$sweptAt', { $subtract: ['$$NOW', ORPHAN_AGE_MS] }] },
-        ],
-      },
-    });
-    for await (const { _id, generation, sweptBelow = 1 } of cleared) {
+    for await (const { _id, generation, sweptBelow = 1 } of audiences.toSweep(ORPHAN_AGE_MS)) {
       if (step.signal.aborted) return;
       await removeBelow(_id, sweptBelow);
       if (generation === sweptBelow) continue;
-      const older = { audience: _id, generation: { $lt: generation } };
-      if (await jobs.findOne({ ...older, phase: { $nin: ['ended', 'withdrawn'] } })) continue;
+      if (await jobs.hasOpenBelow(_id, generation)) continue;
       for (let old = sweptBelow; old < generation; old++)
         await sets.removeForGood(setNames.audience(_id, old));
-      await audiences.updateOne({ _id }, [
-        { $set: { sweptBelow: { $max: ['$sweptBelow', generation] }, sweptAt: '$$NOW' } },
-      ]);
+      await audiences.markSwept(_id, generation);
       log.info({ audience: _id, below: generation }, 'swept what a clear left behind');
     }
   }
@@ -62,12 +42,8 @@ export function createSweep({ db, log, sets, jobs: jobStore }: Dependencies) {
 
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
   async function sweepEnded(): Promise<void> {
-    const before = { job: { $lt: (await jobStore.extent()).first } };
-    await Promise.all(
-      [collections.ledger, collections.acks, collections.checks, collections.spills].map((name) =>
-        db.collection(name).deleteMany(before),
-      ),
-    );
+    const { first } = await jobs.extent();
+    await Promise.all([ledger, acks, checks, spills].map((store) => store.forgetBefore(first)));
   }
 
   return async (step: Step<'dispatch'>): Promise<void> => {

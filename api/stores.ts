@@ -1,4 +1,4 @@
-/** The stores that the API and the admin commands work on: made once a process. */
+/** The stores of the API and the admin commands, created once per process. */
 import type { Db } from 'mongodb';
 import { createAckStore } from '../pipeline/stores/acks.ts';
 import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';

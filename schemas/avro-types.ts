@@ -1,7 +1,7 @@
 /** Avro schemas as values that carry the TypeScript type of what they describe, so that a message is declared once. */
 import type { Schema } from 'avsc';
 
-/** `value` is never there: it is the type of the values, for the compiler. */
+/** `value` does not exist at run time: it carries the type of the values for the compiler. */
 export interface Avro<T> {
   schema: unknown;
   default?: unknown;
@@ -17,7 +17,7 @@ export const long = avro<number>('long');
 export const millis = avro<number>({ type: 'long', logicalType: 'timestamp-millis' });
 export const string = avro<string>('string');
 export const bytes = avro<Buffer>('bytes');
-/** In Avro an array of such items, with us their bytes back to back. */
+/** In Avro, an array of such items; in our code, their concatenated bytes. */
 export const packed = (name: string, size: number) =>
   avro<Uint8Array>({ type: 'array', items: { type: 'fixed', name, size } });
 export const array = <T>({ schema }: Avro<T>) => avro<T[]>({ type: 'array', items: schema });

@@ -1,9 +1,9 @@
-/** What the stages write for each other in MongoDB: one type a collection, like those in documents.ts. */
+/** The documents that the stages write for each other in MongoDB, one type for each collection, like those in documents.ts. */
 import type { Binary } from 'mongodb';
 import type { RejectCode } from './codes.ts';
 import type { FileFailure } from './documents.ts';
 
-/** The ledger: one document a validated batch, first writer wins. */
+/** The ledger: one document for each validated batch, first writer wins. */
 export interface LedgerDocument {
   /** `<job>.<attempt>.<file>.<batch>` */
   _id: string;
@@ -12,40 +12,40 @@ export interface LedgerDocument {
   file: number;
   batch: number;
   last: boolean;
-  /** Bytes of the unpacked file, so that batches must join without a gap. */
+  /** Byte range in the decompressed file: batches must join without a gap. */
   start: number;
   end: number;
   firstLine: number;
   lines: number;
-  /** The byte between columns: what a split that resumes here must know. */
+  /** The byte that separates the columns: a split that resumes after this batch needs it. */
   delimiter: number;
   rows: number;
   accepted: number;
-  /** Distinct pairs of device and key that were sent on, over all slots. */
+  /** Distinct device-key pairs sent to the sink, over all slots. */
   pairs: number;
-  /** Pairs of device and key before the batch was deduplicated. */
+  /** Device-key pairs before the batch was deduplicated. */
   pairsRead: number;
   rejected: Partial<Record<RejectCode, number>>;
   events?: { event: string; rows: number }[];
-  /** More than 1,000 event values in this batch alone. */
+  /** This batch alone has more than 1,000 distinct events. */
   eventsOverflow?: boolean;
-  /** What was sent to each slot (formats/slot-totals.ts). Absent where nothing was. */
+  /** What was sent to each slot (formats/slot-totals.ts). Absent if nothing was sent. */
   slots?: Binary;
   failure?: FileFailure;
 }
 
-/** A sink's answer whether the slots of one partition hold all of a job. */
+/** The result of a check: whether the slots of one partition hold all of a job. */
 export interface CheckDocument {
   /** `<job>.<attempt>.<partition>` */
   _id: string;
   job: number;
   attempt: number;
   partition: number;
-  /** Slots that lack something. */
+  /** Slots with missing devices. */
   lacking: number[];
 }
 
-/** A slot's acknowledgement that it has merged a job. First writer wins. */
+/** The ack of a slot that has merged a job. First writer wins. */
 export interface AckDocument {
   /** `<job>.<slot>` */
   _id: string;
@@ -57,16 +57,16 @@ export interface AckDocument {
   pairs: number;
   /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. */
   filePairs: number[];
-  /** An audience's devices in this slot after the merge, and those that some attribute holds too. */
+  /** The audience's devices in this slot after the merge, and those of them that also have an attribute. */
   audienceDevices: number;
   matchedDevices: number;
-  /** A deletion that has been counted and is not carried out yet: this does not count as an acknowledgement. */
+  /** A deletion that has been counted but not carried out yet: this does not count as an ack. */
   removing?: true;
 }
 
 /**
- * The last job that a slot has merged; nothing of that job or an earlier one is taken again. Beside the acknowledgements, so
- * that both are written in one go, in order.
+ * The last job that a slot has merged; devices of that job or an earlier one are ignored. In the same collection as the acks, so
+ * that both are written in one ordered bulk write.
  */
 export interface SlotDocument {
   /** `slot <number>` */
@@ -84,7 +84,7 @@ export interface RejectsDocument {
   rows: { line: number; code: RejectCode; raw: string }[];
 }
 
-/** A device set's part in one slot. Replaced with a compare-and-set on its version; never removed while its set may be written. */
+/** One slot of a device set. Replaced by a compare-and-set on its version; never removed while its set may be written. */
 export interface ManifestDocument {
   /** `<set>#<slot>` */
   _id: string;
@@ -106,23 +106,23 @@ export interface ChunkDocument {
   devices: Binary;
 }
 
-/** Devices of a job that is not merged yet, spilled by a sink that was out of memory. */
+/** Devices of a job that is not merged yet, spilled by a sink that has reached its memory limit. */
 export interface SpillDocument {
   _id: string;
   job: number;
   slot: number;
-  /** Messages of `ingest.devices` as they came, back to back. */
+  /** Messages of `ingest.devices`, concatenated. */
   messages: Binary;
 }
 
-/** Where a stage's partition was begun, and what was in hand there (stores/crashes.ts). */
+/** The offset at which a stage started on a partition, and the message that it was handling (stores/crashes.ts). */
 export interface CrashDocument {
   /** `<stage>/<partition>` */
   _id: string;
   offset: string;
-  /** How often it was begun at this offset. */
+  /** How often the stage has started at this offset. */
   begun: number;
   inHand: string | null;
-  /** How many processes have died with it in hand. */
+  /** How many processes have died while handling it. */
   deaths: number;
 }

@@ -1,6 +1,6 @@
 /**
- * The topics: names, keys, what is in them, how long it stays. Values are Avro in the Confluent wire format (pipeline/wire/codec.ts);
- * an id, once given to a schema, is its for ever, and a schema only grows by fields that have a default.
+ * The topics: names, keys, messages, retention. Values are Avro in the Confluent wire format (pipeline/wire/codec.ts). The id of a
+ * schema never changes, and new versions of a schema only add fields that have a default.
  */
 import {
   array,
@@ -37,7 +37,7 @@ const readFailure = record('ReadFailure', 'Why the file could not be read to its
   line: optional(long),
 });
 
-/** How many pairs of device and key a slot gets of a job, and a checksum of them that does not depend on their order. */
+/** The number of device-key pairs of a job in a slot, and a checksum of them that does not depend on their order. */
 const slotTotal = record('SlotTotal', 'What a slot must hold of the job.', { pairs: long, checksum: long });
 
 const rejectedRow = record('RejectedRow', 'One row: physical line, code, the row cut at 200 bytes.', {
@@ -96,33 +96,33 @@ export const messages = {
     file: int,
     batch: int,
     slot: int,
-    /** 0, 1, … where a slot's devices are more than one message may hold. */
+    /** 0, 1, … if the devices of a slot do not fit into one message. */
     part: int,
     groups: array(deviceGroup),
   }),
 
   /**
-   * Written to every partition of devices once all of a job's devices are there. A job has two: the first asks whether each slot
-   * holds all of it, the second says to merge it. Only the second is in the order of the jobs.
+   * Written to every partition of `devices` after all devices of a job. A job has two markers: the first makes each slot check
+   * whether it holds all of the job, the second tells it to merge the job. Only the second ones are in job order.
    */
   CommitMarker: message(5, 'CommitMarker', 'All devices of the job stand before this.', {
     job: long,
     kind,
     /** Files to merge, as ranges: first, last, first, last, … */
     passed: array(int),
-    /** Files whose events count as one. */
+    /** Files with too many distinct events, which are stored as one event. */
     collapsed: array(int),
     /** Attributes to empty (a deletion). */
     attributes: array(long),
     audience: optional(long),
     generation: optional(long),
   }).grow(11, {
-    /** Only report whether the slots hold what is expected; merge nothing yet. */
+    /** Only check whether the slots hold what is expected; merge nothing yet. */
     check: otherwise(boolean, false),
     attempt,
     /** What each slot must hold of the files to merge, by slot number. */
     expected: otherwise(array(slotTotal), []),
-    /** The job whose merge must come before this one; 0 if any may. */
+    /** The job that must be merged before this one; 0 if there is none. */
     previous: otherwise(long, 0),
   }),
 
@@ -181,7 +181,7 @@ export interface TopicContract {
   holds: MessageName[];
   /** What the message key is. */
   key: string;
-  /** One partition keeps an order; `many` is the deployment's number. */
+  /** One partition keeps the order; `many` is the number set by the deployment. */
   partitions: 1 | 'many';
   cleanup: 'delete' | 'compact';
 }

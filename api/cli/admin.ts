@@ -41,7 +41,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .requiredOption('--name <name>', 'display name')
     .action((options: { name: string }, command: Command) =>
       run(command, async (stores, config) => {
-        // Brings the storage's client along, which no other command needs.
+        // Loads the storage client, which no other command needs.
         const { provisionPartner } = await import('../provisioning/provision-partner.ts');
         const made = await provisionPartner(stores, config, options.name);
         const text = [

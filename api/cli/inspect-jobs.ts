@@ -1,4 +1,4 @@
-/** Jobs as an operator looks at them: how far each has come, what it waits for, since when. */
+/** Jobs as an operator sees them: their progress, what each is waiting for, and since when. */
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
@@ -18,10 +18,10 @@ export interface InspectedFile {
 export interface InspectedJob {
   job: JobDocument;
   files: { waiting: number; dispatched: number; done: number; failed: number };
-  /** The first of those that are not decided. */
+  /** The first files that are not decided yet. */
   undecided: InspectedFile[];
   ledger: { batches: number; rows: number; accepted: number };
-  /** Partitions whose sink was asked whether it holds all of the job, and the slots that lack something. */
+  /** The partitions that have checked whether they hold all of the job, and their slots with missing devices. */
   checks: { partition: number; lacking: number[] }[];
   acks: { merged: number[]; missing: number[] };
   waitsFor: string | null;
@@ -34,21 +34,21 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
 
   async function waitsFor(job: JobDocument, seen: Omit<InspectedJob, 'waitsFor' | 'job'>) {
     if (job.phase === 'ended' || job.phase === 'withdrawn') return null;
-    if (job.cancelRequested) return 'its cancellation';
+    if (job.cancelRequested) return 'its cancellation by dispatch';
     const earlier = await jobs.earlierThan(job);
     if (job.phase === 'accepted') {
-      if (earlier.ofAudience) return `the end of job ${earlier.ofAudience}, a load of the same audience`;
-      if (earlier.count >= jobWindow) return `the end of job ${earlier.first}: ${earlier.count} are ahead`;
-      return job.kind === 'delete' ? 'dispatch' : 'the listing of its files by the storage';
+      if (earlier.ofAudience)
+        return `job ${earlier.ofAudience}, an earlier load of the same audience, to end`;
+      if (earlier.count >= jobWindow) return `job ${earlier.first} to end: ${earlier.count} jobs are ahead`;
+      return job.kind === 'delete' ? 'dispatch' : 'the storage to list its files';
     }
     if (job.phase === 'loading') {
       const open = seen.files.waiting + seen.files.dispatched;
       if (open > 0) return `${open} of ${job.fileCount} files, the first of them ${seen.undecided[0]?.path}`;
-      return 'the sinks to say that they hold all of it';
+      return 'the sinks to confirm that they hold all of its devices';
     }
-    if (seen.acks.merged.length === 0 && earlier.first !== undefined)
-      return `the end of job ${earlier.first}`;
-    if (seen.acks.missing.length > 0) return `the merge by slot ${seen.acks.missing.join(', ')}`;
+    if (seen.acks.merged.length === 0 && earlier.first !== undefined) return `job ${earlier.first} to end`;
+    if (seen.acks.missing.length > 0) return `slots to merge it: ${seen.acks.missing.join(', ')}`;
     return 'dispatch to end it';
   }
 
@@ -107,7 +107,7 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
       const job = await jobs.find(id);
       if (!job) throw unknown(id);
       const why = job.phase === 'sealed' ? 'is being merged' : `is ${job.phase}`;
-      throw new ProvisioningError('cannot_cancel', `job ${id} ${why}: it cannot be cancelled any more`);
+      throw new ProvisioningError('cannot_cancel', `job ${id} ${why}: it can no longer be cancelled`);
     },
   };
 }

@@ -22,7 +22,7 @@ interface KeptKey {
   good?: Buffer;
 }
 interface KeyLookup {
-  /** What is known about the id, be it old. */
+  /** The cached entry of the id, even if it has expired. */
   known(id: string): KeptKey | undefined;
   /** Looks a key up at most once every three seconds, unknown keys included, however many requests send it. */
   find(id: string): KeptKey;

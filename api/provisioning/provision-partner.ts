@@ -1,4 +1,4 @@
-/** Makes a partner with its storage credentials and first API key, or nothing at all. */
+/** Creates a partner with its storage credentials and first API key; if any step fails, removes what was created. */
 import type { CounterStore } from '../../pipeline/stores/counters.ts';
 import { draftPartner, ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';

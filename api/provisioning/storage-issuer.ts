@@ -1,4 +1,4 @@
-/** Who makes a partner's storage credentials, confined to its prefix. */
+/** Issues a partner's storage credentials, limited to its prefix. */
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
 
 export interface StoragePartner {

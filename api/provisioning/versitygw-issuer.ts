@@ -47,7 +47,7 @@ export function createVersitygwIssuer(config: Config, exclusive: Exclusive): Sto
       .catch((cause) => {
         const partners = policy.Statement.length / 2;
         throw new Error(
-          `the bucket’s policy with ${partners} partners was not taken; versitygw keeps it in a file attribute, ` +
+          `versitygw refused the bucket policy with ${partners} partners; it keeps the policy in a file attribute, ` +
             `which most file systems limit to 4 KB, unless it is started with --sidecar`,
           { cause },
         );

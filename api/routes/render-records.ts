@@ -16,7 +16,7 @@ export function createRenderer(): (raw: Uint8Array) => string {
     const known = kept.get(bytes);
     if (known !== undefined) return known;
     const text = JSON.stringify(toImportLog(BSON.deserialize(raw) as ShownJob));
-    // A deletion of many keys is long, and seldom looked at twice.
+    // A deletion with many keys is long and rarely read twice.
     if (bytes.length <= 2_000) kept.set(bytes, text);
     return text;
   };

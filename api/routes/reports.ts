@@ -1,4 +1,4 @@
-/** Additions to the specification: the files of a job or an audience in detail, and the rows that were not accepted. */
+/** Additions to the specification: the files of a job or an audience in detail, and their rejected rows. */
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { parseId } from '../ids.ts';
 import { notFound } from '../problem.ts';

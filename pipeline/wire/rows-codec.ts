@@ -1,4 +1,4 @@
-/** RowBatch by hand, byte for byte what Avro prescribes (a test holds it against avsc): the rows are copied once, and read in place. */
+/** A hand-written codec for RowBatch, byte for byte standard Avro (a test compares it with avsc): rows are copied once and read in place. */
 
 import type { Layout, RowBatch } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter, longLength } from './avro-bytes.ts';

@@ -97,10 +97,10 @@ describe('list', () => {
 
 describe('show', () => {
   it.each([
-    [2, 'the merge by slot 5'],
+    [2, 'slots to merge it: 5'],
     [3, `2 of 3 files, the first of them ${PARTNER}/3/1.csv`],
-    [4, 'the listing of its files by the storage'],
-    [5, 'the end of job 4, a load of the same audience'],
+    [4, 'the storage to list its files'],
+    [5, 'job 4, an earlier load of the same audience, to end'],
     [1, null],
   ])('job %i waits for %s', async (id, what) => {
     expect(await inspection.show(id)).toMatchObject({ job: { _id: id }, waitsFor: what });
@@ -131,11 +131,11 @@ describe('show', () => {
 describe('cancel', () => {
   it('asks for the end of a job that is not decided; of another it is refused', async () => {
     expect(await json('cancel', '4')).toMatchObject({ job: 4, cancel_requested: true });
-    expect((await inspection.show(4)).waitsFor).toBe('its cancellation');
+    expect((await inspection.show(4)).waitsFor).toBe('its cancellation by dispatch');
     expect(await mongo.db.collection<JobDocument>(collections.jobs).findOne({ _id: 4 })).toMatchObject({
       cancelRequested: true,
     });
-    expect(await refused('cancel', '2')).toContain('job 2 is being merged: it cannot be cancelled any more');
+    expect(await refused('cancel', '2')).toContain('job 2 is being merged: it can no longer be cancelled');
     await expect(inspection.cancel(1)).rejects.toThrow('job 1 is ended');
     await expect(inspection.cancel(99)).rejects.toThrow('no job 99');
   });

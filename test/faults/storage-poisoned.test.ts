@@ -212,5 +212,5 @@ it('jobs that wait for a storage that is down can be cancelled, and nothing of t
     expect(await driver.ended(job, 30_000)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
   restore();
   expect(await driver.membersOf([set])).toEqual(new Map());
-  await expect(inspection.cancel(jobs[0]!)).rejects.toThrow('cannot be cancelled any more');
+  await expect(inspection.cancel(jobs[0]!)).rejects.toThrow('can no longer be cancelled');
 });

@@ -9,7 +9,6 @@ export interface Shutdown {
   add(name: string, step: () => Promise<unknown> | unknown): void;
   /** Stops the process as a signal would. An error is logged and makes the exit code 1. */
   stop(reason: string, error?: unknown): void;
-  readonly stopping: boolean;
 }
 
 export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
@@ -48,8 +47,5 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
   return {
     add: (name, step) => void steps.push({ name, step }),
     stop: (reason, error) => void run(reason, error),
-    get stopping() {
-      return stopping;
-    },
   };
 }

@@ -12,8 +12,7 @@ interface Dependencies extends Pick<Stores, 'jobs' | 'audiences' | 'ledger' | 'a
   sets: DeviceSets;
 }
 
-export function createSweep({ log, sets, jobs, audiences, ...stores }: Dependencies) {
-  const { ledger, acks, checks, spills } = stores;
+export function createSweep({ log, sets, jobs, audiences, ledger, acks, checks, spills }: Dependencies) {
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**

@@ -90,7 +90,7 @@ export function createAcceptQueue(deps: Dependencies) {
     const now = new Date();
     while (rest.length > 0) {
       const [highest, asOf] = await Promise.all([known ?? jobs.highestNumber(), sequence]);
-      if (late()) throw new NotAccepted('MongoDB answers too late');
+      if (late()) throw new NotAccepted('MongoDB responded too late');
       const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
       for (const [i, entry] of rest.entries()) attempted.set(entry, documents[i]!);
       faultPoint('api:before-insert');

@@ -19,7 +19,7 @@ export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logge
     await inserting?.catch(() => {});
     const taken = await untilWithdrawn('withdraw jobs', () => jobs.withdraw(documents));
     if (taken.size > 0)
-      log.warn({ jobs: [...taken] }, 'jobs run although their requests were answered with an error');
+      log.warn({ jobs: [...taken] }, 'these jobs run, although their requests were answered with an error');
   }
 
   /** For when MongoDB does not answer: tries until it does, or the process ends. */

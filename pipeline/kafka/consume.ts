@@ -77,7 +77,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   ): Promise<void> {
     log.error(
       { partition, offset: message.offset, reason: error.message },
-      'message not understood: put to the dead letters',
+      'malformed message moved to the dead-letter topic',
     );
     const value = encode('DeadLetter', {
       topic,
@@ -196,7 +196,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     onFatal: deps.onFatal,
   });
   const timer = setInterval(() => {
-    commitOffsets().catch((error) => log.debug({ err: error }, 'offsets not committed this time'));
+    commitOffsets().catch((error) => log.debug({ err: error }, 'offset commit failed: it is retried'));
   }, COMMIT_MS);
 
   return {
@@ -207,7 +207,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       epoch.over.abort(new Error('stopping'));
       clearInterval(timer);
       await commitOffsets().catch((error) =>
-        log.warn({ err: error }, 'last offsets not committed; they will be read again'),
+        log.warn({ err: error }, 'final offset commit failed: the messages will be redelivered'),
       );
       await member.leave();
     },

@@ -68,7 +68,7 @@ export function joinGroup(options: Options): GroupMember {
     if (leaving.signal.aborted) return;
     if (!isFromKafka(error)) onFatal(error);
     else {
-      log.warn({ err: error }, 'consumer failed; a new one takes its place');
+      log.warn({ err: error }, 'consumer failed: replacing it');
       consumer = create();
       started = start(REPLACE_MS);
     }

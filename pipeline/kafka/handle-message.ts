@@ -45,7 +45,7 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes, r
         const { count, reason } = failures;
         log.error(
           { err: error, partition, offset: String(offset), failures: count },
-          'a message could not be handled',
+          'handling a message failed',
         );
         if (count === MAX_FAILURES) return giveUp(delivery, `${stage.name}: ${reason}`);
         await step.pause(FAILURE_PAUSE_MS * count);
@@ -60,8 +60,8 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes, r
     const take = () => crashes.take(stage.name, partition, offset);
     const deaths = await retry('note the message in hand', take, step.signal);
     if (deaths < MAX_FAILURES) return handle(delivery);
-    log.error({ partition, offset, deaths }, 'processes have died of this message; it is given up');
-    return giveUp(delivery, `${stage.name}: ${deaths} processes died with it in hand`);
+    log.error({ partition, offset, deaths }, 'giving up on a message: processes have died while handling it');
+    return giveUp(delivery, `${stage.name}: ${deaths} processes died while handling it`);
   }
 
   return {

@@ -61,7 +61,7 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
           ],
         })),
       });
-      log.info({ topics: missing.map((key) => topicName(config, key)) }, 'made the missing topics');
+      log.info({ topics: missing.map((key) => topicName(config, key)) }, 'created missing topics');
     }
     const counts = await partitionsOf(
       admin,

@@ -56,7 +56,9 @@ export function createBucketProbe(config: Config, log: Logger): BucketProbe {
     isReadable: async () => (await problem()) === null,
     async requireBucket() {
       if ((await problem())?.code === 'no_such_bucket')
-        throw new StartRefused(`HEADRACE_S3_BUCKET: there is no bucket ${config.s3Bucket}; make it first`);
+        throw new StartRefused(
+          `HEADRACE_S3_BUCKET: bucket ${config.s3Bucket} does not exist; create it first`,
+        );
     },
     close: client.close,
   };

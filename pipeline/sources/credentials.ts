@@ -22,11 +22,15 @@ export function openCredentials(
   secrets: readonly Uint8Array[],
   job: Owner & Pick<JobDocument, 'credentials'>,
 ): StorageCredentials {
-  if (!job.credentials) throw new StoreFailure('bad_credentials', 'The job’s credentials are gone.');
+  if (!job.credentials)
+    throw new StoreFailure('bad_credentials', 'The credentials of the job no longer exist.');
   try {
     return JSON.parse(unseal(secrets, job.credentials, contextOf(job)));
   } catch (error) {
     if (!(error instanceof UnsealError)) throw error;
-    throw new StoreFailure('bad_credentials', `The job’s credentials cannot be opened: ${error.message}.`);
+    throw new StoreFailure(
+      'bad_credentials',
+      `The credentials of the job cannot be decrypted: ${error.message}.`,
+    );
   }
 }

@@ -46,7 +46,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
       return (await partners.find(partner)).prefix;
     } catch (error) {
       if (!(error instanceof ProvisioningError)) throw error;
-      throw new StoreFailure('access_denied', `The job has no place in the storage: ${error.message}.`);
+      throw new StoreFailure('access_denied', `The job’s partner has no prefix: ${error.message}.`);
     }
   }
 

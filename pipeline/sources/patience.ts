@@ -89,7 +89,9 @@ export function createPatience({ deadlineMs, log, isReadable }: PatienceOptions)
           const wait_ms = Math.round(isJobs ? Math.min(pause, left) : pause);
           log.warn(
             { bucket, key, tries, waited_ms: Math.round(waited), wait_ms, reason: problem.message },
-            isJobs ? 'retrying: the storage gave no usable answer' : 'retrying: the shared storage is down',
+            isJobs
+              ? 'retrying: the partner’s storage did not respond properly'
+              : 'retrying: the shared storage is down',
           );
           await sleep(wait_ms, undefined, signal ? { signal } : {}).catch(() => {});
           signal?.throwIfAborted();

@@ -69,7 +69,7 @@ export async function* readObject(
         wait.progress();
       }
       if (position === size) return;
-      throw new StoreUnavailable(`The answer ended at byte ${position} of ${size}.`);
+      throw new StoreUnavailable(`The response ended at byte ${position} of ${size}.`);
     } catch (error) {
       signal?.throwIfAborted();
       await wait.again(toStoreError(error, bucket, key));

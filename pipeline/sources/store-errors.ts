@@ -63,12 +63,12 @@ const codesByStatus: Record<number, StoreFailureCode> = {
 };
 
 const sentences: Record<StoreFailureCode, string> = {
-  storage_unavailable: 'The storage gave no usable answer in time for',
-  access_denied: 'The storage refused access to',
-  no_such_bucket: 'There is no bucket for',
-  wrong_region: 'Another region is responsible for',
-  bad_credentials: 'The storage does not accept the credentials given for',
-  missing: 'There is no object',
+  storage_unavailable: 'The storage did not respond in time for',
+  access_denied: 'The storage denied access to',
+  no_such_bucket: 'The bucket does not exist:',
+  wrong_region: 'The bucket is in a different region:',
+  bad_credentials: 'The storage rejected the credentials for',
+  missing: 'The object does not exist:',
   changed: 'The object was replaced while it was being read:',
 };
 

@@ -103,7 +103,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     const behind = owner.slots.filter((slot) => job > owner.committed.get(slot)!);
     const lacking = await deps.verifySlots(marker, behind, owner.uncommitted, step);
     if (lacking.length === 0) owner.verified.set(job, attempt);
-    else deps.log.warn({ job, attempt, slots: lacking }, 'slots lack devices that the ledger counts');
+    else
+      deps.log.warn(
+        { job, attempt, slots: lacking },
+        'slots are missing devices that the ledger has counted',
+      );
     return lacking;
   }
 
@@ -115,7 +119,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   ): boolean {
     if (previous <= (run.at(-1)?.job ?? 0)) return true;
     if (owner.slots.every((slot) => owner.committed.get(slot)! >= previous)) return true;
-    deps.log.warn({ job, previous }, 'not merged: the marker of the job before it is missing');
+    deps.log.warn({ job, previous }, 'not merged yet: the marker of the previous job is missing');
     return false;
   }
 

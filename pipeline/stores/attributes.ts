@@ -12,15 +12,19 @@ export function checkForeignKey(key: string): void {
   if (!/^[^\u0000-\u001f\u007f]+$/.test(key) || key.trim() !== key || Buffer.byteLength(key) > 256)
     throw new ProvisioningError(
       'bad_argument',
-      'a foreign key has 1 to 256 bytes, no control character, and no space at its ends',
+      'a foreign key must have 1 to 256 bytes, without control characters or leading or trailing spaces',
     );
 }
 
 const isDuplicate = (error: unknown) => (error as { code?: unknown }).code === 11000;
 const taken = (key: string, cause: unknown) =>
-  new ProvisioningError('foreign_key_taken', `another attribute of this partner has the foreign key ${key}`, {
-    cause,
-  });
+  new ProvisioningError(
+    'foreign_key_taken',
+    `another attribute of this partner already has the foreign key ${key}`,
+    {
+      cause,
+    },
+  );
 
 export function createAttributeStore(db: Db) {
   const attributes = db.collection<AttributeDocument>(collections.attributes);
@@ -35,7 +39,7 @@ export function createAttributeStore(db: Db) {
     async create(wanted: { partner: string; name: string; foreignKey?: string }): Promise<AttributeDocument> {
       const { partner, name, foreignKey } = wanted;
       if (name.trim() === '' || name.length > 256)
-        throw new ProvisioningError('bad_argument', 'an attribute’s name has 1 to 256 characters');
+        throw new ProvisioningError('bad_argument', 'the name of an attribute must have 1 to 256 characters');
       if (foreignKey !== undefined) checkForeignKey(foreignKey);
       await partners.find(partner);
       try {
@@ -66,7 +70,7 @@ export function createAttributeStore(db: Db) {
           if (attribute.foreignKey !== undefined)
             throw new ProvisioningError(
               'already_associated',
-              `attribute ${id} has the foreign key ${attribute.foreignKey}; an association is for good`,
+              `attribute ${id} has the foreign key ${attribute.foreignKey}; it cannot be changed`,
             );
           const foreignKeySequence = await counters.nextAttributeSequence(session);
           const set = { foreignKey, foreignKeySequence };

@@ -39,7 +39,7 @@ export function createCounterStore(db: Db) {
       const kept = (await counters.findOne({ _id: PARTITIONS }))?.value ?? count;
       if (kept !== count)
         throw new PartitionCountChanged(
-          `topic ${topic} has ${count} partitions, but the data in MongoDB was written with ${kept}: make the topic again with ` +
+          `topic ${topic} has ${count} partitions, but the data in MongoDB was written with ${kept}: recreate the topic with ` +
             `HEADRACE_PARTITIONS=${kept}, or use another HEADRACE_TOPIC_PREFIX and HEADRACE_MONGO_DATABASE`,
         );
     },

@@ -70,6 +70,6 @@ export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
     });
   if (hello.setName === undefined && hello.msg !== 'isdbgrid')
     throw new StartRefused(
-      'HEADRACE_MONGO_URL: this MongoDB is no replica set; expected one (mongod --replSet) or a sharded cluster',
+      'HEADRACE_MONGO_URL: this MongoDB is not a replica set; expected a replica set (mongod --replSet) or a sharded cluster',
     );
 }

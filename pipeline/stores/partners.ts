@@ -34,7 +34,7 @@ export const randomName = (length: number, alphabet = letters) =>
  */
 export function draftPartner(name: string): PartnerDocument {
   if (name.trim() === '' || name.length > 256)
-    throw new ProvisioningError('bad_argument', 'a partner’s name has 1 to 256 characters');
+    throw new ProvisioningError('bad_argument', 'the name of a partner must have 1 to 256 characters');
   const id = `p-${randomName(12)}`;
   return {
     _id: id,

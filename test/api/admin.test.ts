@@ -103,7 +103,7 @@ describe('attribute', () => {
     const now = await json('attribute', 'associate', '--attribute', id, '--foreign-key', 'r');
     expect(now).toEqual({ ...plain, partner_foreign_key: 'r' });
     expect(await refused('attribute', 'associate', '--attribute', id, '--foreign-key', 'x')).toContain(
-      'for good',
+      'it cannot be changed',
     );
     expect(await refused('attribute', 'associate', '--attribute', '99999', '--foreign-key', 'x')).toContain(
       'no attribute 99999',

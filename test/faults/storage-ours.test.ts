@@ -86,13 +86,13 @@ describe('a start is refused, with exit code 1 and the name of the setting', () 
   it.each(['api', 'pipeline'] as const)('the %s, of a standalone MongoDB', async (part) => {
     const url = `mongodb://127.0.0.1:${port}/${part === 'api' ? '' : '?replicaSet=rs0'}`;
     const { code, output } = await run(part, { HEADRACE_MONGO_URL: url });
-    expect(output).toContain('HEADRACE_MONGO_URL: this MongoDB is no replica set');
+    expect(output).toContain('HEADRACE_MONGO_URL: this MongoDB is not a replica set');
     expect(code).toBe(1);
   });
 
   it('the pipeline, of a bucket that does not exist', async () => {
     const { code, output } = await run('pipeline', { HEADRACE_S3_BUCKET: 'no-such-bucket-anywhere' });
-    expect(output).toContain('HEADRACE_S3_BUCKET: there is no bucket no-such-bucket-anywhere');
+    expect(output).toContain('HEADRACE_S3_BUCKET: bucket no-such-bucket-anywhere does not exist');
     expect(code).toBe(1);
   });
 });

@@ -136,7 +136,7 @@ describe('storage of the partner’s own', () => {
       });
       const ended = await driver.ended(job);
       expect(ended).toMatchObject({ status: 3, errors: [{ code: 'bad_credentials' }] });
-      expect(ended.errors![0]!.message).toContain('cannot be opened');
+      expect(ended.errors![0]!.message).toContain('cannot be decrypted');
     }
     await stillLoads();
   });

@@ -34,7 +34,7 @@ export async function judgeFile(
   };
   const rejected = Object.values(tally.rejected).reduce((sum, count) => sum + count, 0);
   if (tally.bytes !== tally.end || tally.rows !== tally.accepted + rejected) {
-    const message = `The batches hold ${tally.bytes} of ${tally.end} bytes; of ${tally.rows} rows ${tally.accepted} were accepted and ${rejected} rejected.`;
+    const message = `The batches have ${tally.bytes} of ${tally.end} bytes; of ${tally.rows} rows ${tally.accepted} were accepted and ${rejected} rejected.`;
     return { ...counts, failure: { code: 'ledger_mismatch', message } };
   }
   if (tally.rows === 0) {
@@ -42,7 +42,7 @@ export async function judgeFile(
   }
   const invalid = rejected - (tally.rejected.opted_out ?? 0);
   if (invalid > tally.rows * maxInvalidShare) {
-    const message = `${invalid} of ${tally.rows} rows were rejected; at most ${maxInvalidShare * 100} % may be.`;
+    const message = `${invalid} of ${tally.rows} rows are invalid; at most ${maxInvalidShare * 100} % may be.`;
     return { ...counts, failure: { code: 'too_many_invalid', message, count: invalid } };
   }
   return { ...counts, ...(await eventsOf(tally, ledger)), failure: null };

@@ -55,7 +55,7 @@ export function createListFiles(deps: ListDependencies) {
     for await (const page of store.list(bucket, key, signal)) {
       objects.push(...page);
       if (objects.length > deps.maxFiles) {
-        return problem('too_many_files', `The prefix holds more than ${deps.maxFiles} files.`);
+        return problem('too_many_files', `More than ${deps.maxFiles} files match the path.`);
       }
     }
     return { objects, exact: false };

@@ -40,7 +40,9 @@ export function createStatusPublisher({ log, publisher, jobs, metrics }: Depende
     await publish(job, step);
     jobs
       .statusPublished(job._id)
-      .catch((error) => log.debug({ err: error }, 'the status will be published once more'));
+      .catch((error) =>
+        log.debug({ err: error }, 'publishing a job status failed: it is published again later'),
+      );
   }
 
   return {

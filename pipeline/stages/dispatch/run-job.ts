@@ -118,7 +118,7 @@ export function createRunJob(deps: RunDependencies) {
   async function nextAttempt(job: JobDocument, lacking: number[], { step }: Turns): Promise<JobDocument> {
     deps.log.warn(
       { job: job._id, attempt: job.attempt ?? 0, slots: lacking },
-      'devices were lost on their way; publishing the files again',
+      'devices were lost in processing: publishing the files again',
     );
     return step('attempt', () => jobs.nextAttempt(job));
   }
@@ -168,7 +168,7 @@ export function createRunJob(deps: RunDependencies) {
         const { count } = failures;
         deps.log.error(
           { job: job._id, err: error, failures: count },
-          'the job failed by a fault of the service',
+          'the service failed to process the job',
         );
         await step.pause(FAILURE_PAUSE_MS * count);
       }

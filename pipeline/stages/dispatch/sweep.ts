@@ -28,7 +28,7 @@ export function createSweep({ log, sets, jobs, audiences, ledger, acks, checks, 
       for (let old = sweptBelow; old < generation; old++)
         await sets.removeForGood(setNames.audience(_id, old));
       await audiences.markSwept(_id, generation);
-      log.info({ audience: _id, below: generation }, 'swept what a clear left behind');
+      log.info({ audience: _id, below: generation }, 'removed the data of cleared generations');
     }
   }
 

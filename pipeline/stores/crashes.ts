@@ -23,6 +23,7 @@ export function createCrashStore(db: Db) {
             $set: {
               offset,
               begun: { $cond: [isSame, { $add: [{ $ifNull: ['$begun', 0] }, 1] }, 1] },
+              taken: { $cond: [isSame, '$taken', null] },
               inHand: { $cond: [isSame, '$inHand', null] },
               deaths: { $cond: [isSame, { $ifNull: ['$deaths', 0] }, 0] },
             },
@@ -34,10 +35,12 @@ export function createCrashStore(db: Db) {
     },
 
     async take(stage: string, partition: number, offset: string): Promise<number> {
-      const wasInHand = { $eq: ['$inHand', offset] };
+      // A process that lost the partition while it handled the message has not died of it, but those before it have.
+      const deaths = { $add: ['$deaths', { $cond: [{ $eq: ['$inHand', offset] }, 1, 0] }] };
+      const isAgain = { $eq: ['$taken', offset] };
       const taken = await crashes.findOneAndUpdate(
         { _id: idOf(stage, partition) },
-        [{ $set: { inHand: offset, deaths: { $cond: [wasInHand, { $add: ['$deaths', 1] }, 0] } } }],
+        [{ $set: { taken: offset, inHand: offset, deaths: { $cond: [isAgain, deaths, 0] } } }],
         { returnDocument: 'after' },
       );
       return taken?.deaths ?? 0;

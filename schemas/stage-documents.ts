@@ -122,9 +122,8 @@ export interface CrashDocument {
   offset: string;
   /** How often the stage has started at this offset. */
   begun: number;
-  /** The message that was last about to be handled; `inHand` until it was handled or its partition was revoked. */
-  taken?: string | null;
+  /** The message that is being handled. */
   inHand: string | null;
-  /** How many processes have died while handling it. */
-  deaths: number;
+  /** How many processes have died while handling a message, by its offset. */
+  deaths: Record<string, number>;
 }

@@ -15,35 +15,24 @@ export function createCrashStore(db: Db) {
 
   return {
     async begin(stage: string, partition: number, offset: string): Promise<boolean> {
-      const isSame = { $eq: ['$offset', offset] };
-      const begun = await crashes.findOneAndUpdate(
-        { _id: idOf(stage, partition) },
-        [
-          {
-            $set: {
-              offset,
-              begun: { $cond: [isSame, { $add: [{ $ifNull: ['$begun', 0] }, 1] }, 1] },
-              taken: { $cond: [isSame, '$taken', null] },
-              inHand: { $cond: [isSame, '$inHand', null] },
-              deaths: { $cond: [isSame, { $ifNull: ['$deaths', 0] }, 0] },
-            },
-          },
-        ],
-        { upsert: true, returnDocument: 'after' },
-      );
-      return begun!.begun >= CAREFUL_FROM;
+      const _id = idOf(stage, partition);
+      const known = await crashes.findOne({ _id });
+      const before = known?.offset === offset ? known : undefined;
+      const begun = (before?.begun ?? 0) + 1;
+      // By message: those in front of the one that crashes processes are handled again and again, and are none of its deaths.
+      const deaths = { ...before?.deaths };
+      if (before?.inHand) deaths[before.inHand] = (deaths[before.inHand] ?? 0) + 1;
+      await crashes.replaceOne({ _id }, { offset, begun, inHand: null, deaths }, { upsert: true });
+      return begun >= CAREFUL_FROM;
     },
 
     async take(stage: string, partition: number, offset: string): Promise<number> {
-      // A process that lost the partition while it handled the message has not died of it, but those before it have.
-      const deaths = { $add: ['$deaths', { $cond: [{ $eq: ['$inHand', offset] }, 1, 0] }] };
-      const isAgain = { $eq: ['$taken', offset] };
       const taken = await crashes.findOneAndUpdate(
         { _id: idOf(stage, partition) },
-        [{ $set: { taken: offset, inHand: offset, deaths: { $cond: [isAgain, deaths, 0] } } }],
+        { $set: { inHand: offset } },
         { returnDocument: 'after' },
       );
-      return taken?.deaths ?? 0;
+      return taken?.deaths[offset] ?? 0;
     },
 
     /** The message was handled, or its partition was revoked: it did not crash the process. */

@@ -67,7 +67,7 @@ it('a message that process after process dies of', { timeout: 300_000 }, async (
     await Promise.race([pipeline!.gone(120_000), faults.service.driver.ended(first.id)]);
     if (!pipeline!.running) deaths++;
     if (!pipeline!.running) await expelAll(faults.service.driver.config);
-    expect(deaths).toBeLessThan(15);
+    expect(deaths).toBeLessThan(10);
   }
   await killed();
   pipeline!.start();

@@ -1,27 +1,36 @@
-/** Which message processes die of: counted over all of them, whoever lost the partition in between. */
+/** Which message processes die of: counted by message, whatever stands in front of it and whoever lost the partition in between. */
 import { expect, it } from 'vitest';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();
-const [STAGE, PARTITION, OFFSET] = ['split', 0, '17'] as const;
+const STAGE = 'split';
 
-/** A process that starts at the message, takes it, and dies unless it releases it. */
-async function start(crashes: ReturnType<typeof createCrashStore>, offset: string = OFFSET) {
-  const isCareful = await crashes.begin(STAGE, PARTITION, OFFSET);
-  return isCareful ? crashes.take(STAGE, PARTITION, offset) : undefined;
+/** A process that starts at 17, handles what is in front of the message, takes the message, and dies. */
+async function dieOf(partition: number, message: string) {
+  const crashes = createCrashStore(database.db);
+  if (!(await crashes.begin(STAGE, partition, '17'))) return undefined;
+  for (let offset = 17; String(offset) !== message; offset++)
+    expect(await crashes.take(STAGE, partition, String(offset))).toBe(0);
+  return crashes.take(STAGE, partition, message);
 }
 
-it('counts deaths with the message in hand, and forgets none when a partition is revoked', async () => {
-  const crashes = createCrashStore(database.db);
-  expect([await start(crashes), await start(crashes)]).toEqual([undefined, undefined]);
-  expect([await start(crashes), await start(crashes)]).toEqual([0, 1]);
-  await crashes.release(STAGE, PARTITION);
-  expect(await start(crashes)).toBe(1);
-  expect(await start(crashes)).toBe(2);
+it.each(['17', '19'])('counts deaths with message %s in hand', async (message) => {
+  const partition = Number(message);
+  const taken = [];
+  for (let process = 0; process < 6; process++) taken.push(await dieOf(partition, message));
+  // The first two were not careful yet.
+  expect(taken).toEqual([undefined, undefined, 0, 1, 2, 3]);
 });
 
-it('another message begins anew', async () => {
+it('one that loses the partition instead of its life adds none, and forgets none', async () => {
   const crashes = createCrashStore(database.db);
-  expect(await start(crashes, '18')).toBe(0);
+  await crashes.release(STAGE, 19);
+  expect(await dieOf(19, '19')).toBe(3);
+});
+
+it('a partition that has moved on begins anew', async () => {
+  const crashes = createCrashStore(database.db);
+  expect(await crashes.begin(STAGE, 19, '20')).toBe(false);
+  expect(await crashes.take(STAGE, 19, '20')).toBe(0);
 });

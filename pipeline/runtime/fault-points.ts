@@ -75,6 +75,7 @@ export const faultPoints: Record<StageName | 'api', readonly FaultPoint[]> = {
   sink: pointsOf('sink'),
 };
 
+const SIGNAL_MS = 100;
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
 type Reached = (name: FaultPoint) => 'skip' | undefined;
 
@@ -100,6 +101,8 @@ function arm(orders: string): Reached {
     if (due.action === 'skip') return 'skip';
     if (due.action === 'fail') throw new Error('a fault point was told to fail');
     process.kill(process.pid, signals[due.action]);
+    // The signal may reach another thread first: this one must not go on meanwhile.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SIGNAL_MS);
     return undefined;
   };
 }

@@ -17,6 +17,7 @@ import { createFileRanges } from '../../formats/file-ranges.ts';
 import { packTotals } from '../../formats/slot-totals.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { backoff } from '../../runtime/retry.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { SealedOutcome } from '../../stores/jobs.ts';
 import type { Stores } from '../../stores/stores.ts';
@@ -69,6 +70,8 @@ const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome =
 });
 /** A job is given up when something of it was lost so often. */
 const MAX_ATTEMPTS = 3;
+const MERGE_PAUSE_MS = 1_000;
+const MAX_MERGE_PAUSE_MS = 60_000;
 
 export function createRunJob(deps: RunDependencies) {
   const { jobs, files } = deps;
@@ -180,7 +183,11 @@ export function createRunJob(deps: RunDependencies) {
   async function merge(job: JobDocument, turns: Turns): Promise<void> {
     await turns.markers.pass(job._id, job);
     let current = job;
+    let tries = 0;
     for (let lacking = await turns.slots.merged(current); lacking.length > 0; ) {
+      // What cannot be loaded again (its file is gone, too) waits for the operator, and must not keep everybody busy.
+      if (tries > 0) await turns.step.pause(backoff(tries, MERGE_PAUSE_MS, MAX_MERGE_PAUSE_MS));
+      tries++;
       current = await nextAttempt(current, lacking, turns);
       // Otherwise another dispatcher has ended it.
       if (current.phase !== 'sealed') return;

@@ -150,7 +150,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
         if (stopping.signal.aborted) return;
         throw error;
       }
-      // The partitions were dealt anew meanwhile: what was handled is read again, and its offset is not ours to resolve.
+      // The partitions were assigned anew meanwhile: what was handled is read again, and its offset is not ours to resolve.
       if (own !== epoch) return;
       const { offset } = some.at(-1)!.raw;
       own.handled.set(partition, BigInt(offset) + 1n);
@@ -166,7 +166,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     markJoined = resolve;
   });
   function onJoin(partitions: number[]): void {
-    // Every handler of the old assignment has settled (kafkajs.ts sees to it). Should one not have, it finds its epoch over.
+    // Every handler of the old assignment has settled (patched-kafkajs.ts sees to it). Should one not have, it finds its epoch over.
     working.abort(new Error('stopping'));
     working = new AbortController();
     epoch.over.abort(new Error('stopping'));

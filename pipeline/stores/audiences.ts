@@ -8,8 +8,6 @@ import {
   JobStatus,
 } from '../../schemas/documents.ts';
 
-export type AudienceStore = ReturnType<typeof createAudienceStore>;
-
 /** The id in the console's deep link: in another range than audience ids, so that the two cannot be confused. */
 export const segmentOf = (audience: number): number => 10_000_000 + audience;
 

@@ -1,15 +1,6 @@
 /** The part of Avro's binary encoding that the two bulk messages need: no object per device, no copy of the rows. */
 
-/** Length of the zigzag varint of a non-negative number that a double can hold. */
-export function longLength(value: number): number {
-  let rest = value * 2;
-  let length = 1;
-  while (rest >= 128) {
-    rest = Math.floor(rest / 128);
-    length++;
-  }
-  return length;
-}
+import { writeVarint } from './varint.ts';
 
 export class AvroWriter {
   at = 0;
@@ -21,12 +12,7 @@ export class AvroWriter {
   }
 
   long(value: number): void {
-    let rest = value * 2;
-    while (rest >= 128) {
-      this.bytes[this.at++] = (rest % 128) + 128;
-      rest = Math.floor(rest / 128);
-    }
-    this.bytes[this.at++] = rest;
+    this.at = writeVarint(this.bytes, this.at, value);
   }
 
   raw(bytes: Uint8Array): void {

@@ -4,19 +4,20 @@
  */
 
 import { SLOTS, type ValidatedDevices } from '../../schemas/topics.ts';
-import { AvroReader, AvroWriter, longLength } from './avro-bytes.ts';
+import { AvroReader, AvroWriter } from './avro-bytes.ts';
+import { varintLength } from './varint.ts';
 
 const DEVICE = 16;
 
 export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer {
   const { job, file, batch, slot, part, groups } = message;
   const numbers = [job, file, batch, slot, part];
-  let size = numbers.reduce((sum, number) => sum + longLength(number), 1);
-  if (groups.length > 0) size += longLength(groups.length);
+  let size = numbers.reduce((sum, number) => sum + varintLength(number), 1);
+  if (groups.length > 0) size += varintLength(groups.length);
   for (const { key, devices } of groups) {
     const keyBytes = Buffer.byteLength(key);
     const count = devices.length / DEVICE;
-    size += longLength(keyBytes) + keyBytes + 1 + (count > 0 ? longLength(count) + devices.length : 0);
+    size += varintLength(keyBytes) + keyBytes + 1 + (count > 0 ? varintLength(count) + devices.length : 0);
   }
   const writer = new AvroWriter(header, size);
   for (const number of numbers) writer.long(number);

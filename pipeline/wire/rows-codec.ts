@@ -1,10 +1,11 @@
 /** A hand-written codec for RowBatch, byte for byte standard Avro (a test compares it with avsc): rows are copied once and read in place. */
 
 import type { Layout, RowBatch } from '../../schemas/topics.ts';
-import { AvroReader, AvroWriter, longLength } from './avro-bytes.ts';
+import { AvroReader, AvroWriter } from './avro-bytes.ts';
+import { varintLength } from './varint.ts';
 
 const layouts: Layout[] = ['attributes', 'audience'];
-const textLength = (text: string) => longLength(Buffer.byteLength(text)) + Buffer.byteLength(text);
+const textLength = (text: string) => varintLength(Buffer.byteLength(text)) + Buffer.byteLength(text);
 
 export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {
   const { failure, rows } = batch;
@@ -18,15 +19,15 @@ export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {
     batch.lines,
     batch.delimiter,
   ];
-  let size = numbers.reduce((sum, number) => sum + longLength(number), longLength(batch.attempt));
+  let size = numbers.reduce((sum, number) => sum + varintLength(number), varintLength(batch.attempt));
   size +=
-    1 + textLength(batch.partner) + 1 + textLength(batch.path) + longLength(rows.length) + rows.length + 1;
+    1 + textLength(batch.partner) + 1 + textLength(batch.path) + varintLength(rows.length) + rows.length + 1;
   if (failure) {
     size +=
       textLength(failure.code) +
       textLength(failure.message) +
       1 +
-      (failure.line === null ? 0 : longLength(failure.line));
+      (failure.line === null ? 0 : varintLength(failure.line));
   }
   const writer = new AvroWriter(header, size);
   writer.long(batch.job);

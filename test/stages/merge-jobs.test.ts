@@ -1,4 +1,4 @@
-/** Jobs are merged exactly, in one go or in many ranges, from memory or from what was put aside, once or again. */
+/** Jobs are merged exactly, in one go or in many ranges, from memory or from what was spilled, once or again. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -64,10 +64,10 @@ function expected(messages: ValidatedDevices[], slot: number) {
 }
 
 describe.each([
-  ['in one go', { groupBytes: 8_000_000, putAside: false }],
-  ['by ranges', { groupBytes: 3_000, putAside: false }],
-  ['by ranges, half of it put aside', { groupBytes: 3_000, putAside: true }],
-])('%s', (_, { groupBytes, putAside }) => {
+  ['in one go', { groupBytes: 8_000_000, isSpilled: false }],
+  ['by ranges', { groupBytes: 3_000, isSpilled: false }],
+  ['by ranges, half of it spilled', { groupBytes: 3_000, isSpilled: true }],
+])('%s', (_, { groupBytes, isSpilled }) => {
   it('two imports of the same attributes: sets, counts by job and by file; merged again, nothing changes', async () => {
     const { db } = database;
     await db.dropDatabase();
@@ -83,7 +83,7 @@ describe.each([
         messages.forEach((message, i) => {
           uncommitted.add(message, BigInt(i));
         });
-        if (putAside) await uncommitted.spill((batch) => spills.save(batch));
+        if (isSpilled) await uncommitted.spill((batch) => spills.save(batch));
       }
       const committed = new Map(SLOTS.map((slot) => [slot, 0]));
       const markers = jobs.map(({ marker }) => marker);

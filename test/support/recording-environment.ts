@@ -1,5 +1,5 @@
 /**
- * The surroundings of a stage, for tests of what it does in which order: everything it asks of Kafka and of the stores is written
+ * The environment of a stage, for tests of what it does in which order: everything it asks of Kafka and of the stores is written
  * into one log. The tests with the real servers show that these do what is asked of them.
  */
 import type { OutgoingMessage, Publisher } from '../../pipeline/kafka/publish.ts';

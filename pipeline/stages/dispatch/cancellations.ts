@@ -6,8 +6,6 @@ import type { Stores } from '../../stores/stores.ts';
 
 type Dependencies = Pick<Stores, 'jobs' | 'audiences'>;
 
-export type Cancellations = ReturnType<typeof createCancellations>;
-
 /** Loading jobs are looked at many times a second; an operator can wait for one. */
 const OPERATOR_MS = 1_000;
 

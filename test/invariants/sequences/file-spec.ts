@@ -99,7 +99,7 @@ export const fileSpec: fc.Arbitrary<Omit<FileSpec, 'layout'>> = fc.record({
 });
 
 /** What a file's places stand for. */
-export interface Surroundings {
+export interface FileContext {
   /** 8 hex digits that no other sequence has. */
   tag: string;
   keys: string[];
@@ -110,7 +110,7 @@ export interface Surroundings {
 const device = (tag: string, number: number) =>
   `${tag}-0000-4000-8000-${(number % DEVICES).toString(16).padStart(12, '0')}`;
 
-export function writeFile(spec: FileSpec, around: Surroundings): Buffer {
+export function writeFile(spec: FileSpec, around: FileContext): Buffer {
   const text = spec.flaw === 'empty' ? Buffer.alloc(0) : Buffer.concat(textOf(spec, around));
   const gzip = spec.packing === 'as named' ? around.path.endsWith('.gz') : spec.packing !== 'plain';
   if (!gzip) return text;
@@ -126,7 +126,7 @@ export function writeFile(spec: FileSpec, around: Surroundings): Buffer {
     : packed;
 }
 
-function textOf(spec: FileSpec, { tag, keys, unknownKey }: Surroundings): Buffer[] {
+function textOf(spec: FileSpec, { tag, keys, unknownKey }: FileContext): Buffer[] {
   const { delimiter, layout } = spec;
   const end = spec.crlf ? '\r\n' : '\n';
   const quote = (value: string) =>

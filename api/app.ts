@@ -11,6 +11,7 @@ import { createObserveRequests } from './middleware/observe-requests.ts';
 import { createReadBody } from './middleware/read-body.ts';
 import { tagAnswer } from './middleware/tag-answer.ts';
 import { notFound, Problem } from './problem.ts';
+import { createConsoleRoutes } from './routes/console-table.ts';
 import { createRoutes, type Route } from './routes/table.ts';
 import { createVerifyUserToken } from './user-tokens.ts';
 
@@ -56,7 +57,7 @@ export function createApp(deps: Dependencies): App {
   }
 
   const router = new Router<RequestState>({ sensitive: true });
-  const routes = createRoutes(deps);
+  const routes = [...createRoutes(deps), ...createConsoleRoutes()];
   for (const route of routes)
     router[route.method](route.path, answer(route) as Parameters<typeof router.get>[1]);
 

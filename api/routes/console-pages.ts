@@ -1,0 +1,60 @@
+/** Serves the console: one page for all of its addresses, and the assets that this page names. */
+import type { Context, Handler } from '../context.ts';
+import { answerTagged } from '../middleware/tag-answer.ts';
+import { contentPolicy, setPageHeaders } from '../page-headers.ts';
+import { notFound } from '../problem.ts';
+import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from './console-files.ts';
+
+const policy = contentPolicy({
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data:",
+  'connect-src': "'self'",
+});
+
+function sendFile(ctx: Context, file: ConsoleFile): void {
+  const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity') || 'identity';
+  ctx.vary('Accept-Encoding');
+  if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);
+  ctx.type = file.type;
+  ctx.body = file.bodies[encoding as keyof ConsoleFile['bodies']];
+  answerTagged(ctx, file.etag);
+}
+
+export function createConsolePages() {
+  let reading: Promise<ConsoleFiles> | undefined;
+  const files = () => {
+    reading ??= readConsoleFiles();
+    return reading;
+  };
+
+  const sendPage = async (ctx: Context, status: number) => {
+    const { page } = await files();
+    setPageHeaders(ctx, policy);
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.status = status;
+    sendFile(ctx, page);
+  };
+
+  const page: Handler = (ctx) => sendPage(ctx, 200);
+
+  /** The page itself says what is missing. */
+  const missing: Handler = (ctx) => sendPage(ctx, 404);
+
+  /** The router does not tell /console from /console/, and relative links do. */
+  const home: Handler = (ctx) => {
+    if (ctx.path !== '/console') return sendPage(ctx, 200);
+    ctx.status = 308;
+    ctx.redirect('/console/');
+  };
+
+  const asset: Handler = async (ctx) => {
+    const file = (await files()).assets.get(ctx.params.name!);
+    if (!file) throw notFound();
+    ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
+    ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
+    sendFile(ctx, file);
+  };
+
+  return { home, page, missing, asset };
+}

@@ -21,7 +21,9 @@ function sendFile(ctx: Context, file: ConsoleFile): void {
   answerTagged(ctx, file.etag);
 }
 
-export function createConsolePages() {
+const isId = (text: string | undefined) => /^[1-9][0-9]{0,15}$/.test(text ?? '');
+
+export function createConsolePages(openByToken: (ctx: Context, page: string) => Promise<void>) {
   let reading: Promise<ConsoleFiles> | undefined;
   const files = () => {
     reading ??= readConsoleFiles();
@@ -41,6 +43,14 @@ export function createConsolePages() {
   /** The page itself says what is missing. */
   const missing: Handler = (ctx) => sendPage(ctx, 404);
 
+  const record: Handler = (ctx) => sendPage(ctx, isId(ctx.params.id) ? 200 : 404);
+
+  /** The deep link of an audience, which may carry a user token. */
+  const segment: Handler = (ctx) =>
+    isId(ctx.params.id) && new URLSearchParams(ctx.querystring).has('token')
+      ? openByToken(ctx, `/console/segments/${ctx.params.id}`)
+      : record(ctx);
+
   /** The router does not tell /console from /console/, and relative links do. */
   const home: Handler = (ctx) => {
     if (ctx.path !== '/console') return sendPage(ctx, 200);
@@ -56,5 +66,5 @@ export function createConsolePages() {
     sendFile(ctx, file);
   };
 
-  return { home, page, missing, asset };
+  return { home, page, record, segment, missing, asset };
 }

@@ -23,6 +23,11 @@ function sendFile(ctx: Context, file: ConsoleFile): void {
 
 const isId = (text: string | undefined) => /^[1-9][0-9]{0,15}$/.test(text ?? '');
 
+function redirect(ctx: Context, to: string): void {
+  ctx.status = 308;
+  ctx.redirect(to);
+}
+
 export function createConsolePages(openByToken: (ctx: Context, page: string) => Promise<void>) {
   let reading: Promise<ConsoleFiles> | undefined;
   const files = () => {
@@ -38,25 +43,22 @@ export function createConsolePages(openByToken: (ctx: Context, page: string) => 
     sendFile(ctx, page);
   };
 
-  const page: Handler = (ctx) => sendPage(ctx, 200);
+  /** The router accepts a final slash; each page has one address. */
+  const page: Handler = (ctx) =>
+    ctx.path.endsWith('/') ? redirect(ctx, ctx.path.replace(/\/+$/, '') + ctx.search) : sendPage(ctx, 200);
 
   /** The page itself says what is missing. */
   const missing: Handler = (ctx) => sendPage(ctx, 404);
 
-  const record: Handler = (ctx) => sendPage(ctx, isId(ctx.params.id) ? 200 : 404);
+  const record: Handler = (ctx) => (isId(ctx.params.id) ? page(ctx) : missing(ctx));
 
   /** The deep link of an audience, which may carry a user token. */
   const segment: Handler = (ctx) =>
-    isId(ctx.params.id) && new URLSearchParams(ctx.querystring).has('token')
-      ? openByToken(ctx, `/console/segments/${ctx.params.id}`)
+    new URLSearchParams(ctx.querystring).has('token')
+      ? openByToken(ctx, `/console/segments/${encodeURIComponent(ctx.params.id!)}`)
       : record(ctx);
 
-  /** The router does not tell /console from /console/, and relative links do. */
-  const home: Handler = (ctx) => {
-    if (ctx.path !== '/console') return sendPage(ctx, 200);
-    ctx.status = 308;
-    ctx.redirect('/console/');
-  };
+  const home: Handler = (ctx) => (ctx.path === '/console' ? redirect(ctx, '/console/') : sendPage(ctx, 200));
 
   const asset: Handler = async (ctx) => {
     const file = (await files()).assets.get(ctx.params.name!);

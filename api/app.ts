@@ -25,11 +25,11 @@ export interface App {
 }
 
 export function createApp(deps: Dependencies): App {
-  const { config, apiKeys, partners, log, metrics } = deps;
+  const { config, apiKeys, endedSessions, partners, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const guesses = createGuessLimit(config);
   const keys = createKeyCheck(config, apiKeys, guesses);
-  const sessions = createSessions(config, keys);
+  const sessions = createSessions({ config, endedSessions, keys });
   const verify = createVerifyUserToken(config);
   const signIn = createSignIn({ config, partners, keys, verify, guesses });
 

@@ -32,6 +32,8 @@ export interface RequestState {
   limitedAs: string;
   /** When the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
   expiresAt?: number;
+  /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
+  isStillAllowed(): Promise<boolean>;
   route?: string;
   /** When the request began, and the time spent in our own code and backends: reading the body does not count. */
   begunAt: number;

@@ -26,6 +26,7 @@ function createAuthenticateKey(keys: KeyCheck): Handler {
     ctx.state.keyId = stored._id;
     ctx.state.limitedAs = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
+    ctx.state.isStillAllowed = () => keys.isActive(stored._id);
     ctx.set('Cache-Control', 'no-store');
   };
 }
@@ -36,7 +37,8 @@ const allowsSession = ({ method, session }: Route) => method === 'get' || sessio
 function createAuthenticateSession(sessions: Sessions, { method, access }: Route): Handler {
   return async (ctx) => {
     if (method !== 'get') requireConsole(ctx);
-    const { partner, customer, key, expiresAt } = await sessions.of(ctx);
+    const session = await sessions.of(ctx);
+    const { partner, customer, key, expiresAt } = session;
     if (customer !== null && access !== 'user')
       throw new Problem('forbidden', 'This session is limited to the audiences of one customer.');
     if (key !== null) ctx.state.keyId = key;
@@ -44,6 +46,7 @@ function createAuthenticateSession(sessions: Sessions, { method, access }: Route
     ctx.state.limitedAs = `session ${key ?? JSON.stringify([partner, customer])}`;
     ctx.state.scope = { partner, customer };
     ctx.state.expiresAt = expiresAt;
+    ctx.state.isStillAllowed = () => sessions.isOpen(session);
     ctx.set('Cache-Control', 'no-store');
   };
 }

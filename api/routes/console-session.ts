@@ -50,9 +50,9 @@ export function createConsoleSession(
     });
   };
 
-  const end: Handler = (ctx) => {
+  const end: Handler = async (ctx) => {
     requireConsole(ctx);
-    sessions.end(ctx);
+    await sessions.end(ctx);
     ctx.set('Cache-Control', 'no-store');
     send(ctx, { status: 204 });
   };
@@ -69,7 +69,7 @@ export function createConsoleSession(
       const reason = refusalOf(error);
       if (!reason) throw error;
       // Whoever was signed in before is not who the link is for.
-      sessions.end(ctx);
+      await sessions.end(ctx);
       redirect(ctx, `/console/sign-in?reason=${reason}&next=${page}`);
     }
   };

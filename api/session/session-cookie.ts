@@ -1,4 +1,4 @@
-/** A session is its cookie: sealed, so that the browser can neither read nor change it, and stored nowhere else. */
+/** A session is its cookie: sealed, so that the browser can neither read nor change it. */
 import { z } from 'zod';
 import { seal, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 
@@ -10,6 +10,7 @@ const MAX_LENGTH = 4_000;
 const MAX_TRIED = 5;
 
 const session = z.strictObject({
+  id: z.string(),
   partner: z.string(),
   /** Of a session that was opened with a user token. */
   customer: z.string().nullable(),

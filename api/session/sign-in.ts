@@ -1,4 +1,5 @@
 /** Opens a session for whoever has an API key or a user token. */
+import { randomBytes } from 'node:crypto';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { KeyCheck } from '../check-key.ts';
@@ -15,6 +16,8 @@ interface Environment {
   verify: VerifyUserToken;
   guesses: GuessLimit;
 }
+
+const newId = () => randomBytes(12).toString('base64url');
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
@@ -36,7 +39,7 @@ export function createSignIn({ config, partners, keys, verify, guesses }: Enviro
   return {
     async withKey(key: string, network: string): Promise<Session> {
       const { _id, partner } = await keys.check(key, network);
-      return { partner, customer: null, key: _id, expiresAt: latestEnd() };
+      return { id: newId(), partner, customer: null, key: _id, expiresAt: latestEnd() };
     },
 
     async withToken(token: string, network: string): Promise<Session> {
@@ -44,7 +47,7 @@ export function createSignIn({ config, partners, keys, verify, guesses }: Enviro
       let isGuess = false;
       try {
         const { partner, customer, expiresAt } = await verifyAlone(token);
-        return { partner, customer, key: null, expiresAt: Math.min(expiresAt, latestEnd()) };
+        return { id: newId(), partner, customer, key: null, expiresAt: Math.min(expiresAt, latestEnd()) };
       } catch (error) {
         isGuess = error instanceof Problem && error.status === 401;
         throw error;

@@ -171,7 +171,13 @@ describe('a session', () => {
 
   it('outlives the change of the secret', async () => {
     const visitor = visit(api);
-    const content = { partner: partner.id, customer: 'c', key: null, expiresAt: Date.now() + 60_000 };
+    const content = {
+      id: 'i',
+      partner: partner.id,
+      customer: 'c',
+      key: null,
+      expiresAt: Date.now() + 60_000,
+    };
     visitor.cookie = `headrace_session=${sealSession(oldSecret, content)}`;
     expect((await visitor.call('GET', SESSION)).json.customer).toBe('c');
     visitor.cookie = `headrace_session=${sealSession(Buffer.alloc(32, 8), content)}`;
@@ -228,12 +234,18 @@ describe('a request that another site makes the browser send', () => {
 });
 
 describe('signing out', () => {
-  it('takes the cookie away', async () => {
+  it('takes the cookie away, and a copy of it is worth nothing', async () => {
     const visitor = await signedIn(api, { api_key: partner.key });
+    const another = await signedIn(api, { api_key: partner.key });
+    const { cookie } = visitor;
+    expect((await visitor.call('GET', SESSION)).status).toBe(200);
     const reply = await visitor.call('DELETE', SESSION, { headers: fromConsole });
     expect([reply.status, cookieOf(reply.headers)]).toEqual([204, 'headrace_session=']);
     expect(reply.headers.getSetCookie()[0]).toContain('Max-Age=0');
     expect((await visitor.call('GET', SESSION)).status).toBe(401);
+    for (const path of [SESSION, IMPORT])
+      expect((await api.anonymous('GET', path, { headers: { cookie } })).status).toBe(401);
+    expect((await another.call('GET', SESSION)).status).toBe(200);
   });
 
   it('works for whoever is signed out already', async () => {

@@ -1,26 +1,7 @@
 /** A real browser for the tests of a file: every page is in a fresh context, and what the browser complains about fails the test. */
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import chromium from '@sparticuz/chromium';
-import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { withLock } from '../../../deploy/local/lock.ts';
-
-/** Other test files unpack the same browser at the same time, and one that was interrupted leaves half of it. */
-async function unpackChromium(): Promise<string> {
-  const binary = join(tmpdir(), 'chromium');
-  const complete = `${binary}.headrace-complete`;
-  return withLock(`${binary}.headrace-lock`, async () => {
-    if (!existsSync(complete)) rmSync(binary, { force: true });
-    const path = await chromium.executablePath();
-    writeFileSync(complete, '');
-    return path;
-  });
-}
-
-/** The package is made for functions in a cloud: it turns off what our tests are about, and runs all tabs in one process. */
-const unwanted = ['--disable-web-security', '--allow-running-insecure-content', '--single-process'];
+import { launchChromium } from './chromium.ts';
 
 export interface PageOptions {
   readonly theme?: 'light' | 'dark';
@@ -52,11 +33,7 @@ export function useBrowser() {
   const complaints: string[] = [];
 
   beforeAll(async () => {
-    const executablePath = await unpackChromium();
-    browser = await playwright.launch({
-      executablePath,
-      args: chromium.args.filter((argument) => !unwanted.includes(argument)),
-    });
+    browser = await launchChromium();
   });
   afterEach(async () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()));

@@ -1,5 +1,5 @@
 /** The Chromium that an npm package carries, so that a fresh machine needs neither a download nor a system package. */
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -9,15 +9,16 @@ import { withLock } from '../../../deploy/local/lock.ts';
 
 const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '../../bin');
 
-/** Other test files unpack the same browser at the same time, and one that was interrupted leaves half of it. */
+/** Other test files unpack it at the same time, one that was interrupted leaves half of it, and an older version may lie there. */
 async function unpack(): Promise<{ executablePath: string; libraries: string }> {
   const binary = join(tmpdir(), 'chromium');
-  const complete = `${binary}.headrace-complete`;
+  const stamp = `${binary}.headrace-unpacked`;
+  const version = String(statSync(join(packed, 'chromium.br')).size);
   return withLock(`${binary}.headrace-lock`, async () => {
-    if (!existsSync(complete)) rmSync(binary, { force: true });
+    if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== version) rmSync(binary, { force: true });
     const executablePath = await chromium.executablePath();
     const libraries = join(await inflate(join(packed, 'al2023.tar.br')), 'lib');
-    writeFileSync(complete, '');
+    writeFileSync(stamp, version);
     return { executablePath, libraries };
   });
 }

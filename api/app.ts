@@ -1,7 +1,9 @@
 /** Builds the API from its dependencies; server.ts listens. */
 import Router from '@koa/router';
 import Koa from 'koa';
+import { createKeyCheck } from './check-key.ts';
 import type { Context, Dependencies, Handler, RequestState } from './context.ts';
+import { createGuessLimit } from './limit-guesses.ts';
 import { createAnswerProblems } from './middleware/answer-problems.ts';
 import { createAuthenticate, createAuthenticateUser } from './middleware/authenticate.ts';
 import { checkQuery } from './middleware/check-query.ts';
@@ -11,7 +13,10 @@ import { createObserveRequests } from './middleware/observe-requests.ts';
 import { createReadBody } from './middleware/read-body.ts';
 import { tagAnswer } from './middleware/tag-answer.ts';
 import { notFound, Problem } from './problem.ts';
+import { createConsoleRoutes } from './routes/console-table.ts';
 import { createRoutes, type Route } from './routes/table.ts';
+import { createSessions } from './session/sessions.ts';
+import { createSignIn } from './session/sign-in.ts';
 import { createVerifyUserToken } from './user-tokens.ts';
 
 export interface App {
@@ -20,17 +25,23 @@ export interface App {
 }
 
 export function createApp(deps: Dependencies): App {
-  const { config, apiKeys, log, metrics } = deps;
+  const { config, apiKeys, endedSessions, partners, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
-  const partner = [
-    createAuthenticate(config, apiKeys),
-    createLimitRate(config.ratePerSecond, config.rateBurst),
-  ];
-  const access: Record<Route['access'], Handler[]> = {
-    public: [],
-    partner,
-    user: [...partner, createAuthenticateUser(createVerifyUserToken(config))],
-  };
+  const guesses = createGuessLimit(config);
+  const keys = createKeyCheck(config, apiKeys, guesses);
+  const sessions = createSessions({ config, endedSessions, keys });
+  const verify = createVerifyUserToken(config);
+  const signIn = createSignIn({ config, partners, keys, verify, guesses });
+
+  const authenticate = createAuthenticate(keys, sessions);
+  const limitRate = createLimitRate(config.ratePerSecond, config.rateBurst);
+  const authenticateUser = createAuthenticateUser(verify);
+  const checksOf = (route: Route): Handler[] =>
+    ({
+      public: [],
+      partner: [authenticate(route), limitRate],
+      user: [authenticate(route), limitRate, authenticateUser],
+    })[route.access];
   const body = {
     required: createReadBody(config),
     optional: createReadBody(config, { optional: true }),
@@ -38,7 +49,7 @@ export function createApp(deps: Dependencies): App {
 
   /** Authentication, query, body, handler. The time limit covers our own work, not the time that the client takes to send the body. */
   function answer(route: Route): Handler {
-    const checks = access[route.access];
+    const checks = checksOf(route);
     const readBody = route.body && body[route.body];
     const isPublic = route.access === 'public';
     return async (ctx) => {
@@ -56,7 +67,7 @@ export function createApp(deps: Dependencies): App {
   }
 
   const router = new Router<RequestState>({ sensitive: true });
-  const routes = createRoutes(deps);
+  const routes = [...createRoutes(deps), ...createConsoleRoutes(deps, { sessions, signIn })];
   for (const route of routes)
     router[route.method](route.path, answer(route) as Parameters<typeof router.get>[1]);
 

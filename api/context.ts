@@ -24,9 +24,16 @@ export interface Dependencies extends ApiStores {
 
 export interface RequestState {
   requestId: string;
-  /** Set once the API key has been verified. */
+  /** Set once the caller has been authenticated. */
   scope: Scope;
+  /** The API key of the request or of its session; a session of a user token has none. */
   keyId?: string;
+  /** Callers with the same name share a rate limit. */
+  limitedAs: string;
+  /** When the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
+  expiresAt?: number;
+  /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
+  isStillAllowed(): Promise<boolean>;
   route?: string;
   /** When the request began, and the time spent in our own code and backends: reading the body does not count. */
   begunAt: number;

@@ -32,6 +32,9 @@ export class Problem extends Error {
   }
 }
 
+export const unauthorized = (detail: string) =>
+  new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' } });
+
 export const notFound = () =>
   new Problem('not_found', 'There is no resource at this URL, or it does not belong to you.');
 

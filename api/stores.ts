@@ -6,6 +6,7 @@ import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
+import { createEndedSessionStore } from '../pipeline/stores/ended-sessions.ts';
 import { createFileStore } from '../pipeline/stores/files.ts';
 import { createIdempotencyStore } from '../pipeline/stores/idempotency.ts';
 import { createJobQueryStore } from '../pipeline/stores/job-queries.ts';
@@ -23,6 +24,7 @@ export const createApiStores = (db: Db) => ({
   audiences: createAudienceStore(db),
   checks: createCheckStore(db),
   counters: createCounterStore(db),
+  endedSessions: createEndedSessionStore(db),
   files: createFileStore(db),
   idempotency: createIdempotencyStore(db),
   jobs: createJobQueryStore(db),

@@ -13,14 +13,27 @@ import { ProvisioningError } from '../pipeline/stores/partners.ts';
 import type { Config } from '../schemas/config.ts';
 import { Problem, unavailable } from './problem.ts';
 
-/** Returns the customer, if the token is valid and belongs to this partner. */
-export type VerifyUserToken = (token: string, partner: string) => Promise<string>;
+export interface UserToken {
+  partner: string;
+  customer: string;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+}
 
-const refused = (detail: string, cause?: unknown) =>
+/** What the token says, if it is valid, and belongs to this partner where one is given. */
+export type VerifyUserToken = (token: string, partner?: string) => Promise<UserToken>;
+
+export const badUserToken = (detail: string, cause?: unknown) =>
   new Problem('bad_user_token', detail, {
     cause,
     headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },
   });
+
+/** Why a user token was refused; undefined if the error is another one. */
+export function refusalOf(error: unknown): 'expired' | 'invalid' | undefined {
+  if (!(error instanceof Problem) || error.code !== 'bad_user_token') return undefined;
+  return error.extra.cause instanceof errors.JWTExpired ? 'expired' : 'invalid';
+}
 
 /** The keys could not be fetched, so the token is neither valid nor invalid. */
 class KeysUnreadable extends Error {}
@@ -76,23 +89,26 @@ function createVerifier(config: Settings): ((token: string) => Promise<JWTPayloa
 
 export function createVerifyUserToken(config: Settings): VerifyUserToken {
   const verifier = createVerifier(config);
-  return async (token, partner) => {
-    if (!verifier) throw refused('User tokens are not enabled in this deployment.');
+  return async (token, expected) => {
+    if (!verifier) throw badUserToken('User tokens are not enabled in this deployment.');
     let claims: JWTPayload;
     try {
       claims = await verifier(token);
     } catch (cause) {
-      if (cause instanceof errors.JWTExpired) throw refused('The user token has expired.', cause);
+      if (cause instanceof errors.JWTExpired) throw badUserToken('The user token has expired.', cause);
       if (cause instanceof KeysUnreadable || !(cause instanceof errors.JOSEError))
         throw unavailable('The keys that verify user tokens are unavailable. Retry shortly.', cause);
-      throw refused('The user token cannot be verified.', cause);
+      throw badUserToken('The user token cannot be verified.', cause);
     }
-    const { customer, exp, iat } = claims;
+    const { partner, customer, exp, iat } = claims;
     if (exp! - iat! > config.userTokenMaxSeconds)
-      throw refused(`The lifetime of a user token must be at most ${config.userTokenMaxSeconds} seconds.`);
-    if (claims.partner !== partner || typeof customer !== 'string' || customer === '')
-      throw refused('The user token does not belong to this partner, or names no customer.');
-    return customer;
+      throw badUserToken(
+        `The lifetime of a user token must be at most ${config.userTokenMaxSeconds} seconds.`,
+      );
+    const isOthers = typeof partner !== 'string' || (expected !== undefined && partner !== expected);
+    if (isOthers || typeof customer !== 'string' || customer === '')
+      throw badUserToken('The user token does not belong to this partner, or names no customer.');
+    return { partner, customer, expiresAt: exp! * 1_000 };
   };
 }
 

@@ -74,6 +74,8 @@ async function check() {
   const steps = [
     ['biome', ['check', '.']],
     ['tsc', ['--noEmit']],
+    ['tsc', ['--noEmit', '-p', 'api/console']],
+    ['tsc', ['--noEmit', '-p', 'test/console']],
   ];
   const failed = [];
   for (const [name, args] of steps) {

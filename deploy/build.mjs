@@ -1,9 +1,10 @@
-// Compiles the service to JavaScript once for each state of its sources; later starts only compare file times and sizes.
+// Compiles the service and the console to JavaScript once for each state of its sources; later starts only compare file times and sizes.
 // A build is never modified, so a running process keeps its own while the sources are edited.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildConsole } from './build-console.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const builds = join(root, 'node_modules', '.cache', 'headrace');
@@ -49,6 +50,7 @@ async function compile(directory) {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
   });
+  await buildConsole(build, root, join(directory, 'console'));
 }
 
 function removeOldBuilds() {
@@ -59,7 +61,7 @@ function removeOldBuilds() {
   }
 }
 
-/** The folder with the compiled service. */
+/** The folder with the compiled service, and the console in its folder `console`. */
 export async function ensureBuilt() {
   const directory = join(builds, fingerprint());
   if (existsSync(directory)) return directory;

@@ -81,6 +81,8 @@ const environment = z.object({
   HEADRACE_USER_TOKEN_AUDIENCE: z.string().min(1, 'expected the audience (aud) of user tokens').optional(),
   /** The longest lifetime of a token, from iat to exp. */
   HEADRACE_USER_TOKEN_MAX_SECONDS: integer(60, 31_536_000, 604_800),
+  /** The longest time for which somebody stays signed in to the console. */
+  HEADRACE_CONSOLE_SESSION_SECONDS: integer(60, 2_592_000, 28_800),
 
   HEADRACE_API_HOST: host,
   HEADRACE_API_PORT: integer(0, 65_535, 8080),

@@ -207,6 +207,12 @@ export interface IdempotencyDocument {
   createdAt: Date;
 }
 
+/** Removed by MongoDB when the session would have ended anyway. */
+export interface EndedSessionDocument {
+  _id: string;
+  expiresAt: Date;
+}
+
 export const collections = {
   partners: 'partners',
   apiKeys: 'api_keys',
@@ -224,6 +230,7 @@ export const collections = {
   spills: 'spills',
   crashes: 'crashes',
   idempotency: 'idempotency',
+  endedSessions: 'ended_sessions',
 } as const;
 
 /** Names of device sets. */

@@ -72,6 +72,16 @@ export const importLog = z
   })
   .meta({ id: 'ImportLog' });
 
+/** Who is signed in to the console. */
+export const consoleSession = z.strictObject({
+  partner_id: z.string(),
+  partner_name: z.string(),
+  /** Of a session of a user token. */
+  customer: z.string().nullable(),
+  /** null: authenticated by API key alone, without a session. */
+  expires_at: time.nullable(),
+});
+
 export const importLogId = z
   .strictObject({ import_log_id: described(id, 'The id of the job. Poll the import log with it.', 42) })
   .meta({ id: 'ImportLogId' });

@@ -159,6 +159,16 @@ export function createBodies(limits: BodyLimits) {
       .strictObject({ name: audienceName, file_path: audiencePath })
       .meta({ id: 'CreateAudience' }),
     appendFiles: z.strictObject({ file_path: audiencePath }).meta({ id: 'AppendFiles' }),
+    /** What the console sends to sign in: one of the two. */
+    signIn: z
+      .strictObject({
+        api_key: z.string('must be a string').optional(),
+        user_token: z.string('must be a string').optional(),
+      })
+      .refine(
+        ({ api_key, user_token }) => (api_key === undefined) !== (user_token === undefined),
+        'must have either api_key or user_token',
+      ),
     /** A clear has no fields: the body is empty or an empty object. */
     nothing: z.strictObject({}).meta({ id: 'Nothing' }),
   };

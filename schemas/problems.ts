@@ -8,6 +8,7 @@ export const problems = {
   },
   unauthorized: { status: 401, title: 'A valid API key is required' },
   bad_user_token: { status: 401, title: 'The user token is not valid' },
+  forbidden: { status: 403, title: 'The session does not allow this' },
   not_found: { status: 404, title: 'The resource does not exist' },
   method_not_allowed: { status: 405, title: 'The resource does not support this method' },
   request_timeout: { status: 408, title: 'The request was not received in time' },

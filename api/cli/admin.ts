@@ -1,10 +1,9 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import { signUserToken } from '../user-tokens.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
 import { registerSecretCommands } from './admin-secret.ts';
+import { registerTokenCommand } from './admin-token.ts';
 import {
   attributeLines,
   attributeRecord,
@@ -17,11 +16,6 @@ import {
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
   return Number(text);
-};
-const duration = (text: string) => {
-  if (!/^[1-9]\d{0,8} ?(s|m|h|d|w)$/.test(text))
-    throw new InvalidArgumentError('expected a duration such as 30m, 1h or 7d');
-  return text;
 };
 
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
@@ -128,24 +122,5 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
 
   registerJobCommands(admin, run, common);
   registerSecretCommands(admin, run, common);
-
-  common(admin.command('user-token').description('sign a user token for a customer of a partner'))
-    .requiredOption('--partner <id>', 'the partner')
-    .requiredOption('--customer <name>', 'the customer')
-    .option('--expires-in <time>', 'lifetime of the token, such as 30m, 1h, 7d', duration, '1h')
-    .action((options: { partner: string; customer: string; expiresIn: string }, command: Command) =>
-      run(command, async ({ partners }, config) => {
-        if (config.userTokenSecret === undefined)
-          throw new ProvisioningError(
-            'not_configured',
-            'HEADRACE_USER_TOKEN_SECRET is not set, so this deployment cannot sign user tokens',
-          );
-        if (options.customer === '')
-          throw new ProvisioningError('bad_argument', '--customer must not be empty');
-        await partners.find(options.partner);
-        const claims = { partner: options.partner, customer: options.customer };
-        const token = await signUserToken(config.userTokenSecret, claims, options.expiresIn, config);
-        return { json: { user_token: token }, text: [token] };
-      }),
-    );
+  registerTokenCommand(admin, run, common);
 }

@@ -1,55 +1,12 @@
-/** Authenticates the caller: the partner by API key, and the customer by user token where one is sent. */
-import { timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import { secretsOf } from '../../pipeline/runtime/seal.ts';
-import { type ApiKeyStore, keyIdOf } from '../../pipeline/stores/api-keys.ts';
-import type { Config } from '../../schemas/config.ts';
-import type { ApiKeyDocument } from '../../schemas/documents.ts';
+/** Authenticates the caller: by API key or by a session of the console, and the customer by user token where one is sent. */
+import type { KeyCheck } from '../check-key.ts';
 import { networkOf } from '../client-network.ts';
 import type { Context, Handler } from '../context.ts';
-import { Problem } from '../problem.ts';
+import { Problem, unauthorized } from '../problem.ts';
+import type { Route } from '../routes/table.ts';
+import { requireConsole } from '../session/require-console.ts';
+import type { Sessions } from '../session/sessions.ts';
 import type { VerifyUserToken } from '../user-tokens.ts';
-import { createTokenBuckets, secondsUntil } from './limit-rate.ts';
-
-/** A revoked key is refused everywhere within five seconds: this, and the time of one lookup. */
-const KEPT_MS = 3_000;
-const MAX_KEPT = 10_000;
-
-interface KeptKey {
-  until: number;
-  stored: Promise<ApiKeyDocument | null>;
-  /** The whole key, once it was verified: comparing it costs far less than hashing every request's key. */
-  good?: Buffer;
-}
-interface KeyLookup {
-  /** The cached entry of the id, even if it has expired. */
-  known(id: string): KeptKey | undefined;
-  /** Looks a key up at most once every three seconds, unknown keys included, however many requests send it. */
-  find(id: string): KeptKey;
-}
-
-const isFresh = (entry: KeptKey | undefined) => entry !== undefined && performance.now() < entry.until;
-
-function createKeyLookup(apiKeys: ApiKeyStore): KeyLookup {
-  const kept = new LRUCache<string, KeptKey>({ max: MAX_KEPT });
-  return {
-    known: (id) => kept.get(id),
-    find(id) {
-      const known = kept.get(id);
-      if (known && isFresh(known)) return known;
-      const entry: KeptKey = { until: performance.now() + KEPT_MS, stored: apiKeys.find(id) };
-      if (known?.good) entry.good = known.good;
-      kept.set(id, entry);
-      entry.stored.catch(() => {
-        if (kept.peek(id) === entry) kept.delete(id);
-      });
-      return entry;
-    },
-  };
-}
-
-const refused = (detail: string) =>
-  new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' } });
 
 function bearer(ctx: Context): string {
   // Node silently keeps the first of several Authorization headers; a proxy may have checked another.
@@ -57,69 +14,51 @@ function bearer(ctx: Context): string {
   let times = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]!.length === 13 && rawHeaders[i]!.toLowerCase() === 'authorization') times++;
-  if (times > 1) throw refused('The request has more than one Authorization header.');
+  if (times > 1) throw unauthorized('The request has more than one Authorization header.');
   const match = /^Bearer +([^\s]+) *$/i.exec(ctx.req.headers.authorization ?? '');
-  if (!match) throw refused('Send your API key as Authorization: Bearer <key>.');
+  if (!match) throw unauthorized('Send your API key as Authorization: Bearer <key>.');
   return match[1]!;
 }
 
-const same = (given: Buffer, good: Buffer) => given.length === good.length && timingSafeEqual(given, good);
-
-/**
- * An invalid key costs its address a token, and an address without tokens is refused before any lookup. A key that was verified
- * before is let through: clients that share an address with a guesser (behind a proxy, say) keep working.
- */
-export function createAuthenticate(
-  config: Pick<Config, 'wrongKeysPerMinute' | 'secret' | 'secretOld'>,
-  apiKeys: ApiKeyStore,
-): Handler {
-  const secrets = secretsOf(config);
-  const keys = createKeyLookup(apiKeys);
-  const perSecond = config.wrongKeysPerMinute / 60;
-  const guesses = createTokenBuckets(perSecond, config.wrongKeysPerMinute);
-
-  async function isGood(key: Buffer, entry: KeptKey): Promise<ApiKeyDocument | undefined> {
-    const stored = await entry.stored;
-    if (!stored || stored.revokedAt !== null) return undefined;
-    const good = (entry.good && same(key, entry.good)) || apiKeys.isKey(key.toString(), stored, secrets);
-    if (!good) return undefined;
-    entry.good = key;
-    return stored;
-  }
-
-  async function check(text: string, network: string): Promise<ApiKeyDocument> {
-    const key = Buffer.from(text);
-    const id = keyIdOf(text);
-    const known = id === undefined ? undefined : keys.known(id);
-    const trusted = known?.good !== undefined && same(key, known.good);
-    // A lookup takes its token in advance, so that concurrent requests cannot exceed the limit.
-    const taken = !trusted && !isFresh(known);
-    const left = trusted ? 0 : taken ? guesses.take(network) : guesses.look(network);
-    if (left < 0)
-      throw new Problem(
-        'too_many_wrong_keys',
-        'Too many requests with an invalid API key came from your address.',
-        {
-          headers: { 'Retry-After': secondsUntil(left, perSecond) },
-        },
-      );
-    try {
-      const stored = id === undefined ? undefined : await isGood(key, keys.find(id));
-      if (stored && taken) guesses.giveBack(network);
-      if (stored) return stored;
-    } catch (error) {
-      if (taken) guesses.giveBack(network);
-      throw error;
-    }
-    if (!taken) guesses.take(network);
-    throw refused('The API key is unknown or has been revoked.');
-  }
-
+function createAuthenticateKey(keys: KeyCheck): Handler {
   return async (ctx) => {
-    const stored = await check(bearer(ctx), networkOf(ctx.ip));
+    const stored = await keys.check(bearer(ctx), networkOf(ctx.ip));
     ctx.state.keyId = stored._id;
+    ctx.state.limitedAs = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
+    ctx.state.isStillAllowed = () => keys.isActive(stored._id);
     ctx.set('Cache-Control', 'no-store');
+  };
+}
+
+/** The cookie of a session gives less than an API key: it reads, and what it may change is marked in the table of routes. */
+const allowsSession = ({ method, session }: Route) => method === 'get' || session === true;
+
+function createAuthenticateSession(sessions: Sessions, { method, access }: Route): Handler {
+  return async (ctx) => {
+    if (method !== 'get') requireConsole(ctx);
+    const session = await sessions.of(ctx);
+    const { partner, customer, key, expiresAt } = session;
+    if (customer !== null && access !== 'user')
+      throw new Problem('forbidden', 'This session is limited to the audiences of one customer.');
+    if (key !== null) ctx.state.keyId = key;
+    // All sessions of a key or a customer together: signing in again must not give a further share.
+    ctx.state.limitedAs = `session ${key ?? JSON.stringify([partner, customer])}`;
+    ctx.state.scope = { partner, customer };
+    ctx.state.expiresAt = expiresAt;
+    ctx.state.isStillAllowed = () => sessions.isOpen(session);
+    ctx.set('Cache-Control', 'no-store');
+  };
+}
+
+/** An Authorization header always wins over the cookie. */
+export function createAuthenticate(keys: KeyCheck, sessions: Sessions): (route: Route) => Handler {
+  const byKey = createAuthenticateKey(keys);
+  return (route) => {
+    if (!allowsSession(route)) return byKey;
+    const bySession = createAuthenticateSession(sessions, route);
+    return (ctx) =>
+      ctx.req.headers.authorization === undefined && sessions.has(ctx) ? bySession(ctx) : byKey(ctx);
   };
 }
 
@@ -129,7 +68,9 @@ export function createAuthenticateUser(verify: VerifyUserToken): Handler {
     const token = ctx.get('x-user-token');
     if (token !== '') {
       const { partner } = ctx.state.scope;
-      ctx.state.scope = { partner, customer: await verify(token, partner) };
+      const { customer, expiresAt } = await verify(token, partner);
+      ctx.state.scope = { partner, customer };
+      ctx.state.expiresAt = Math.min(expiresAt, ctx.state.expiresAt ?? expiresAt);
     } else if (ctx.req.headers['x-user-token'] !== undefined) {
       throw new Problem('bad_user_token', 'The x-user-token header is empty.', {
         headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },

@@ -1,4 +1,4 @@
-/** A token bucket for each API key: `perSecond` requests on average, bursts of up to `burst`. */
+/** A token bucket for each API key, and one for its sessions of the console: `perSecond` requests on average, bursts of up to `burst`. */
 import { LRUCache } from 'lru-cache';
 import type { Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
@@ -51,7 +51,7 @@ export function createLimitRate(perSecond: number, burst: number): Handler {
   const buckets = createTokenBuckets(perSecond, burst);
   const policy = `"key";q=${burst};w=${Math.ceil(burst / perSecond)}`;
   return (ctx) => {
-    const left = buckets.take(ctx.state.keyId!);
+    const left = buckets.take(ctx.state.limitedAs);
     const remaining = Math.max(0, Math.floor(left));
     const untilFull = Math.ceil((burst - Math.max(0, left)) / perSecond);
     ctx.set('RateLimit-Policy', policy);

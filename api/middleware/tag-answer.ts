@@ -15,22 +15,28 @@ function tagOf(body: string | Buffer): string {
   return tag;
 }
 
+const withoutWeak = (tag: string) => tag.replace(/^W\//, '');
+
 /** Not ctx.fresh: it never answers 304 to a request with `Cache-Control: no-cache`, which fetch adds by itself. */
 function has(ifNoneMatch: string, tag: string): boolean {
   if (ifNoneMatch === '') return false;
   return ifNoneMatch.split(',').some((given) => {
-    const known = given.trim().replace(/^W\//, '');
-    return known === tag || known === '*';
+    const known = withoutWeak(given.trim());
+    return known === withoutWeak(tag) || known === '*';
   });
+}
+
+/** Sends the tag, and nothing else to a client that has this version already. */
+export function answerTagged(ctx: Context, tag: string): void {
+  ctx.set('ETag', tag);
+  if (ctx.status === 200 && has(ctx.get('if-none-match'), tag)) ctx.status = 304;
 }
 
 /** A streamed response has no ETag: its hash is only known after the headers were sent. */
 export function tagAnswer(ctx: Context): void {
   const { body } = ctx;
   if (ctx.status !== 200 || !(typeof body === 'string' || Buffer.isBuffer(body))) return;
-  const tag = tagOf(body);
-  ctx.set('ETag', tag);
   // For the client's own cache only, and revalidated on every use.
   ctx.set('Cache-Control', 'private, no-cache');
-  if (has(ctx.get('if-none-match'), tag)) ctx.status = 304;
+  answerTagged(ctx, tagOf(body));
 }

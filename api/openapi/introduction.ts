@@ -54,7 +54,7 @@ An audience works the same way: POST to \`/v2/firstparty/audience\`, then poll i
 
 To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 304 means that nothing has changed.`;
 
-const authentication = `
+const authentication = (config: Described) => `
 ## Authentication
 
 Every call needs your API key: \`Authorization: Bearer <API_KEY>\`. If the key is missing, malformed, unknown or revoked, the
@@ -65,7 +65,14 @@ Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of y
 that customer’s audiences. Without it, you can see and change all of your audiences. If the token is invalid, expired or for
 another partner, the response is 401.
 
-A resource that belongs to another partner or customer gives 404, as if it did not exist.`;
+A resource that belongs to another partner or customer gives 404, as if it did not exist.
+
+The console at \`/console/\` takes the same API keys and user tokens. To send a customer straight to the report of an audience, link
+to it by its \`default_warehouse_segment_id\`. The link signs the customer in, and the token is removed from the address at once:
+
+\`\`\`text
+${config.publicUrl ?? '<base_url>'}/console/segments/10000042?token=<USER_TOKEN>
+\`\`\``;
 
 const files = (config: Described) => `
 ## Files
@@ -148,6 +155,6 @@ ${table(
 Every authenticated response has the number of requests left in \`RateLimit\`.`;
 
 export const introduction = (config: Described): string =>
-  [steps(config), authentication, files(config), order, repeat, errors(), limits(config)]
+  [steps(config), authentication(config), files(config), order, repeat, errors(), limits(config)]
     .map((part) => part.trim())
     .join('\n\n');

@@ -16,6 +16,7 @@ const operations: [path: string, operationId: string, summary: string, schema: z
   ['/', 'getIndex', 'Index of the API', z.record(z.string(), z.unknown())],
   ['/openapi.json', 'getOpenApi', 'This document', z.record(z.string(), z.unknown())],
   ['/docs', 'getDocs', 'This document as a web page', z.string(), 'text/html'],
+  ['/docs/setup.js', 'getDocsSetup', 'The settings of that page', z.string(), 'text/javascript'],
   ['/docs/reference.js', 'getDocsScript', 'The script of that page', z.string(), 'text/javascript'],
   ['/health/live', 'getLive', 'Liveness: the process is running', z.strictObject({ live: z.boolean() })],
   ['/health/ready', 'getReady', 'Readiness: Kafka and MongoDB respond', checks],

@@ -1,4 +1,5 @@
 /** The API describes itself: an index, the OpenAPI document, and a reference page that needs no other server. */
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -7,51 +8,14 @@ import { gzip } from 'node:zlib';
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { createOpenApi } from '../openapi/document.ts';
+import { setPageHeaders } from '../page-headers.ts';
+import { docsPage, docsPolicy, docsSetup } from './docs-page.ts';
 
 /** Only the browser bundle in this package is used; the package @scalar/api-reference itself would install 230 MB of modules. */
 const bundle = async () => {
   const entry = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference');
   return readFile(join(dirname(entry), 'js/standalone.js'));
 };
-
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>headrace API</title>
-<link rel="icon" href="data:,">
-<style>
-.markdown table { table-layout: auto !important; }
-.markdown td:first-child code { white-space: nowrap !important; }
-</style>
-</head>
-<body>
-<script id="api-reference" data-url="/openapi.json" data-configuration='${JSON.stringify({
-  withDefaultFonts: false,
-  authentication: { preferredSecurityScheme: 'apiKey' },
-  telemetry: false,
-  hideClientButton: true,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  showDeveloperTools: 'never',
-})}'></script>
-<script src="/docs/reference.js"></script>
-</body>
-</html>
-`;
-
-/** The browser enforces it: the page loads nothing from other servers and sends nothing to them. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self' 'unsafe-eval'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data: blob:",
-  "font-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
 
 export function createDescription({ config, bodies }: Pick<Dependencies, 'config' | 'bodies'>) {
   const document = JSON.stringify(createOpenApi(config, bodies));
@@ -64,6 +28,7 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
         name: 'headrace',
         description: 'Data import and audience ingest',
         documentation: '/docs',
+        console: '/console/',
         openapi: '/openapi.json',
         health: '/health/ready',
         schemas: '/subjects',
@@ -74,9 +39,17 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
   const openapi: Handler = (ctx) => send(ctx, { status: 200, body: document });
 
   const docs: Handler = (ctx) => {
-    ctx.set('Content-Security-Policy', policy);
+    const nonce = randomBytes(16).toString('base64url');
+    setPageHeaders(ctx, docsPolicy(nonce));
+    ctx.set('Cache-Control', 'no-store');
     ctx.type = 'text/html';
-    ctx.body = page;
+    ctx.body = docsPage(nonce);
+  };
+
+  const docsSetupScript: Handler = (ctx) => {
+    ctx.type = 'text/javascript';
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.body = docsSetup;
   };
 
   const docsScript: Handler = async (ctx) => {
@@ -90,5 +63,5 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
     ctx.body = takesGzip ? packed : plain;
   };
 
-  return { index, openapi, docs, docsScript };
+  return { index, openapi, docs, docsSetupScript, docsScript };
 }

@@ -14,6 +14,8 @@ export interface Route {
   path: string;
   /** public: anyone; partner: an API key; user: an API key, and a user token where one is sent. */
   access: 'public' | 'partner' | 'user';
+  /** A session of the console may call it although it is not a GET; every GET it may. */
+  session?: true;
   body?: 'required' | 'optional';
   /** Known query parameters; public routes ignore the query. */
   query?: readonly string[];
@@ -75,6 +77,7 @@ export function createRoutes(deps: Dependencies): Route[] {
     ['/', description.index],
     ['/openapi.json', description.openapi],
     ['/docs', description.docs],
+    ['/docs/setup.js', description.docsSetupScript],
     ['/docs/reference.js', description.docsScript],
     ['/health/live', health.live],
     ['/health/ready', health.ready],

@@ -109,7 +109,8 @@ export async function up(options: UpOptions): Promise<void> {
   sayOnStderr(
     `up after ${((Date.now() - since) / 1000).toFixed(1)} s; state folder: ${stack.folder.directory}`,
   );
-  if (!options.serversOnly) sayOnStderr(`API: ${apiUrl(stack.folder)}`);
+  if (!options.serversOnly)
+    sayOnStderr(`API: ${apiUrl(stack.folder)}   console: ${consoleUrl(stack.folder)}`);
   if (options.json) process.stdout.write(`${JSON.stringify(describe(stack))}\n`);
   if (options.detach) process.exit(0);
   sayOnStderr('Ctrl-C stops everything');

@@ -4,7 +4,7 @@ import type { StateFolder } from './state.ts';
 import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
 
 export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.api}`;
-export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console`;
+export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console/`;
 const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
 
 /** The addresses, secrets and ports in the state folder override the caller's environment: the data was written with them. */

@@ -33,6 +33,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     },
   ],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
+  endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   acks: [{ key: { job: 1 }, name: 'by_job' }],

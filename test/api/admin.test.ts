@@ -2,6 +2,7 @@
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer } from '../../api/provisioning/provision-partner.ts';
+import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
@@ -30,10 +31,12 @@ beforeAll(async () => {
   env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
   made = await json('partner', 'create', '--name', 'Acme');
 });
-afterAll(async () => {
-  const config = parseConfig(
-    Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'))),
+const configOf = (environment: Record<string, string>) =>
+  parseConfig(
+    Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith('HEADRACE_'))),
   );
+afterAll(async () => {
+  const config = configOf(env);
   const mongo = await connectMongo(config);
   const issuer = createStorageIssuer(config, createCounterStore(mongo.db));
   for (const partner of await mongo.db.collection<PartnerDocument>(collections.partners).find().toArray())
@@ -139,6 +142,23 @@ describe('user-token', () => {
     expect(stderr).toContain('30m, 1h or 7d');
     const ofEver = ['--partner', made.partner_id, '--customer', 'C', '--expires-in', '8d'];
     expect(await refused('user-token', ...ofEver)).toContain('at most (HEADRACE_USER_TOKEN_MAX_SECONDS)');
+  });
+
+  it('is in the link to a segment of the customer, and of nobody else', async () => {
+    const audience = {
+      kind: 'audience',
+      _id: 5,
+      audience: 5,
+      createdAt: new Date(),
+      audienceName: 'n',
+    } as const;
+    const mongo = await connectMongo(configOf(env));
+    await createAudienceStore(mongo.db).ensure({ ...audience, partner: made.partner_id, customer: 'C' });
+    await mongo.close();
+    const of = (customer: string) => ['--partner', made.partner_id, '--customer', customer];
+    const { user_token, console_url } = await json('user-token', ...of('C'), '--segment', '10000005');
+    expect(console_url).toBe(`http://127.0.0.1:8080/console/segments/10000005?token=${user_token}`);
+    expect(await refused('user-token', ...of('D'), '--segment', '10000005')).toContain('no segment 10000005');
   });
 });
 

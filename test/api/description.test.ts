@@ -31,7 +31,7 @@ describe('GET /', () => {
   it('says where to look, and what it says is there', async () => {
     const reply = await api.anonymous('GET', '/');
     expect(reply.status).toBe(200);
-    for (const key of ['documentation', 'openapi', 'health', 'schemas'])
+    for (const key of ['documentation', 'console', 'openapi', 'health', 'schemas'])
       expect((await api.anonymous('GET', reply.json[key])).status).toBe(200);
   });
 });
@@ -97,12 +97,17 @@ describe('/docs', () => {
     expect([...page.text.matchAll(/(?:src|href|data-url)="([^"]+)"/g)].map(([, url]) => url)).toEqual([
       'data:,',
       '/openapi.json',
+      '/docs/setup.js',
       '/docs/reference.js',
     ]);
     expect(page.text).not.toMatch(/https?:/);
     const policy = page.headers.get('content-security-policy')!;
     expect(policy).toContain("default-src 'none'");
-    expect(policy).not.toMatch(/https?:|\*/);
+    expect(policy).not.toMatch(/https?:|\*|unsafe/);
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+    const again = await api.anonymous('GET', '/docs');
+    expect(again.headers.get('content-security-policy')).not.toBe(policy);
+    expect((await api.anonymous('GET', '/docs/setup.js')).text).toContain('nonce');
     const script = await api.anonymous('GET', '/docs/reference.js');
     expect(script.status).toBe(200);
     expect(script.text.length).toBeGreaterThan(1_000_000);

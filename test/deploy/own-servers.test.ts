@@ -10,6 +10,7 @@ import { servers, uniqueEnvironment, waitFor } from '../support/stack.ts';
 
 interface Described {
   api_url: string;
+  console_url: string;
   kafka_brokers: string[];
   processes: { kafka: null; mongod: null; s3: null; api: number; pipeline: number };
 }
@@ -54,6 +55,7 @@ test('admin commands are told only the folder; an upload and a POST reach status
     expect(outcome.code, outcome.stderr).toBe(0);
     return lastJsonLine<T>(outcome);
   };
+  expect((await fetch(described.console_url)).status).toBe(200);
   const { partner_id, api_key, s3 } = await admin<Partner>('partner', 'create', '--name', 'Acme');
   const made = ['attribute', 'create', '--partner', partner_id, '--name', 'Likes coffee'];
   const { attribute_id } = await admin<{ attribute_id: number }>(...made);

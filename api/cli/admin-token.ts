@@ -1,0 +1,77 @@
+/** `headrace admin user-token`: a token for a customer, or the link that signs this customer in to the console. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { segmentOf } from '../../pipeline/stores/audiences.ts';
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import type { Config } from '../../schemas/config.ts';
+import { createPublicAddress } from '../public-address.ts';
+import type { ApiStores } from '../stores.ts';
+import { signUserToken } from '../user-tokens.ts';
+import type { createAdminRunner } from './admin-runner.ts';
+
+const duration = (text: string) => {
+  if (!/^[1-9]\d{0,8} ?(s|m|h|d|w)$/.test(text))
+    throw new InvalidArgumentError('expected a duration such as 30m, 1h or 7d');
+  return text;
+};
+const segmentId = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text))
+    throw new InvalidArgumentError('expected a default_warehouse_segment_id');
+  return Number(text);
+};
+
+interface Options {
+  partner: string;
+  customer: string;
+  expiresIn: string;
+  segment?: number;
+}
+
+async function signToken(
+  { partners }: ApiStores,
+  config: Config,
+  { partner, customer, expiresIn }: Options,
+): Promise<string> {
+  if (config.userTokenSecret === undefined)
+    throw new ProvisioningError(
+      'not_configured',
+      'HEADRACE_USER_TOKEN_SECRET is not set, so this deployment cannot sign user tokens',
+    );
+  if (customer === '') throw new ProvisioningError('bad_argument', '--customer must not be empty');
+  await partners.find(partner);
+  return signUserToken(config.userTokenSecret, { partner, customer }, expiresIn, config);
+}
+
+async function linkTo(
+  segment: number,
+  token: string,
+  { audiences }: ApiStores,
+  config: Config,
+  { partner, customer }: Options,
+): Promise<string> {
+  if (!(await audiences.find({ partner, customer }, segment - segmentOf(0))))
+    throw new ProvisioningError('bad_argument', `customer ${customer} has no segment ${segment}`);
+  const addressOf = createPublicAddress({
+    publicUrl: config.publicUrl ?? `http://${config.apiHost}:${config.apiPort}`,
+  });
+  return addressOf(`/console/segments/${segment}?token=${token}`);
+}
+
+export function registerTokenCommand(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  common(admin.command('user-token').description('sign a user token for a customer of a partner'))
+    .requiredOption('--partner <id>', 'the partner')
+    .requiredOption('--customer <name>', 'the customer')
+    .option('--expires-in <time>', 'lifetime of the token, such as 30m, 1h, 7d', duration, '1h')
+    .option('--segment <id>', 'print the link to this segment in the console, signed in', segmentId)
+    .action((options: Options, command: Command) =>
+      run(command, async (stores, config) => {
+        const token = await signToken(stores, config, options);
+        if (options.segment === undefined) return { json: { user_token: token }, text: [token] };
+        const link = await linkTo(options.segment, token, stores, config, options);
+        return { json: { user_token: token, console_url: link }, text: [link] };
+      }),
+    );
+}

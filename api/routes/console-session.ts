@@ -1,0 +1,78 @@
+/** Signing in to the console and out of it: by form, and by the deep link that carries a user token. */
+import { networkOf } from '../client-network.ts';
+import type { Context, Dependencies, Handler } from '../context.ts';
+import { send } from '../idempotent.ts';
+import { requireConsole } from '../session/require-console.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { SignIn } from '../session/sign-in.ts';
+import { refusalOf } from '../user-tokens.ts';
+import { validate } from '../validate.ts';
+
+export interface SessionDependencies {
+  sessions: Sessions;
+  signIn: SignIn;
+}
+
+function redirect(ctx: Context, to: string): void {
+  ctx.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', Location: to });
+  ctx.status = 303;
+}
+
+export function createConsoleSession(
+  { bodies, partners }: Pick<Dependencies, 'bodies' | 'partners'>,
+  { sessions, signIn }: SessionDependencies,
+) {
+  const create: Handler = async (ctx) => {
+    requireConsole(ctx);
+    const { api_key, user_token } = validate(bodies.signIn, ctx.request.body);
+    const network = networkOf(ctx.ip);
+    sessions.begin(
+      ctx,
+      api_key === undefined
+        ? await signIn.withToken(user_token!, network)
+        : await signIn.withKey(api_key, network),
+    );
+    ctx.set('Cache-Control', 'no-store');
+    send(ctx, { status: 204 });
+  };
+
+  const get: Handler = async (ctx) => {
+    const { scope, expiresAt } = ctx.state;
+    const { name } = await partners.find(scope.partner);
+    send(ctx, {
+      status: 200,
+      body: JSON.stringify({
+        partner_id: scope.partner,
+        partner_name: name,
+        customer: scope.customer,
+        expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+      }),
+    });
+  };
+
+  const end: Handler = async (ctx) => {
+    requireConsole(ctx);
+    await sessions.end(ctx);
+    ctx.set('Cache-Control', 'no-store');
+    send(ctx, { status: 204 });
+  };
+
+  /** The token is in the address only until this response: the redirect keeps it out of the history and of the referrer. */
+  const openByToken = async (ctx: Context, page: string): Promise<void> => {
+    const query = new URLSearchParams(ctx.querystring);
+    const [token = '', ...others] = query.getAll('token');
+    query.delete('token');
+    try {
+      sessions.begin(ctx, await signIn.withToken(others.length > 0 ? '' : token, networkOf(ctx.ip)));
+      redirect(ctx, query.size === 0 ? page : `${page}?${query}`);
+    } catch (error) {
+      const reason = refusalOf(error);
+      if (!reason) throw error;
+      // Whoever was signed in before is not who the link is for.
+      await sessions.end(ctx);
+      redirect(ctx, `/console/sign-in?reason=${reason}&next=${page}`);
+    }
+  };
+
+  return { create, get, end, openByToken };
+}

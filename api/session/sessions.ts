@@ -1,0 +1,65 @@
+/** Sessions of the console: who is signed in, from the cookie to the request and back. */
+import { LRUCache } from 'lru-cache';
+import { cached } from '../../pipeline/runtime/cached.ts';
+import { secretsOf } from '../../pipeline/runtime/seal.ts';
+import type { EndedSessionStore } from '../../pipeline/stores/ended-sessions.ts';
+import type { Config } from '../../schemas/config.ts';
+import type { KeyCheck } from '../check-key.ts';
+import type { Context } from '../context.ts';
+import { unauthorized } from '../problem.ts';
+import { badUserToken } from '../user-tokens.ts';
+import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';
+
+/** A session that was signed out is refused by every process within five seconds: this, and the time of one lookup. */
+const KEPT_MS = 3_000;
+const MAX_KEPT = 10_000;
+
+interface Environment {
+  config: Pick<Config, 'secret' | 'secretOld' | 'publicUrl'>;
+  endedSessions: EndedSessionStore;
+  keys: KeyCheck;
+}
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+export function createSessions({ config, endedSessions, keys }: Environment) {
+  const secrets = secretsOf(config);
+  const isSecure = (ctx: Context) => ctx.secure || config.publicUrl?.startsWith('https:') === true;
+  const ended = new LRUCache<string, Promise<boolean>>({ max: MAX_KEPT, ttl: KEPT_MS });
+
+  /** A session ends when its time is over, when it is signed out, or when its API key is revoked. */
+  async function isOpen({ id, key, expiresAt }: Session): Promise<boolean> {
+    if (Date.now() >= expiresAt || (await cached(ended, id, () => endedSessions.has(id)))) return false;
+    return key === null || keys.isActive(key);
+  }
+
+  return {
+    isOpen,
+
+    has: ({ req }: Context): boolean => hasSessionCookie(req.headers.cookie),
+
+    /** The session of the request. */
+    async of({ req }: Context): Promise<Session> {
+      const session = openSession(secrets, req.headers.cookie);
+      if (!session || !(await isOpen(session))) throw unauthorized('The session has ended. Sign in again.');
+      return session;
+    },
+
+    begin(ctx: Context, session: Session): void {
+      const sealed = sealSession(config.secret, session);
+      if (sealed === undefined)
+        throw badUserToken('The name of the customer in the user token is too long for a session.');
+      const seconds = Math.max(0, Math.floor((session.expiresAt - Date.now()) / 1_000));
+      ctx.set('Set-Cookie', setCookie(sealed, seconds, isSecure(ctx)));
+    },
+
+    /** The browser forgets the session, even if it cannot be stored that it has ended. */
+    async end(ctx: Context): Promise<void> {
+      ctx.set('Set-Cookie', setCookie('', 0, isSecure(ctx)));
+      const session = openSession(secrets, ctx.req.headers.cookie);
+      if (!session) return;
+      await endedSessions.add(session.id, new Date(session.expiresAt));
+      ended.delete(session.id);
+    },
+  };
+}

@@ -1,0 +1,17 @@
+/** Sessions of the console that were signed out before their time: a copy of the cookie must not outlive them. */
+import type { Db } from 'mongodb';
+import { collections, type EndedSessionDocument } from '../../schemas/documents.ts';
+
+export type EndedSessionStore = ReturnType<typeof createEndedSessionStore>;
+
+export function createEndedSessionStore(db: Db) {
+  const ended = db.collection<EndedSessionDocument>(collections.endedSessions);
+
+  return {
+    async add(id: string, expiresAt: Date): Promise<void> {
+      await ended.updateOne({ _id: id }, { $setOnInsert: { expiresAt } }, { upsert: true });
+    },
+
+    has: async (id: string): Promise<boolean> => (await ended.findOne({ _id: id })) !== null,
+  };
+}

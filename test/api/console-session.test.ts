@@ -1,0 +1,298 @@
+/** Sessions of the console: how they begin and end, and what they allow. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sealSession } from '../../api/session/session-cookie.ts';
+import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import { consoleSession } from '../../schemas/http-answers.ts';
+import { waitFor } from '../support/stack.ts';
+import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
+import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+let other: TestPartner;
+const oldSecret = Buffer.alloc(32, 7);
+beforeAll(async () => {
+  api = await startApi({ HEADRACE_SECRET_OLD: oldSecret.toString('base64') });
+  partner = await api.partner();
+  other = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const createAudience = async (customer?: string) =>
+  (
+    await partner.call('POST', AUDIENCE, {
+      body: { name: 'n', file_path: 'a' },
+      headers: customer === undefined ? {} : { 'x-user-token': await tokenOf(api, partner, customer) },
+    })
+  ).json.audience_id as number;
+const idsOf = (audiences: { audience_id: number }[]) => audiences.map(({ audience_id }) => audience_id);
+
+describe('signing in', () => {
+  it('with an API key: a cookie that reads what the partner may read', async () => {
+    const id = await createAudience();
+    const visitor = visit(api);
+    const reply = await visitor.call('POST', SESSION, {
+      body: { api_key: partner.key },
+      headers: fromConsole,
+    });
+    expect([reply.status, reply.text]).toEqual([204, '']);
+    expect(reply.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^headrace_session=[\w-]+; Path=\/; Max-Age=28\d{3}; HttpOnly; SameSite=Lax$/),
+    ]);
+    expect(reply.headers.get('cache-control')).toBe('no-store');
+    expect(visitor.cookie).not.toContain(partner.id);
+    const who = await visitor.call('GET', SESSION);
+    expect(consoleSession.parse(who.json)).toMatchObject({
+      partner_id: partner.id,
+      partner_name: 'test',
+      customer: null,
+    });
+    expect((await visitor.call('GET', IMPORT)).status).toBe(200);
+    expect(idsOf((await visitor.call('GET', AUDIENCE)).json)).toContain(id);
+    expect((await visitor.call('GET', `${AUDIENCE}/${id}`)).json.audience_id).toBe(id);
+    expect((await visitor.call('HEAD', `${AUDIENCE}/${id}`)).status).toBe(200);
+  });
+
+  it('with a user token: the audiences of that customer alone, never longer than the token', async () => {
+    const [mine, theirs] = [await createAudience('acme'), await createAudience('bolt')];
+    const user_token = await tokenOf(api, partner, 'acme', '10m');
+    const visitor = await signedIn(api, { user_token });
+    const who = consoleSession.parse((await visitor.call('GET', SESSION)).json);
+    expect(who).toMatchObject({ partner_id: partner.id, customer: 'acme' });
+    expect(Date.parse(who.expires_at!)).toBeLessThanOrEqual(Date.now() + 600_000);
+    expect(idsOf((await visitor.call('GET', AUDIENCE)).json)).toEqual([mine]);
+    for (const path of ['', '/files', '/rejects', '/loads'])
+      expect((await visitor.call('GET', `${AUDIENCE}/${theirs}${path}`)).status).toBe(404);
+    for (const path of [IMPORT, `${IMPORT}/1`, `${IMPORT}/1/files`]) {
+      const reply = await visitor.call('GET', path);
+      expect([reply.status, reply.json.code]).toEqual([403, 'forbidden']);
+    }
+  });
+
+  it.each<[string, () => Promise<unknown> | unknown, number]>([
+    ['an unknown key', () => ({ api_key: `hr_aaaaaaaa_${'A'.repeat(43)}` }), 401],
+    ['no key at all', () => ({ api_key: '' }), 401],
+    ['a token as a key', async () => ({ api_key: await tokenOf(api, partner, 'c') }), 401],
+    ['a token that nobody signed', () => ({ user_token: 'a.b.c' }), 401],
+    ['an expired token', async () => ({ user_token: await tokenOf(api, partner, 'c', '1 minute ago') }), 401],
+    [
+      'a token of nobody',
+      async () => ({ user_token: await tokenOf(api, { ...partner, id: 'p-x' }, 'c') }),
+      401,
+    ],
+    [
+      'a token of an endless name',
+      async () => ({ user_token: await tokenOf(api, partner, 'c'.repeat(5_000)) }),
+      401,
+    ],
+    ['neither', () => ({}), 422],
+    ['both', async () => ({ api_key: partner.key, user_token: await tokenOf(api, partner, 'c') }), 422],
+    ['an operator', () => ({ api_key: { $ne: null } }), 422],
+  ])('with %s: refused, and no cookie', async (_, make, status) => {
+    const visitor = visit(api);
+    const reply = await visitor.call('POST', SESSION, { body: await make(), headers: fromConsole });
+    expect([reply.status, reply.headers.getSetCookie()]).toEqual([status, []]);
+    expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  });
+
+  it('Secure behind a proxy that speaks https', async () => {
+    const proxied = await startApi({ HEADRACE_TRUSTED_PROXIES: '1' });
+    try {
+      const { key } = await proxied.partner();
+      for (const [proto, isSecure] of [
+        ['https', true],
+        ['http', false],
+      ] as const) {
+        const headers = { ...fromConsole, 'x-forwarded-proto': proto };
+        const reply = await proxied.anonymous('POST', SESSION, { body: { api_key: key }, headers });
+        expect([proto, /; Secure$/.test(reply.headers.getSetCookie()[0]!)]).toEqual([proto, isSecure]);
+      }
+    } finally {
+      await proxied.stop();
+    }
+  });
+});
+
+describe('a session', () => {
+  it('changes nothing: every other method needs an API key', async () => {
+    const id = await createAudience();
+    const visitor = await signedIn(api, { api_key: partner.key });
+    const before = await api.jobs.countDocuments();
+    for (const [method, path, body] of [
+      ['POST', IMPORT, { file_path: 'a', key_type: 0 }],
+      ['DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
+      ['POST', AUDIENCE, { name: 'n', file_path: 'a' }],
+      ['PATCH', `${AUDIENCE}/${id}`, { file_path: 'a' }],
+      ['PUT', `${AUDIENCE}/${id}`, {}],
+    ] as const) {
+      const reply = await visitor.call(method, path, { body, headers: fromConsole });
+      expect([method, path, reply.status]).toEqual([method, path, 401]);
+    }
+    expect(await api.jobs.countDocuments()).toBe(before);
+  });
+
+  it('gives way to an Authorization header', async () => {
+    const [mine, theirs] = [await createAudience('acme'), await createAudience('bolt')];
+    const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });
+    const headers = { authorization: `Bearer ${partner.key}` };
+    expect(idsOf((await visitor.call('GET', AUDIENCE, { headers })).json)).toEqual(
+      expect.arrayContaining([mine, theirs]),
+    );
+    const wrong = { authorization: `Bearer hr_aaaaaaaa_${'A'.repeat(43)}` };
+    expect((await visitor.call('GET', AUDIENCE, { headers: wrong })).status).toBe(401);
+    expect((await visitor.call('GET', AUDIENCE, { headers: { authorization: '' } })).status).toBe(401);
+  });
+
+  it('ends when its API key is revoked, and no other one does', async () => {
+    const apiKeys = createApiKeyStore(api.db);
+    const { id, key } = await apiKeys.create(api.config.secret, partner.id, 'second');
+    const [ended, lasting] = [
+      await signedIn(api, { api_key: key }),
+      await signedIn(api, { api_key: partner.key }),
+    ];
+    expect((await ended.call('GET', IMPORT)).status).toBe(200);
+    await apiKeys.revoke(`hr_${id}`);
+    await waitFor(async () => (await ended.call('GET', IMPORT)).status === 401, {
+      what: 'the session of the revoked key to be refused',
+      deadlineMs: 5_000,
+    });
+    expect((await ended.call('GET', SESSION)).status).toBe(401);
+    expect((await lasting.call('GET', IMPORT)).status).toBe(200);
+  });
+
+  it('ends with its time', async () => {
+    const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'c', '2s') });
+    expect((await visitor.call('GET', AUDIENCE)).status).toBe(200);
+    await waitFor(async () => (await visitor.call('GET', AUDIENCE)).status === 401, {
+      what: 'the session to end',
+      deadlineMs: 10_000,
+    });
+  });
+
+  it('outlives the change of the secret', async () => {
+    const visitor = visit(api);
+    const content = {
+      id: 'i',
+      partner: partner.id,
+      customer: 'c',
+      key: null,
+      expiresAt: Date.now() + 60_000,
+    };
+    visitor.cookie = `headrace_session=${sealSession(oldSecret, content)}`;
+    expect((await visitor.call('GET', SESSION)).json.customer).toBe('c');
+    visitor.cookie = `headrace_session=${sealSession(Buffer.alloc(32, 8), content)}`;
+    expect((await visitor.call('GET', SESSION)).status).toBe(401);
+  });
+
+  it('of another key opens nothing of this partner', async () => {
+    const id = await createAudience();
+    const visitor = await signedIn(api, { api_key: other.key });
+    expect((await visitor.call('GET', `${AUDIENCE}/${id}`)).status).toBe(404);
+  });
+
+  it.each([
+    ['garbage', 'headrace_session=garbage'],
+    ['nothing', 'headrace_session='],
+    ['no pair', 'headrace_session'],
+    ['many', Array.from({ length: 200 }, (_, i) => `headrace_session=${i}`).join('; ')],
+    ['what is not ASCII', 'headrace_session=\u00e4\u00f6'],
+    ['a name in quotes', 'headrace_session="x"'],
+    ['a long one', `headrace_session=${'A'.repeat(10_000)}`],
+  ])('is not what this cookie has: %s', async (_, cookie) => {
+    const visitor = visit(api);
+    visitor.cookie = cookie;
+    for (const path of [SESSION, IMPORT, AUDIENCE])
+      expect((await visitor.call('GET', path)).status).toBe(401);
+    const headers = { authorization: `Bearer ${partner.key}` };
+    expect((await visitor.call('GET', IMPORT, { headers })).status).toBe(200);
+  });
+});
+
+describe('a request that another site makes the browser send', () => {
+  it.each([
+    ['without the header', {}],
+    ['from another site', { ...fromConsole, 'sec-fetch-site': 'cross-site' }],
+    ['from another host of the domain', { ...fromConsole, 'sec-fetch-site': 'same-site' }],
+  ])('%s: 403, and nothing happens', async (_, headers) => {
+    const visitor = await signedIn(api, { api_key: partner.key });
+    const { cookie } = visitor;
+    for (const [method, body] of [
+      ['POST', { api_key: other.key }],
+      ['DELETE', undefined],
+    ] as const) {
+      const reply = await visitor.call(method, SESSION, { body, headers });
+      expect([method, reply.status, reply.json.code]).toEqual([method, 403, 'forbidden']);
+    }
+    expect(visitor.cookie).toBe(cookie);
+  });
+
+  it('from our own page: allowed', async () => {
+    const headers = { ...fromConsole, 'sec-fetch-site': 'same-origin' };
+    const reply = await api.anonymous('POST', SESSION, { body: { api_key: partner.key }, headers });
+    expect(reply.status).toBe(204);
+  });
+});
+
+describe('signing out', () => {
+  it('takes the cookie away, and a copy of it is worth nothing', async () => {
+    const visitor = await signedIn(api, { api_key: partner.key });
+    const another = await signedIn(api, { api_key: partner.key });
+    const { cookie } = visitor;
+    expect((await visitor.call('GET', SESSION)).status).toBe(200);
+    const reply = await visitor.call('DELETE', SESSION, { headers: fromConsole });
+    expect([reply.status, cookieOf(reply.headers)]).toEqual([204, 'headrace_session=']);
+    expect(reply.headers.getSetCookie()[0]).toContain('Max-Age=0');
+    expect((await visitor.call('GET', SESSION)).status).toBe(401);
+    for (const path of [SESSION, IMPORT])
+      expect((await api.anonymous('GET', path, { headers: { cookie } })).status).toBe(401);
+    expect((await another.call('GET', SESSION)).status).toBe(200);
+  });
+
+  it('works for whoever is signed out already', async () => {
+    expect((await visit(api).call('DELETE', SESSION, { headers: fromConsole })).status).toBe(204);
+  });
+});
+
+describe('limits', () => {
+  it('wrong keys and tokens are counted together, by address; requests by key', async () => {
+    const small = await startApi({
+      HEADRACE_WRONG_KEYS_PER_MINUTE: '6',
+      HEADRACE_TRUSTED_PROXIES: '1',
+      HEADRACE_RATE_PER_SECOND: '1',
+      HEADRACE_RATE_BURST: '10',
+    });
+    try {
+      const someone = await small.partner();
+      const from = (address: string) => ({ ...fromConsole, 'x-forwarded-for': address });
+      const guess = async (number: number) => {
+        const body =
+          number % 2 === 0
+            ? { user_token: `a.b.${number}` }
+            : { api_key: `hr_${String(number).padStart(8, 'a')}_${'A'.repeat(43)}` };
+        return (await small.anonymous('POST', SESSION, { body, headers: from('192.0.2.1') })).status;
+      };
+      const statuses = [];
+      for (let i = 0; i < 10; i++) statuses.push(await guess(i));
+      expect(statuses.slice(0, 6)).toEqual(Array(6).fill(401));
+      expect(statuses.slice(-3)).toEqual(Array(3).fill(429));
+      const link = `/console/segments/1?token=${await tokenOf(small, someone, 'c')}`;
+      const open = (address: string) =>
+        visit(small).call('GET', link, { headers: { 'x-forwarded-for': address } });
+      expect((await open('192.0.2.1')).status).toBe(429);
+      expect((await open('192.0.2.2')).status).toBe(303);
+
+      const sessions = [
+        await signedIn(small, { api_key: someone.key }),
+        await signedIn(small, { api_key: someone.key }),
+      ];
+      const reads = await Promise.all(
+        Array.from({ length: 30 }, (_, i) => sessions[i % 2]!.call('GET', IMPORT)),
+      );
+      expect(reads.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
+      // The partner's own requests are limited apart from those of people who look at the console.
+      expect((await someone.call('GET', IMPORT)).status).toBe(200);
+    } finally {
+      await small.stop();
+    }
+  });
+});

@@ -1,0 +1,94 @@
+/** The pages in a real browser: the policy holds on each of them, and a deep link leaves no token behind. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tokenOf } from '../api/console-support.ts';
+import { type Api, AUDIENCE, startApi, type TestPartner } from '../api/support.ts';
+import { useBrowser } from './support/browser.ts';
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const browser = useBrowser();
+const at = (path: string) => api.service.apiUrl + path;
+
+describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
+  it('the sign-in page loads, and breaks no rule of its policy', async () => {
+    const page = await browser.open({ theme });
+    await page.goto(at('/console/sign-in'));
+    await page.getByRole('heading', { level: 1 }).waitFor();
+  });
+
+  it('/docs renders, and breaks no rule of its policy', async () => {
+    const page = await browser.open({ theme });
+    await page.goto(at('/docs'));
+    await page.getByRole('heading', { level: 1, name: 'headrace' }).waitFor();
+    // The styles of the bundle are there: without them the page would be as wide as its longest line.
+    const font = await page.evaluate(() => getComputedStyle(document.body).fontFamily);
+    expect(font).not.toBe('');
+    await page.getByText('Queue an import').first().waitFor();
+  });
+});
+
+describe('the policy', () => {
+  it.each(['/console/sign-in', '/docs'])('of %s lets neither inline script nor eval pass', async (path) => {
+    const page = await browser.open({ tolerated: /CSP|Content Security Policy/ });
+    await page.goto(at(path));
+    const ran = await page.evaluate(async () => {
+      const script = document.createElement('script');
+      script.textContent = 'window.ran = true';
+      document.body.append(script);
+      document.body.insertAdjacentHTML('beforeend', '<p id="styled" style="color: rgb(1, 2, 3)">x</p>');
+      document.body.insertAdjacentHTML('beforeend', '<img src="data:," onerror="window.ran = true">');
+      await new Promise((resolve) => document.body.lastElementChild!.addEventListener('error', resolve));
+      let evaluated = true;
+      try {
+        // biome-ignore lint/security/noGlobalEval: it is what must not work
+        globalThis.eval('1');
+      } catch {
+        evaluated = false;
+      }
+      return {
+        inline: 'ran' in window,
+        evaluated,
+        styled: getComputedStyle(document.getElementById('styled')!).color === 'rgb(1, 2, 3)',
+      };
+    });
+    expect(ran).toEqual({ inline: false, evaluated: false, styled: false });
+  });
+});
+
+describe('the deep link', () => {
+  it('signs in, and the token is neither in the address nor in the history nor in the page', async () => {
+    const token = await tokenOf(api, partner, 'acme');
+    const body = { name: 'Summer visitors', file_path: 'a' };
+    const headers = { 'x-user-token': token };
+    const made = (await partner.call('POST', AUDIENCE, { body, headers })).json;
+    const path = `/console/segments/${made.default_warehouse_segment_id}`;
+
+    const page = await browser.open();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(`${request.url()} ${request.headers().referer ?? ''}`));
+    await page.goto(at('/console/sign-in'));
+    await page.goto(at(`${path}?token=${token}`));
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(page.url()).toBe(at(path));
+    expect(await page.content()).not.toContain(token);
+    expect(sent.filter((request) => request.includes(token))).toHaveLength(1);
+    expect(
+      await page.evaluate(() =>
+        JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+      ),
+    ).not.toContain('headrace_session');
+    const session = await page.evaluate(async () => (await fetch('/console/session')).json());
+    expect(session).toMatchObject({ partner_id: partner.id, customer: 'acme' });
+
+    await page.goBack();
+    expect(page.url()).toBe(at('/console/sign-in'));
+    await page.goForward();
+    expect(page.url()).toBe(at(path));
+  });
+});

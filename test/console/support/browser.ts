@@ -1,0 +1,58 @@
+/** A real browser for the tests of a file: every page is in a fresh context, and what the browser complains about fails the test. */
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { launchChromium } from './chromium.ts';
+
+export interface PageOptions {
+  readonly theme?: 'light' | 'dark';
+  readonly width?: number;
+  /** Messages that this test provokes, for instance while the API is stopped. */
+  readonly tolerated?: RegExp;
+}
+
+/** An answer of 4xx is what the page shows its reader, not an error of the page. */
+const isAnswer = (text: string) => /^Failed to load resource: .* status of 4\d\d/.test(text);
+
+function collectComplaints(page: Page, complaints: string[], tolerated?: RegExp): void {
+  const complain = (text: string) => {
+    if (!isAnswer(text) && !tolerated?.test(text)) complaints.push(text);
+  };
+  page.on('console', (message) => message.type() === 'error' && complain(message.text()));
+  page.on('pageerror', (error) => complain(String(error)));
+}
+
+/** Some violations of the policy reach the page only as an event. */
+const reportViolations = () =>
+  document.addEventListener('securitypolicyviolation', (event) =>
+    console.error(`CSP: ${event.violatedDirective} forbids ${event.blockedURI} at ${event.sourceFile}`),
+  );
+
+export function useBrowser() {
+  let browser: Browser;
+  const contexts: BrowserContext[] = [];
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterEach(async () => {
+    await Promise.all(contexts.splice(0).map((context) => context.close()));
+    expect(complaints.splice(0)).toEqual([]);
+  });
+  afterAll(() => browser?.close());
+
+  return {
+    /** A page of a browser that was never here before. */
+    async open({ theme = 'light', width = 1280, tolerated }: PageOptions = {}): Promise<Page> {
+      const context = await browser.newContext({
+        colorScheme: theme,
+        viewport: { width, height: 800 },
+        acceptDownloads: true,
+      });
+      contexts.push(context);
+      await context.addInitScript(reportViolations);
+      context.on('page', (page) => collectComplaints(page, complaints, tolerated));
+      return context.newPage();
+    },
+  };
+}

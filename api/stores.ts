@@ -5,6 +5,7 @@ import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
+import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
 import { createFileStore } from '../pipeline/stores/files.ts';
 import { createIdempotencyStore } from '../pipeline/stores/idempotency.ts';
@@ -13,6 +14,7 @@ import { createLedgerStore } from '../pipeline/stores/ledger.ts';
 import { createNewJobStore } from '../pipeline/stores/new-jobs.ts';
 import { createPartnerStore } from '../pipeline/stores/partners.ts';
 import { createRejectStore } from '../pipeline/stores/rejects.ts';
+import { createSetVersions } from '../pipeline/stores/set-versions.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
 
@@ -22,6 +24,7 @@ export const createApiStores = (db: Db) => ({
   attributes: createAttributeStore(db),
   audiences: createAudienceStore(db),
   checks: createCheckStore(db),
+  compositions: createCompositionStore(db),
   counters: createCounterStore(db),
   files: createFileStore(db),
   idempotency: createIdempotencyStore(db),
@@ -30,4 +33,5 @@ export const createApiStores = (db: Db) => ({
   newJobs: createNewJobStore(db),
   partners: createPartnerStore(db),
   rejects: createRejectStore(db),
+  setVersions: createSetVersions(db),
 });

@@ -226,6 +226,7 @@ export const collections = {
   spills: 'spills',
   crashes: 'crashes',
   idempotency: 'idempotency',
+  compositions: 'compositions',
 } as const;
 
 /** Names of device sets. */
@@ -234,6 +235,7 @@ export const setNames = {
   audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
   event: (audience: number, generation: number, event: string) =>
     `audience:${audience}:g${generation}:event:${event}`,
+  attributeOf: (set: string) => Number(set.slice('attribute:'.length)),
   /** Of the set of an audience or of one of its events. */
   generationOf: (set: string) => Number(/^audience:\d+:g(\d+)(?::|$)/.exec(set)?.[1]),
 };

@@ -1,0 +1,72 @@
+/**
+ * How far the jobs have come that change device sets. Nothing but a sealed job changes a set, and jobs end in their order: where no
+ * job was sealed and the last ended one is the same before and after, no set has changed in between.
+ */
+import type { Db, Filter } from 'mongodb';
+import type { EndedJobs } from '../../schemas/composition-documents.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import { jobCollection, unfinished } from './jobs.ts';
+
+export type SetVersions = ReturnType<typeof createSetVersions>;
+
+/** Which sets are being merged into. */
+export interface Merging {
+  /** Some attribute. */
+  marketplace: boolean;
+  /** Some audience of the partner. */
+  loads: boolean;
+  /** The audience itself. */
+  own: boolean;
+}
+
+export interface SetVersion {
+  merging: Merging;
+  ended: EndedJobs;
+}
+
+export function createSetVersions(db: Db) {
+  const jobs = jobCollection(db);
+
+  async function merging(partner: string, audience: number): Promise<Merging> {
+    const sealed = await jobs
+      .find({ phase: 'sealed' })
+      .project<Pick<JobDocument, 'kind' | 'partner' | 'audience'>>({
+        _id: 0,
+        kind: 1,
+        partner: 1,
+        audience: 1,
+      })
+      .toArray();
+    const loads = sealed.filter((job) => job.kind === 'audience' && job.partner === partner);
+    return {
+      marketplace: sealed.some(({ kind }) => kind !== 'audience'),
+      loads: loads.length > 0,
+      own: loads.some((job) => job.audience === audience),
+    };
+  }
+
+  async function ended(partner: string): Promise<EndedJobs> {
+    // The bound keeps the look-up short: without it, all that waits would be passed over one by one.
+    const first = await jobs.find(unfinished).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next();
+    const before = first === null ? {} : { _id: { $lt: first._id as number } };
+    const last = async (filter: Filter<JobDocument>): Promise<number> => {
+      const found = jobs.find({ ...filter, ...before, phase: 'ended' }).sort({ _id: -1 });
+      return ((await found.limit(1).project({ _id: 1 }).next())?._id as number | undefined) ?? 0;
+    };
+    const [imports, deletions, loads] = await Promise.all([
+      last({ kind: 'import' }),
+      last({ kind: 'delete' }),
+      last({ kind: 'audience', partner }),
+    ]);
+    return { marketplace: Math.max(imports, deletions), loads };
+  }
+
+  return {
+    ended,
+
+    /** In this order: a job that ends between the two reads is found to be merging, or to have ended. */
+    async of(partner: string, audience: number): Promise<SetVersion> {
+      return { merging: await merging(partner, audience), ended: await ended(partner) };
+    },
+  };
+}

@@ -16,6 +16,15 @@ export function createComposer(): Composer {
   let thread: Thread | undefined;
   let idle: NodeJS.Timeout | undefined;
 
+  /** Whoever waits for an answer of a thread that fails is told; the next one gets another thread. */
+  function start(): Thread {
+    const started = startThread(module, {}, () => {
+      if (thread === started) thread = undefined;
+      void started.terminate();
+    });
+    return started;
+  }
+
   async function close(): Promise<void> {
     clearTimeout(idle);
     const ending = thread;
@@ -27,10 +36,7 @@ export function createComposer(): Composer {
     close,
     async compose(wanted, onProgress) {
       clearTimeout(idle);
-      // Whoever waits for an answer of a thread that fails is told; the next one gets another thread.
-      thread ??= startThread(module, {}, () => {
-        thread = undefined;
-      });
+      thread ??= start();
       try {
         return await thread.ask<Composed>('compose', wanted, onProgress);
       } finally {

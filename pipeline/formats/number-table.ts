@@ -19,7 +19,10 @@ export function packNumbers(rows: readonly (readonly number[])[]): Uint8Array {
 export function unpackNumbers(packed: Uint8Array, width: number): number[][] {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   const rows: number[][] = [];
-  for (let at = 0; at < packed.byteLength; at += width * BYTES)
-    rows.push(Array.from({ length: width }, (_, column) => view.getFloat64(at + column * BYTES, true)));
+  for (let at = 0; at < packed.byteLength; ) {
+    const row: number[] = [];
+    for (let column = 0; column < width; column++, at += BYTES) row.push(view.getFloat64(at, true));
+    rows.push(row);
+  }
   return rows;
 }

@@ -49,14 +49,15 @@ export function createSetVersions(db: Db) {
     // The bound keeps the look-up short: without it, all that waits would be passed over one by one.
     const first = await jobs.find(unfinished).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next();
     const before = first === null ? {} : { _id: { $lt: first._id as number } };
-    const last = async (filter: Filter<JobDocument>): Promise<number> => {
-      const found = jobs.find({ ...filter, ...before, phase: 'ended' }).sort({ _id: -1 });
+    const last = async (filter: Filter<JobDocument>, hint: string): Promise<number> => {
+      const found = jobs.find({ ...filter, ...before, phase: 'ended' }, { hint }).sort({ _id: -1 });
       return ((await found.limit(1).project({ _id: 1 }).next())?._id as number | undefined) ?? 0;
     };
+    // Told which index to use: the one by phase fits as well, and would pass over all jobs of other kinds.
     const [imports, deletions, loads] = await Promise.all([
-      last({ kind: 'import' }),
-      last({ kind: 'delete' }),
-      last({ kind: 'audience', partner }),
+      last({ kind: 'import' }, 'by_kind'),
+      last({ kind: 'delete' }, 'by_kind'),
+      last({ kind: 'audience', partner }, 'by_partner'),
     ]);
     return { marketplace: Math.max(imports, deletions), loads };
   }

@@ -55,7 +55,7 @@ it('is read from an index, however many jobs of other kinds have ended or wait',
   await jobs().insertMany(many as unknown as JobDocument[]);
   expect(await versions().ended('p')).toEqual({ marketplace: 1, loads: 0 });
   const explained = await jobs()
-    .find({ kind: 'import', _id: { $lt: 3_000 }, phase: 'ended' })
+    .find({ kind: 'import', _id: { $lt: 3_000 }, phase: 'ended' }, { hint: 'by_kind' })
     .sort({ _id: -1 })
     .limit(1)
     .explain('executionStats');

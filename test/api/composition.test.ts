@@ -242,6 +242,17 @@ describe('several API processes', () => {
     expect(await report(audience)).toMatchObject({ unique_devices: 10 });
   });
 
+  it('take over from one that was killed', async () => {
+    const second = await secondApi();
+    const audience = await scene.audience(partner, { rows: { a: devices(7_500, 7_600) } });
+    expect((await second.call('POST', compositionOf(audience))).status).toBe(202);
+    await second.service.kill('api');
+    expect((await get(audience)).status).toBe(202);
+    expect(await report(audience)).toMatchObject({ unique_devices: 100, current: true });
+    expect(computedBy(second.service.log('api'), audience)).toBe(0);
+    expect(computedBy(api.service.log('api'), audience)).toBe(1);
+  });
+
   it('one that is stopped in the middle of a computation gives it up at once', async () => {
     const second = await secondApi();
     const audience = await scene.audience(partner, { rows: { a: devices(8_000, 8_100) } });

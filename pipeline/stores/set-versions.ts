@@ -1,6 +1,7 @@
 /**
- * How far the jobs have come that change device sets. Nothing but a sealed job changes a set, and jobs end in their order: where no
- * job was sealed and the last ended one is the same before and after, no set has changed in between.
+ * How far the jobs have come that change device sets. A set is changed only by a job that is being merged: sealed, and so is every
+ * job before it. Jobs end in their order. So where none was being merged and the last ended one is the same before and after, no
+ * set has changed in between.
  */
 import type { Db, Filter } from 'mongodb';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
@@ -27,9 +28,17 @@ export interface SetVersion {
 export function createSetVersions(db: Db) {
   const jobs = jobCollection(db);
 
+  /** Only jobs before the first of these. */
+  const before = async (filter: Filter<JobDocument>): Promise<Filter<JobDocument>> => {
+    const first = await jobs.find(filter).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next();
+    return first === null ? {} : { _id: { $lt: first._id as number } };
+  };
+
   async function merging(partner: string, audience: number): Promise<Merging> {
+    // A sealed job behind one that is still loading waits for it.
+    const inTurn = await before({ phase: { $in: ['accepted', 'loading'] } });
     const sealed = await jobs
-      .find({ phase: 'sealed' })
+      .find({ ...inTurn, phase: 'sealed' })
       .project<Pick<JobDocument, 'kind' | 'partner' | 'audience'>>({
         _id: 0,
         kind: 1,
@@ -47,10 +56,9 @@ export function createSetVersions(db: Db) {
 
   async function ended(partner: string): Promise<EndedJobs> {
     // The bound keeps the look-up short: without it, all that waits would be passed over one by one.
-    const first = await jobs.find(unfinished).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next();
-    const before = first === null ? {} : { _id: { $lt: first._id as number } };
+    const done = await before(unfinished);
     const last = async (filter: Filter<JobDocument>, hint: string): Promise<number> => {
-      const found = jobs.find({ ...filter, ...before, phase: 'ended' }, { hint }).sort({ _id: -1 });
+      const found = jobs.find({ ...filter, ...done, phase: 'ended' }, { hint }).sort({ _id: -1 });
       return ((await found.limit(1).project({ _id: 1 }).next())?._id as number | undefined) ?? 0;
     };
     // Told which index to use: the one by phase fits as well, and would pass over all jobs of other kinds.

@@ -28,7 +28,8 @@ it('says what has ended, by side, and who is merging', async () => {
     job(5, 'import', 'withdrawn'),
     load(6, 'p', 3, 'sealed'),
     job(7, 'import', 'sealed'),
-    job(8, 'import', 'accepted'),
+    job(8, 'import', 'loading'),
+    job(9, 'import', 'accepted'),
   ] as unknown as JobDocument[]);
   const ended = { marketplace: 2, loads: 3 };
   const merging = { marketplace: true, loads: true, own: true };
@@ -39,6 +40,8 @@ it('says what has ended, by side, and who is merging', async () => {
     merging: { marketplace: true, loads: false, own: false },
   });
   await jobs().updateMany({ phase: 'sealed' }, { $set: { phase: 'ended' } });
+  // It waits for the one before it.
+  await jobs().updateOne({ _id: 9 }, { $set: { phase: 'sealed' } });
   expect(await versions().of('p', 3)).toEqual({
     ended: { marketplace: 7, loads: 6 },
     merging: { marketplace: false, loads: false, own: false },

@@ -26,6 +26,12 @@ export function createMetrics() {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     }),
+    compositions: new Histogram({
+      name: 'headrace_composition_duration_seconds',
+      help: 'Time to compute the composition report of an audience',
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+      registers,
+    }),
   };
 }
 export type Metrics = ReturnType<typeof createMetrics>;

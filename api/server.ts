@@ -15,6 +15,8 @@ import type { Config } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
+import { createComposer } from './composition/composer.ts';
+import { createCompositionReports } from './composition/reports.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 import { createApiStores } from './stores.ts';
@@ -65,7 +67,24 @@ export async function runApi(config: Config): Promise<void> {
   const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
-  const { koa } = createApp({ ...stores, config, ping, publisher, queue, pending, bodies, metrics, log });
+  const compositionReports = createCompositionReports({
+    ...stores,
+    composer: createComposer(),
+    metrics,
+    log,
+  });
+  const { koa } = createApp({
+    ...stores,
+    config,
+    ping,
+    publisher,
+    queue,
+    pending,
+    compositionReports,
+    bodies,
+    metrics,
+    log,
+  });
 
   const server = createServer(timeoutsOf(config), koa.callback());
   server.on('clientError', answerClientError);
@@ -86,6 +105,7 @@ export async function runApi(config: Config): Promise<void> {
   );
   shutdown.add('finish requests', () => finish(server));
   shutdown.add('flush the queue', () => queue.drain());
+  shutdown.add('give up reports', () => compositionReports.stop());
   shutdown.add('disconnect', async () => {
     metricsServer.close();
     metricsServer.closeAllConnections();

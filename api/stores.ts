@@ -5,6 +5,7 @@ import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
+import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
 import { createEndedSessionStore } from '../pipeline/stores/ended-sessions.ts';
 import { createFileStore } from '../pipeline/stores/files.ts';
@@ -14,6 +15,7 @@ import { createLedgerStore } from '../pipeline/stores/ledger.ts';
 import { createNewJobStore } from '../pipeline/stores/new-jobs.ts';
 import { createPartnerStore } from '../pipeline/stores/partners.ts';
 import { createRejectStore } from '../pipeline/stores/rejects.ts';
+import { createSetVersions } from '../pipeline/stores/set-versions.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
 
@@ -23,6 +25,7 @@ export const createApiStores = (db: Db) => ({
   attributes: createAttributeStore(db),
   audiences: createAudienceStore(db),
   checks: createCheckStore(db),
+  compositions: createCompositionStore(db),
   counters: createCounterStore(db),
   endedSessions: createEndedSessionStore(db),
   files: createFileStore(db),
@@ -32,4 +35,5 @@ export const createApiStores = (db: Db) => ({
   newJobs: createNewJobStore(db),
   partners: createPartnerStore(db),
   rejects: createRejectStore(db),
+  setVersions: createSetVersions(db),
 });

@@ -29,7 +29,11 @@ async function compile(directory) {
   const { build } = await import('esbuild');
   await build({
     absWorkingDir: root,
-    entryPoints: { headrace: 'deploy/headrace.ts', 'stage-thread': 'pipeline/stage-thread.ts' },
+    entryPoints: {
+      headrace: 'deploy/headrace.ts',
+      'stage-thread': 'pipeline/stage-thread.ts',
+      'composition-thread': 'api/composition/thread.ts',
+    },
     outdir: directory,
     bundle: true,
     splitting: true,

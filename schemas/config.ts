@@ -138,6 +138,9 @@ const environment = z.object({
   /** How long a job's storage may deliver nothing before the file or the listing fails. */
   HEADRACE_STORAGE_DEADLINE_MS: integer(100, 86_400_000, 300_000),
 
+  /** Counts of an audience's devices below this are hidden, and all of them if the audience itself is smaller. */
+  HEADRACE_PRIVACY_FLOOR: integer(0, 1_000_000, 0),
+
   HEADRACE_LIMIT_BODY_BYTES: integer(1_024, 10_485_760, 65_536),
   HEADRACE_LIMIT_JSON_DEPTH: integer(2, 100, 8),
   HEADRACE_LIMIT_KEYS: integer(1, 100_000, 1_000),

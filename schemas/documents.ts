@@ -231,6 +231,7 @@ export const collections = {
   crashes: 'crashes',
   idempotency: 'idempotency',
   endedSessions: 'ended_sessions',
+  compositions: 'compositions',
 } as const;
 
 /** Names of device sets. */
@@ -239,6 +240,7 @@ export const setNames = {
   audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
   event: (audience: number, generation: number, event: string) =>
     `audience:${audience}:g${generation}:event:${event}`,
+  attributeOf: (set: string) => Number(set.slice('attribute:'.length)),
   /** Of the set of an audience or of one of its events. */
   generationOf: (set: string) => Number(/^audience:\d+:g(\d+)(?::|$)/.exec(set)?.[1]),
 };

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { keyTypes, pathTypes, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
 
-const described = <S extends z.ZodType>(schema: S, description: string, example?: unknown): S =>
+export const described = <S extends z.ZodType>(schema: S, description: string, example?: unknown): S =>
   schema.meta({ description, ...(example === undefined ? {} : { example }) });
-const id = z.int().positive();
-const count = z.int().nonnegative();
+export const id = z.int().positive();
+export const count = z.int().nonnegative();
 const countText = z.string().regex(/^\d+$/);
-const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
+export const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
 const created = described(time, 'Time of creation, in UTC.', '2026-06-01T08:30:00.000Z');
 const updated = described(time, 'Time of the last change, in UTC.', '2026-06-01T08:31:12.000Z');
 const statusOf = (what: string) =>
@@ -106,7 +106,7 @@ const audienceFields = {
   ),
   matched_devices: described(
     count,
-    'The number of devices of the audience that also have a marketplace attribute, as of the last load.',
+    'The number of devices of the audience that also have a marketplace attribute, as of the last load or, if that is newer, the last composition report. 0 if it is below the privacy floor.',
     4_100,
   ),
 };

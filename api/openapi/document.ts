@@ -2,6 +2,7 @@
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi';
 import type { Bodies } from '../../schemas/http.ts';
 import { describeAudiences } from './audiences.ts';
+import { describeComposition } from './composition.ts';
 import { describeImports } from './imports.ts';
 import { type Described, introduction } from './introduction.ts';
 import { describePublic } from './public.ts';
@@ -15,6 +16,7 @@ export function createOpenApi(config: Described, bodies: Bodies) {
   });
   describeImports(registry, bodies);
   describeAudiences(registry, bodies);
+  describeComposition(registry);
   describePublic(registry, config);
   return new OpenApiGeneratorV31(registry.definitions).generateDocument({
     openapi: '3.1.0',

@@ -109,3 +109,32 @@ export const loads = {
     load,
   ]),
 };
+
+export const compositions = {
+  report: example('A report', {
+    audience_id: 42,
+    name: 'Summer visitors',
+    computed_at: '2026-06-01T08:35:00.000Z',
+    current: true,
+    floor: 100,
+    unique_devices: 5_000,
+    matched_devices: 4_100,
+    match_rate: 0.82,
+    marketplace_devices: 16_000,
+    attributes: [
+      { attribute_id: 17, name: 'Frequent travellers', devices: 1_500, share: 0.3, index: 240 },
+      { attribute_id: 18, name: 'Pet owners', devices: 400, share: 0.08, index: 64 },
+      { attribute_id: 5, name: 'Collectors of stamps', devices: null, share: null, index: null },
+    ],
+    events: [{ event: 'purchase', devices: 900, rows: 1_100 }],
+    overlaps: [
+      {
+        audience_id: 40,
+        name: 'Spring visitors',
+        devices: 640,
+        share_of_this: 0.128,
+        share_of_other: 0.4,
+      },
+    ],
+  }),
+};

@@ -50,7 +50,7 @@ You were given an API key, and a bucket, a path prefix and access keys for the s
 3. Poll \`/v1/marketplace/import/42\` until \`status\` is 2 (done) or 3 (error, with the reasons in \`errors\`).
 
 An audience works the same way: POST to \`/v2/firstparty/audience\`, then poll its details. If a load fails,
-\`…/audience/<id>/loads\` shows why.
+\`…/audience/<id>/loads\` shows why. \`…/audience/<id>/composition\` shows what the audience consists of.
 
 To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 304 means that nothing has changed.`;
 

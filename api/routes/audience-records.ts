@@ -2,6 +2,7 @@
 import type { Scope } from '../../pipeline/stores/audiences.ts';
 import type { OpenLoad as OpenJob } from '../../pipeline/stores/job-queries.ts';
 import { type AudienceDocument, type JobPhase, JobStatus } from '../../schemas/documents.ts';
+import { createFloor } from '../privacy-floor.ts';
 import type { ApiStores } from '../stores.ts';
 
 const running: JobPhase[] = ['loading', 'sealed'];
@@ -41,7 +42,8 @@ export const readOpenLoads = async (
   audience?: number,
 ): Promise<OpenLoads> => byAudience(await jobs.openLoads(partner, audience));
 
-export function toAudience(audience: AudienceDocument, openLoads: OpenLoads) {
+/** A match count below the privacy floor is shown as 0: the field is a number by the specification. */
+export function toAudience(audience: AudienceDocument, openLoads: OpenLoads, privacyFloor: number) {
   const open = openLoads(audience);
   return {
     audience_id: audience._id,
@@ -52,7 +54,7 @@ export function toAudience(audience: AudienceDocument, openLoads: OpenLoads) {
     created_at: audience.createdAt,
     updated_at: open ? latest(open.updatedAt, audience.updatedAt) : audience.updatedAt,
     uploaded_devices: audience.uploadedDevices,
-    matched_devices: audience.matchedDevices,
+    matched_devices: createFloor(privacyFloor, audience.uniqueDevices)(audience.matchedDevices) ?? 0,
   };
 }
 

@@ -33,7 +33,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
   const list: Handler = async (ctx) => {
     const { limit, cursor: before } = readPage(ctx);
     const open = await readOpenLoads(deps, ctx.state.scope.partner);
-    const record = (audience: AudienceDocument) => toAudience(audience, open);
+    const record = (audience: AudienceDocument) => toAudience(audience, open, config.privacyFloor);
     if (limit === undefined) {
       const all = audiences.list(ctx.state.scope, { before });
       return sendChunks(ctx, 'application/json', jsonArray(mapEach(all, record)));
@@ -48,7 +48,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
     const id = parseId(ctx.params.audience_id);
     const open = await readOpenLoads(deps, ctx.state.scope.partner, id);
     const audience = await audienceOf(ctx);
-    const head = `${JSON.stringify(toAudience(audience, open)).slice(0, -1)},"file":[`;
+    const head = `${JSON.stringify(toAudience(audience, open, config.privacyFloor)).slice(0, -1)},"file":[`;
     const entries = mapEach(filesOfAudience(deps, id, audience.generation), toFileEntry);
     await sendChunks(ctx, 'application/json', jsonArray(entries, head, ']}'));
   };

@@ -1,6 +1,7 @@
 /** All routes of the API. The router is built from this list, and a test compares the OpenAPI document with it. */
 import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
+import { compositionParameters, createComposition } from './composition.ts';
 import { createDescription } from './description.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
@@ -31,6 +32,7 @@ export function createRoutes(deps: Dependencies): Route[] {
   const audiences = createFirstpartyAudience(deps);
   const loads = createAudienceLoads(deps, audiences);
   const reports = createReports(deps, audiences);
+  const composition = createComposition(deps, audiences);
   const health = createHealth(deps);
   const registry = createSchemaRegistry(deps.config);
   const description = createDescription(deps);
@@ -72,6 +74,19 @@ export function createRoutes(deps: Dependencies): Route[] {
     { method: 'get', path: `${path}/:audience_id/loads/:load_id`, access: 'user', handler: loads.get },
     { method: 'get', path: `${path}/:audience_id/files`, access: 'user', handler: reports.audienceFiles },
     { method: 'get', path: `${path}/:audience_id/rejects`, access: 'user', handler: reports.audienceRejects },
+    {
+      method: 'get',
+      path: `${path}/:audience_id/composition`,
+      access: 'user',
+      query: compositionParameters,
+      handler: composition.get,
+    },
+    {
+      method: 'post',
+      path: `${path}/:audience_id/composition`,
+      access: 'user',
+      handler: composition.compute,
+    },
   ]);
   const open: [string, Handler][] = [
     ['/', description.index],

@@ -4,15 +4,24 @@ import { type MessagePort, Worker } from 'node:worker_threads';
 interface Question {
   id: number;
   ask: string;
+  about?: unknown;
 }
 interface Answer {
   id: number;
+  /** Not an answer yet, but how far it is. */
+  progress?: number;
   answer?: unknown;
   error?: string;
 }
 
+interface Asked {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+  onProgress?: ((progress: number) => void) | undefined;
+}
+
 export interface Thread {
-  ask<T>(question: string): Promise<T>;
+  ask<T>(question: string, about?: unknown, onProgress?: (progress: number) => void): Promise<T>;
   terminate(): Promise<void>;
 }
 
@@ -23,7 +32,7 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
     // Most data is in buffers outside the heap: a large young generation would only take memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
-  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  const waiting = new Map<number, Asked>();
   let last = 0;
   let ended = false;
 
@@ -35,22 +44,23 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
   }
   worker.on('error', (error) => end(error as Error));
   worker.on('exit', (code) => end(new Error(`a thread exited with code ${code}`)));
-  worker.on('message', ({ id, answer, error }: Answer) => {
+  worker.on('message', ({ id, answer, error, progress }: Answer) => {
     // 0 is not a response: the thread reports a fatal error.
     if (id === 0) return end(new Error(error));
     const asked = waiting.get(id);
+    if (progress !== undefined) return asked?.onProgress?.(progress);
     waiting.delete(id);
     if (error === undefined) asked?.resolve(answer);
     else asked?.reject(new Error(error));
   });
 
   return {
-    ask: <T>(question: string) =>
+    ask: <T>(question: string, about?: unknown, onProgress?: (progress: number) => void) =>
       new Promise<T>((resolve, reject) => {
         if (ended) return reject(new Error('the thread has ended'));
         const id = ++last;
-        waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-        worker.postMessage({ id, ask: question } satisfies Question);
+        waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, onProgress });
+        worker.postMessage({ id, ask: question, about } satisfies Question);
       }),
     async terminate() {
       ended = true;
@@ -62,12 +72,13 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
 /** In the thread: responds to requests; the returned function reports a fatal error. */
 export function answerQuestions(
   port: MessagePort,
-  answers: Record<string, () => Promise<unknown>>,
+  answers: Record<string, (about: unknown, onProgress: (progress: number) => void) => Promise<unknown>>,
 ): (error: unknown) => void {
   const tell = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));
-  port.on('message', async ({ id, ask }: Question) => {
+  port.on('message', async ({ id, ask, about }: Question) => {
+    const onProgress = (progress: number) => port.postMessage({ id, progress } satisfies Answer);
     try {
-      port.postMessage({ id, answer: await answers[ask]!() } satisfies Answer);
+      port.postMessage({ id, answer: await answers[ask]!(about, onProgress) } satisfies Answer);
     } catch (error) {
       port.postMessage({ id, error: tell(error) } satisfies Answer);
     }

@@ -10,6 +10,7 @@ import { type Fits, inGroups, within } from '../runtime/in-groups.ts';
 import { type Added, type Addition, tryToAdd } from './add-devices.ts';
 import { createChunkCache } from './chunk-cache.ts';
 import { createChunks } from './chunks.ts';
+import { type CompositionRequest, composeSlot, type SlotComposition } from './compose-slot.ts';
 import { between, type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
 import { defaultLayout, type Layout } from './layout.ts';
 import { createManifests, type Manifest, manifestCollection, manifestId } from './manifests.ts';
@@ -19,6 +20,8 @@ import { type Fence, settle, settleAll } from './races.ts';
 import { createOrphanSweep } from './sweep.ts';
 
 export type { Added, Addition } from './add-devices.ts';
+export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
+export { createDistinctCounter } from './distinct-counter.ts';
 export type { Dropped } from './drop-sets.ts';
 export { ContendedError, FencedError } from './errors.ts';
 export type { Overlap } from './overlap.ts';
@@ -102,6 +105,10 @@ export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
       }
       return overlapWithAttributes({ db, manifests, chunks }, await read(set, slot), slot);
     },
+
+    /** What the composition of an audience needs to know about one slot. */
+    compose: async (request: CompositionRequest, slot: number): Promise<SlotComposition> =>
+      composeSlot({ db, manifests, chunks }, await read(request.set, slot), request, slot),
 
     sweepOrphans: createOrphanSweep(db, chunks),
   };

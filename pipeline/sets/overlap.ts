@@ -1,6 +1,6 @@
 /**
- * What a set shares with every attribute, in one slot: a merge join. Only the set's own devices are held; the attributes'
- * chunks pass through, many of them to a round trip.
+ * What a set shares with other sets, in one slot: a merge join. Only the set's own devices are held; the others' chunks pass
+ * through, many of them to a round trip.
  */
 import type { Db } from 'mongodb';
 import { bytesOf } from './binary.ts';
@@ -19,10 +19,15 @@ export interface Overlap {
   byAttribute: { set: string; count: number }[];
 }
 
-interface Probe {
+/** Another set that holds devices in the slot: how many, and how many of them are common. */
+export interface Shared {
   set: string;
+  devices: number;
   common: number;
-  /** A chunk was gone: the attribute was rewritten under us and is probed again. */
+}
+
+interface Probe extends Shared {
+  /** A chunk was gone: the set was rewritten under us and is probed again. */
   raced: boolean;
 }
 
@@ -32,65 +37,97 @@ export interface OverlapDeps {
   chunks: Chunks;
 }
 
-const attributesOf = (slot: number) => ({ slot, set: between('attribute:'), count: { $gt: 0 } });
+export interface Probing {
+  /** A packed set, and a byte for each device of it, which becomes 1 if one of the other sets holds the device. */
+  devices: Uint8Array;
+  bits: Uint8Array;
+  slot: number;
+  /** Gets all devices of the other sets, in parts. Without it, chunks that have no device in common are not even read. */
+  onDevices?: ((devices: Uint8Array) => void) | undefined;
+}
+
+type Targets = AsyncIterable<Manifest> | Iterable<Manifest>;
+
+const attributesIn = (slot: number) => ({ slot, set: between('attribute:'), count: { $gt: 0 } });
 
 /** Without any attribute in the slot there is no need to read the set. */
 export const hasAttributes = async (db: Db, slot: number): Promise<boolean> =>
-  (await manifestCollection(db).findOne(attributesOf(slot), { projection: { _id: 1 } })) !== null;
+  (await manifestCollection(db).findOne(attributesIn(slot), { projection: { _id: 1 } })) !== null;
+
+/** Every attribute that holds devices in the slot. */
+export async function* readAttributes(db: Db, slot: number): AsyncGenerator<Manifest> {
+  for await (const document of manifestCollection(db).find(attributesIn(slot))) yield fromDocument(document);
+}
+
+export const countMarked = (bits: Uint8Array): number => bits.reduce((sum, bit) => sum + bit, 0);
 
 /** The overlap of a packed set with the attributes in a slot. */
 export async function overlapWithAttributes(
-  { db, manifests, chunks }: OverlapDeps,
+  deps: OverlapDeps,
   devices: Uint8Array,
   slot: number,
 ): Promise<Overlap> {
   const count = devices.byteLength / DEVICE_BYTES;
+  if (count === 0) return { devices: 0, matched: 0, byAttribute: [] };
   const bits = new Uint8Array(count);
-  const probes: Probe[] = [];
-  if (count > 0) {
-    await probeAll(attributes());
-    // An attribute is only counted whole; marks of a first try may stay, since those devices were in it during this call.
-    for (const probe of probes.filter(({ raced }) => raced)) await settle(() => probeAgain(probe));
-  }
-  const byAttribute = probes
+  const shared = await probeSets(deps, readAttributes(deps.db, slot), { devices, bits, slot });
+  const byAttribute = shared
     .filter(({ common }) => common > 0)
     .map(({ set, common }) => ({ set, count: common }));
-  return { devices: count, matched: bits.reduce((sum, bit) => sum + bit, 0), byAttribute };
+  return { devices: count, matched: countMarked(bits), byAttribute };
+}
 
-  async function* attributes(): AsyncGenerator<[Manifest, Probe]> {
-    const cursor = manifestCollection(db).find(attributesOf(slot));
-    for await (const document of cursor) {
-      const probe = { set: document.set, common: 0, raced: false };
+/** Holds a packed set against each of the targets. */
+export async function probeSets(
+  { manifests, chunks }: Pick<OverlapDeps, 'manifests' | 'chunks'>,
+  targets: Targets,
+  { devices, bits, slot, onDevices }: Probing,
+): Promise<Shared[]> {
+  const probes: Probe[] = [];
+  await probeAll(begin(targets));
+  // A set is only counted whole; marks of a first try may stay, since those devices were in it during this call.
+  for (const probe of probes.filter(({ raced }) => raced)) await settle(() => probeAgain(probe));
+  return probes.map(({ set, devices: held, common }) => ({ set, devices: held, common }));
+
+  async function* begin(sets: Targets): AsyncGenerator<[Manifest, Probe]> {
+    for await (const manifest of sets) {
+      const probe = { set: manifest.set, devices: manifest.count, common: 0, raced: false };
       probes.push(probe);
-      yield [fromDocument(document), probe];
+      yield [manifest, probe];
     }
   }
 
   async function probeAll(
-    targets: AsyncIterable<[Manifest, Probe]> | Iterable<[Manifest, Probe]>,
+    begun: AsyncIterable<[Manifest, Probe]> | Iterable<[Manifest, Probe]>,
   ): Promise<void> {
-    for await (const group of chunks.load(requests(targets), false)) {
+    for await (const group of chunks.load(requests(begun), false)) {
       for (const { devices: chunk, for: probe } of group) {
-        if (chunk) probe.common += markMembers(devices, chunk, bits);
+        if (chunk) see(probe, chunk);
         else probe.raced = true;
       }
     }
   }
 
   async function* requests(
-    targets: AsyncIterable<[Manifest, Probe]> | Iterable<[Manifest, Probe]>,
+    begun: AsyncIterable<[Manifest, Probe]> | Iterable<[Manifest, Probe]>,
   ): AsyncGenerator<ChunkRequest<Probe>> {
-    for await (const [manifest, probe] of targets) {
-      probe.common += markMembers(devices, manifest.inline, bits);
+    for await (const [manifest, probe] of begun) {
+      see(probe, manifest.inline);
       for (const entry of manifest.chunks) {
-        if (overlapsRange(devices, bytesOf(entry.first), bytesOf(entry.last))) yield { entry, for: probe };
+        if (onDevices || overlapsRange(devices, bytesOf(entry.first), bytesOf(entry.last)))
+          yield { entry, for: probe };
       }
     }
   }
 
+  function see(probe: Probe, part: Uint8Array): void {
+    probe.common += markMembers(devices, part, bits);
+    onDevices?.(part);
+  }
+
   async function probeAgain(probe: Probe): Promise<true | undefined> {
     const [manifest] = await manifests.read([{ set: probe.set, slot }]);
-    Object.assign(probe, { common: 0, raced: false });
+    Object.assign(probe, { devices: manifest!.count, common: 0, raced: false });
     await probeAll([[manifest!, probe]]);
     return probe.raced ? undefined : true;
   }

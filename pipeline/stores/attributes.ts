@@ -85,6 +85,14 @@ export function createAttributeStore(db: Db) {
     list: (partner: string): Promise<AttributeDocument[]> =>
       attributes.find({ partner }).sort({ _id: 1 }).toArray(),
 
+    async namesOf(ids: number[]): Promise<Map<number, string>> {
+      const found = await attributes
+        .find({ _id: { $in: ids } })
+        .project<Pick<AttributeDocument, '_id' | 'name'>>({ name: 1 })
+        .toArray();
+      return new Map(found.map(({ _id, name }) => [_id, name]));
+    },
+
     /** The keys that rows of the job may use: its partner's attributes at acceptance, by id or by foreign key. */
     async keysOf({ partner, keyType, attributesAsOf }: JobDocument) {
       const known = await attributes

@@ -93,6 +93,29 @@ export function createAudienceStore(db: Db) {
         .sort({ _id: -1 })
         .limit(limit),
 
+    /** The partner's audiences that hold devices. */
+    withDevices: (partner: string): Promise<Pick<AudienceDocument, '_id' | 'generation'>[]> =>
+      audiences
+        .find({ partner, uniqueDevices: { $gt: 0 } })
+        .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
+        .toArray(),
+
+    /** Of these audiences, those that the call may see. */
+    async namesOf(scope: Scope, ids: number[]) {
+      const found = await audiences
+        .find({ _id: { $in: ids }, ...inScope(scope) })
+        .project<Pick<AudienceDocument, '_id' | 'name' | 'generation'>>({ name: 1, generation: 1 })
+        .toArray();
+      return new Map(found.map((audience) => [audience._id, audience]));
+    },
+
+    /** All matches, counted anew while this was the state of the audience. */
+    recordMatched: ({ _id, generation, loadedBy }: AudienceDocument, matchedDevices: number) =>
+      audiences.updateOne(
+        { _id, generation, loadedBy: loadedBy ?? { $exists: false } },
+        { $set: { matchedDevices } },
+      ),
+
     /**
      * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work.
      * If it has a later one, somebody else has cleared it since the generation was read: the result is the same.

@@ -184,6 +184,31 @@ export function createFileStore(db: Db) {
       return { accepted: summary?.accepted ?? 0, failed: summary?.failed ?? false };
     },
 
+    /** Accepted rows by event, over the newest entry of each path among the loads up to this one. */
+    async rowsByEvent(audience: number, generation: number, upToJob: number): Promise<Map<string, number>> {
+      const rows = await files
+        .aggregate<{ _id: string; rows: number }>(
+          [
+            {
+              $match: {
+                audience,
+                generation,
+                job: { $lte: upToJob },
+                status: { $in: [JobStatus.done, JobStatus.error] },
+              },
+            },
+            { $sort: { path: 1, job: -1 } },
+            { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
+            { $match: { status: JobStatus.done } },
+            { $unwind: '$events' },
+            { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
+          ],
+          { allowDiskUse: true },
+        )
+        .toArray();
+      return new Map(rows.map((event) => [event._id, event.rows]));
+    },
+
     /** Listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),
 

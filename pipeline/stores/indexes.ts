@@ -8,6 +8,8 @@ const IDEMPOTENCY_SECONDS = 24 * 3_600;
 const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   jobs: [
     { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
+    // Neither field ever changes: a job costs one entry, written when it is accepted.
+    { key: { kind: 1, _id: -1 }, name: 'by_kind' },
     { key: { partner: 1, kind: 1, phase: 1, audience: 1, generation: 1 }, name: 'by_phase' },
     { key: { phase: 1, _id: 1 }, name: 'unfinished' },
     { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },

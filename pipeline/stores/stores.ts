@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
+import { createCompositionStore } from './compositions.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
@@ -15,6 +16,7 @@ export const createStores = (db: Db) => ({
   files: createFileStore(db),
   ledger: createLedgerStore(db),
   audiences: createAudienceStore(db),
+  compositions: createCompositionStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
   spills: createSpillStore(db),

@@ -7,6 +7,7 @@ import { createRoutes } from '../../api/routes/table.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
 import { audienceLoad, importLog } from '../../schemas/http-answers.ts';
+import { composition } from '../../schemas/http-composition.ts';
 import { problemCodes } from '../../schemas/problems.ts';
 import { readConfigFile } from '../support/env-file.ts';
 
@@ -62,6 +63,7 @@ describe('what a reader sees', () => {
     ['an import log', examples.failedImport, importLog],
     ['import logs', examples.importLogs, importLog.array()],
     ['loads of an audience', examples.loads, audienceLoad.array()],
+    ['the composition of an audience', examples.compositions, composition],
   ])('examples keep the rules: %s', (_, given, schema) => {
     for (const { value } of Object.values(given)) schema.parse(value);
   });

@@ -23,7 +23,8 @@ describe('deploy/config', () => {
   });
 
   test('what reference.env gives as a default is the default', () => {
-    const secrets = { secret: undefined, userTokenSecret: undefined };
+    // A floor of 0 suits a demo with few devices, and no deployment.
+    const secrets = { secret: undefined, userTokenSecret: undefined, privacyFloor: undefined };
     const reference = parseConfig(readConfigFile('reference.env'));
     const minimal = parseConfig(readConfigFile('minimal.env'));
     expect({ ...reference, ...secrets }).toEqual({ ...minimal, ...secrets });

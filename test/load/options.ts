@@ -53,7 +53,7 @@ Examples:
   npm run bench -- --jobs 1000 --rows 1000             many small jobs
   npm run bench -- --idle-jobs 30 --rows 1000          one small job at a time
   npm run bench -- --append --rows 10000000            append 10,000 rows, compared with a new audience of 10,000
-  npm run bench -- --composition                       match an audience against 200 attributes
+  npm run bench -- --composition                       the composition report of a large audience
   npm run bench -- --table --scale 0.1                 every benchmark, at a tenth of the size`;
 
 export function createProgram(run: (options: Options) => Promise<void>): Command {
@@ -83,7 +83,11 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
     .option('--jobs <number>', 'run this many small jobs, with 16 requests in flight', whole(1))
     .option('--idle-jobs <number>', 'run this many small jobs, one at a time', whole(1))
     .option('--append', 'measure appending to a large audience', false)
-    .option('--composition', 'match an audience of 1 million against 200 attributes of 100,000', false)
+    .option(
+      '--composition',
+      'the composition report of an audience of 1 million against 200 attributes of 100,000',
+      false,
+    )
     .option('--table', 'run every benchmark and compare each result with its target', false)
     .option(
       '--scale <factor>',

@@ -79,6 +79,21 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
   return {
     queue,
     read,
+    listImports: () => call('GET', pathOf.a),
+    /** From the request to the report. */
+    async compose(
+      audience: number,
+      { everyMs, signal }: Wait,
+    ): Promise<{ report: LoadRecord; seconds: number }> {
+      const path = `${pathOf.b}/${audience}/composition`;
+      const since = performance.now();
+      await call('POST', path);
+      for (;;) {
+        const report = await call('GET', path);
+        if (!('progress' in report)) return { report, seconds: (performance.now() - since) / 1_000 };
+        await sleep(everyMs, undefined, { signal });
+      }
+    },
     untilDone,
     load: (layout: Layout, filePath: string, gzip: boolean, wait: Wait) =>
       timed(layout, wait, () => queue(layout, filePath, gzip)),

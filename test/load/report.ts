@@ -95,6 +95,7 @@ export const describeAppend = ({ options, ...result }: AppendResult): string[] =
 ];
 
 export const describeComposition = ({ options, ...result }: CompositionResult): string[] => [
-  `${seconds(result.medianSeconds)}: ${count(options.devices)} devices against ${options.attributes} attributes of ${count(options.attributeDevices)} in one pass (${each(result.seconds)} s)`,
+  `${seconds(result.medianSeconds)}: report of ${count(options.devices)} devices against ${options.attributes} attributes of ${count(options.attributeDevices)}, from POST to 200 (${each(result.seconds)} s; ${each([result.knownSeconds])} s if the marketplace has been counted)`,
+  `other requests meanwhile: ${latencies(result.others)}`,
   ...describeChecks(result.checks),
 ];

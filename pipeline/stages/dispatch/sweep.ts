@@ -7,12 +7,14 @@ import type { Stores } from '../../stores/stores.ts';
 
 const ORPHAN_AGE_MS = 15 * 60_000;
 
-interface Dependencies extends Pick<Stores, 'jobs' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'spills'> {
+interface Dependencies
+  extends Pick<Stores, 'jobs' | 'audiences' | 'compositions' | 'ledger' | 'acks' | 'checks' | 'spills'> {
   log: Logger;
   sets: DeviceSets;
 }
 
-export function createSweep({ log, sets, jobs, audiences, ledger, acks, checks, spills }: Dependencies) {
+export function createSweep(deps: Dependencies) {
+  const { log, sets, jobs, audiences, compositions, ledger, acks, checks, spills } = deps;
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**
@@ -22,6 +24,7 @@ export function createSweep({ log, sets, jobs, audiences, ledger, acks, checks, 
   async function sweepCleared(step: Step<'dispatch'>): Promise<void> {
     for await (const { _id, generation, sweptBelow = 1 } of audiences.toSweep(ORPHAN_AGE_MS)) {
       if (step.signal.aborted) return;
+      await compositions.forgetBelow(_id, generation);
       await removeBelow(_id, sweptBelow);
       if (generation === sweptBelow) continue;
       if (await jobs.hasOpenBelow(_id, generation)) continue;

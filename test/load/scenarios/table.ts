@@ -147,13 +147,15 @@ export async function measureTable(runOn: RunOn, { scale, seed, onRow }: TableOp
   }
 
   const [devices, each] = [sized(1_000_000), sized(100_000)];
-  const composing = `composition: ${count(devices)} devices against 200 attributes of ${count(each)}`;
+  const composing = `composition report: ${count(devices)} devices against 200 attributes of ${count(each)}`;
   const composition = await attempt('composition', composing, (bench) =>
     measureComposition(bench, { devices, attributes: 200, attributeDevices: each, seed }),
   );
   if (composition) {
-    const { medianSeconds } = composition;
-    show(composing, '≤ 5 s', `${medianSeconds.toFixed(2)} s`, medianSeconds <= 5);
+    const { medianSeconds, others } = composition;
+    show(composing, '≤ 6 s', `${medianSeconds.toFixed(2)} s`, medianSeconds <= 6);
+    const measured = `p99 ${others.p99.toFixed(0)} ms, max ${others.max.toFixed(0)} ms`;
+    show('other requests during it', 'p99 ≤ 100 ms', measured, others.p99 <= 100);
   }
   return { rows, results, loads };
 }

@@ -1,0 +1,48 @@
+/** Starts the thread that composes audiences when it is needed, and ends it when it is idle: its table of devices may be large. */
+import { startThread, type Thread } from '../../pipeline/runtime/threads.ts';
+import type { Composed, Wanted } from './compose-slots.ts';
+
+const IDLE_MS = 60_000;
+
+export interface Composer {
+  /** One at a time. */
+  compose(wanted: Wanted, onProgress: (progress: number) => void): Promise<Composed>;
+  close(): Promise<void>;
+}
+
+export function createComposer(): Composer {
+  // Next to this file once both are compiled.
+  const module = new URL('./composition-thread.js', import.meta.url);
+  let thread: Thread | undefined;
+  let idle: NodeJS.Timeout | undefined;
+
+  /** Whoever waits for an answer of a thread that fails is told; the next one gets another thread. */
+  function start(): Thread {
+    const started = startThread(module, {}, () => {
+      if (thread === started) thread = undefined;
+      void started.terminate();
+    });
+    return started;
+  }
+
+  async function close(): Promise<void> {
+    clearTimeout(idle);
+    const ending = thread;
+    thread = undefined;
+    await ending?.terminate();
+  }
+
+  return {
+    close,
+    async compose(wanted, onProgress) {
+      clearTimeout(idle);
+      thread ??= start();
+      try {
+        return await thread.ask<Composed>('compose', wanted, onProgress);
+      } finally {
+        idle = setTimeout(() => void close(), IDLE_MS);
+        idle.unref();
+      }
+    },
+  };
+}

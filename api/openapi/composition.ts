@@ -1,0 +1,59 @@
+/** The composition report of an audience, under both versions. */
+import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
+import { z } from 'zod';
+import { composition, compositionProgress } from '../../schemas/http-composition.ts';
+import { ifNoneMatch, json, pathId, readProblems, security, tagged, userToken } from './answers.ts';
+import { compositions } from './examples.ts';
+
+const params = pathId('audience_id');
+const query = z.object({
+  format: z.enum(['json', 'csv']).optional().meta({
+    description:
+      '`csv` for one table of all sections, as a file. The default follows `Accept`: JSON, unless `text/csv` is preferred.',
+  }),
+  previous: z.enum(['true', 'false']).optional().meta({
+    description: '`true`: while a report is computed, the response includes the previous one.',
+  }),
+});
+const computing = json(compositionProgress, 'The report is being computed: ask again', {
+  headers: { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'string' } } },
+});
+
+export function describeComposition(registry: OpenAPIRegistry): void {
+  for (const version of ['v2', 'v1']) describeVersion(registry, version);
+}
+
+function describeVersion(registry: OpenAPIRegistry, version: string): void {
+  const suffix = version === 'v2' ? '' : 'V1';
+  const shared = {
+    tags: [version === 'v2' ? 'Audience ingest' : 'Audience ingest under /v1'],
+    security,
+    path: `/${version}/firstparty/audience/{audience_id}/composition`,
+  };
+  const report = json(composition, 'The report', { examples: compositions });
+  const csv = { 'text/csv': { schema: z.string() } };
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    operationId: `getComposition${suffix}`,
+    summary: 'Get the composition of an audience',
+    description:
+      'Which marketplace attributes the devices of the audience have, by event and in common with your other audiences. Exact. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
+    request: { headers: z.object({ ...userToken.shape, ...ifNoneMatch.shape }), params, query },
+    responses: {
+      ...tagged({ ...report, content: { ...report.content, ...csv } }),
+      202: computing,
+      ...readProblems('bad_user_token', 'not_found'),
+    },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'post',
+    operationId: `computeComposition${suffix}`,
+    summary: 'Compute the composition anew',
+    description:
+      'Computes the report even if the last one is current, unless it is being computed already. Takes no body.',
+    request: { headers: userToken, params },
+    responses: { 202: computing, ...readProblems('bad_user_token', 'not_found') },
+  });
+}

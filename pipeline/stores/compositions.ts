@@ -1,0 +1,146 @@
+/**
+ * Composition reports, and claims on computing them: several API processes compute a report once, and show the same progress. A
+ * claim without a heartbeat is that of a dead process, and free. All times are those of the database's clock.
+ */
+import type { Db } from 'mongodb';
+import type {
+  CompositionClaim,
+  CompositionDocument,
+  CompositionHead,
+  CompositionReport,
+  MarketplaceDocument,
+} from '../../schemas/composition-documents.ts';
+import { collections } from '../../schemas/documents.ts';
+
+export type CompositionStore = ReturnType<typeof createCompositionStore>;
+
+/** Without a heartbeat for so long, a claim is free. */
+export const DEAD_AFTER_MS = 10_000;
+/** An older failure is no news. */
+const TELL_FAILURE_MS = 60_000;
+
+/** What is known of an audience's report, without its long parts. */
+export interface StoredComposition {
+  report?: CompositionHead & { ageMs: number };
+  /** Only one that is alive. */
+  claim?: CompositionClaim;
+  failedAt?: Date;
+}
+
+type NewReport = Omit<CompositionReport, 'computedAt' | 'token'>;
+
+const headFields = ['token', 'generation', 'ended', 'overtaken', 'computedAt'] as const;
+const sinceMs = (time: string) => ({ $subtract: ['$$NOW', time] });
+const claimIsAlive = {
+  $and: [{ $gt: ['$claim', null] }, { $lte: [sinceMs('$claim.heartbeat'), DEAD_AFTER_MS] }],
+};
+const failedLately = { $lte: [sinceMs('$failedAt'), TELL_FAILURE_MS] };
+
+export function createCompositionStore(db: Db) {
+  const compositions = db.collection<CompositionDocument>(collections.compositions);
+  const marketplace = db.collection<MarketplaceDocument>(collections.compositions);
+  const claimed = (audience: number, token: string) => ({ _id: audience, 'claim.token': token });
+
+  return {
+    async find(audience: number): Promise<StoredComposition> {
+      const heads = Object.fromEntries(headFields.map((field) => [field, `$report.${field}`]));
+      const withHead = { ...heads, ageMs: sinceMs('$report.computedAt') };
+      const [found] = await compositions
+        .aggregate<StoredComposition>([
+          { $match: { _id: audience } },
+          {
+            $project: {
+              _id: 0,
+              failedAt: { $cond: [failedLately, '$failedAt', '$$REMOVE'] },
+              claim: { $cond: [claimIsAlive, '$claim', '$$REMOVE'] },
+              report: { $cond: [{ $gt: ['$report', null] }, withHead, '$$REMOVE'] },
+            },
+          },
+        ])
+        .toArray();
+      return found ?? {};
+    },
+
+    /** All of a report, unless another has replaced it. */
+    async report(audience: number, token: string): Promise<CompositionReport | undefined> {
+      const found = await compositions.findOne(
+        { _id: audience, 'report.token': token },
+        { projection: { report: 1 } },
+      );
+      return found?.report;
+    },
+
+    /** Claims the computation, unless somebody computes this generation already. Returns the claim that stands. */
+    async claim(audience: number, generation: number, token: string): Promise<CompositionClaim> {
+      const stands = { $and: [claimIsAlive, { $gte: ['$claim.generation', generation] }] };
+      const ours = { token, generation, startedAt: '$$NOW', heartbeat: '$$NOW', progress: { $literal: 0 } };
+      const update = [
+        {
+          $set: {
+            claim: { $cond: [stands, '$claim', ours] },
+            failedAt: { $cond: [stands, '$failedAt', '$$REMOVE'] },
+          },
+        },
+        { $set: { generation: '$claim.generation' } },
+      ];
+      const options = { upsert: true, returnDocument: 'after', projection: { claim: 1 } } as const;
+      for (;;) {
+        try {
+          return (await compositions.findOneAndUpdate({ _id: audience }, update, options))!.claim!;
+        } catch (error) {
+          // Two upserts at the same moment: the second time, the document is there.
+          if ((error as { code?: unknown }).code !== 11000) throw error;
+        }
+      }
+    },
+
+    /** Shows that the claims are alive, and how far each computation is. */
+    async beat(claims: { audience: number; token: string; progress: number }[]): Promise<void> {
+      await compositions.bulkWrite(
+        claims.map(({ audience, token, progress }) => ({
+          updateOne: {
+            filter: claimed(audience, token),
+            update: [{ $set: { 'claim.heartbeat': '$$NOW', 'claim.progress': { $literal: progress } } }],
+          },
+        })),
+        { ordered: false },
+      );
+    },
+
+    /** Stores the report if the claim is still ours. */
+    async finish(audience: number, token: string, report: NewReport): Promise<void> {
+      const whole = { $mergeObjects: [{ $literal: { ...report, token } }, { computedAt: '$$NOW' }] };
+      await compositions.updateOne(claimed(audience, token), [
+        { $set: { report: whole } },
+        { $unset: ['claim', 'failedAt'] },
+      ]);
+    },
+
+    fail: (audience: number, token: string) =>
+      compositions.updateOne(claimed(audience, token), [
+        { $set: { failedAt: '$$NOW' } },
+        { $unset: 'claim' },
+      ]),
+
+    release: (audience: number, token: string) =>
+      compositions.updateOne(claimed(audience, token), { $unset: { claim: '' } }),
+
+    /** True for one caller only: a failure is told once. */
+    async takeFailure(audience: number, failedAt: Date): Promise<boolean> {
+      const result = await compositions.updateOne({ _id: audience, failedAt }, { $unset: { failedAt: '' } });
+      return result.modifiedCount === 1;
+    },
+
+    /** Reports of cleared generations. */
+    forgetBelow: (audience: number, generation: number) =>
+      compositions.deleteOne({ _id: audience, generation: { $lt: generation } }),
+
+    /** The distinct devices of all attributes, if they were counted after this job and no later one had ended. */
+    async marketplaceDevices(ended: number): Promise<number | null> {
+      return (await marketplace.findOne({ _id: 'marketplace', ended }))?.devices ?? null;
+    },
+
+    keepMarketplaceDevices: (ended: number, devices: number) =>
+      marketplace.updateOne({ _id: 'marketplace' }, { $set: { ended, devices } }, { upsert: true }),
+  };
+}

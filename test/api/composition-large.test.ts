@@ -1,0 +1,83 @@
+/** 100,000 attributes: the report fits into a document, is streamed, and the API answers others meanwhile. */
+import { Binary } from 'mongodb';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type AttributeDocument, collections } from '../../schemas/documents.ts';
+import { composition } from '../../schemas/http-composition.ts';
+import type { ManifestDocument } from '../../schemas/stage-documents.ts';
+import { fromHex, numberedDevice } from '../sets/devices.ts';
+import { createScene, readReport } from './composition-scene.ts';
+import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
+
+const ATTRIBUTES = 100_000;
+const AUDIENCE_DEVICES = 1_000;
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+/** Attribute n holds device n and none else. */
+async function storeAttributes(): Promise<void> {
+  const documents = Array.from({ length: ATTRIBUTES }, (_, i): AttributeDocument => {
+    const common = { partner: partner.id, name: `Attribute ${i + 1}`, createdAt: new Date() };
+    return { _id: i + 1, sequence: i + 1, ...common };
+  });
+  const manifests = documents.map(({ _id }): ManifestDocument => {
+    const hex = numberedDevice(_id);
+    const slot = Number.parseInt(hex[0]!, 16);
+    const set = `attribute:${_id}`;
+    const inline = new Binary(fromHex([hex]));
+    return { _id: `${set}#${slot}`, set, slot, version: 1, count: 1, inline, chunks: [] };
+  });
+  await api.db.collection<AttributeDocument>(collections.attributes).insertMany(documents);
+  await api.db.collection<ManifestDocument>(collections.manifests).insertMany(manifests);
+}
+
+/** The longest time that a call of another kind takes until told to stop. */
+function callMeanwhile(): () => Promise<number> {
+  let longest = 0;
+  let isDone = false;
+  const calling = (async () => {
+    while (!isDone) {
+      const since = performance.now();
+      expect((await partner.call('GET', IMPORT)).status).toBe(200);
+      longest = Math.max(longest, performance.now() - since);
+    }
+  })();
+  return async () => {
+    isDone = true;
+    await calling;
+    return longest;
+  };
+}
+
+it('are all in the report, most devices first, while others are answered', async () => {
+  await storeAttributes();
+  const devices = Array.from({ length: AUDIENCE_DEVICES }, (_, i) => numberedDevice(2 * (i + 1)));
+  const audience = await createScene(api).audience(partner, { rows: { seen: devices } });
+  const stop = callMeanwhile();
+  const reply = await readReport(partner.call, audience);
+  const longest = await stop();
+  expect(longest).toBeLessThan(1_000);
+  expect(reply.headers.get('transfer-encoding')).toBe('chunked');
+  const { attributes, ...report } = composition.parse(reply.json);
+  expect(report).toMatchObject({
+    unique_devices: AUDIENCE_DEVICES,
+    matched_devices: AUDIENCE_DEVICES,
+    marketplace_devices: ATTRIBUTES,
+  });
+  expect(attributes).toHaveLength(ATTRIBUTES);
+  const first = attributes.slice(0, AUDIENCE_DEVICES);
+  expect(first.map(({ attribute_id }) => attribute_id)).toEqual(devices.map((_, i) => 2 * (i + 1)));
+  expect(first.every(({ devices: common, index }) => common === 1 && index! > 0)).toBe(true);
+  expect(attributes.at(-1)).toMatchObject({
+    attribute_id: ATTRIBUTES,
+    name: `Attribute ${ATTRIBUTES}`,
+    devices: 0,
+  });
+  const csv = await readReport(partner.call, audience, '?format=csv');
+  expect(csv.text.split('\r\n')).toHaveLength(ATTRIBUTES + 9);
+});

@@ -1,0 +1,20 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { packNumbers, unpackNumbers } from '../../pipeline/formats/number-table.ts';
+
+it('rows come back as they were, wherever their bytes begin', () => {
+  const number = fc.oneof(fc.nat(), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
+  fc.assert(
+    fc.property(fc.array(fc.tuple(number, number, number)), fc.nat(7), (rows, offset) => {
+      const packed = packNumbers(rows);
+      const moved = new Uint8Array(offset + packed.byteLength);
+      moved.set(packed, offset);
+      expect(unpackNumbers(moved.subarray(offset), 3)).toEqual(rows);
+    }),
+  );
+});
+
+it('100,000 attributes leave room in a document of 16 MB', () => {
+  const rows = Array.from({ length: 100_000 }, (_, i) => [i, i, i]);
+  expect(packNumbers(rows).byteLength).toBe(2_400_000);
+});

@@ -1,0 +1,79 @@
+/** The composition report that an audience must have, found from the oracle's plain Sets. */
+import type { z } from 'zod';
+import { setNames } from '../../schemas/documents.ts';
+import type { composition } from '../../schemas/http-composition.ts';
+import type { Oracle } from './oracle.ts';
+
+type Composition = z.output<typeof composition>;
+
+export interface ReportedAudience {
+  id: number;
+  name: string;
+  partner: string;
+  /** Since the last clear, oldest first. */
+  loads: number[];
+}
+
+const common = (a: Set<string>, b: Set<string>) => [...a].filter((device) => b.has(device)).length;
+const inOrder = (a: string, b: string) => (a < b ? -1 : 1);
+
+export function expectedComposition(
+  oracle: Oracle,
+  all: readonly ReportedAudience[],
+  { id, name, partner, loads }: ReportedAudience,
+  attributeNames: ReadonlyMap<number, string>,
+): Omit<Composition, 'computed_at'> {
+  const setOf = (audience: number) =>
+    oracle.members(setNames.audience(audience, oracle.audiences.get(audience)!.generation));
+  const own = setOf(id);
+  const held = oracle.attributes
+    .map((attribute) => ({ id: attribute.id, devices: oracle.members(setNames.attribute(attribute.id)) }))
+    .filter(({ devices }) => devices.size > 0);
+  const marketplace = new Set(held.flatMap(({ devices }) => [...devices]));
+  const matched = common(own, marketplace);
+
+  const newest = new Map(loads.flatMap((job) => oracle.files.get(job)!.map((file) => [file.path, file])));
+  const rowsOf = (event: string) =>
+    [...newest.values()].reduce((sum, { failure, events }) => sum + (failure ? 0 : (events[event] ?? 0)), 0);
+  const prefix = setNames.event(id, oracle.audiences.get(id)!.generation, '');
+
+  return {
+    audience_id: id,
+    name,
+    current: true,
+    floor: 0,
+    unique_devices: own.size,
+    matched_devices: matched,
+    match_rate: matched / own.size,
+    marketplace_devices: marketplace.size,
+    attributes: held
+      .map(({ id: attribute_id, devices }) => {
+        const both = common(own, devices);
+        const share = both / own.size;
+        const index = 100 * (share / (devices.size / marketplace.size));
+        return { attribute_id, name: attributeNames.get(attribute_id)!, devices: both, share, index };
+      })
+      .sort((a, b) => b.devices - a.devices || a.attribute_id - b.attribute_id),
+    events: oracle
+      .filledSets()
+      .filter((set) => set.startsWith(prefix))
+      .map((set) => {
+        const event = set.slice(prefix.length);
+        return { event, devices: oracle.members(set).size, rows: rowsOf(event) };
+      })
+      .sort((a, b) => b.devices - a.devices || inOrder(a.event, b.event)),
+    overlaps: all
+      .filter((other) => other.partner === partner && other.id !== id && setOf(other.id).size > 0)
+      .map((other) => {
+        const both = common(own, setOf(other.id));
+        return {
+          audience_id: other.id,
+          name: other.name,
+          devices: both,
+          share_of_this: both / own.size,
+          share_of_other: both / setOf(other.id).size,
+        };
+      })
+      .sort((a, b) => b.devices - a.devices || a.audience_id - b.audience_id),
+  };
+}

@@ -1,9 +1,7 @@
 /** URLs in Location and Link: as partners see the API, possibly through a proxy with another host name. */
 import type { Config } from '../schemas/config.ts';
 
-export type PublicAddress = (path: string) => string;
-
-export function createPublicAddress({ publicUrl }: Pick<Config, 'publicUrl'>): PublicAddress {
+export function createPublicAddress({ publicUrl }: Pick<Config, 'publicUrl'>) {
   const base = (publicUrl ?? '').replace(/\/+$/, '');
-  return (path) => base + path;
+  return (path: string) => base + path;
 }

@@ -160,8 +160,6 @@ export interface FileDocument {
   accepted: number;
   /** Accepted device-key pairs. Minus the distinct ones, this is the number of duplicates, known when the job ends. */
   pairsRead: number;
-  /** Device-key pairs sent to the sink: distinct within each batch. */
-  pairs: number;
   duplicates: number | null;
   rejected: Partial<Record<RejectCode, number>>;
   /** The number of rows by event, of a loaded audience file. */

@@ -174,7 +174,3 @@ export function createBodies(limits: BodyLimits) {
   };
 }
 export type Bodies = ReturnType<typeof createBodies>;
-export type ImportRequest = z.output<Bodies['importRequest']>;
-export type DeleteRequest = z.output<Bodies['deleteRequest']>;
-export type CreateAudience = z.output<Bodies['createAudience']>;
-export type AppendFiles = z.output<Bodies['appendFiles']>;

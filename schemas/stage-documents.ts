@@ -21,8 +21,6 @@ export interface LedgerDocument {
   delimiter: number;
   rows: number;
   accepted: number;
-  /** Distinct device-key pairs sent to the sink, over all slots. */
-  pairs: number;
   /** Device-key pairs before the batch was deduplicated. */
   pairsRead: number;
   rejected: Partial<Record<RejectCode, number>>;

@@ -1,8 +1,4 @@
 import type { Binary } from 'mongodb';
 
 /** The driver's bytes as they are, without a copy. */
-export function bytesOf(binary: Binary): Uint8Array {
-  return binary.buffer.byteLength === binary.position
-    ? binary.buffer
-    : binary.buffer.subarray(0, binary.position);
-}
+export const bytesOf = ({ buffer, position }: Binary): Uint8Array => buffer.subarray(0, position);

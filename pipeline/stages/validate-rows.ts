@@ -144,7 +144,6 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     ...placeOf(batch),
     rows: parsed?.rows ?? 0,
     accepted: parsed?.accepted ?? 0,
-    pairs: parsed?.pairs ?? 0,
     pairsRead: parsed?.pairsRead ?? 0,
     rejected: parsed?.rejected ?? {},
     ...(parsed?.slots.length ? { slots: new Binary(packTotals(totalsOf(parsed.slots))) } : {}),

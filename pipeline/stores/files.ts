@@ -8,7 +8,7 @@ export type FileStore = ReturnType<typeof createFileStore>;
 
 export type DecidedFile = Pick<
   FileDocument,
-  'rows' | 'accepted' | 'pairsRead' | 'pairs' | 'rejected' | 'events' | 'eventsCollapsed'
+  'rows' | 'accepted' | 'pairsRead' | 'rejected' | 'events' | 'eventsCollapsed'
 > & {
   number: number;
   failure: FileFailure | null;

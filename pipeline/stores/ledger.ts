@@ -30,7 +30,6 @@ export interface FileTally extends FileAttempt {
   end: number;
   rows: number;
   accepted: number;
-  pairs: number;
   pairsRead: number;
   rejected: Record<string, number>;
   /** Event values listed over all batches, repeated ones included. */
@@ -106,7 +105,6 @@ export function createLedgerStore(db: Db) {
               end: { $max: '$end' },
               rows: sum('rows'),
               accepted: sum('accepted'),
-              pairs: sum('pairs'),
               pairsRead: sum('pairsRead'),
               eventEntries: { $sum: { $size: { $ifNull: ['$events', []] } } },
               eventsOverflow: { $max: { $ifNull: ['$eventsOverflow', false] } },
@@ -114,17 +112,12 @@ export function createLedgerStore(db: Db) {
             },
           },
           {
-            $project: {
-              _id: 0,
-              job: '$_id.job',
-              attempt: '$_id.attempt',
-              file: '$_id.file',
-              ...Object.fromEntries(
-                'batches lastBatch failedBatch bytes end rows accepted pairs pairsRead eventEntries eventsOverflow'
-                  .split(' ')
-                  .map((field) => [field, 1]),
-              ),
-              rejected: Object.fromEntries(rejectCodeList.map((code) => [code, `$${code}`])),
+            $replaceWith: {
+              $mergeObjects: [
+                '$$ROOT',
+                '$_id',
+                { rejected: Object.fromEntries(rejectCodeList.map((code) => [code, `$${code}`])) },
+              ],
             },
           },
         ])

@@ -120,7 +120,6 @@ export function fileDocument(job: JobDocument, number: number, changes: Partial<
     rows: 10,
     accepted: 9,
     pairsRead: 9,
-    pairs: 9,
     duplicates: 1,
     rejected: { bad_identifier: 1 },
     failure: null,

@@ -24,7 +24,6 @@ const entry = (batch: number, last = false): LedgerEntry => ({
   delimiter: 0x2c,
   rows: ROWS,
   accepted: ROWS,
-  pairs: ROWS,
   pairsRead: ROWS,
   rejected: {},
   slots: new Binary(packTotals(noTotals())),

@@ -14,7 +14,6 @@ const complete: FileTally = {
   end: 900,
   rows: 100,
   accepted: 95,
-  pairs: 90,
   pairsRead: 95,
   rejected: { bad_identifier: 5, opted_out: 0 },
   eventEntries: 0,

@@ -28,7 +28,6 @@ export async function judgeFile(
     number: file,
     rows: tally.rows,
     accepted: tally.accepted,
-    pairs: tally.pairs,
     pairsRead: tally.pairsRead,
     rejected: Object.fromEntries(Object.entries(tally.rejected).filter(([, count]) => count > 0)),
   };
@@ -61,5 +60,5 @@ async function eventsOf(
 
 /** A file that failed before its end says nothing of its rows: how many were read by then is chance. */
 function failed(number: number, failure: FileFailure): DecidedFile {
-  return { number, rows: 0, accepted: 0, pairs: 0, pairsRead: 0, rejected: {}, failure };
+  return { number, rows: 0, accepted: 0, pairsRead: 0, rejected: {}, failure };
 }

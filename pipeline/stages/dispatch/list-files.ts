@@ -93,7 +93,6 @@ export function createListFiles(deps: ListDependencies) {
       rows: 0,
       accepted: 0,
       pairsRead: 0,
-      pairs: 0,
       duplicates: null,
       rejected: {},
       failure: null,

@@ -9,8 +9,12 @@ export interface BrokerAt {
   readonly logs: string;
 }
 
-/** For clusters only: fast failover, and leaders that return to their preferred brokers. */
+/**
+ * For clusters only: fast failover, and leaders that return to their preferred brokers. All brokers are stopped together, so none
+ * can hand its partitions over: the last one would wait for a quorum that is gone.
+ */
 const ofCluster = {
+  'controlled.shutdown.enable': false,
   'broker.session.timeout.ms': 4_000,
   'leader.imbalance.check.interval.seconds': 5,
 };

@@ -1,5 +1,5 @@
 /** Kafka or MongoDB away: 503 in time, reads go on where they can, and it all works again without a restart. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -33,8 +33,17 @@ afterAll(async () => {
 });
 
 type Server = 'kafka' | 'mongod';
-const signal = (server: Server, name: NodeJS.Signals) =>
-  process.kill(readState(directory)!.state.processes[server]!.pid, name);
+async function signal(server: Server, name: NodeJS.Signals): Promise<void> {
+  const { pid } = readState(directory)!.state.processes[server]!;
+  process.kill(pid, name);
+  // The threads stop one after the other: until the last one has, the server may still answer.
+  if (name === 'SIGSTOP') await waitFor(async () => isFrozen(pid), { what: `${server} to be frozen` });
+}
+const isFrozen = (pid: number) =>
+  process.platform !== 'linux' ||
+  readdirSync(`/proc/${pid}/task`).every((thread) =>
+    / T \d/.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')),
+  );
 
 const body = { file_path: 'a', key_type: 0 };
 const post = () => partner.call('POST', IMPORT, { body });
@@ -63,7 +72,7 @@ describe.each([
     const keys = [String(await api.attribute(partner))];
     const visible = async () => (await partner.call('GET', IMPORT)).text;
     const before = await visible();
-    signal('kafka', how);
+    await signal('kafka', how);
     await expectUnavailable(post);
     await Promise.all([
       expectUnavailable(post),
@@ -75,7 +84,7 @@ describe.each([
     expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
     expect(await visible()).toBe(before);
     expect((await partner.call('PUT', `${AUDIENCE}/${audience}`)).status).toBe(204);
-    if (how === 'SIGSTOP') signal('kafka', 'SIGCONT');
+    if (how === 'SIGSTOP') await signal('kafka', 'SIGCONT');
     else await start();
     await works();
     await waitFor(async () => (await api.anonymous('GET', '/health/ready')).status === 200, {
@@ -92,13 +101,13 @@ describe.each([
 ] as const)('MongoDB %s', (_, how) => {
   it('everything answers 503 within 5 s; then all works again without a restart', async () => {
     await works();
-    signal('mongod', how);
+    await signal('mongod', how);
     for (const ask of [post, () => partner.call('GET', IMPORT), () => partner.call('GET', `${AUDIENCE}/1`)])
       await expectUnavailable(ask);
     expect((await api.anonymous('GET', '/health/ready')).status).toBe(503);
     expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
     expect((await api.anonymous('GET', '/openapi.json')).status).toBe(200);
-    if (how === 'SIGSTOP') signal('mongod', 'SIGCONT');
+    if (how === 'SIGSTOP') await signal('mongod', 'SIGCONT');
     else await start();
     await works();
     // What was under way when it went is taken back, or was never there: no number is missing.

@@ -1,7 +1,12 @@
 /** Jobs as partners and operators see them. Partners do not see withdrawn jobs: those were never accepted. */
 import type { Binary, Db, Filter } from 'mongodb';
-import type { AudienceDocument, JobDocument, JobPhase } from '../../schemas/documents.ts';
-import { inScope, type Scope } from './audiences.ts';
+import {
+  type AudienceDocument,
+  type JobDocument,
+  type JobPhase,
+  JobStatus,
+} from '../../schemas/documents.ts';
+import { containing, inScope, type Scope } from './audiences.ts';
 import { jobCollection, unfinished } from './jobs.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
@@ -23,6 +28,24 @@ const importLogs = (partner: string): Filter<JobDocument> => ({
   phase: { $ne: 'withdrawn' },
 });
 
+export interface ImportLogFilter {
+  limit: number;
+  /** How long MongoDB may look: a rare text is looked for in everything that the partner ever imported. */
+  maxMs: number;
+  before?: number | undefined;
+  status?: JobStatus | undefined;
+  /** Part of the path, in any case. */
+  search?: string | undefined;
+}
+
+/** By phase where that says the same: unfinished jobs, and failed ones, are few among many and have an index. */
+const inStatus: Record<JobStatus, Filter<JobDocument>> = {
+  [JobStatus.pending]: { phase: 'accepted' },
+  [JobStatus.running]: { phase: { $in: ['loading', 'sealed'] } },
+  [JobStatus.done]: { status: JobStatus.done },
+  [JobStatus.error]: { status: JobStatus.error },
+};
+
 /** Of all generations: loads that a clear has cancelled are included. */
 const loadsOf = ({ _id, partner }: AudienceDocument): Filter<JobDocument> => ({
   audience: _id,
@@ -37,12 +60,34 @@ export function createJobQueryStore(db: Db) {
   return {
     find: (id: number) => jobs.findOne({ _id: id }),
 
+    findShown: <Field extends keyof JobDocument>(id: number, fields: Fields<Field>) =>
+      jobs.findOne<Shown<Field>>({ _id: id }, { projection: fields }),
+
     /** Newest first, as the bytes that MongoDB sent. */
     listImportLogs: (partner: string, limit: number, fields: Partial<Fields<keyof JobDocument>>) =>
       jobs
         .find<Uint8Array>(importLogs(partner), { projection: fields, batchSize: limit + 1, raw: true })
         .sort({ _id: -1 })
         .limit(limit)
+        .toArray(),
+
+    /** The same, filtered, from before a job on. */
+    searchImportLogs: <Field extends keyof JobDocument>(
+      partner: string,
+      fields: Fields<Field>,
+      { limit, maxMs, before, status, search }: ImportLogFilter,
+    ) =>
+      jobs
+        .find({
+          ...importLogs(partner),
+          ...(status === undefined ? {} : inStatus[status]),
+          ...(search === undefined ? {} : { filePath: containing(search) }),
+          ...(before === undefined ? {} : { _id: { $lt: before } }),
+        })
+        .maxTimeMS(maxMs)
+        .sort({ _id: -1 })
+        .limit(limit)
+        .project<Shown<Field>>(fields)
         .toArray(),
 
     findImportLog: <Field extends keyof JobDocument>(partner: string, id: number, fields: Fields<Field>) =>
@@ -104,6 +149,9 @@ export function createJobQueryStore(db: Db) {
         .sort({ _id: options.all ? -1 : 1 })
         .limit(options.limit)
         .toArray(),
+
+    /** How many unfinished jobs are ahead of this one. */
+    countBefore: (id: number) => jobs.countDocuments({ ...unfinished, _id: { $lt: id } }),
 
     /** The unfinished jobs ahead of this one. */
     async earlierThan({ _id, audience }: JobDocument) {

@@ -18,8 +18,10 @@ export type JobStore = ReturnType<typeof createJobStore>;
 export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
 /** The result of a job. */
-export type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'> &
-  Partial<Pick<JobDocument, 'audienceDevices' | 'newDevices'>>;
+export type JobOutcome = Pick<
+  JobDocument,
+  'status' | 'uniqueDevices' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices'
+>;
 
 /** The decision about a job, before it is merged. */
 export interface SealedOutcome {

@@ -62,11 +62,13 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, audience
     job: JobDocument,
     acked: AckDocument[],
     step: Step<'dispatch'>,
-  ): Promise<Partial<JobOutcome>> {
+  ): Promise<Pick<JobOutcome, 'audienceDevices' | 'newDevices'>> {
     if (job.audience === null) return {};
     const before = await step.read('read the load before', () => jobs.loadBefore(job));
-    const audienceDevices = sum(acked, 'audienceDevices');
     const devicesBefore = before ? before.audienceDevices : 0;
+    // Not what the slots say: the data of a cleared audience may be gone by now.
+    if (job.verdict!.passed.length === 0) return { audienceDevices: devicesBefore, newDevices: 0 };
+    const audienceDevices = sum(acked, 'audienceDevices');
     if (devicesBefore === undefined) return { audienceDevices };
     return { audienceDevices, newDevices: audienceDevices - devicesBefore };
   }

@@ -7,6 +7,7 @@ import type { Logger } from '../pipeline/runtime/log.ts';
 import type { Scope } from '../pipeline/stores/audiences.ts';
 import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
+import type { EventHub } from './events/hub.ts';
 import type { Metrics } from './metrics.ts';
 import type { ApiStores } from './stores.ts';
 
@@ -17,6 +18,7 @@ export interface Dependencies extends ApiStores {
   publisher: Publisher;
   queue: AcceptQueue;
   pending: PendingJobs;
+  events: EventHub;
   bodies: Bodies;
   metrics: Metrics;
   log: Logger;

@@ -15,6 +15,8 @@ import type { Config } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
+import { createEventHub } from './events/hub.ts';
+import { createRenderEvents } from './events/render-events.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 import { createApiStores } from './stores.ts';
@@ -65,7 +67,19 @@ export async function runApi(config: Config): Promise<void> {
   const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
-  const { koa } = createApp({ ...stores, config, ping, publisher, queue, pending, bodies, metrics, log });
+  const events = createEventHub({ ...stores, render: createRenderEvents(stores), log });
+  const { koa } = createApp({
+    ...stores,
+    config,
+    ping,
+    publisher,
+    queue,
+    pending,
+    events,
+    bodies,
+    metrics,
+    log,
+  });
 
   const server = createServer(timeoutsOf(config), koa.callback());
   server.on('clientError', answerClientError);
@@ -84,6 +98,7 @@ export async function runApi(config: Config): Promise<void> {
     'HEADRACE_API_METRICS_PORT',
     log,
   );
+  shutdown.add('end the event streams', () => events.close());
   shutdown.add('finish requests', () => finish(server));
   shutdown.add('flush the queue', () => queue.drain());
   shutdown.add('disconnect', async () => {

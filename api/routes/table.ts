@@ -2,6 +2,7 @@
 import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
 import { createDescription } from './description.ts';
+import { createEvents } from './events.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
 import { createMarketplaceImport } from './marketplace-import.ts';
@@ -33,6 +34,7 @@ export function createRoutes(deps: Dependencies): Route[] {
   const loads = createAudienceLoads(deps, audiences);
   const reports = createReports(deps, audiences);
   const progress = createProgress(deps, audiences);
+  const events = createEvents(deps);
   const health = createHealth(deps);
   const registry = createSchemaRegistry(deps.config);
   const description = createDescription(deps);
@@ -48,6 +50,8 @@ export function createRoutes(deps: Dependencies): Route[] {
     },
     { method: 'post', path: importPath, access: 'partner', body: 'required', handler: imports.queue },
     { method: 'delete', path: importPath, access: 'partner', body: 'required', handler: imports.remove },
+    // Before what takes any id.
+    { method: 'get', path: `${importPath}/events`, access: 'partner', handler: events.imports },
     { method: 'get', path: importLog, access: 'partner', handler: imports.get },
     { method: 'get', path: `${importLog}/files`, access: 'partner', handler: reports.importFiles },
     { method: 'get', path: `${importLog}/rejects`, access: 'partner', handler: reports.importRejects },
@@ -56,6 +60,7 @@ export function createRoutes(deps: Dependencies): Route[] {
   const user = audiencePaths.flatMap((path): Route[] => [
     { method: 'get', path, access: 'user', query: parametersOf(audienceQuery), handler: audiences.list },
     { method: 'post', path, access: 'user', body: 'required', handler: audiences.create },
+    { method: 'get', path: `${path}/events`, access: 'user', handler: events.audiences },
     { method: 'get', path: `${path}/:audience_id`, access: 'user', handler: audiences.get },
     {
       method: 'patch',

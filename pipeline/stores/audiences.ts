@@ -1,5 +1,5 @@
 /** Audiences, with the results of their finished loads. Pending and running loads are found among the jobs. */
-import type { Db, Filter } from 'mongodb';
+import type { ClientSession, Db, Filter } from 'mongodb';
 import {
   type AudienceDocument,
   collections,
@@ -102,6 +102,10 @@ export function createAudienceStore(db: Db) {
 
     find: (scope: Scope, id: number): Promise<AudienceDocument | null> =>
       audiences.findOne({ _id: id, ...inScope(scope) }),
+
+    /** Those that exist. */
+    findAll: (ids: number[], session?: ClientSession): Promise<AudienceDocument[]> =>
+      audiences.find({ _id: { $in: ids } }, { session }).toArray(),
 
     /** Newest first. */
     list: (scope: Scope, { before, limit = 0, segment, search, among, outcome, maxMs }: AudienceFilter) => {

@@ -1,5 +1,5 @@
 /** Jobs as partners and operators see them. Partners do not see withdrawn jobs: those were never accepted. */
-import type { Binary, Db, Filter } from 'mongodb';
+import type { Binary, ClientSession, Db, Filter } from 'mongodb';
 import {
   type AudienceDocument,
   type JobDocument,
@@ -18,6 +18,8 @@ type Shown<Field extends keyof JobDocument> = Pick<JobDocument, '_id' | Field>;
 export type OpenLoad = Pick<JobDocument, 'audience' | 'generation' | 'phase' | 'updatedAt'>;
 export type ListedJob = Pick<JobDocument, '_id' | 'phase' | 'listing'>;
 type SealedJob = Pick<JobDocument, '_id' | 'partner'> & { credentials: Binary };
+
+const openLoad = { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 };
 
 /** The phases in which a job's list of files is frozen. */
 export const frozen: JobPhase[] = ['loading', 'sealed', 'ended'];
@@ -98,8 +100,51 @@ export function createJobQueryStore(db: Db) {
       jobs
         .find(
           { partner, kind: 'audience', ...unfinished, ...(audience === undefined ? {} : { audience }) },
-          { projection: { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 } },
+          { projection: openLoad },
         )
+        .toArray(),
+
+    /** Those that exist. */
+    findAll: <Field extends keyof JobDocument>(
+      ids: number[],
+      fields: Fields<Field>,
+      session?: ClientSession,
+    ): Promise<Shown<Field>[]> =>
+      jobs
+        .find({ _id: { $in: ids } }, { session })
+        .project<Shown<Field>>(fields)
+        .toArray(),
+
+    /** Pending and running loads of these audiences. */
+    openLoadsOf: (audiences: number[], session?: ClientSession): Promise<OpenLoad[]> =>
+      jobs
+        .find(
+          { audience: { $in: audiences }, kind: 'audience', ...unfinished },
+          { projection: openLoad, session },
+        )
+        .toArray(),
+
+    /** Loads that clears have cancelled, although dispatch has not reached them yet; the newest of them. */
+    cancelledLoads: <Field extends keyof JobDocument>(
+      audiences: Pick<AudienceDocument, '_id' | 'generation'>[],
+      fields: Fields<Field>,
+      { limit, session }: { limit: number; session?: ClientSession },
+    ): Promise<Shown<Field>[]> =>
+      jobs
+        .find(
+          {
+            $or: audiences.map(({ _id, generation }) => ({
+              audience: _id,
+              generation: { $lt: generation },
+              kind: 'audience' as const,
+              phase: { $in: ['accepted', 'loading'] as JobPhase[] },
+            })),
+          },
+          { session },
+        )
+        .sort({ _id: -1 })
+        .limit(limit)
+        .project<Shown<Field>>(fields)
         .toArray(),
 
     /** Loads of the audience in this generation whose lists of files are frozen, oldest first. */

@@ -4,6 +4,7 @@ import type { Bodies } from '../../schemas/http.ts';
 import { describeAudiences } from './audiences.ts';
 import { describeImports } from './imports.ts';
 import { type Described, introduction } from './introduction.ts';
+import { describeLive } from './live.ts';
 import { describePublic } from './public.ts';
 
 export function createOpenApi(config: Described, bodies: Bodies) {
@@ -15,6 +16,7 @@ export function createOpenApi(config: Described, bodies: Bodies) {
   });
   describeImports(registry, bodies);
   describeAudiences(registry, bodies);
+  describeLive(registry);
   describePublic(registry, config);
   return new OpenApiGeneratorV31(registry.definitions).generateDocument({
     openapi: '3.1.0',

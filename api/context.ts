@@ -8,6 +8,7 @@ import type { Scope } from '../pipeline/stores/audiences.ts';
 import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { CompositionReports } from './composition/reports.ts';
+import type { EventHub } from './events/hub.ts';
 import type { Metrics } from './metrics.ts';
 import type { ApiStores } from './stores.ts';
 
@@ -19,6 +20,7 @@ export interface Dependencies extends ApiStores {
   queue: AcceptQueue;
   pending: PendingJobs;
   compositionReports: CompositionReports;
+  events: EventHub;
   bodies: Bodies;
   metrics: Metrics;
   log: Logger;

@@ -13,6 +13,10 @@ export const timeoutsOf = (config: Pick<Config, 'limitRequestMs' | 'limitHeaders
   connectionsCheckingInterval: 500,
 });
 
+/** A connection is also idle while we wait for a body, which has a limit and a better response of its own. */
+export const idleMsOf = (config: Pick<Config, 'limitStallMs' | 'limitRequestMs'>): number =>
+  Math.max(config.limitStallMs, config.limitRequestMs + 2 * AFTER_OURS_MS);
+
 type Limits = Pick<
   Config,
   'limitConnections' | 'limitConnectionsPerAddress' | 'limitStallMs' | 'limitRequestMs' | 'trustedProxies'
@@ -20,8 +24,7 @@ type Limits = Pick<
 
 export function limitConnections(server: Server, config: Limits): void {
   server.maxConnections = config.limitConnections;
-  // A connection is also idle while we wait for a body, which has a limit and a better response of its own.
-  server.setTimeout(Math.max(config.limitStallMs, config.limitRequestMs + 2 * AFTER_OURS_MS));
+  server.setTimeout(idleMsOf(config));
   // Behind proxies, all clients share the proxies' addresses.
   if (config.trustedProxies > 0) return;
   const open = new Map<string, number>();

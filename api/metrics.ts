@@ -1,5 +1,5 @@
 /** Metrics for operators, on a port of their own that partners cannot reach. */
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export function createMetrics() {
   const registry = new Registry();
@@ -18,6 +18,11 @@ export function createMetrics() {
       name: 'headrace_jobs_queued_total',
       help: 'Jobs accepted and published',
       labelNames: ['kind'] as const,
+      registers,
+    }),
+    streams: new Gauge({
+      name: 'headrace_event_streams',
+      help: 'Open streams of server-sent events',
       registers,
     }),
     publish: new Histogram({

@@ -17,6 +17,8 @@ import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
 import { createComposer } from './composition/composer.ts';
 import { createCompositionReports } from './composition/reports.ts';
+import { createEventHub } from './events/hub.ts';
+import { createRenderEvents } from './events/render-events.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 import { createApiStores } from './stores.ts';
@@ -73,6 +75,7 @@ export async function runApi(config: Config): Promise<void> {
     metrics,
     log,
   });
+  const events = createEventHub({ ...stores, render: createRenderEvents(stores, config.privacyFloor), log });
   const { koa } = createApp({
     ...stores,
     config,
@@ -81,6 +84,7 @@ export async function runApi(config: Config): Promise<void> {
     queue,
     pending,
     compositionReports,
+    events,
     bodies,
     metrics,
     log,
@@ -103,6 +107,7 @@ export async function runApi(config: Config): Promise<void> {
     'HEADRACE_API_METRICS_PORT',
     log,
   );
+  shutdown.add('end the event streams', () => events.close());
   shutdown.add('finish requests', () => finish(server));
   shutdown.add('flush the queue', () => queue.drain());
   shutdown.add('give up reports', () => compositionReports.stop());

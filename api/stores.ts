@@ -4,6 +4,7 @@ import { createAckStore } from '../pipeline/stores/acks.ts';
 import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
+import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
@@ -24,6 +25,7 @@ export const createApiStores = (db: Db) => ({
   apiKeys: createApiKeyStore(db),
   attributes: createAttributeStore(db),
   audiences: createAudienceStore(db),
+  changes: createChangeStore(db),
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),
   counters: createCounterStore(db),

@@ -121,12 +121,23 @@ export interface JobDocument {
   /** Bytes of all files as listed. */
   bytes?: number;
   filesDone: number;
+  /** How many of `bytes` have been read, while it is loading; estimated for compressed files that are being read. */
+  bytesDone?: number;
   rows: number;
+  /** Valid rows, and invalid ones by reason, of all files. Known when it is decided; absent in older jobs. */
+  accepted?: number;
+  rejected?: Partial<Record<RejectCode, number>>;
   uniqueDevices: number;
+  /** Of an ended load: the devices of its generation of the audience after it, and how many of them it brought. */
+  audienceDevices?: number;
+  newDevices?: number;
   errors: JobError[] | null;
   /** Written once, when the job is decided, so that the marker is the same however often it is sent. */
   verdict?: JobVerdict;
   createdAt: Date;
+  /** When its files were listed, or when it was decided if it has none. Absent in older jobs. */
+  startedAt?: Date;
+  /** Nothing changes it any more once the job has ended. */
   updatedAt: Date;
 }
 

@@ -163,6 +163,26 @@ const loadFields = {
     4_800,
   ),
   total_rows: described(count, 'The number of data rows read, accepted and rejected.', 5_210),
+  rows_accepted: described(
+    count.nullable(),
+    'Valid rows, also those of files that failed; null until the load has ended.',
+    5_200,
+  ),
+  rows_rejected: described(
+    z.record(z.string(), count).nullable(),
+    'The number of rejected rows by code; null until the load has ended.',
+    { bad_identifier: 8, opted_out: 2 },
+  ),
+  new_devices: described(
+    count.nullable(),
+    'How many of `unique_devices` were not in the audience before this load; null until the load has ended.',
+    3_000,
+  ),
+  audience_devices: described(
+    count.nullable(),
+    'The number of distinct devices in the audience right after this load; null until the load has ended, and if it was cancelled.',
+    5_000,
+  ),
   errors: described(
     z.array(importLogError).nullable(),
     'Why the load failed, when status is 3; otherwise null. If a clear cancelled the load, the code is `cancelled`.',
@@ -177,6 +197,51 @@ export const audienceLoadDetails = z
     file: described(z.array(fileReport), 'The files of this load. Empty until it is running.'),
   })
   .meta({ id: 'AudienceLoadDetails' });
+
+export const progress = z
+  .strictObject({
+    phase: described(
+      z.enum(['waiting', 'listing', 'loading', 'merging', 'done', 'failed']),
+      'waiting: behind other jobs; listing: its files are looked up; loading: its files are read; merging: everything was read, and is stored when the jobs ahead are; done; failed.',
+      'loading',
+    ),
+    status: statusOf('The status of the job.'),
+    jobs_ahead: described(
+      count,
+      'Unfinished jobs that were accepted earlier, of all partners: jobs end in the order in which they were accepted.',
+      0,
+    ),
+    files: described(count.nullable(), 'The number of files; null until they are listed.', 8),
+    files_done: described(count, 'The number of these files that have been processed.', 5),
+    rows: described(
+      count,
+      'Data rows read so far. Rows of a file that fails before its end are taken back when all files are read.',
+      2_600_000,
+    ),
+    bytes: described(
+      count.nullable(),
+      'Bytes of all files as stored; null until they are listed.',
+      160_000_000,
+    ),
+    bytes_done: described(
+      count,
+      'How many of these bytes were read. For a compressed file that is being read, an estimate from those read before it, and 0 without any.',
+      104_000_000,
+    ),
+    rows_per_second: described(
+      count.nullable(),
+      'The average since `started_at`; null while there is none.',
+      410_000,
+    ),
+    created_at: created,
+    started_at: described(time.nullable(), 'When its files were listed; null until then.'),
+    ended_at: described(time.nullable(), 'When it ended; null until then.'),
+    estimated_end_at: described(
+      time.nullable(),
+      'When it will have been read at the speed so far; null while jobs are ahead of it, and while it is not loading.',
+    ),
+  })
+  .meta({ id: 'Progress' });
 
 export const rejectedRow = z
   .strictObject({

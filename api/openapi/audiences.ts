@@ -27,25 +27,11 @@ import {
   writeProblems,
 } from './answers.ts';
 import { appends, audiences, loads } from './examples.ts';
+import { audienceQuery, link, pageQuery } from './queries.ts';
 
 const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
 const params = pathId('audience_id');
-const listQuery = z.object({
-  limit: z.int().min(1).max(1_000).optional().meta({ description: 'The maximum number of entries.' }),
-  cursor: z
-    .string()
-    .regex(/^[1-9][0-9]{0,14}$/)
-    .optional()
-    .meta({ description: 'The cursor from the `Link` header of the previous page.' }),
-});
-const link = {
-  Link: {
-    description: 'The URL of the next page, `rel="next"`; absent on the last page',
-    schema: { type: 'string' as const },
-  },
-};
-
 export function describeAudiences(registry: OpenAPIRegistry, bodies: Bodies): void {
   for (const version of ['v2', 'v1']) describeVersion(registry, bodies, version);
 }
@@ -62,8 +48,9 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     path,
     operationId: `listAudiences${suffix}`,
     summary: 'List audiences',
-    description: 'All audiences, newest first, without their files. Use `limit` for pages.',
-    request: { headers: readHeaders, query: listQuery },
+    description:
+      'All audiences, or those that match all given filters, newest first, without their files. Use `limit` for pages.',
+    request: { headers: readHeaders, query: audienceQuery },
     responses: {
       ...tagged(json(z.array(audience), 'Audiences', { headers: link })),
       ...readProblems('bad_user_token'),
@@ -125,7 +112,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     summary: 'List the loads of an audience',
     description:
       'The initial load and every append, newest first, each with its status, counts and errors. 100 per page unless `limit` is given. Includes loads from before a clear.',
-    request: { headers: readHeaders, params, query: listQuery },
+    request: { headers: readHeaders, params, query: pageQuery },
     responses: {
       ...tagged(json(z.array(audienceLoad), 'Loads', { headers: link, examples: loads })),
       ...readProblems('bad_user_token', 'not_found'),

@@ -5,6 +5,7 @@ import { describeAudiences } from './audiences.ts';
 import { describeComposition } from './composition.ts';
 import { describeImports } from './imports.ts';
 import { type Described, introduction } from './introduction.ts';
+import { describeLive } from './live.ts';
 import { describePublic } from './public.ts';
 
 export function createOpenApi(config: Described, bodies: Bodies) {
@@ -17,6 +18,7 @@ export function createOpenApi(config: Described, bodies: Bodies) {
   describeImports(registry, bodies);
   describeAudiences(registry, bodies);
   describeComposition(registry);
+  describeLive(registry);
   describePublic(registry, config);
   return new OpenApiGeneratorV31(registry.definitions).generateDocument({
     openapi: '3.1.0',

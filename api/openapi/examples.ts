@@ -89,6 +89,10 @@ const load = {
   files_done: 2,
   unique_devices: 4_800,
   total_rows: 5_210,
+  rows_accepted: 5_200,
+  rows_rejected: { bad_identifier: 8, opted_out: 2 },
+  new_devices: 3_000,
+  audience_devices: 5_000,
   errors: null,
   created_at: '2026-06-02T08:30:00.000Z',
   updated_at: '2026-06-02T08:31:12.000Z',
@@ -104,6 +108,9 @@ export const loads = {
       files_done: 0,
       unique_devices: 0,
       total_rows: 0,
+      rows_accepted: 0,
+      rows_rejected: {},
+      new_devices: 0,
       errors: [{ code: 'no_files', message: 'No object matches acme/sumer/.' }],
     },
     load,
@@ -137,4 +144,43 @@ export const compositions = {
       },
     ],
   }),
+};
+const loading = {
+  phase: 'loading',
+  status: 1,
+  jobs_ahead: 0,
+  files: 8,
+  files_done: 5,
+  rows: 2_600_000,
+  bytes: 160_000_000,
+  bytes_done: 104_000_000,
+  rows_per_second: 400_000,
+  created_at: '2026-06-02T08:30:00.000Z',
+  started_at: '2026-06-02T08:30:01.000Z',
+  ended_at: null,
+  estimated_end_at: '2026-06-02T08:30:11.000Z',
+};
+export const progresses = {
+  loading: example('Loading', loading),
+  waiting: example('Waiting for three other jobs', {
+    ...loading,
+    phase: 'waiting',
+    status: 0,
+    jobs_ahead: 3,
+    files: null,
+    files_done: 0,
+    rows: 0,
+    bytes: null,
+    bytes_done: 0,
+    rows_per_second: null,
+    started_at: null,
+    estimated_end_at: null,
+  }),
+};
+
+const event = (name: string, data: unknown) =>
+  `id: 6a1f2c4800000007\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+export const streamed = {
+  imports: example('An import has ended', `retry: 1000\n\n${event('import', record)}`),
+  audiences: example('A load has ended', `retry: 1000\n\n${event('load', { audience_id: 42, ...load })}`),
 };

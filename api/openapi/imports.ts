@@ -16,6 +16,7 @@ import {
   tagged,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
+import { importQuery, link } from './queries.ts';
 
 const path = '/v1/marketplace/import';
 const one = `${path}/{import_log_id}`;
@@ -28,10 +29,11 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     path,
     operationId: 'listImportLogs',
     summary: 'List import logs',
-    description: 'The last 100 imports and deletions, newest first.',
-    request: { headers: ifNoneMatch },
+    description:
+      'Without parameters, the last 100 imports and deletions, newest first. With any of them, those that match all given filters, in pages of 100 unless `limit` is given.',
+    request: { headers: ifNoneMatch, query: importQuery },
     responses: {
-      ...tagged(json(z.array(importLog).max(100), 'Import logs', { examples: importLogs })),
+      ...tagged(json(z.array(importLog), 'Import logs', { headers: link, examples: importLogs })),
       ...readProblems(),
     },
   });

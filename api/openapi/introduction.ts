@@ -16,6 +16,7 @@ export type Described = Pick<
   | 'ratePerSecond'
   | 'rateBurst'
   | 'maxPendingJobs'
+  | 'limitStreams'
 >;
 
 const number = (value: number) => value.toLocaleString('en');
@@ -52,7 +53,9 @@ You were given an API key, and a bucket, a path prefix and access keys for the s
 An audience works the same way: POST to \`/v2/firstparty/audience\`, then poll its details. If a load fails,
 \`…/audience/<id>/loads\` shows why. \`…/audience/<id>/composition\` shows what the audience consists of.
 
-To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 304 means that nothing has changed.`;
+To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 304 means that nothing has changed. \`…/progress\` of an
+import or a load shows how far it has come. To be told of changes instead, open \`/v1/marketplace/import/events\` or
+\`/v2/firstparty/audience/events\` (server-sent events).`;
 
 const authentication = (config: Described) => `
 ## Authentication
@@ -149,7 +152,8 @@ ${table(
     `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
   ],
   ['unfinished jobs', `${number(config.maxPendingJobs)}; above that 429 \`too_many_pending\``],
-  ['import logs in the list', '100'],
+  ['import logs in the list', '100, unless `limit` is given'],
+  ['open event streams', `${number(config.limitStreams)}; above that 429 \`too_many_streams\``],
 )}
 
 Every authenticated response has the number of requests left in \`RateLimit\`.`;

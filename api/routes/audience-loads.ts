@@ -9,7 +9,7 @@ import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { filesOfJob, toFileReport } from './file-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
 import { type ShownLoad, shownOfLoad, toLoad } from './load-records.ts';
-import { nextPage, readPage } from './pages.ts';
+import { nextPage, pageQuery, readQuery } from './pages.ts';
 
 const LISTED = 100;
 
@@ -21,11 +21,12 @@ export function createAudienceLoads(
   const addressOf = createPublicAddress(config);
 
   const list: Handler = async (ctx) => {
-    const { limit = LISTED, cursor } = readPage(ctx);
+    const { limit = LISTED, cursor } = readQuery(ctx, pageQuery);
     const audience = await audienceOf(ctx);
     const found = await jobs.listLoads(audience, shownOfLoad, { limit: limit + 1, before: cursor });
     const page = found.slice(0, limit);
-    if (found.length > limit) ctx.set('Link', nextPage(addressOf(ctx.path), limit, page.at(-1)!._id));
+    if (found.length > limit)
+      ctx.set('Link', nextPage(addressOf(ctx.path), { limit, cursor: page.at(-1)!._id }));
     const record = (load: ShownLoad) => toLoad(load, audience);
     send(ctx, { status: 200, body: JSON.stringify(page.map(record)) });
   };

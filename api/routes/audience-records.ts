@@ -13,12 +13,17 @@ interface OpenLoad {
   /** The latest change of any of them: an append changes the audience. */
   updatedAt: Date;
 }
-/** Pending and running loads by audience and generation. */
-export type OpenLoads = (audience: Pick<AudienceDocument, '_id' | 'generation'>) => OpenLoad | undefined;
+/** Pending and running loads. */
+export interface OpenLoads {
+  /** Of this generation of the audience. */
+  of(audience: Pick<AudienceDocument, '_id' | 'generation'>): OpenLoad | undefined;
+  /** The audiences that have any. */
+  audiences(): number[];
+}
 
 const latest = (a: Date, b: Date) => (a > b ? a : b);
 
-function byAudience(loads: OpenJob[]): OpenLoads {
+export function byAudience(loads: OpenJob[]): OpenLoads {
   const open = new Map<string, OpenLoad>();
   for (const { audience, generation, phase, updatedAt } of loads) {
     const key = `${audience}.${generation}`;
@@ -29,7 +34,10 @@ function byAudience(loads: OpenJob[]): OpenLoads {
       updatedAt: latest(known.updatedAt, updatedAt),
     });
   }
-  return ({ _id, generation }) => open.get(`${_id}.${generation}`);
+  return {
+    of: ({ _id, generation }) => open.get(`${_id}.${generation}`),
+    audiences: () => [...new Set(loads.map(({ audience }) => audience!))],
+  };
 }
 
 /**
@@ -44,7 +52,7 @@ export const readOpenLoads = async (
 
 /** A match count below the privacy floor is shown as 0: the field is a number by the specification. */
 export function toAudience(audience: AudienceDocument, openLoads: OpenLoads, privacyFloor: number) {
-  const open = openLoads(audience);
+  const open = openLoads.of(audience);
   return {
     audience_id: audience._id,
     name: audience.name,

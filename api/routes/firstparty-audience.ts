@@ -14,7 +14,7 @@ import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
 import { readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
 import { filesOfAudience, toFileEntry } from './file-records.ts';
-import { nextPage, readPage } from './pages.ts';
+import { createListAudiences } from './list-audiences.ts';
 
 /** How long the response waits for the audience document. Its job is already queued and creates it otherwise. */
 const AUDIENCE_MS = 1_000;
@@ -29,20 +29,6 @@ export function createFirstpartyAudience(deps: Dependencies) {
     if (!audience) throw notFound();
     return audience;
   }
-
-  const list: Handler = async (ctx) => {
-    const { limit, cursor: before } = readPage(ctx);
-    const open = await readOpenLoads(deps, ctx.state.scope.partner);
-    const record = (audience: AudienceDocument) => toAudience(audience, open, config.privacyFloor);
-    if (limit === undefined) {
-      const all = audiences.list(ctx.state.scope, { before });
-      return sendChunks(ctx, 'application/json', jsonArray(mapEach(all, record)));
-    }
-    const found = await audiences.list(ctx.state.scope, { before, limit: limit + 1 }).toArray();
-    const page = found.slice(0, limit);
-    if (found.length > limit) ctx.set('Link', nextPage(addressOf(ctx.path), limit, page.at(-1)!._id));
-    send(ctx, { status: 200, body: JSON.stringify(page.map(record)) });
-  };
 
   const get: Handler = async (ctx) => {
     const id = parseId(ctx.params.audience_id);
@@ -108,5 +94,5 @@ export function createFirstpartyAudience(deps: Dependencies) {
     send(ctx, { status: 204 });
   };
 
-  return { list, get, create, append, clear, audienceOf };
+  return { list: createListAudiences(deps), get, create, append, clear, audienceOf };
 }

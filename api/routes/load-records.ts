@@ -17,6 +17,10 @@ export const shownOfLoad = {
   filesDone: 1,
   rows: 1,
   uniqueDevices: 1,
+  accepted: 1,
+  rejected: 1,
+  newDevices: 1,
+  audienceDevices: 1,
   errors: 1,
   createdAt: 1,
   updatedAt: 1,
@@ -27,8 +31,26 @@ export type ShownLoad = Pick<JobDocument, '_id' | keyof typeof shownOfLoad>;
 const cancellable: JobPhase[] = ['accepted', 'loading'];
 const cancelled = { code: 'cancelled', message: fileFailureCodes.cancelled };
 
-export function toLoad(load: ShownLoad, { generation }: AudienceDocument) {
-  const isCancelled = load.generation! < generation && cancellable.includes(load.phase);
+type Generation = Pick<AudienceDocument, 'generation'>;
+
+export const isCancelledByClear = (load: Pick<JobDocument, 'generation' | 'phase'>, audience: Generation) =>
+  load.generation! < audience.generation && cancellable.includes(load.phase);
+
+/** Null where it was not recorded: by a load that has not ended, or that ended before this existed. */
+function broughtBy(load: ShownLoad) {
+  const ended = load.phase === 'ended' ? load : undefined;
+  // The audience may have been cleared before the load had its turn.
+  const wasCancelled = load.errors?.some(({ code, file }) => code === 'cancelled' && file === undefined);
+  return {
+    rows_accepted: ended?.accepted ?? null,
+    rows_rejected: ended?.rejected ?? null,
+    new_devices: ended?.newDevices ?? null,
+    audience_devices: wasCancelled ? null : (ended?.audienceDevices ?? null),
+  };
+}
+
+export function toLoad(load: ShownLoad, audience: Generation) {
+  const isCancelled = isCancelledByClear(load, audience);
   const status = isCancelled ? JobStatus.error : load.status;
   const errors = isCancelled ? [cancelled] : (load.errors ?? []);
   return {
@@ -39,6 +61,7 @@ export function toLoad(load: ShownLoad, { generation }: AudienceDocument) {
     files_done: load.filesDone,
     unique_devices: load.uniqueDevices,
     total_rows: load.rows,
+    ...broughtBy(load),
     errors: status === JobStatus.error ? errors : null,
     created_at: load.createdAt,
     updated_at: load.updatedAt,

@@ -11,6 +11,7 @@ import { createPublicAddress } from '../public-address.ts';
 import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
 import { findImportLog, shown, toImportLog } from './import-records.ts';
+import { importQuery, nextPage, readQuery } from './pages.ts';
 import { createRenderer } from './render-records.ts';
 
 const LISTED = 100;
@@ -29,9 +30,25 @@ export function createMarketplaceImport(deps: Dependencies) {
   );
 
   const list: Handler = async (ctx) => {
+    if (ctx.querystring !== '') return search(ctx);
     const body = await sharedList(ctx.state.scope.partner);
     ctx.type = 'application/json';
     ctx.body = body;
+  };
+
+  const search: Handler = async (ctx) => {
+    const query = { limit: LISTED, ...readQuery(ctx, importQuery) };
+    const { limit, cursor: before, ...filters } = query;
+    const found = await jobs.searchImportLogs(ctx.state.scope.partner, shown, {
+      ...filters,
+      before,
+      limit: limit + 1,
+      maxMs: config.limitBackendMs,
+    });
+    const page = found.slice(0, limit);
+    if (found.length > limit)
+      ctx.set('Link', nextPage(addressOf(ctx.path), { ...query, cursor: page.at(-1)!._id }));
+    send(ctx, { status: 200, body: JSON.stringify(page.map(toImportLog)) });
   };
 
   const get: Handler = async (ctx) => {

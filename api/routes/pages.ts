@@ -1,22 +1,52 @@
-/** Paged lists: `limit` and `cursor` in the query, `Link: rel="next"` in the response. */
+/** Lists: `limit`, `cursor` and filters in the query, `Link: rel="next"` in the response. */
 import { z } from 'zod';
+import type { JobStatus } from '../../schemas/documents.ts';
 import type { Context } from '../context.ts';
 import { validate } from '../validate.ts';
 
 const MAX_LISTED = 1_000;
+const MAX_SEARCHED = 256;
 const wholeNumber = (max: number, message: string) =>
   z
     .string(message)
     .regex(/^[1-9][0-9]{0,15}$/, message)
     .transform(Number)
     .refine((number) => number <= max, message);
-const pageQuery = z.object({
+const searched = `must be a text of 1 to ${MAX_SEARCHED} characters, without control characters`;
+const search = z
+  .string(searched)
+  .min(1, searched)
+  .max(MAX_SEARCHED, searched)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  .regex(/^[^\u0000-\u001f\u007f]*$/, searched);
+const status = z
+  .string('must be 0, 1, 2 or 3')
+  .regex(/^[0-3]$/, 'must be 0, 1, 2 or 3')
+  .transform((text) => Number(text) as JobStatus);
+
+const page = {
   limit: wholeNumber(MAX_LISTED, `must be a number from 1 to ${MAX_LISTED}`).optional(),
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be a cursor from a Link header').optional(),
+};
+export const pageQuery = z.object(page);
+export const importQuery = z.object({ ...page, status: status.optional(), search: search.optional() });
+export const audienceQuery = z.object({
+  ...importQuery.shape,
+  segment_id: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be a default_warehouse_segment_id').optional(),
 });
-export const pageParameters = Object.keys(pageQuery.shape);
 
-export const readPage = (ctx: Context) => validate(pageQuery, { ...ctx.query }, 'invalid_query');
+export const parametersOf = (query: z.ZodObject) => Object.keys(query.shape);
 
-export const nextPage = (address: string, limit: number, cursor: number): string =>
-  `<${address}?limit=${limit}&cursor=${cursor}>; rel="next"`;
+export const readQuery = <S extends z.ZodType>(ctx: Context, query: S): z.output<S> =>
+  validate(query, { ...ctx.query }, 'invalid_query');
+
+/** The same list after the cursor: the filters stay. */
+export function nextPage(
+  address: string,
+  { limit, cursor, ...filters }: Record<string, string | number | undefined>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ limit, cursor, ...filters }))
+    if (value !== undefined) query.set(name, String(value));
+  return `<${address}?${query}>; rel="next"`;
+}

@@ -3,10 +3,12 @@ import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
 import { compositionParameters, createComposition } from './composition.ts';
 import { createDescription } from './description.ts';
+import { createEvents } from './events.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
 import { createMarketplaceImport } from './marketplace-import.ts';
-import { pageParameters } from './pages.ts';
+import { audienceQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
+import { createProgress } from './progress.ts';
 import { createReports } from './reports.ts';
 import { createSchemaRegistry } from './schema-registry.ts';
 
@@ -33,22 +35,34 @@ export function createRoutes(deps: Dependencies): Route[] {
   const loads = createAudienceLoads(deps, audiences);
   const reports = createReports(deps, audiences);
   const composition = createComposition(deps, audiences);
+  const progress = createProgress(deps, audiences);
+  const events = createEvents(deps);
   const health = createHealth(deps);
   const registry = createSchemaRegistry(deps.config);
   const description = createDescription(deps);
 
   const importLog = `${importPath}/:import_log_id`;
   const partner: Route[] = [
-    { method: 'get', path: importPath, access: 'partner', handler: imports.list },
+    {
+      method: 'get',
+      path: importPath,
+      access: 'partner',
+      query: parametersOf(importQuery),
+      handler: imports.list,
+    },
     { method: 'post', path: importPath, access: 'partner', body: 'required', handler: imports.queue },
     { method: 'delete', path: importPath, access: 'partner', body: 'required', handler: imports.remove },
+    // Before what takes any id.
+    { method: 'get', path: `${importPath}/events`, access: 'partner', handler: events.imports },
     { method: 'get', path: importLog, access: 'partner', handler: imports.get },
     { method: 'get', path: `${importLog}/files`, access: 'partner', handler: reports.importFiles },
     { method: 'get', path: `${importLog}/rejects`, access: 'partner', handler: reports.importRejects },
+    { method: 'get', path: `${importLog}/progress`, access: 'partner', handler: progress.ofImport },
   ];
   const user = audiencePaths.flatMap((path): Route[] => [
-    { method: 'get', path, access: 'user', query: pageParameters, handler: audiences.list },
+    { method: 'get', path, access: 'user', query: parametersOf(audienceQuery), handler: audiences.list },
     { method: 'post', path, access: 'user', body: 'required', handler: audiences.create },
+    { method: 'get', path: `${path}/events`, access: 'user', handler: events.audiences },
     { method: 'get', path: `${path}/:audience_id`, access: 'user', handler: audiences.get },
     {
       method: 'patch',
@@ -68,10 +82,16 @@ export function createRoutes(deps: Dependencies): Route[] {
       method: 'get',
       path: `${path}/:audience_id/loads`,
       access: 'user',
-      query: pageParameters,
+      query: parametersOf(pageQuery),
       handler: loads.list,
     },
     { method: 'get', path: `${path}/:audience_id/loads/:load_id`, access: 'user', handler: loads.get },
+    {
+      method: 'get',
+      path: `${path}/:audience_id/loads/:load_id/progress`,
+      access: 'user',
+      handler: progress.ofLoad,
+    },
     { method: 'get', path: `${path}/:audience_id/files`, access: 'user', handler: reports.audienceFiles },
     { method: 'get', path: `${path}/:audience_id/rejects`, access: 'user', handler: reports.audienceRejects },
     {
@@ -85,6 +105,7 @@ export function createRoutes(deps: Dependencies): Route[] {
       method: 'post',
       path: `${path}/:audience_id/composition`,
       access: 'user',
+      session: true,
       handler: composition.compute,
     },
   ]);

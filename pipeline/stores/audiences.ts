@@ -1,5 +1,5 @@
 /** Audiences, with the results of their finished loads. Pending and running loads are found among the jobs. */
-import type { Db } from 'mongodb';
+import type { ClientSession, Db, Filter } from 'mongodb';
 import {
   type AudienceDocument,
   collections,
@@ -19,6 +19,23 @@ export interface Scope {
 
 export const inScope = ({ partner, customer }: Scope) =>
   customer === null ? { partner } : { partner, customer };
+
+/** Text that contains this, in any case. Nothing in it is read as a pattern. */
+export const containing = (text: string) => ({
+  $regex: text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
+  $options: 'i',
+});
+
+export interface AudienceFilter {
+  before?: number | undefined;
+  limit?: number | undefined;
+  segment?: number | undefined;
+  /** Part of the name, in any case. */
+  search?: string | undefined;
+  among?: number[] | undefined;
+  outcome?: 2 | 3 | undefined;
+  maxMs?: number | undefined;
+}
 
 /** The result of a finished load. */
 export interface LoadResult {
@@ -86,12 +103,23 @@ export function createAudienceStore(db: Db) {
     find: (scope: Scope, id: number): Promise<AudienceDocument | null> =>
       audiences.findOne({ _id: id, ...inScope(scope) }),
 
+    /** Those that exist. */
+    findAll: (ids: number[], session?: ClientSession): Promise<AudienceDocument[]> =>
+      audiences.find({ _id: { $in: ids } }, { session }).toArray(),
+
     /** Newest first. */
-    list: (scope: Scope, { before, limit = 0 }: { before?: number | undefined; limit?: number }) =>
-      audiences
-        .find({ ...inScope(scope), ...(before === undefined ? {} : { _id: { $lt: before } }) })
+    list: (scope: Scope, { before, limit = 0, segment, search, among, outcome, maxMs }: AudienceFilter) => {
+      const conditions: Filter<AudienceDocument>[] = [inScope(scope)];
+      if (before !== undefined) conditions.push({ _id: { $lt: before } });
+      if (among !== undefined) conditions.push({ _id: { $in: among } });
+      if (segment !== undefined) conditions.push({ segment });
+      if (outcome !== undefined) conditions.push({ outcome });
+      if (search !== undefined) conditions.push({ name: containing(search) });
+      return audiences
+        .find({ $and: conditions }, maxMs === undefined ? {} : { maxTimeMS: maxMs })
         .sort({ _id: -1 })
-        .limit(limit),
+        .limit(limit);
+    },
 
     /** The partner's audiences that hold devices. */
     withDevices: (partner: string): Promise<Pick<AudienceDocument, '_id' | 'generation'>[]> =>

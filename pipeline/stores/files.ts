@@ -88,14 +88,19 @@ export function createFileStore(db: Db) {
     },
 
     /** How much of the listing is decided already: where the next dispatcher goes on. */
-    async decidedOf(listing: string, attempt: number): Promise<{ files: number; rows: number }> {
+    async decidedOf(
+      listing: string,
+      attempt: number,
+    ): Promise<{ files: number; rows: number; bytes: number }> {
       const [done] = await files
-        .aggregate<{ files: number; rows: number }>([
+        .aggregate<{ files: number; rows: number; bytes: number }>([
           { $match: { job: jobOf(listing), listing, $nor: [undecidedIn(attempt)] } },
-          { $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' } } },
+          {
+            $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' }, bytes: { $sum: '$size' } },
+          },
         ])
         .toArray();
-      return done ?? { files: 0, rows: 0 };
+      return done ?? { files: 0, rows: 0, bytes: 0 };
     },
 
     cancelUndecided: (listing: string, failure: FileFailure) =>

@@ -1,6 +1,6 @@
 /** All indexes of all collections. The first process to start creates them. */
 import type { Db, IndexDescription } from 'mongodb';
-import { collections } from '../../schemas/documents.ts';
+import { collections, JobStatus } from '../../schemas/documents.ts';
 
 /** For how long a repeated request gets the answer of the first. */
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
@@ -12,6 +12,11 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { kind: 1, _id: -1 }, name: 'by_kind' },
     { key: { partner: 1, kind: 1, phase: 1, audience: 1, generation: 1 }, name: 'by_phase' },
     { key: { phase: 1, _id: 1 }, name: 'unfinished' },
+    {
+      key: { partner: 1, kind: 1, status: 1, _id: -1 },
+      name: 'failed',
+      partialFilterExpression: { status: JobStatus.error },
+    },
     { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },
     { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
     { key: { statusUnpublished: 1 }, name: 'status_unpublished', sparse: true },

@@ -1,7 +1,12 @@
 /** Jobs as partners and operators see them. Partners do not see withdrawn jobs: those were never accepted. */
-import type { Binary, Db, Filter } from 'mongodb';
-import type { AudienceDocument, JobDocument, JobPhase } from '../../schemas/documents.ts';
-import { inScope, type Scope } from './audiences.ts';
+import type { Binary, ClientSession, Db, Filter } from 'mongodb';
+import {
+  type AudienceDocument,
+  type JobDocument,
+  type JobPhase,
+  JobStatus,
+} from '../../schemas/documents.ts';
+import { containing, inScope, type Scope } from './audiences.ts';
 import { jobCollection, unfinished } from './jobs.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
@@ -14,6 +19,8 @@ export type OpenLoad = Pick<JobDocument, 'audience' | 'generation' | 'phase' | '
 export type ListedJob = Pick<JobDocument, '_id' | 'phase' | 'listing'>;
 type SealedJob = Pick<JobDocument, '_id' | 'partner'> & { credentials: Binary };
 
+const openLoad = { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 };
+
 /** The phases in which a job's list of files is frozen. */
 export const frozen: JobPhase[] = ['loading', 'sealed', 'ended'];
 
@@ -22,6 +29,24 @@ const importLogs = (partner: string): Filter<JobDocument> => ({
   kind: { $in: ['import', 'delete'] },
   phase: { $ne: 'withdrawn' },
 });
+
+export interface ImportLogFilter {
+  limit: number;
+  /** How long MongoDB may look: a rare text is looked for in everything that the partner ever imported. */
+  maxMs: number;
+  before?: number | undefined;
+  status?: JobStatus | undefined;
+  /** Part of the path, in any case. */
+  search?: string | undefined;
+}
+
+/** By phase where that says the same: unfinished jobs, and failed ones, are few among many and have an index. */
+const inStatus: Record<JobStatus, Filter<JobDocument>> = {
+  [JobStatus.pending]: { phase: 'accepted' },
+  [JobStatus.running]: { phase: { $in: ['loading', 'sealed'] } },
+  [JobStatus.done]: { status: JobStatus.done },
+  [JobStatus.error]: { status: JobStatus.error },
+};
 
 /** Of all generations: loads that a clear has cancelled are included. */
 const loadsOf = ({ _id, partner }: AudienceDocument): Filter<JobDocument> => ({
@@ -37,12 +62,34 @@ export function createJobQueryStore(db: Db) {
   return {
     find: (id: number) => jobs.findOne({ _id: id }),
 
+    findShown: <Field extends keyof JobDocument>(id: number, fields: Fields<Field>) =>
+      jobs.findOne<Shown<Field>>({ _id: id }, { projection: fields }),
+
     /** Newest first, as the bytes that MongoDB sent. */
     listImportLogs: (partner: string, limit: number, fields: Partial<Fields<keyof JobDocument>>) =>
       jobs
         .find<Uint8Array>(importLogs(partner), { projection: fields, batchSize: limit + 1, raw: true })
         .sort({ _id: -1 })
         .limit(limit)
+        .toArray(),
+
+    /** The same, filtered, from before a job on. */
+    searchImportLogs: <Field extends keyof JobDocument>(
+      partner: string,
+      fields: Fields<Field>,
+      { limit, maxMs, before, status, search }: ImportLogFilter,
+    ) =>
+      jobs
+        .find({
+          ...importLogs(partner),
+          ...(status === undefined ? {} : inStatus[status]),
+          ...(search === undefined ? {} : { filePath: containing(search) }),
+          ...(before === undefined ? {} : { _id: { $lt: before } }),
+        })
+        .maxTimeMS(maxMs)
+        .sort({ _id: -1 })
+        .limit(limit)
+        .project<Shown<Field>>(fields)
         .toArray(),
 
     findImportLog: <Field extends keyof JobDocument>(partner: string, id: number, fields: Fields<Field>) =>
@@ -53,8 +100,51 @@ export function createJobQueryStore(db: Db) {
       jobs
         .find(
           { partner, kind: 'audience', ...unfinished, ...(audience === undefined ? {} : { audience }) },
-          { projection: { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 } },
+          { projection: openLoad },
         )
+        .toArray(),
+
+    /** Those that exist. */
+    findAll: <Field extends keyof JobDocument>(
+      ids: number[],
+      fields: Fields<Field>,
+      session?: ClientSession,
+    ): Promise<Shown<Field>[]> =>
+      jobs
+        .find({ _id: { $in: ids } }, { session })
+        .project<Shown<Field>>(fields)
+        .toArray(),
+
+    /** Pending and running loads of these audiences. */
+    openLoadsOf: (audiences: number[], session?: ClientSession): Promise<OpenLoad[]> =>
+      jobs
+        .find(
+          { audience: { $in: audiences }, kind: 'audience', ...unfinished },
+          { projection: openLoad, session },
+        )
+        .toArray(),
+
+    /** Loads that clears have cancelled, although dispatch has not reached them yet; the newest of them. */
+    cancelledLoads: <Field extends keyof JobDocument>(
+      audiences: Pick<AudienceDocument, '_id' | 'generation'>[],
+      fields: Fields<Field>,
+      { limit, session }: { limit: number; session?: ClientSession },
+    ): Promise<Shown<Field>[]> =>
+      jobs
+        .find(
+          {
+            $or: audiences.map(({ _id, generation }) => ({
+              audience: _id,
+              generation: { $lt: generation },
+              kind: 'audience' as const,
+              phase: { $in: ['accepted', 'loading'] as JobPhase[] },
+            })),
+          },
+          { session },
+        )
+        .sort({ _id: -1 })
+        .limit(limit)
+        .project<Shown<Field>>(fields)
         .toArray(),
 
     /** Loads of the audience in this generation whose lists of files are frozen, oldest first. */
@@ -104,6 +194,9 @@ export function createJobQueryStore(db: Db) {
         .sort({ _id: options.all ? -1 : 1 })
         .limit(options.limit)
         .toArray(),
+
+    /** How many unfinished jobs are ahead of this one. */
+    countBefore: (id: number) => jobs.countDocuments({ ...unfinished, _id: { $lt: id } }),
 
     /** The unfinished jobs ahead of this one. */
     async earlierThan({ _id, audience }: JobDocument) {

@@ -18,7 +18,10 @@ export type JobStore = ReturnType<typeof createJobStore>;
 export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
 /** The result of a job. */
-export type JobOutcome = Pick<JobDocument, 'status' | 'uniqueDevices' | 'rows' | 'errors'>;
+export type JobOutcome = Pick<
+  JobDocument,
+  'status' | 'uniqueDevices' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices'
+>;
 
 /** The decision about a job, before it is merged. */
 export interface SealedOutcome {
@@ -26,9 +29,14 @@ export interface SealedOutcome {
   internalReason?: string;
   verdict: JobVerdict;
   rows: number;
+  accepted: number;
+  rejected: NonNullable<JobDocument['rejected']>;
   filesDone: number;
   errors: JobError[] | null;
 }
+
+/** How far the files of a job are loaded. */
+export type LoadProgress = Required<Pick<JobDocument, 'filesDone' | 'rows' | 'bytesDone'>>;
 
 interface Step {
   id: number;
@@ -37,6 +45,8 @@ interface Step {
   when?: { filter: Filter<JobDocument>; holds(job: JobDocument): boolean };
   set: Partial<JobDocument>;
   unset?: UpdateFilter<JobDocument>['$unset'];
+  /** The job has begun, if it had not before. */
+  begins?: true;
 }
 
 /** The field is absent in the first attempt. */
@@ -57,10 +67,14 @@ export function createJobStore(db: Db) {
   /** Applies the transitions that are possible, in order, and returns the jobs as they are now, whoever changed them. */
   async function take(steps: Step[]): Promise<JobDocument[]> {
     const updatedAt = new Date();
-    const operations = steps.map(({ id, from, when, set, unset }) => ({
+    const operations = steps.map(({ id, from, when, set, unset, begins }) => ({
       updateOne: {
         filter: { ...when?.filter, _id: id, phase: { $in: from } },
-        update: { $set: { ...set, updatedAt }, ...(unset ? { $unset: unset } : {}) },
+        update: {
+          $set: { ...set, updatedAt },
+          ...(unset ? { $unset: unset } : {}),
+          ...(begins ? { $min: { startedAt: updatedAt } } : {}),
+        },
       },
     }));
     await jobs.bulkWrite(operations, { ordered: true });
@@ -99,10 +113,12 @@ export function createJobStore(db: Db) {
         id,
         from: ['accepted'],
         set: { phase: 'loading', listing, fileCount, bytes, status: JobStatus.running },
+        begins: true,
       }),
 
-    progress: (id: number, filesDone: number, rows: number) =>
-      jobs.updateOne({ _id: id, phase: 'loading' }, { $set: { filesDone, rows, updatedAt: new Date() } }),
+    /** Never less than before: files that are dispatched again do not count again. */
+    progress: (id: number, progress: LoadProgress) =>
+      jobs.updateOne({ _id: id, phase: 'loading' }, { $max: progress, $set: { updatedAt: new Date() } }),
 
     /** Decides what is merged of the job. No effect if the job is in another attempt by now, or is to be cancelled. */
     seal: (id: number, outcome: SealedOutcome) => {
@@ -117,6 +133,7 @@ export function createJobStore(db: Db) {
           holds: (job) => (job.attempt ?? 0) === attempt && (isCancelled || !job.cancelRequested),
         },
         set: { phase: 'sealed', status: JobStatus.running, ...outcome },
+        begins: true,
       });
     },
 
@@ -138,6 +155,17 @@ export function createJobStore(db: Db) {
 
     find: (id: number) => jobs.findOne({ _id: id }),
     findMany,
+
+    /** The load before this one of the same generation of its audience: it has ended when this one is merged. */
+    async loadBefore({ _id, audience, generation }: JobDocument) {
+      const earlier = { audience, generation, kind: 'audience', _id: { $lt: _id } } as const;
+      const load = await jobs.findOne<Pick<JobDocument, '_id' | 'phase' | 'audienceDevices'>>(
+        { ...earlier, phase: { $ne: 'withdrawn' } },
+        { sort: { _id: -1 }, projection: { phase: 1, audienceDevices: 1 } },
+      );
+      if (load && load.phase !== 'ended') throw new StaleRead(`load ${load._id} is not seen to have ended`);
+      return load;
+    },
 
     /** Which of the jobs an operator wants to cancel. */
     cancelRequested: (ids: number[]) => idsOf({ _id: { $in: ids }, cancelRequested: true }),

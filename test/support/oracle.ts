@@ -15,7 +15,11 @@ export interface ExpectedError {
 export interface ExpectedJob {
   status: 2 | 3;
   rows: number;
+  accepted: number;
+  rejected: Record<string, number>;
   uniqueDevices: number;
+  /** Of a load: the audience's devices after it, and how many of them were not there before. */
+  growth?: { audienceDevices: number; newDevices: number };
   files: number;
   errors: ExpectedError[] | null;
 }
@@ -68,6 +72,11 @@ export type Oracle = ReturnType<typeof createOracle>;
 /** Failures that are known only when the whole file has been read, and so say how many rows it has. */
 const atTheEnd = ['too_many_invalid', 'empty_file'];
 const plain = (id: string) => id.replaceAll('-', '');
+function sumByCode(counts: Record<string, number>[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const [code, count] of counts.flatMap(Object.entries<number>)) sums[code] = (sums[code] ?? 0) + count;
+  return sums;
+}
 const everything = (sets: Iterable<Set<string>>) => new Set([...sets].flatMap((set) => [...set]));
 
 export function createOracle() {
@@ -130,6 +139,8 @@ export function createOracle() {
     jobs.set(job, {
       status: errors.length > 0 ? 3 : 2,
       rows: entries.reduce((sum, { rows }) => sum + rows, 0),
+      accepted: entries.reduce((sum, { accepted }) => sum + accepted, 0),
+      rejected: sumByCode(entries.map(({ rejected }) => rejected)),
       uniqueDevices: everything(read.flatMap(({ devices }) => [...devices.values()])).size,
       files: entries.length,
       errors: errors.length > 0 ? errors : null,
@@ -194,17 +205,20 @@ export function createOracle() {
         .filter((key) => !isLoaded(key))
         .map((key) => read(key, { layout: 'audience', compressed: key.endsWith('.gz') }));
       const problem = found.length === 0 ? 'no_files' : undefined;
+      const own = setNames.audience(audience, state.generation);
+      const devicesBefore = setOf(own).size;
       for (const { entry, devices } of all) {
         state.entries.set(entry.path, entry);
         if (entry.failure) continue;
         state.loaded.set(entry.path, [...(state.loaded.get(entry.path) ?? []), objects.get(entry.path)!]);
         for (const [event, ids] of devices) {
-          addTo(setNames.audience(audience, state.generation), ids);
+          addTo(own, ids);
           if (event !== '') addTo(setNames.event(audience, state.generation, event), ids);
         }
       }
       end(job, all, problem);
-      const devices = setOf(setNames.audience(audience, state.generation));
+      const devices = setOf(own);
+      jobs.get(job)!.growth = { audienceDevices: devices.size, newDevices: devices.size - devicesBefore };
       const held = everything(attributes.map(({ id }) => setOf(setNames.attribute(id))));
       const entries = [...state.entries.values()];
       state.uniqueDevices = devices.size;
@@ -240,7 +254,8 @@ export function createOracle() {
       const uniqueDevices = everything(names.map(setOf)).size;
       for (const name of names) sets.delete(name);
       files.set(job, []);
-      jobs.set(job, { status: 2, rows, uniqueDevices, files: 0, errors: null });
+      const read = { accepted: 0, rejected: {}, files: 0 };
+      jobs.set(job, { status: 2, rows, uniqueDevices, errors: null, ...read });
     },
   };
 }

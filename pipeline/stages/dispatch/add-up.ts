@@ -1,5 +1,6 @@
 /** Adds up what was decided of a job's files, in the order of their numbers. */
 import { Binary } from 'mongodb';
+import type { RejectCode } from '../../../schemas/codes.ts';
 import type { JobError } from '../../../schemas/documents.ts';
 import { noTotals, packTotals } from '../../formats/slot-totals.ts';
 import type { SealedOutcome } from '../../stores/jobs.ts';
@@ -18,11 +19,16 @@ export async function addUp(
   const collapsed: number[] = [];
   const errors: JobError[] = [];
   let failed = 0;
+  const rejected: SealedOutcome['rejected'] = {};
   let rows = 0;
+  let accepted = 0;
   let filesDone = 0;
   for await (const file of judged) {
     filesDone++;
     rows += file.rows;
+    accepted += file.accepted;
+    for (const [code, count] of Object.entries(file.rejected) as [RejectCode, number][])
+      rejected[code] = (rejected[code] ?? 0) + count;
     if (file.failure) {
       if (failed++ < MAX_ERRORS) errors.push({ ...file.failure, file: file.path });
       continue;
@@ -38,6 +44,8 @@ export async function addUp(
   return {
     verdict: { passed, collapsed, attempt, expected: noneExpected },
     rows,
+    accepted,
+    rejected,
     filesDone,
     errors: failed > 0 ? errors : null,
   };

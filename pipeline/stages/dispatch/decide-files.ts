@@ -21,7 +21,7 @@ export function createDecideFiles(
   async function judge(entry: LoadingJob, tally: FileTally) {
     try {
       const file = await step.read('judge a file', () => judgeFile(tally, ledger, maxInvalidShare));
-      return file && { entry, file };
+      return file && { entry, file, tally };
     } catch (error) {
       step.signal.throwIfAborted();
       onFailure(entry, error);
@@ -29,10 +29,16 @@ export function createDecideFiles(
     }
   }
 
-  function count({ entry, file }: { entry: LoadingJob; file: DecidedFile }): void {
+  function count({ entry, file, tally }: { entry: LoadingJob; file: DecidedFile; tally: FileTally }): void {
+    const { size, compressed } = entry.inFlight.get(file.number)!;
     entry.inFlight.delete(file.number);
     entry.filesDone++;
     entry.rowsDone += file.rows;
+    entry.bytesDone += size;
+    if (compressed && !file.failure) {
+      entry.unpacked.stored += size;
+      entry.unpacked.bytes += tally.bytes;
+    }
     entry.decided?.push({ ...file, path: entry.paths.get(file.number)! });
   }
 

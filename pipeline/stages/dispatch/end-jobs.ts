@@ -54,6 +54,25 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, audience
     });
   }
 
+  /**
+   * Found from jobs that have ended, which nothing changes any more: who ends the job twice, or after a crash, finds the same.
+   * Unknown behind a load from before this was recorded.
+   */
+  async function growthOf(
+    job: JobDocument,
+    acked: AckDocument[],
+    step: Step<'dispatch'>,
+  ): Promise<Pick<JobOutcome, 'audienceDevices' | 'newDevices'>> {
+    if (job.audience === null) return {};
+    const before = await step.read('read the load before', () => jobs.loadBefore(job));
+    const devicesBefore = before ? before.audienceDevices : 0;
+    // Not what the slots say: the data of a cleared audience may be gone by now.
+    if (job.verdict!.passed.length === 0) return { audienceDevices: devicesBefore, newDevices: 0 };
+    const audienceDevices = sum(acked, 'audienceDevices');
+    if (devicesBefore === undefined) return { audienceDevices };
+    return { audienceDevices, newDevices: audienceDevices - devicesBefore };
+  }
+
   /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
   async function allAcks(job: number): Promise<AckDocument[] | null> {
     const found = await acks.ofJob(job);
@@ -84,6 +103,7 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, audience
         uniqueDevices: sum(acked, 'uniqueDevices'),
         rows: job.kind === 'delete' ? sum(acked, 'pairs') : job.rows,
         errors,
+        ...(await growthOf(job, acked, step)),
       };
     },
 

@@ -4,7 +4,7 @@ import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { FileTally } from '../../stores/ledger.ts';
 import { createDecideFiles, type DecideDependencies } from './decide-files.ts';
-import { createLoadingJob, type JudgedFile, type LoadingJob } from './loading-job.ts';
+import { bytesReadOf, createLoadingJob, type JudgedFile, type LoadingJob } from './loading-job.ts';
 import { createPublishFiles, type PublishDependencies } from './publish-files.ts';
 
 export interface LoadDependencies extends PublishDependencies, DecideDependencies {
@@ -33,12 +33,15 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     wake();
   }
 
-  async function report(entry: LoadingJob, rows: number): Promise<void> {
+  async function report(entry: LoadingJob, waiting: FileTally[]): Promise<void> {
+    const rows = entry.rowsDone + waiting.reduce((sum, tally) => sum + tally.rows, 0);
     const isDue = performance.now() - entry.reported.at >= REPORT_MS && rows !== entry.reported.rows;
     if (!isDue || entry.filesDone === entry.job.fileCount) return;
     entry.reported = { at: performance.now(), rows };
-    await step('progress', () => jobs.progress(entry.job._id, entry.filesDone, rows));
-    deps.log.info({ job: entry.job._id, files_done: entry.filesDone, rows }, 'loading');
+    const { filesDone } = entry;
+    const bytesDone = entry.bytesDone + waiting.reduce((sum, tally) => sum + bytesReadOf(entry, tally), 0);
+    await step('progress', () => jobs.progress(entry.job._id, { filesDone, rows, bytesDone }));
+    deps.log.info({ job: entry.job._id, files_done: filesDone, rows }, 'loading');
   }
 
   function finish(entry: LoadingJob): void {
@@ -63,11 +66,11 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
   async function tallyInFlight(): Promise<{ entry: LoadingJob; tally: FileTally }[]> {
     const wanted = [...loading.values()]
       .filter(({ inFlight }) => inFlight.size > 0)
-      .map(({ job, attempt, inFlight }) => ({ job: job._id, attempt, files: [...inFlight] }));
+      .map(({ job, attempt, inFlight }) => ({ job: job._id, attempt, files: [...inFlight.keys()] }));
     const tallies = await step.read('read the ledger', () => ledger.tally(wanted));
     return tallies.flatMap((tally) => {
       const entry = loading.get(tally.job);
-      return entry?.attempt === tally.attempt ? [{ entry, tally }] : [];
+      return entry?.attempt === tally.attempt && entry.inFlight.has(tally.file) ? [{ entry, tally }] : [];
     });
   }
 
@@ -78,7 +81,7 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
      */
     async load(job: JobDocument, first: FileDocument[] | null): Promise<JudgedFile[] | null> {
       const before = first
-        ? { files: 0, rows: 0 }
+        ? { files: 0, rows: 0, bytes: 0 }
         : await step.read('see what is decided', () => files.decidedOf(job.listing!, job.attempt ?? 0));
       return new Promise((resolve, reject) => {
         const entry = createLoadingJob(job, { first, before, patienceMs: deps.stallMs, resolve, reject });
@@ -96,7 +99,7 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
         const waiting = open
           .filter((one) => one.entry === entry && entry.inFlight.has(one.tally.file))
           .map(({ tally }) => tally);
-        await report(entry, entry.rowsDone + waiting.reduce((sum, { rows }) => sum + rows, 0));
+        await report(entry, waiting);
         if (changed.has(entry)) await publishMore(entry);
         await publishStalled(entry, waiting);
         if (entry.inFlight.size === 0 && entry.nextFile >= entry.job.fileCount) finish(entry);

@@ -1,18 +1,24 @@
 /** A job whose files are being loaded, as far as this term has come with it. */
 import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
 import type { DecidedFile } from '../../stores/files.ts';
+import type { FileTally } from '../../stores/ledger.ts';
 
 /** What a job's outcome is added up from. */
 export type JudgedFile = DecidedFile & { path: string };
 
+export type FileInFlight = Pick<FileDocument, 'size' | 'compressed'>;
+
 export interface LoadingJob {
   job: JobDocument;
   attempt: number;
-  /** Files that are published and not decided. */
-  inFlight: Set<number>;
+  /** Files that are published and not decided, by number. */
+  inFlight: Map<number, FileInFlight>;
   nextFile: number;
   filesDone: number;
   rowsDone: number;
+  bytesDone: number;
+  /** What the compressed files decided in this term came to: how far others are is estimated from it. */
+  unpacked: { stored: number; bytes: number };
   reported: { at: number; rows: number };
   /** Batches and files seen so far, when that last changed, and how long it may stay so. */
   progress: { seen: string; at: number; patienceMs: number };
@@ -25,7 +31,7 @@ export interface LoadingJob {
 
 interface Start {
   first: FileDocument[] | null;
-  before: { files: number; rows: number };
+  before: { files: number; rows: number; bytes: number };
   patienceMs: number;
   resolve(judged: JudgedFile[] | null): void;
   reject(error: unknown): void;
@@ -37,10 +43,12 @@ export function createLoadingJob(job: JobDocument, start: Start): LoadingJob {
   return {
     job,
     attempt: job.attempt ?? 0,
-    inFlight: new Set(),
+    inFlight: new Map(),
     nextFile: 0,
     filesDone: start.before.files,
     rowsDone: start.before.rows,
+    bytesDone: start.before.bytes,
+    unpacked: { stored: 0, bytes: 0 },
     reported: { at: now, rows: start.before.rows },
     progress: { seen: '', at: now, patienceMs: start.patienceMs },
     decided,
@@ -48,4 +56,13 @@ export function createLoadingJob(job: JobDocument, start: Start): LoadingJob {
     done: () => start.resolve(decided?.length === job.fileCount ? decided : null),
     fail: start.reject,
   };
+}
+
+/** Stored bytes that have been read of a file in flight. The ledger counts unpacked ones. */
+export function bytesReadOf({ inFlight, unpacked }: LoadingJob, tally: FileTally): number {
+  const file = inFlight.get(tally.file);
+  if (!file) return 0;
+  if (!file.compressed) return Math.min(file.size, tally.bytes);
+  if (unpacked.bytes === 0) return 0;
+  return Math.min(file.size, Math.floor((tally.bytes * unpacked.stored) / unpacked.bytes));
 }

@@ -35,7 +35,7 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
       value: encodeFile(entry.job, file),
     }));
     await step('publish-files', () => deps.publisher.send('files', messages));
-    for (const { number } of some) entry.inFlight.add(number);
+    for (const { number, size, compressed } of some) entry.inFlight.set(number, { size, compressed });
   }
 
   return {
@@ -73,7 +73,7 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
       // What is merely slow is not made slower by this: the longer it takes, the rarer it is repeated.
       entry.progress = { seen, at: now, patienceMs: Math.min(MAX_PATIENCE_MS, 2 * progress.patienceMs) };
       const open = await step.read('find files to publish again', () =>
-        files.undecided(job.listing!, attempt, Math.min(...inFlight), inFlight.size),
+        files.undecided(job.listing!, attempt, Math.min(...inFlight.keys()), inFlight.size),
       );
       const stalled = open.filter(({ number }) => inFlight.has(number));
       deps.log.warn({ job: job._id, files: stalled.length }, 'no progress; publishing the files again');

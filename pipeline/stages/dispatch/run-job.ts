@@ -65,6 +65,8 @@ const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number
 const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
   verdict: { passed: [], collapsed: [], attempt, expected: noneExpected },
   rows: 0,
+  accepted: 0,
+  rejected: {},
   filesDone: 0,
   errors,
 });

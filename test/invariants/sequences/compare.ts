@@ -44,11 +44,17 @@ export async function observed(driver: Driver, oracle: Oracle): Promise<Picture>
   const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {} };
   const ids = [...oracle.jobs.keys()];
   for (const job of await driver.jobs.find({ _id: { $in: ids } }).toArray()) {
-    const { _id, status, rows, uniqueDevices, filesDone, errors } = job;
+    const { _id, status, rows, uniqueDevices, filesDone, errors, accepted, rejected } = job;
+    const { audienceDevices, newDevices } = job;
     picture.jobs[_id] = {
       status: status as 2 | 3,
       rows,
+      accepted: accepted!,
+      rejected: rejected!,
       uniqueDevices,
+      ...(job.kind === 'audience'
+        ? { growth: { audienceDevices: audienceDevices!, newDevices: newDevices! } }
+        : {}),
       files: filesDone,
       errors: byFile(errors?.map(only) ?? null),
     };

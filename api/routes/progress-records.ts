@@ -1,0 +1,71 @@
+/** How far a job has come, from what dispatch records of it. */
+import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+
+export const shownInProgress = {
+  kind: 1,
+  partner: 1,
+  audience: 1,
+  generation: 1,
+  phase: 1,
+  status: 1,
+  fileCount: 1,
+  filesDone: 1,
+  rows: 1,
+  bytes: 1,
+  bytesDone: 1,
+  createdAt: 1,
+  startedAt: 1,
+  updatedAt: 1,
+} as const;
+export type JobInProgress = Pick<JobDocument, '_id' | keyof typeof shownInProgress>;
+
+export interface Place {
+  jobsAhead: number;
+  /** A clear has cancelled it, although dispatch has not reached it yet. */
+  isCancelled: boolean;
+}
+
+function phaseOf({ kind, phase, status }: JobInProgress, { jobsAhead, isCancelled }: Place) {
+  if (phase === 'ended') return status === JobStatus.error ? 'failed' : 'done';
+  if (isCancelled) return 'failed';
+  if (phase === 'sealed') return 'merging';
+  if (phase === 'loading') return 'loading';
+  return jobsAhead === 0 && kind !== 'delete' ? 'listing' : 'waiting';
+}
+
+/** When everything was read, or now. Nothing but its end changes a job that is decided. */
+const readUntil = ({ phase, updatedAt }: JobInProgress, now: number) =>
+  phase === 'sealed' || phase === 'ended' ? updatedAt.getTime() : now;
+
+function bytesReadOf(job: JobInProgress): number {
+  const isDecided = job.phase === 'sealed' || job.phase === 'ended';
+  const isReadWhole = isDecided && job.filesDone === job.fileCount;
+  return (isReadWhole ? job.bytes : job.bytesDone) ?? 0;
+}
+
+export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
+  const { bytes = null, startedAt = null } = job;
+  const bytesDone = bytesReadOf(job);
+  const phase = phaseOf(job, place);
+  // The clocks of dispatch and API may differ: no speed is better than a wrong one.
+  const elapsedMs = startedAt ? Math.max(0, readUntil(job, now) - startedAt.getTime()) : 0;
+  const isMeasured = elapsedMs > 0 && job.rows > 0 && job.kind !== 'delete';
+  const canEstimate = phase === 'loading' && place.jobsAhead === 0 && elapsedMs > 0 && bytesDone > 0;
+  return {
+    phase,
+    status: place.isCancelled ? JobStatus.error : job.status,
+    jobs_ahead: place.jobsAhead,
+    files: job.phase === 'accepted' || job.kind === 'delete' ? null : job.fileCount,
+    files_done: job.filesDone,
+    rows: job.rows,
+    bytes,
+    bytes_done: bytesDone,
+    rows_per_second: isMeasured ? Math.round((job.rows * 1_000) / elapsedMs) : null,
+    created_at: job.createdAt,
+    started_at: startedAt,
+    ended_at: job.phase === 'ended' ? job.updatedAt : null,
+    estimated_end_at: canEstimate
+      ? new Date(startedAt!.getTime() + (elapsedMs * Math.max(bytes!, bytesDone)) / bytesDone)
+      : null,
+  };
+}

@@ -1,0 +1,274 @@
+/** Events: what the caller may see, at once, resumable, and no longer than allowed. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signUserToken } from '../../api/user-tokens.ts';
+import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import { audience, audienceLoad, importLog } from '../../schemas/http-answers.ts';
+import { waitFor } from '../support/stack.ts';
+import { openEvents } from './event-client.ts';
+import { openRaw, rawRequest } from './raw-socket.ts';
+import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
+
+const STREAMS = 6;
+const V1 = '/v1/firstparty/audience';
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi({
+    HEADRACE_LIMIT_STREAMS: String(STREAMS),
+    // Heartbeats follow from these: every third of the time after which a silent connection is taken for dead.
+    HEADRACE_LIMIT_STALL_MS: '1000',
+    HEADRACE_LIMIT_REQUEST_MS: '1000',
+  });
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const open = (
+  path: string,
+  { key = partner.key, headers = {} }: { key?: string; headers?: Record<string, string> } = {},
+) => openEvents(`${api.service.apiUrl}${path}/events`, { authorization: `Bearer ${key}`, ...headers });
+const resume = (path: string, lastEventId: string, key = partner.key) =>
+  open(path, { key, headers: { 'last-event-id': lastEventId } });
+const queue = async (file_path = 'a.csv', by = partner) =>
+  (await by.call('POST', IMPORT, { body: { file_path, key_type: 0 } })).json.import_log_id as number;
+const create = async (name = 'n', headers: Record<string, string> = {}) =>
+  (await partner.call('POST', AUDIENCE, { body: { name, file_path: 'acme/' }, headers })).json
+    .audience_id as number;
+const change = (id: number, set: object) =>
+  api.jobs.updateOne({ _id: id }, { $set: set, $currentDate: { updatedAt: true } });
+const end = (id: number) => change(id, { phase: 'ended', status: 2, rows: 10 });
+const tokenOf = (customer: string, expiresIn = '1h') =>
+  signUserToken(api.config.userTokenSecret!, { partner: partner.id, customer }, expiresIn);
+
+describe('a stream', () => {
+  it('of imports: each change as the REST call answers it', async () => {
+    const stream = await open(IMPORT);
+    expect(stream.status).toBe(200);
+    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(stream.headers.get('cache-control')).toBe('no-store');
+    expect(stream.headers.get('x-accel-buffering')).toBe('no');
+    const id = await queue();
+    const isOurs = ({ data }: { data: { import_log_id: number } }) => data.import_log_id === id;
+    const first = await stream.until('the new job', isOurs);
+    expect(first.event).toBe('import');
+    expect(importLog.parse(first.data)).toMatchObject({ status: 0, file_path: 'a.csv' });
+    await end(id);
+    const last = await stream.until('its end', (event) => isOurs(event) && event.data.status === 2);
+    expect(last.data).toEqual((await partner.call('GET', `${IMPORT}/${id}`)).json);
+    expect(stream.events.every(({ event }) => event === 'import')).toBe(true);
+    await stream.close();
+  });
+
+  it.each([AUDIENCE, V1])('of audiences and loads: %s', async (path) => {
+    const stream = await open(path);
+    const id = await create('Live');
+    const created = await stream.until(
+      'the audience',
+      ({ event, data }) => event === 'audience' && data.audience_id === id,
+    );
+    expect(audience.parse(created.data)).toMatchObject({ name: 'Live', status: 0 });
+    const load = await stream.until('its load', ({ event, data }) => event === 'load' && data.load_id === id);
+    const { audience_id, ...record } = load.data;
+    expect(audience_id).toBe(id);
+    expect(audienceLoad.parse(record)).toMatchObject({ status: 0, new_devices: null });
+    await end(id);
+    await stream.until(
+      'the end of the load',
+      ({ event, data }) => event === 'load' && data.load_id === id && data.status === 2,
+    );
+    const done = await stream.until(
+      'the end of the audience',
+      ({ event, data }) => event === 'audience' && data.audience_id === id && data.status === 2,
+    );
+    const { file, ...shown } = (await partner.call('GET', `${path}/${id}`)).json;
+    expect(done.data).toEqual(shown);
+    await stream.close();
+  });
+
+  it('tells of loads that a clear has cancelled, before dispatch has touched them', async () => {
+    const id = await create('To clear');
+    const stream = await open(AUDIENCE);
+    await partner.call('PUT', `${AUDIENCE}/${id}`);
+    const load = await stream.until('the load', ({ event, data }) => event === 'load' && data.load_id === id);
+    expect(load.data).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
+    await stream.until(
+      'the audience',
+      ({ event, data }) => event === 'audience' && data.audience_id === id && data.status === 2,
+    );
+    await stream.close();
+  });
+
+  it('does not show jobs that were withdrawn', async () => {
+    const stream = await open(IMPORT);
+    const job = (await api.jobs.findOne({ _id: await queue('template.csv') }))!;
+    const _id = 5_000_000;
+    await api.jobs.insertOne({ ...job, _id, requestToken: 'withdrawn', phase: 'withdrawn' });
+    const after = await queue('after.csv');
+    await stream.until('a later job', ({ data }) => data.import_log_id === after);
+    await api.jobs.deleteOne({ _id });
+    expect(stream.events.some(({ data }) => data.import_log_id === _id)).toBe(false);
+    await stream.close();
+  });
+
+  it('a burst is a few events, and the last is the newest state', async () => {
+    const stream = await open(IMPORT);
+    const id = await queue();
+    for (let rows = 1; rows <= 300; rows++) await change(id, { rows });
+    await stream.until('the last state', ({ data }) => data.total_rows === '300');
+    expect(stream.events.length).toBeLessThan(60);
+    await stream.close();
+  });
+
+  it('sends a comment and its position while nothing happens, and is not taken for dead', async () => {
+    const stream = await open(IMPORT);
+    const [before] = [stream.lastId];
+    // Three times as long as a silent connection may be.
+    await waitFor(() => stream.comments >= 9, { what: 'nine comments', deadlineMs: 30_000 });
+    expect(stream.ended).toBe(false);
+    expect(stream.lastId >= before).toBe(true);
+    expect(stream.events).toEqual([]);
+    await stream.close();
+  });
+});
+
+describe('who may see it', () => {
+  it('a partner gets nothing of another, a customer nothing of another', async () => {
+    const stranger = await api.partner();
+    const [theirs, theirAudiences] = [
+      await open(IMPORT, { key: stranger.key }),
+      await open(AUDIENCE, { key: stranger.key }),
+    ];
+    const [one, two] = [await tokenOf('one'), await tokenOf('two')];
+    const asOne = await open(AUDIENCE, { headers: { 'x-user-token': one } });
+    const [ofTwo, ofOne] = [
+      await create('two', { 'x-user-token': two }),
+      await create('one', { 'x-user-token': one }),
+    ];
+    await asOne.until('its own', ({ event, data }) => event === 'audience' && data.audience_id === ofOne);
+    await asOne.until('its own load', ({ event, data }) => event === 'load' && data.audience_id === ofOne);
+    expect(asOne.events.some(({ data }) => data.audience_id === ofTwo)).toBe(false);
+    const ours = await queue();
+    const later = await queue('theirs.csv', stranger);
+    await theirs.until('its own', ({ data }) => data.import_log_id === later);
+    expect(theirs.events.some(({ data }) => data.import_log_id === ours)).toBe(false);
+    expect(theirAudiences.events).toEqual([]);
+    await Promise.all([theirs, theirAudiences, asOne].map((each) => each.close()));
+  });
+
+  it('a key that is revoked, and a token that expires, end their streams within seconds', async () => {
+    const keys = createApiKeyStore(api.db);
+    const { key, id } = await keys.create(api.config.secret, partner.id);
+    const byKey = await open(IMPORT, { key });
+    const byToken = await open(AUDIENCE, { headers: { 'x-user-token': await tokenOf('short', '6s') } });
+    expect([byKey.status, byToken.status]).toEqual([200, 200]);
+    await keys.revoke(id);
+    const begin = performance.now();
+    await Promise.all([byKey.closed, byToken.closed]);
+    expect(performance.now() - begin).toBeLessThan(15_000);
+    expect((await open(IMPORT, { key })).status).toBe(401);
+  });
+
+  it('needs a key, and knows no parameter', async () => {
+    expect((await api.anonymous('GET', `${IMPORT}/events`)).status).toBe(401);
+    expect((await partner.call('GET', `${IMPORT}/events?x=1`)).status).toBe(422);
+    expect((await partner.call('HEAD', `${IMPORT}/events`)).status).toBe(200);
+    expect((await partner.call('POST', `${IMPORT}/events`)).status).toBe(405);
+  });
+
+  it('so many streams of a key and no more; one that is closed makes room', async () => {
+    const by = await api.partner();
+    const streams = [];
+    for (let i = 0; i < STREAMS; i++) streams.push(await open(IMPORT, { key: by.key }));
+    const refused = await open(AUDIENCE, { key: by.key });
+    expect([refused.status, (await refused.problem()).code]).toEqual([429, 'too_many_streams']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    await streams.pop()!.close();
+    const again = await waitFor(
+      async () => {
+        const stream = await open(AUDIENCE, { key: by.key });
+        return stream.status === 200 ? stream : undefined;
+      },
+      { what: 'a free place' },
+    );
+    await Promise.all([...streams, again].map((each) => each.close()));
+  });
+});
+
+describe('a client that comes back', () => {
+  it('gets the newest state of everything that changed meanwhile, and nothing else', async () => {
+    const stream = await open(IMPORT);
+    const [untouched, touched] = [await queue('untouched.csv'), await queue('touched.csv')];
+    await stream.until('both', ({ data }) => data.import_log_id === touched);
+    await waitFor(() => stream.events.some(({ data }) => data.import_log_id === untouched), { what: 'both' });
+    const seen = stream.lastId;
+    await stream.close();
+    await end(touched);
+    const added = await queue('added.csv');
+    const back = await resume(IMPORT, seen);
+    await back.until('the end', ({ data }) => data.import_log_id === touched && data.status === 2);
+    await back.until('the new one', ({ data }) => data.import_log_id === added);
+    expect(back.events.some(({ event }) => event === 'resync')).toBe(false);
+    await back.close();
+  });
+
+  it('with an id that says nothing to us is told to read everything again, and gets what follows', async () => {
+    for (const id of ['0', 'ffffffffffffffff', '0000000000000001', '../../etc/passwd', 'a'.repeat(5_000)]) {
+      const stream = await resume(IMPORT, id);
+      const first = await stream.until('the resync', () => true);
+      expect([first.event, first.data]).toEqual(['resync', {}]);
+      expect(first.id).toMatch(/^[0-9a-f]{16}$/);
+      const job = await queue();
+      await stream.until('what follows', ({ data }) => data.import_log_id === job);
+      await stream.close();
+    }
+  });
+
+  it('resumes at an API that was restarted, without loss; the end of the old one was quick', async () => {
+    const by = await api.partner();
+    const stream = await open(IMPORT, { key: by.key });
+    const idle = await open(AUDIENCE, { key: by.key });
+    const jobs = [await queue('1.csv', by), await queue('2.csv', by)];
+    for (const id of jobs) await stream.until('the job', ({ data }) => data.import_log_id === id);
+    const begin = performance.now();
+    const restarted = api.service.restart('api');
+    await Promise.all([stream.closed, idle.closed]);
+    expect(performance.now() - begin).toBeLessThan(5_000);
+    // While nobody listens.
+    await end(jobs[0]!);
+    await restarted;
+    expect(await readFile(api.service.log('api'), 'utf8')).not.toContain('shutdown deadline passed');
+    const back = await resume(IMPORT, stream.lastId, by.key);
+    await back.until('the end', ({ data }) => data.import_log_id === jobs[0] && data.status === 2);
+    expect(back.events.some(({ event }) => event === 'resync')).toBe(false);
+    const still = await resume(AUDIENCE, idle.lastId, by.key);
+    const call = createCaller(api.service.apiUrl, by.key);
+    const made = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } });
+    await still.until('the audience', ({ data }) => data.audience_id === made.json.audience_id);
+    expect(still.events.some(({ event }) => event === 'resync')).toBe(false);
+    await Promise.all([back.close(), still.close()]);
+  });
+});
+
+it('a client that does not read is cut off, and the others do not wait for it', async () => {
+  const by = await api.partner();
+  const slow = await openRaw(api.service.apiUrl);
+  slow.socket.pause();
+  slow.send(rawRequest('GET', `${IMPORT}/events`, by.key, ['X-Request-Id: reads-nothing']));
+  const stream = await open(IMPORT, { key: by.key });
+  const job = (await api.jobs.findOne({ _id: await queue('a.csv', by) }))!;
+  // A deletion with many keys is a large record.
+  const keys = Array.from({ length: 900 }, () => 'k'.repeat(250));
+  let rows = 0;
+  const isCutOff = async () => {
+    await change(job._id, { kind: 'delete', keys, rows: ++rows });
+    const lines = (await readFile(api.service.log('api'), 'utf8')).split('\n');
+    return lines.find((line) => line.includes('reads-nothing') && line.includes('"request"'));
+  };
+  const line = await waitFor(isCutOff, { what: 'the end of the slow one', deadlineMs: 90_000, everyMs: 100 });
+  expect(JSON.parse(line)).toMatchObject({ status: 200, cut_off: true });
+  await stream.until('the newest state', ({ data }) => data.total_rows === String(rows));
+  expect(stream.ended).toBe(false);
+  await stream.close();
+  slow.socket.destroy();
+});

@@ -1,0 +1,127 @@
+/** The progress of jobs on the real service: one waits, one loads, both get done, and nothing ever goes back. */
+import { expect } from 'vitest';
+import type { z } from 'zod';
+import { progress as progressSchema } from '../../schemas/http-answers.ts';
+import { withService } from '../support/fixture.ts';
+import { bigFile, file, ids } from '../support/rows.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { openEvents } from './event-client.ts';
+import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
+
+// One job at a time: the second one waits until the first has ended. Small batches: the first takes its time.
+const test = withService({ env: { HEADRACE_JOB_WINDOW: '1', HEADRACE_BATCH_BYTES: '50000' } });
+const FILES = 4;
+const ROWS = 150_000;
+
+type Progress = z.output<typeof progressSchema>;
+const phases = ['waiting', 'listing', 'loading', 'merging', 'done'];
+
+/** Every different state that was seen until the job had ended. */
+async function watch(call: Call, path: string): Promise<Progress[]> {
+  const seen: Progress[] = [];
+  await waitFor(
+    async () => {
+      const now = progressSchema.parse((await call('GET', `${path}/progress`)).json);
+      if (JSON.stringify(now) !== JSON.stringify(seen.at(-1))) seen.push(now);
+      return now.ended_at;
+    },
+    { what: `the end of ${path}`, everyMs: 20 },
+  );
+  return seen;
+}
+
+function expectForward(seen: Progress[]): void {
+  for (const [i, now] of seen.entries()) {
+    const before = seen[i - 1];
+    if (!before) continue;
+    for (const field of ['rows', 'files_done', 'bytes_done', 'status'] as const)
+      expect([field, now[field] >= before[field]]).toEqual([field, true]);
+    expect(now.jobs_ahead <= before.jobs_ahead).toBe(true);
+    expect(phases.indexOf(now.phase) >= phases.indexOf(before.phase)).toBe(true);
+  }
+}
+
+test('a small job waits behind a large one that loads', async ({ service, driver }) => {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+  const call = createCaller(service.apiUrl, key);
+  const events = await openEvents(`${service.apiUrl}${IMPORT}/events`, { authorization: `Bearer ${key}` });
+  let bytes = 0;
+  for (let i = 0; i < FILES; i++) {
+    const content = bigFile(ROWS, attribute);
+    bytes += content.length;
+    await driver.upload(partner, `large/${i}.csv`, content);
+  }
+  await driver.upload(partner, 'small.csv', file(ids(100), attribute));
+  const post = async (body: object) => (await call('POST', IMPORT, { body })).json.import_log_id as number;
+  const large = await post({ file_path: 'large/', key_type: 0, compressed: false });
+  const small = await post({ file_path: 'small.csv', key_type: 0 });
+  const [ofLarge, ofSmall] = await Promise.all([
+    watch(call, `${IMPORT}/${large}`),
+    watch(call, `${IMPORT}/${small}`),
+  ]);
+
+  for (const seen of [ofLarge, ofSmall]) expectForward(seen);
+  expect(ofSmall[0]).toMatchObject({ phase: 'waiting', jobs_ahead: 1, files: null, started_at: null });
+  expect(ofSmall.at(-1)).toMatchObject({ phase: 'done', jobs_ahead: 0, files: 1, files_done: 1, rows: 100 });
+  const midway = ofLarge.filter(({ phase, rows }) => phase === 'loading' && rows > 0 && rows < FILES * ROWS);
+  expect(midway.length).toBeGreaterThan(0);
+  for (const { rows_per_second, estimated_end_at, started_at, bytes_done } of midway) {
+    expect(rows_per_second).toBeGreaterThan(0);
+    expect(Date.parse(estimated_end_at!)).toBeGreaterThan(Date.parse(started_at!));
+    expect(bytes_done).toBeGreaterThan(0);
+  }
+  const last = ofLarge.at(-1)!;
+  expect(last).toMatchObject({ phase: 'done', files: FILES, files_done: FILES, rows: FILES * ROWS });
+  expect([last.bytes, last.bytes_done, last.estimated_end_at]).toEqual([bytes, bytes, null]);
+  const times = [last.created_at, last.started_at!, last.ended_at!];
+  expect(times).toEqual(times.toSorted());
+
+  const statuses = (id: number) =>
+    events.events.filter(({ data }) => data.import_log_id === id).map(({ data }) => data.status as number);
+  for (const id of [large, small]) {
+    await events.until('the end', ({ data }) => data.import_log_id === id && data.status === 2);
+    expect(statuses(id)).toEqual(statuses(id).toSorted());
+  }
+  expect(new Set(statuses(large))).toEqual(new Set([0, 1, 2]));
+  const rows = events.events
+    .filter(({ data }) => data.import_log_id === large)
+    .map(({ data }) => Number(data.total_rows));
+  expect(rows).toEqual(rows.toSorted((a, b) => a - b));
+  await events.close();
+});
+
+test('a load has one, its customer sees it, and a clear fails it at once', async ({ service, driver }) => {
+  const partner = await driver.partner();
+  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+  const call = createCaller(service.apiUrl, key);
+  await driver.upload(partner, 'visitors.csv', file(ids(50), 'seen'));
+  const id = (await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'visitors.csv' } })).json
+    .audience_id;
+  const seen = await watch(call, `${AUDIENCE}/${id}/loads/${id}`);
+  expectForward(seen);
+  expect(seen.at(-1)).toMatchObject({ phase: 'done', rows: 50, files: 1 });
+  expect((await call('GET', `/v1/firstparty/audience/${id}/loads/${id}/progress`)).json).toEqual(seen.at(-1));
+
+  // Behind one that takes a while.
+  await driver.upload(partner, 'slow/1.csv', bigFile(200_000, 'seen'));
+  await driver.createAudience(partner, 'slow/');
+  const location = (
+    await call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path: 'visitors.csv' } })
+  ).headers.get('location')!;
+  await call('PUT', `${AUDIENCE}/${id}`);
+  expect((await call('GET', `${location}/progress`)).json).toMatchObject({ phase: 'failed', status: 3 });
+
+  const stranger = await driver.partner();
+  const theirs = await driver.stores.apiKeys.create(service.config.secret, stranger._id);
+  const others = createCaller(service.apiUrl, theirs.key);
+  for (const path of [`${IMPORT}/${id}/progress`, `${AUDIENCE}/${id}/loads/${id}/progress`])
+    expect((await others('GET', path)).status).toBe(404);
+  for (const path of [
+    `${IMPORT}/${id}/progress`,
+    `${IMPORT}/987654/progress`,
+    `${AUDIENCE}/${id}/loads/x/progress`,
+  ])
+    expect((await call('GET', path)).status).toBe(404);
+});

@@ -69,5 +69,5 @@ export interface Session {
   partner_id: string;
   partner_name: string;
   customer: string | null;
-  expires_at: string;
+  expires_at: string | null;
 }

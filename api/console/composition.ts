@@ -1,4 +1,6 @@
 /** The composition report of an audience: stored, being computed, or both while a newer one is computed. */
+
+import { useRef } from 'preact/hooks';
 import type { Composition, Computing } from './answers.ts';
 import { change, read, request } from './api-client.ts';
 import { type Query, useQuery } from './query.ts';
@@ -12,18 +14,36 @@ export interface CompositionState {
 const POLL_MS = 400;
 /** Loads may end in quick succession, and each makes the report out of date. */
 const APART_MS = 3_000;
+/** A report that was overtaken while it was computed is not computed again before this. */
+const OVERTAKEN_MS = 10_000;
 
-async function readComposition(path: string, signal: AbortSignal): Promise<CompositionState> {
-  const { status, data } = await read<Composition | Computing>(`${path}?previous=true`, signal);
+/** A long report is sent once, not with every progress. */
+async function readComposition(
+  path: string,
+  known: Composition | null,
+  signal: AbortSignal,
+): Promise<CompositionState> {
+  const { status, data } = await read<Composition | Computing>(
+    known ? path : `${path}?previous=true`,
+    signal,
+  );
   if (status === 200) return { report: data as Composition, computing: null };
   const { previous, ...computing } = data as Computing;
-  return { report: previous, computing };
+  return { report: known ?? previous, computing };
 }
 
 export function useComposition(path: string | null): Query<CompositionState> {
-  return useQuery(path, (signal) => readComposition(path!, signal), {
-    again: ({ computing }) => (computing ? POLL_MS : null),
+  const known = useRef<{ path: string | null; report: Composition | null }>({ path, report: null });
+  if (known.current.path !== path) known.current = { path, report: null };
+  const readIt = async (signal: AbortSignal) => {
+    const state = await readComposition(path!, known.current.report, signal);
+    known.current = { path, report: state.report };
+    return state;
+  };
+  return useQuery(path, readIt, {
+    again: ({ computing, report }) => (computing ? POLL_MS : report?.current === false ? OVERTAKEN_MS : null),
     apartMs: APART_MS,
+    retryByHand: true,
   });
 }
 

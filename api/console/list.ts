@@ -20,7 +20,7 @@ export function useList<T>(apiPath: string, pagePath: string, query: URLSearchPa
   const cursor = given('cursor');
   const path = hrefWith(apiPath, { limit: PAGE, ...filters, cursor });
   const list = useQuery(path, (signal) => read<T[]>(path, signal), { apartMs: APART_MS, keep: true });
-  useLive(`${apiPath}/events`, list.reload);
+  useLive(`${apiPath}/events`, list.refresh);
   const next = list.data?.next;
   return {
     ...list,

@@ -8,30 +8,36 @@ export interface Query<T> {
   problem: ApiProblem | undefined;
   /** `data` is of another key. */
   isStale: boolean;
+  /** Somebody asks: reads at once. */
   reload: () => void;
+  /** Something has changed: reads soon, and once for many changes. */
+  refresh: () => void;
 }
 
 interface Options<T> {
   /** When to read again, in ms; null: when somebody asks. */
   again?: (data: T) => number | null;
-  /** Readings that were asked for are at least this far apart. */
+  /** Readings because of changes are at least this far apart. */
   apartMs?: number;
+  /** Asking again would repeat the work that has failed, so a reader has to want it. */
+  retryByHand?: boolean;
   /** Shows what was read for the key before until the new one is there: a list does not vanish at each keystroke. */
   keep?: boolean;
 }
 
 const RETRY_MS = 2_000;
+const isTransient = ({ status }: ApiProblem) => status === 0 || status === 429 || status >= 500;
 
 /** A `key` of null reads nothing; another key forgets what was read. */
 export function useQuery<T>(
   key: string | null,
   readIt: (signal: AbortSignal) => Promise<T>,
-  { again, apartMs = 0, keep = false }: Options<T> = {},
+  { again, apartMs = 0, retryByHand = false, keep = false }: Options<T> = {},
 ): Query<T> {
   const [state, setState] = useState<{ key: string | null; data?: T; problem?: ApiProblem }>({ key });
   const latest = useRef({ readIt, again });
   latest.current = { readIt, again };
-  const ask = useRef<() => void>(() => {});
+  const ask = useRef<(apartMs: number) => void>(() => {});
 
   useEffect(() => {
     if (key === null) return;
@@ -59,17 +65,21 @@ export function useQuery<T>(
       } catch (error) {
         if (abort.signal.aborted) return;
         const problem =
-          error instanceof ApiProblem ? error : new ApiProblem(0, 'The page failed', String(error));
-        setState((before) => ({ key, data: before.key === key ? before.data : undefined, problem }));
-        if (problem.isUnreachable) wait = RETRY_MS;
+          error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
+        setState((before) => {
+          const data = before.key === key ? before.data : undefined;
+          // A banner says that the connection is lost; what is shown stays.
+          return data && problem.isUnreachable ? before : { key, data, problem };
+        });
+        if (problem.isUnreachable || (isTransient(problem) && !retryByHand)) wait = RETRY_MS;
       }
       isReading = false;
-      after(isAskedAgain ? apartMs : wait);
+      after(isAskedAgain ? Math.min(apartMs, wait ?? apartMs) : wait);
     }
 
-    ask.current = () => {
+    ask.current = (apart) => {
       if (isReading) isAskedAgain = true;
-      else after(Math.max(0, startedAt + apartMs - performance.now()));
+      else after(Math.max(0, startedAt + apart - performance.now()));
     };
     run();
     return () => {
@@ -77,14 +87,16 @@ export function useQuery<T>(
       clearTimeout(timer);
       ask.current = () => {};
     };
-  }, [key, apartMs]);
+  }, [key, apartMs, retryByHand]);
 
-  const reload = useCallback(() => ask.current(), []);
+  const reload = useCallback(() => ask.current(0), []);
+  const refresh = useCallback(() => ask.current(apartMs), [apartMs]);
   const isCurrent = state.key === key;
   return {
     data: isCurrent || keep ? state.data : undefined,
     problem: isCurrent ? state.problem : undefined,
     isStale: !isCurrent,
     reload,
+    refresh,
   };
 }

@@ -5,7 +5,7 @@ import { plural } from '../format.ts';
 export function Errors({ errors }: { errors: ImportLogError[] | null }) {
   if (!errors || errors.length === 0) return null;
   return (
-    <div class="problem" role="alert">
+    <section class="problem" aria-label="Errors">
       <p class="problem-title">
         {errors.length === 1 ? 'This is why it failed' : `${plural(errors.length, 'error')}`}
       </p>
@@ -19,6 +19,6 @@ export function Errors({ errors }: { errors: ImportLogError[] | null }) {
           </li>
         ))}
       </ul>
-    </div>
+    </section>
   );
 }

@@ -91,7 +91,7 @@ export function ImportDetailPage({ id }: { id: number }) {
   );
   useLive(`${importPath}/events`, ({ type, data }) => {
     if (type === 'import' && data.import_log_id !== id) return;
-    for (const query of [log, files, rejects]) query.reload();
+    for (const query of [log, files, rejects]) query.refresh();
   });
   const record = (log.data as Answer<ImportLog> | undefined)?.data;
   const progress = useProgress(record && isOpen(record.status) ? path : null);

@@ -47,8 +47,8 @@ function useReport(segment: number) {
   const composition = useComposition(path && hasDevices ? `${path}/composition` : null);
   useLive(`${audiencePath}/events`, ({ type, data }) => {
     if (type !== 'resync' && data.audience_id !== record?.audience_id) return;
-    for (const query of [audience, loads, files]) query.reload();
-    if (type === 'resync' || !isOpen(data.status)) composition.reload();
+    for (const query of [audience, loads, files]) query.refresh();
+    if (type === 'resync' || !isOpen(data.status)) composition.refresh();
   });
   return { audience, record, path, loads, files, composition };
 }

@@ -5,7 +5,7 @@ import { useTitle } from '../hooks.ts';
 import { signIn } from '../session.ts';
 
 const reasons: Record<string, string> = {
-  expired: 'Your session has ended. Sign in again to continue where you were.',
+  expired: 'Your session, or the link that you opened, has expired. Sign in to continue where you were.',
   invalid: 'The link that you opened is not valid. Ask for a new one, or sign in with a key or a token.',
   'signed-out': 'You are signed out.',
 };

@@ -51,10 +51,10 @@ interface Props {
 export function FunnelSection({ audience, files, state }: Props) {
   const funnel = funnelOf(files ?? [], audience);
   const { rows, uploaded, unique } = funnel;
-  const matched = state.report?.matched_devices ?? audience.matched_devices;
   const accepted = shareOf(uploaded, rows);
   const distinct = shareOf(unique, uploaded);
-  const matchedShare = shareOf(matched, unique);
+  // A report that is out of date is a share of the devices at its time.
+  const matchedShare = state.report ? state.report.match_rate : shareOf(audience.matched_devices, unique);
   const rowsFigure = files ? recordFigure(audience, rows) : ({ kind: 'loading' } as const);
   return (
     <section class="card" aria-labelledby="funnel-title">
@@ -77,12 +77,12 @@ export function FunnelSection({ audience, files, state }: Props) {
           <Figure
             label="Matched devices"
             share={shareText(matchedShare, 'the unique devices')}
-            fraction={shareOf(matched, rows)}
+            fraction={matchedShare === null ? null : matchedShare * (shareOf(unique, rows) ?? 0)}
             state={matchedFigure(audience, state)}
           />
           <Figure
             label="Match rate"
-            share="unique devices with an attribute"
+            share="of the unique devices have an attribute"
             fraction={matchedShare}
             state={matchRateFigure(audience, state)}
           />

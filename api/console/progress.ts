@@ -4,9 +4,18 @@ import { read } from './api-client.ts';
 import { useQuery } from './query.ts';
 import { isOpen } from './words.ts';
 
-const POLL_MS = 1_000;
-/** A queue moves slowly, and a list may have many that wait. */
-const WAITING_MS = 3_000;
+const POLL_MS = 700;
+const LONGEST_MS = 5_000;
+
+/** Far back in the queue nothing changes soon, and a list may have many that wait. */
+export const nextReading = ({
+  status,
+  phase,
+  jobs_ahead,
+}: Pick<Progress, 'status' | 'phase' | 'jobs_ahead'>) => {
+  if (!isOpen(status)) return null;
+  return phase === 'waiting' ? Math.min(LONGEST_MS, POLL_MS * (1 + jobs_ahead)) : POLL_MS;
+};
 
 /** The load that comes first of those that have not ended; the list has the newest first. */
 export const firstOpen = (loads: Load[]): Load | undefined =>
@@ -17,7 +26,7 @@ export function useProgress(path: string | null): Progress | undefined {
   const { data } = useQuery(
     path && `${path}/progress`,
     async (signal) => (await read<Progress>(`${path}/progress`, signal)).data,
-    { again: ({ status, phase }) => (!isOpen(status) ? null : phase === 'waiting' ? WAITING_MS : POLL_MS) },
+    { again: nextReading },
   );
   return data;
 }

@@ -32,7 +32,7 @@ export async function buildConsole(build, root, directory) {
     splitting: true,
     format: 'esm',
     platform: 'browser',
-    target: ['es2022', 'chrome105', 'firefox115', 'safari16'],
+    target: ['es2022', 'chrome123', 'firefox120', 'safari17.5'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
     minify: true,

@@ -20,7 +20,7 @@ function keyProblem(key: string, limitBytes: number): string | undefined {
   if (key.startsWith('/')) return 'must not begin with a slash';
   if (key.split('/').some((segment) => segment === '.' || segment === '..'))
     return 'must not contain a . or .. segment';
-  if (Buffer.byteLength(key) > limitBytes) return `must not be longer than ${limitBytes} bytes`;
+  if (new TextEncoder().encode(key).length > limitBytes) return `must not be longer than ${limitBytes} bytes`;
   return undefined;
 }
 

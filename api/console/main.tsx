@@ -1,12 +1,68 @@
 /** The entry of the console: renders the page that the address names. */
 import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { Session } from './answers.ts';
+import { Problem } from './components/problem.tsx';
+import { Shell } from './components/shell.tsx';
+import { AudiencesPage } from './pages/audiences.tsx';
+import { ImportDetailPage } from './pages/import-detail.tsx';
+import { ImportsPage } from './pages/imports.tsx';
+import { NotFoundPage } from './pages/not-found.tsx';
+import { SegmentReportPage } from './pages/segment-report.tsx';
+import { SignInPage } from './pages/sign-in.tsx';
+import { address, navigate, pageOf, signInPath, startRouter } from './router.ts';
+import { loadSession, sessionStore } from './session.ts';
+import { useStore } from './store.ts';
+import { applyTheme } from './theme.ts';
+
+function Redirect({ to }: { to: string }) {
+  useEffect(() => navigate(to, { replace: true }), [to]);
+  return null;
+}
+
+function SignedIn({ session, at }: { session: Session; at: string }) {
+  const [path = '', query] = at.split('?');
+  const page = pageOf(path);
+  const isForPartner = page.name === 'imports' || page.name === 'import';
+  if (isForPartner && session.customer !== null) return <NotFoundPage />;
+  switch (page.name) {
+    case 'home':
+      return <Redirect to="/console/audiences" />;
+    case 'audiences':
+      return <AudiencesPage session={session} query={new URLSearchParams(query)} />;
+    case 'segment':
+      return <SegmentReportPage key={page.id} session={session} segment={page.id} />;
+    case 'imports':
+      return <ImportsPage query={new URLSearchParams(query)} />;
+    case 'import':
+      return <ImportDetailPage key={page.id} id={page.id} />;
+    default:
+      return <NotFoundPage />;
+  }
+}
 
 function Console() {
+  const at = useStore(address);
+  const known = useStore(sessionStore);
+  const [path = '', query] = at.split('?');
+  const signedIn = known.state === 'signed-in' ? known.session : null;
+  const isSignIn = pageOf(path).name === 'sign-in';
   return (
-    <main>
-      <h1>headrace console</h1>
-    </main>
+    <Shell session={isSignIn ? null : signedIn}>
+      {isSignIn ? (
+        <SignInPage query={new URLSearchParams(query)} />
+      ) : signedIn ? (
+        <SignedIn session={signedIn} at={at} />
+      ) : known.state === 'signed-out' ? (
+        <Redirect to={signInPath(at)} />
+      ) : (
+        known.state === 'unknown' && known.problem && <Problem problem={known.problem} />
+      )}
+    </Shell>
   );
 }
 
+applyTheme();
+startRouter();
+loadSession();
 render(<Console />, document.getElementById('console')!);

@@ -1,0 +1,56 @@
+import type { FileReport } from '../answers.ts';
+import type { ApiProblem } from '../api-client.ts';
+import { count } from '../format.ts';
+import { isOpen } from '../words.ts';
+import { Age } from './age.tsx';
+import { EmptyState } from './empty-state.tsx';
+import { type ListColumn, ListTable } from './list-table.tsx';
+import { Problem } from './problem.tsx';
+import { Rejects } from './rejects.tsx';
+import { SkeletonRows } from './skeleton.tsx';
+import { Status } from './status.tsx';
+
+const notYet = <span class="quiet">not yet</span>;
+/** The counts of a file are final when it has been read. */
+const counted = (file: FileReport, value: number | null) =>
+  isOpen(file.status) || value === null ? notYet : count(value);
+
+const columns: ListColumn<FileReport>[] = [
+  { label: 'File', isName: true, cell: ({ s3_path }) => <span class="path">{s3_path}</span> },
+  {
+    label: 'Status',
+    cell: ({ status, failure }) => (
+      <>
+        <Status status={status} />
+        {failure && (
+          <span class="failure">
+            {failure.message} <code>{failure.code}</code>
+            {failure.line !== undefined && ` Line ${count(failure.line)}.`}
+          </span>
+        )}
+      </>
+    ),
+  },
+  { label: 'Rows', isNumber: true, cell: (file) => counted(file, file.rows) },
+  { label: 'Accepted', isNumber: true, cell: (file) => counted(file, file.rows_accepted) },
+  { label: 'Duplicates', isNumber: true, cell: (file) => counted(file, file.rows_duplicate) },
+  {
+    label: 'Rejected',
+    cell: (file) => (isOpen(file.status) ? notYet : <Rejects rejected={file.rows_rejected} />),
+  },
+  { label: 'Updated', cell: ({ updated_at }) => <Age time={updated_at} /> },
+];
+
+interface Props {
+  files: FileReport[] | undefined;
+  problem?: ApiProblem;
+  retry: () => void;
+}
+
+export function FilesTable({ files, problem, retry }: Props) {
+  if (problem && !files) return <Problem problem={problem} retry={retry} />;
+  if (!files) return <SkeletonRows rows={2} />;
+  if (files.length === 0)
+    return <EmptyState title="No files yet">The files are listed when the job begins to run.</EmptyState>;
+  return <ListTable caption="Files" columns={columns} rows={files} rowKey={(file) => file.s3_path} />;
+}

@@ -1,0 +1,67 @@
+import type { ComponentChildren } from 'preact';
+import { useTitle } from '../hooks.ts';
+import { useList } from '../list.ts';
+import { EmptyState } from './empty-state.tsx';
+import { Filters } from './filters.tsx';
+import { type ListColumn, ListTable } from './list-table.tsx';
+import { Pager } from './pager.tsx';
+import { Problem } from './problem.tsx';
+import { SkeletonRows } from './skeleton.tsx';
+
+interface Props<T> {
+  title: string;
+  /** `audience`: what a row is. */
+  noun: string;
+  path: string;
+  apiPath: string;
+  query: URLSearchParams;
+  searchLabel: string;
+  columns: ListColumn<T>[];
+  rowKey: (row: T) => number;
+  /** What to do when there is nothing at all. */
+  empty: ComponentChildren;
+}
+
+export function ListPage<T>({
+  title,
+  noun,
+  path,
+  apiPath,
+  query,
+  searchLabel,
+  columns,
+  rowKey,
+  empty,
+}: Props<T>) {
+  useTitle(title);
+  const list = useList<T>(apiPath, path, query);
+  const rows = list.data?.data;
+  return (
+    <>
+      <div class="page-head">
+        <h1>{title}</h1>
+        <Filters path={path} query={query} searchLabel={searchLabel} />
+      </div>
+      {list.problem && <Problem problem={list.problem} retry={list.reload} />}
+      {!rows && !list.problem && <SkeletonRows rows={8} />}
+      {rows && rows.length > 0 && (
+        <ListTable
+          caption={`${title}, newest first`}
+          columns={columns}
+          rows={rows}
+          rowKey={rowKey}
+          isStale={list.isStale}
+        />
+      )}
+      {rows?.length === 0 && !list.isFiltered && empty}
+      {rows?.length === 0 && list.isFiltered && (
+        <EmptyState title={`No ${noun} matches`}>
+          <p>
+            <a href={path}>Show all {noun}s</a>
+          </p>
+        </EmptyState>
+      )}
+      <Pager label={`Pages of ${noun}s`} first={list.firstPage} next={list.nextPage} />
+    </>
+  );
+}

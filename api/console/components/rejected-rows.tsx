@@ -1,0 +1,48 @@
+import type { RejectedRow } from '../answers.ts';
+import type { ApiProblem } from '../api-client.ts';
+import { count } from '../format.ts';
+import { rejectExplanation, rejectReason } from '../words.ts';
+import { type ListColumn, ListTable } from './list-table.tsx';
+import { Problem } from './problem.tsx';
+import { SkeletonRows } from './skeleton.tsx';
+
+const columns: ListColumn<RejectedRow>[] = [
+  { label: 'Row', isName: true, cell: ({ raw }) => <code class="path">{raw}</code> },
+  { label: 'Line', isNumber: true, cell: ({ line }) => count(line) },
+  {
+    label: 'Reason',
+    cell: ({ code }) => <span title={`${code}: ${rejectExplanation(code)}`}>{rejectReason(code)}</span>,
+  },
+  { label: 'File', cell: ({ file }) => <span class="path">{file}</span> },
+];
+
+interface Props {
+  rejects: { rows: RejectedRow[]; more: boolean } | undefined;
+  problem?: ApiProblem;
+  retry: () => void;
+  download: string;
+}
+
+export function RejectedRows({ rejects, problem, retry, download }: Props) {
+  if (problem && !rejects) return <Problem problem={problem} retry={retry} />;
+  if (!rejects) return <SkeletonRows rows={2} />;
+  if (rejects.rows.length === 0) return <p class="quiet">No row was rejected.</p>;
+  return (
+    <>
+      <div class="table-tools">
+        <a class="button" href={download} download="rejects.ndjson">
+          Download the rejected rows
+        </a>
+        {rejects.more && (
+          <p class="quiet">The first {count(rejects.rows.length)} are shown; the download has more.</p>
+        )}
+      </div>
+      <ListTable
+        caption="Rejected rows"
+        columns={columns}
+        rows={rejects.rows}
+        rowKey={({ file, line, code }) => `${file} ${line} ${code}`}
+      />
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+import type { Audience, FileReport } from '../../answers.ts';
+import { matchedFigure, matchRateFigure, type ReportState, recordFigure } from '../../figures.ts';
+import { count, percent } from '../../format.ts';
+import { type Funnel, funnelOf, shareOf } from '../../funnel.ts';
+import { byRows, isOpen, rejectExplanation, rejectReason } from '../../words.ts';
+import { Figure } from '../figure.tsx';
+
+const shareText = (share: number | null, whole: string) =>
+  share === null ? '' : `${percent(share)} of ${whole}`;
+
+/** Where the rows went that did not become devices of the audience. */
+function LeftOut({ funnel }: { funnel: Funnel }) {
+  const reasons: { text: string; title?: string; rows: number }[] = [
+    ...byRows(funnel.rejected).map(([code, rows]) => ({
+      text: rejectReason(code),
+      title: `${code}: ${rejectExplanation(code)}`,
+      rows,
+    })),
+    { text: 'In files that failed', rows: funnel.rowsInFailedFiles },
+    { text: 'In loads that have not ended', rows: funnel.rowsNotMerged },
+    { text: 'Repeated: the device is there already', rows: funnel.repeated },
+  ];
+  const shown = reasons.filter(({ rows }) => rows > 0);
+  return (
+    <div class="left-out">
+      <h3>Rows left out, by reason</h3>
+      {shown.length === 0 ? (
+        <p class="quiet">None: every row became a device.</p>
+      ) : (
+        <dl>
+          {shown.map(({ text, title, rows }) => (
+            <div key={text} title={title}>
+              <dt>{text}</dt>
+              <dd class="numbers">
+                {count(rows)} <span class="quiet">({percent(rows / funnel.rows)})</span>
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </div>
+  );
+}
+
+interface Props {
+  audience: Audience;
+  files: FileReport[] | undefined;
+  state: ReportState;
+}
+
+export function FunnelSection({ audience, files, state }: Props) {
+  const funnel = funnelOf(files ?? [], audience);
+  const { rows, uploaded, unique } = funnel;
+  const accepted = shareOf(uploaded, rows);
+  const distinct = shareOf(unique, uploaded);
+  // A report that is out of date is a share of the devices at its time.
+  const matchedShare = state.report ? state.report.match_rate : shareOf(audience.matched_devices, unique);
+  const rowsFigure = files ? recordFigure(audience, rows) : ({ kind: 'loading' } as const);
+  return (
+    <section class="card" aria-labelledby="funnel-title">
+      <h2 id="funnel-title">From rows to matched devices</h2>
+      <div class="funnel">
+        <dl class="figures">
+          <Figure label="Rows read" share="in all files of the audience" fraction={1} state={rowsFigure} />
+          <Figure
+            label="Uploaded devices"
+            share={shareText(accepted, 'the rows read')}
+            fraction={accepted}
+            state={recordFigure(audience, uploaded)}
+          />
+          <Figure
+            label="Unique devices"
+            share={shareText(distinct, 'the uploaded devices')}
+            fraction={shareOf(unique, rows)}
+            state={recordFigure(audience, unique)}
+          />
+          <Figure
+            label="Matched devices"
+            share={shareText(matchedShare, 'the unique devices')}
+            fraction={matchedShare === null ? null : matchedShare * (shareOf(unique, rows) ?? 0)}
+            state={matchedFigure(audience, state)}
+          />
+          <Figure
+            label="Match rate"
+            share="of the unique devices have an attribute"
+            fraction={matchedShare}
+            state={matchRateFigure(audience, state)}
+          />
+        </dl>
+        {files && rows > 0 && !(isOpen(audience.status) && uploaded === 0) && <LeftOut funnel={funnel} />}
+      </div>
+    </section>
+  );
+}

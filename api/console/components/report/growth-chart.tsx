@@ -1,0 +1,65 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { count, exactTime, plural } from '../../format.ts';
+import type { GrowthPoint } from '../../growth.ts';
+import { useStore } from '../../store.ts';
+import { theme } from '../../theme.ts';
+
+/** Changes when the system turns from light to dark. */
+function useSystemTheme(): boolean {
+  const [isDark, setDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches);
+  useEffect(() => {
+    const query = matchMedia('(prefers-color-scheme: dark)');
+    const update = () => setDark(query.matches);
+    query.addEventListener('change', update);
+    return () => query.removeEventListener('change', update);
+  }, []);
+  return isDark;
+}
+
+const describe = ({ at, devices, added, repeated, rejected }: GrowthPoint): string =>
+  `${exactTime(at)}: ${count(added)} new, ${count(repeated)} repeated, ${plural(rejected, 'row')} rejected; ${plural(devices, 'device')} after it`;
+
+/** The table below it has the same numbers, for those who cannot see it. */
+export function GrowthChart({ points }: { points: GrowthPoint[] }) {
+  const host = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState<number | null>(null);
+  const choice = useStore(theme);
+  const isDark = useSystemTheme();
+  useEffect(() => {
+    const element = host.current!;
+    let stop = () => {};
+    let isGone = false;
+    import('../../chart-uplot.ts').then(({ drawGrowth }) => {
+      if (isGone) return;
+      const charts = drawGrowth(element, points, setAt);
+      const resized = new ResizeObserver(() => charts.resize(element.clientWidth));
+      resized.observe(element);
+      stop = () => {
+        resized.disconnect();
+        charts.destroy();
+      };
+    });
+    return () => {
+      isGone = true;
+      stop();
+    };
+  }, [points, choice, isDark]);
+  const shown = points[at ?? points.length - 1]!;
+  return (
+    <figure class="growth">
+      <p class="legend">
+        <span class="key key-line">Devices in the audience</span>
+        <span class="key key-new">New devices</span>
+        <span class="key key-repeated">Repeated devices</span>
+        <span class="key key-rejected">Rejected rows</span>
+      </p>
+      <div
+        class="growth-charts"
+        ref={host}
+        role="img"
+        aria-label={`Growth over ${plural(points.length, 'load')}; the table below has the numbers`}
+      />
+      <figcaption class="quiet numbers">{describe(shown)}</figcaption>
+    </figure>
+  );
+}

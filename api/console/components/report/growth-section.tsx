@@ -1,0 +1,64 @@
+import { useMemo } from 'preact/hooks';
+import type { Load } from '../../answers.ts';
+import { count } from '../../format.ts';
+import { growthOf, repeatedDevices } from '../../growth.ts';
+import { Age } from '../age.tsx';
+import { type ListColumn, ListTable } from '../list-table.tsx';
+import { Rejects } from '../rejects.tsx';
+import { SkeletonRows } from '../skeleton.tsx';
+import { Status } from '../status.tsx';
+import { GrowthChart } from './growth-chart.tsx';
+
+const counted = (value: number | null) =>
+  value === null ? <span class="quiet">not yet</span> : count(value);
+
+const columns: ListColumn<Load>[] = [
+  {
+    label: 'Load',
+    isName: true,
+    cell: ({ load_id, file_path }) => (
+      <>
+        <span class="quiet numbers">{load_id}</span> <span class="path">{file_path}</span>
+      </>
+    ),
+  },
+  {
+    label: 'Status',
+    cell: ({ status, errors }) => (
+      <>
+        <Status status={status} />
+        {errors?.map(({ code, message }) => (
+          <span class="failure" key={`${code}${message}`}>
+            {message} <code>{code}</code>
+          </span>
+        ))}
+      </>
+    ),
+  },
+  { label: 'New', isNumber: true, cell: ({ new_devices }) => counted(new_devices) },
+  { label: 'Repeated', isNumber: true, cell: (load) => counted(repeatedDevices(load)) },
+  {
+    label: 'Rejected rows',
+    cell: ({ rows_rejected }) => (rows_rejected ? <Rejects rejected={rows_rejected} /> : counted(null)),
+  },
+  { label: 'Devices after it', isNumber: true, cell: ({ audience_devices }) => counted(audience_devices) },
+  { label: 'When', cell: ({ updated_at }) => <Age time={updated_at} /> },
+];
+
+export function GrowthSection({ loads, hasMore }: { loads: Load[] | undefined; hasMore: boolean }) {
+  const points = useMemo(() => growthOf(loads ?? []), [loads]);
+  return (
+    <section>
+      <h2>Growth by load</h2>
+      <p class="quiet">
+        What each load brought: new devices, devices that were there before, and rejected rows.
+      </p>
+      {!loads && <SkeletonRows rows={3} />}
+      {points.length > 1 && <GrowthChart points={points} />}
+      {loads && (
+        <ListTable caption="Growth by load" columns={columns} rows={loads} rowKey={(load) => load.load_id} />
+      )}
+      {hasMore && <p class="quiet">The newest {count(loads?.length ?? 0)} loads are shown.</p>}
+    </section>
+  );
+}

@@ -1,0 +1,156 @@
+import { useMemo } from 'preact/hooks';
+import type { Composition } from '../../answers.ts';
+import { hrefWith } from '../../router.ts';
+import { eventName } from '../../words.ts';
+import { type Column, VirtualTable } from '../virtual-table.tsx';
+import { CountCell, IndexCell, ShareCell } from './cells.tsx';
+
+type Attribute = Composition['attributes'][number];
+type Event = Composition['events'][number];
+type Overlap = Composition['overlaps'][number];
+
+const largestOf = (shares: (number | null)[]) =>
+  shares.reduce<number>((max, share) => Math.max(max, share ?? 0), 0);
+
+export function AttributesTable({ report: { attributes, floor } }: { report: Composition }) {
+  const columns = useMemo((): Column<Attribute>[] => {
+    const largest = largestOf(attributes.map(({ share }) => share));
+    return [
+      {
+        id: 'name',
+        label: 'Attribute',
+        cell: ({ name, attribute_id }) => (
+          <span class="clamp" title={`${name} (attribute ${attribute_id})`}>
+            {name}
+          </span>
+        ),
+        sortBy: ({ name }) => name,
+      },
+      {
+        id: 'devices',
+        label: 'Devices',
+        isNumber: true,
+        cell: ({ devices }) => <CountCell value={devices} floor={floor} />,
+        sortBy: ({ devices }) => devices,
+      },
+      {
+        id: 'share',
+        label: 'Share',
+        isNumber: true,
+        hint: 'Of the unique devices of this audience',
+        cell: ({ share }) => <ShareCell share={share} largest={largest} />,
+        sortBy: ({ share }) => share,
+      },
+      {
+        id: 'index',
+        label: 'Index',
+        isNumber: true,
+        hint: '100: as common as among all marketplace devices; 200: twice as common',
+        cell: ({ index }) => <IndexCell index={index} />,
+        sortBy: ({ index }) => index,
+      },
+    ];
+  }, [attributes, floor]);
+  return (
+    <VirtualTable
+      caption="Composition by attribute"
+      columns={columns}
+      rows={attributes}
+      rowKey={({ attribute_id }) => attribute_id}
+      searchText={({ name, attribute_id }) => `${name} ${attribute_id}`}
+      noun="attribute"
+    />
+  );
+}
+
+export function EventsTable({ report: { events, floor } }: { report: Composition }) {
+  const columns: Column<Event>[] = [
+    {
+      id: 'name',
+      label: 'Event',
+      cell: ({ event }) => (
+        <span class="clamp" title={eventName(event)}>
+          {eventName(event)}
+        </span>
+      ),
+      sortBy: ({ event }) => event,
+    },
+    {
+      id: 'devices',
+      label: 'Devices',
+      isNumber: true,
+      hint: 'Distinct devices with this event',
+      cell: ({ devices }) => <CountCell value={devices} floor={floor} />,
+      sortBy: ({ devices }) => devices,
+    },
+    {
+      id: 'rows',
+      label: 'Rows',
+      isNumber: true,
+      hint: 'Rows with this event, repeated ones included',
+      cell: ({ rows }) => <CountCell value={rows} floor={floor} />,
+      sortBy: ({ rows }) => rows,
+    },
+  ];
+  return (
+    <VirtualTable
+      caption="Events"
+      columns={columns}
+      rows={events}
+      rowKey={({ event }) => event}
+      searchText={({ event }) => eventName(event)}
+      noun="event"
+    />
+  );
+}
+
+export function OverlapsTable({ report: { overlaps, floor } }: { report: Composition }) {
+  const columns = useMemo((): Column<Overlap>[] => {
+    const largest = largestOf(overlaps.map(({ share_of_this }) => share_of_this));
+    const largestOther = largestOf(overlaps.map(({ share_of_other }) => share_of_other));
+    return [
+      {
+        id: 'name',
+        label: 'Audience',
+        cell: ({ name }) => (
+          <a class="clamp" href={hrefWith('/console/audiences', { search: name })} title={name}>
+            {name}
+          </a>
+        ),
+        sortBy: ({ name }) => name,
+      },
+      {
+        id: 'devices',
+        label: 'Devices',
+        isNumber: true,
+        hint: 'Devices that are in both audiences',
+        cell: ({ devices }) => <CountCell value={devices} floor={floor} />,
+        sortBy: ({ devices }) => devices,
+      },
+      {
+        id: 'share',
+        label: 'Of this audience',
+        isNumber: true,
+        cell: ({ share_of_this: share }) => <ShareCell share={share} largest={largest} />,
+        sortBy: ({ share_of_this: share }) => share,
+      },
+      {
+        id: 'share-other',
+        label: 'Of the other',
+        isNumber: true,
+        cell: ({ share_of_other: share }) => <ShareCell share={share} largest={largestOther} />,
+        sortBy: ({ share_of_other: share }) => share,
+      },
+    ];
+  }, [overlaps, floor]);
+  return (
+    <VirtualTable
+      caption="Overlap with other audiences"
+      columns={columns}
+      rows={overlaps}
+      rowKey={({ audience_id }) => audience_id}
+      searchText={({ name, audience_id }) => `${name} ${audience_id}`}
+      noun="audience"
+    />
+  );
+}

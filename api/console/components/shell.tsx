@@ -1,0 +1,114 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Session } from '../answers.ts';
+import { ApiProblem } from '../api-client.ts';
+import { announcement } from '../hooks.ts';
+import { connected } from '../live.ts';
+import { address, pageOf } from '../router.ts';
+import { signOut } from '../session.ts';
+import { useStore } from '../store.ts';
+import { chooseTheme, nextTheme, theme } from '../theme.ts';
+
+function ThemeButton() {
+  const choice = useStore(theme);
+  return (
+    <button type="button" class="quiet-button" onClick={() => chooseTheme(nextTheme(choice))}>
+      Theme: {choice}
+    </button>
+  );
+}
+
+function SignOutButton() {
+  const [problem, setProblem] = useState('');
+  const leave = () =>
+    signOut().catch((error: unknown) =>
+      setProblem(error instanceof ApiProblem ? error.title : String(error)),
+    );
+  return (
+    <>
+      {problem && <span role="alert">{problem}</span>}
+      <button type="button" class="quiet-button" onClick={leave}>
+        Sign out
+      </button>
+    </>
+  );
+}
+
+function Navigation({ session, path }: { session: Session; path: string }) {
+  const { name } = pageOf(path);
+  const inAudiences = name === 'audiences' || name === 'segment';
+  const inImports = name === 'imports' || name === 'import';
+  return (
+    <nav aria-label="Console">
+      <a href="/console/audiences" aria-current={inAudiences ? 'page' : undefined}>
+        Audiences
+      </a>
+      {session.customer === null && (
+        <a href="/console/imports" aria-current={inImports ? 'page' : undefined}>
+          Imports
+        </a>
+      )}
+    </nav>
+  );
+}
+
+/** The banner takes no place: nothing moves when it comes and goes. */
+function ConnectionBanner() {
+  const isConnected = useStore(connected);
+  return (
+    <div class="banner-place" role="status">
+      {!isConnected && (
+        <p class="banner">Connection lost, reconnecting. The numbers may be out of date until then.</p>
+      )}
+    </div>
+  );
+}
+
+/** After a navigation, a keyboard and a screen reader go on at the beginning of the new page. */
+function useFocusOnNavigation(path: string) {
+  const main = useRef<HTMLElement>(null);
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current !== path) main.current?.focus({ preventScroll: true });
+    before.current = path;
+  }, [path]);
+  return main;
+}
+
+export function Shell({ session, children }: { session: Session | null; children: ComponentChildren }) {
+  const path = useStore(address).split('?')[0]!;
+  const main = useFocusOnNavigation(path);
+  const said = useStore(announcement);
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="top">
+        <div class="top-inner">
+          <a class="brand" href="/console/audiences">
+            headrace
+          </a>
+          {session && <Navigation session={session} path={path} />}
+          <div class="top-right">
+            {session && (
+              <span class="who" title={`Partner ${session.partner_id}`}>
+                {session.partner_name}
+                {session.customer !== null && ` · ${session.customer}`}
+              </span>
+            )}
+            <ThemeButton />
+            {session && <SignOutButton />}
+          </div>
+        </div>
+      </header>
+      <ConnectionBanner />
+      <main id="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+      <p class="visually-hidden" aria-live="polite">
+        {said}
+      </p>
+    </>
+  );
+}

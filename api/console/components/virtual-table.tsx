@@ -1,0 +1,135 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { count, plural } from '../format.ts';
+import { type Direction, foldCase, type SortValue, searchRows, sortRows, windowOf } from '../rows.ts';
+
+export interface Column<T> {
+  id: string;
+  label: string;
+  cell: (row: T) => ComponentChildren;
+  sortBy: (row: T) => SortValue;
+  isNumber?: boolean;
+  /** What the column means, on hover. */
+  hint?: string;
+}
+
+interface Props<T> {
+  caption: string;
+  columns: Column<T>[];
+  rows: readonly T[];
+  rowKey: (row: T) => string | number;
+  /** What a search looks at; without it there is no search. */
+  searchText?: (row: T) => string;
+  /** `attribute`: what a row is. */
+  noun: string;
+  nouns?: string;
+}
+
+/** As in the style sheet (--row-height): rows of one height make the place of each one known without measuring it. */
+const ROW_HEIGHT = 48;
+const SEARCH_FROM = 8;
+
+/** The part of the scrolled region that is in view. */
+function useView(rows: number) {
+  const region = useRef<HTMLElement>(null);
+  const [view, setView] = useState({ top: 0, height: 480 });
+  useLayoutEffect(() => {
+    const element = region.current!;
+    const update = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    const resized = new ResizeObserver(update);
+    resized.observe(element);
+    element.addEventListener('scroll', update, { passive: true });
+    return () => {
+      resized.disconnect();
+      element.removeEventListener('scroll', update);
+    };
+  }, []);
+  return { region, ...windowOf({ ...view, rowHeight: ROW_HEIGHT }, rows) };
+}
+
+const Spacer = ({ rows, columns }: { rows: number; columns: number }) =>
+  rows > 0 ? (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus; it holds the place of rows
+    <tr class="spacer" aria-hidden="true">
+      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+    </tr>
+  ) : null;
+
+/** A real table that renders only the rows in view; aria-rowcount and aria-rowindex tell screen readers of the others. */
+export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, noun, nouns }: Props<T>) {
+  const [sort, setSort] = useState<{ id: string; direction: Direction } | null>(null);
+  const [search, setSearch] = useState('');
+  const texts = useMemo(() => (searchText ? rows.map((row) => foldCase(searchText(row))) : []), [rows]);
+  const shown = useMemo(() => {
+    const found = searchText ? searchRows(rows, texts, search) : rows;
+    const column = sort && columns.find(({ id }) => id === sort.id);
+    return column ? sortRows(found, column.sortBy, sort.direction) : found;
+  }, [rows, texts, search, sort]);
+  const { region, first, end } = useView(shown.length);
+  useEffect(() => {
+    region.current!.scrollTop = 0;
+  }, [search, sort]);
+
+  const toggle = ({ id, isNumber }: Column<T>) => {
+    const preferred: Direction = isNumber ? 'descending' : 'ascending';
+    const other: Direction = isNumber ? 'ascending' : 'descending';
+    setSort({ id, direction: sort?.id === id && sort.direction === preferred ? other : preferred });
+  };
+  const hasSearch = searchText && rows.length >= SEARCH_FROM;
+  return (
+    <>
+      <div class="table-tools">
+        {hasSearch && (
+          <input
+            type="search"
+            aria-label={`Search ${caption}`}
+            placeholder={`Search ${nouns ?? `${noun}s`}`}
+            value={search}
+            onInput={(event) => setSearch(event.currentTarget.value)}
+          />
+        )}
+        <p class="quiet numbers" aria-live="polite">
+          {shown.length === rows.length
+            ? plural(rows.length, noun, nouns)
+            : `${count(shown.length)} of ${plural(rows.length, noun, nouns)}`}
+        </p>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard could not scroll the region */}
+      <section class="table-region" ref={region} tabIndex={0} aria-label={caption}>
+        <table class="virtual" aria-rowcount={shown.length + 1}>
+          <caption class="visually-hidden">{caption}</caption>
+          <thead>
+            <tr aria-rowindex={1}>
+              {columns.map((column) => (
+                <th
+                  key={column.id}
+                  scope="col"
+                  class={`column-${column.id}${column.isNumber ? ' numbers' : ''}`}
+                  aria-sort={sort?.id === column.id ? sort.direction : 'none'}
+                >
+                  <button type="button" class="sort" title={column.hint} onClick={() => toggle(column)}>
+                    {column.label}
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <Spacer rows={first} columns={columns.length} />
+            {shown.slice(first, end).map((row, at) => (
+              <tr key={rowKey(row)} aria-rowindex={first + at + 2}>
+                {columns.map(({ id, cell, isNumber }) => (
+                  <td key={id} class={`column-${id}${isNumber ? ' numbers' : ''}`}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+            <Spacer rows={shown.length - end} columns={columns.length} />
+          </tbody>
+        </table>
+        {shown.length === 0 && <p class="quiet no-match">Nothing matches “{search}”.</p>}
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+/** The composition report of an audience: stored, being computed, or both while a newer one is computed. */
+
+import { useRef } from 'preact/hooks';
+import type { Composition, Computing } from './answers.ts';
+import { change, read, request } from './api-client.ts';
+import { type Query, useQuery } from './query.ts';
+
+export interface CompositionState {
+  report: Composition | null;
+  computing: Pick<Computing, 'progress' | 'started_at'> | null;
+}
+
+/** A small report takes a few milliseconds, so asking once a second would be felt. */
+const POLL_MS = 400;
+/** Loads may end in quick succession, and each makes the report out of date. */
+const APART_MS = 3_000;
+/** A report that was overtaken while it was computed is not computed again before this. */
+const OVERTAKEN_MS = 10_000;
+
+/** A long report is sent once, not with every progress. */
+async function readComposition(
+  path: string,
+  known: Composition | null,
+  signal: AbortSignal,
+): Promise<CompositionState> {
+  const { status, data } = await read<Composition | Computing>(
+    known ? path : `${path}?previous=true`,
+    signal,
+  );
+  if (status === 200) return { report: data as Composition, computing: null };
+  const { previous, ...computing } = data as Computing;
+  return { report: known ?? previous, computing };
+}
+
+export function useComposition(path: string | null): Query<CompositionState> {
+  const known = useRef<{ path: string | null; report: Composition | null }>({ path, report: null });
+  if (known.current.path !== path) known.current = { path, report: null };
+  const readIt = async (signal: AbortSignal) => {
+    const state = await readComposition(path!, known.current.report, signal);
+    known.current = { path, report: state.report };
+    return state;
+  };
+  return useQuery(path, readIt, {
+    again: ({ computing, report }) => (computing ? POLL_MS : report?.current === false ? OVERTAKEN_MS : null),
+    apartMs: APART_MS,
+    retryByHand: true,
+  });
+}
+
+/** Computes it even if nothing has changed since. */
+export const computeAgain = (path: string): Promise<Response> => change('POST', path);
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A report that is out of date is computed first, so a plain link could deliver a progress report instead of the file. */
+export async function downloadCsv(path: string): Promise<void> {
+  let response = await request(`${path}?format=csv`);
+  while (response.status === 202) {
+    await wait(POLL_MS);
+    response = await request(`${path}?format=csv`);
+  }
+  const name = /filename="?([^";]+)"?/.exec(response.headers.get('Content-Disposition') ?? '')?.[1];
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name ?? 'composition.csv';
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

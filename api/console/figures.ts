@@ -1,0 +1,101 @@
+/** The state of each figure of the report: known and how old, being computed, hidden, failed, or not there yet, and why. */
+import type { Audience } from './answers.ts';
+import { count, percent } from './format.ts';
+import { isOpen } from './words.ts';
+
+/** A number is never shown without its state: a bare 0 could mean "not yet". */
+export type FigureState =
+  | { kind: 'loading' }
+  | { kind: 'not-yet'; why: string }
+  | { kind: 'computing'; progress: number }
+  | { kind: 'hidden'; floor: number }
+  | { kind: 'failed'; why: string }
+  | { kind: 'known'; value: string; at: string; note?: string };
+
+interface Report {
+  computed_at: string;
+  current: boolean;
+  floor: number;
+  unique_devices: number;
+  matched_devices: number | null;
+  match_rate: number | null;
+}
+
+export interface ReportState {
+  report: Report | null;
+  computing: { progress: number } | null;
+  /** Why the last computation failed. */
+  failure?: string;
+}
+
+type CountedAudience = Pick<Audience, 'status' | 'unique_devices' | 'matched_devices' | 'updated_at'>;
+
+export const isOutdated = (report: Report, audience: CountedAudience): boolean =>
+  !report.current || report.unique_devices !== audience.unique_devices;
+
+/** A number that the record of the audience has. */
+export function recordFigure(audience: CountedAudience, value: number): FigureState {
+  if (value === 0 && isOpen(audience.status)) return { kind: 'not-yet', why: 'the first load has not ended' };
+  return {
+    kind: 'known',
+    value: count(value),
+    at: audience.updated_at,
+    note: isOpen(audience.status) ? 'a load is running' : undefined,
+  };
+}
+
+function noteOf({ report, computing, failure }: ReportState, audience: CountedAudience): string | undefined {
+  if (computing) return `counting again, ${percent(computing.progress)}`;
+  if (failure) return 'out of date: counting failed';
+  return report && isOutdated(report, audience) ? 'out of date' : undefined;
+}
+
+/** Before the first report, the loads have counted the matches of what they brought: exact then, not counted again since. */
+function countedByLoads(
+  audience: CountedAudience,
+  state: ReportState,
+  show: (matched: number) => string,
+): FigureState {
+  if (audience.matched_devices > 0)
+    return {
+      kind: 'known',
+      value: show(audience.matched_devices),
+      at: audience.updated_at,
+      note: noteOf(state, audience),
+    };
+  if (state.failure) return { kind: 'failed', why: state.failure };
+  return state.computing ? { kind: 'computing', progress: state.computing.progress } : { kind: 'loading' };
+}
+
+function matchFigure(
+  audience: CountedAudience,
+  state: ReportState,
+  value: (report: Report) => string | null,
+  fromLoads: (matched: number) => string,
+): FigureState {
+  if (audience.unique_devices === 0)
+    return isOpen(audience.status)
+      ? { kind: 'not-yet', why: 'the first load has not ended' }
+      : { kind: 'not-yet', why: 'there are no devices' };
+  const { report } = state;
+  if (!report) return countedByLoads(audience, state, fromLoads);
+  const text = value(report);
+  if (text === null) return { kind: 'hidden', floor: report.floor };
+  return { kind: 'known', value: text, at: report.computed_at, note: noteOf(state, audience) };
+}
+
+export const matchedFigure = (audience: CountedAudience, state: ReportState): FigureState =>
+  matchFigure(
+    audience,
+    state,
+    ({ matched_devices: matched }) => (matched === null ? null : count(matched)),
+    count,
+  );
+
+export const matchRateFigure = (audience: CountedAudience, state: ReportState): FigureState =>
+  matchFigure(
+    audience,
+    state,
+    ({ match_rate: rate }) => (rate === null ? null : percent(rate)),
+    (matched) => percent(matched / audience.unique_devices),
+  );

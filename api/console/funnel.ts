@@ -1,0 +1,55 @@
+/** The way of an audience's rows: read, accepted, distinct, matched. Every row that is read is accounted for. */
+import type { Audience, FileReport } from './answers.ts';
+import { isOpen } from './words.ts';
+
+export interface Funnel {
+  rows: number;
+  rejected: Record<string, number>;
+  rejectedRows: number;
+  /** Valid rows in files that failed: nothing of such a file is loaded. */
+  rowsInFailedFiles: number;
+  /** Valid rows of files that are read, in loads that have not ended. */
+  rowsNotMerged: number;
+  uploaded: number;
+  repeated: number;
+  unique: number;
+}
+
+export function sumRejects(parts: (Record<string, number> | null)[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const part of parts)
+    for (const [code, rows] of Object.entries(part ?? {})) sums[code] = (sums[code] ?? 0) + rows;
+  return sums;
+}
+
+export const totalRejects = (rejected: Record<string, number>): number =>
+  Object.values(rejected).reduce((sum, rows) => sum + rows, 0);
+
+export function funnelOf(
+  files: FileReport[],
+  {
+    uploaded_devices: uploaded,
+    unique_devices: unique,
+  }: Pick<Audience, 'uploaded_devices' | 'unique_devices'>,
+): Funnel {
+  const read = files.filter(({ status }) => !isOpen(status));
+  const sum = (value: (file: FileReport) => number) => read.reduce((total, file) => total + value(file), 0);
+  const rows = sum((file) => file.rows);
+  const rejected = sumRejects(read.map((file) => file.rows_rejected));
+  const rejectedRows = totalRejects(rejected);
+  const rowsInFailedFiles = sum((file) => (file.status === 3 ? file.rows_accepted : 0));
+  return {
+    rows,
+    rejected,
+    rejectedRows,
+    rowsInFailedFiles,
+    rowsNotMerged: Math.max(0, rows - rejectedRows - rowsInFailedFiles - uploaded),
+    uploaded,
+    repeated: Math.max(0, uploaded - unique),
+    unique,
+  };
+}
+
+/** null when there is nothing to be a share of. */
+export const shareOf = (part: number, whole: number): number | null =>
+  whole > 0 ? Math.min(1, part / whole) : null;

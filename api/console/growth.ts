@@ -1,0 +1,31 @@
+/** How an audience grew: what each load brought that was new, what was there before, and what was rejected. */
+import type { Load } from './answers.ts';
+import { totalRejects } from './funnel.ts';
+
+export interface GrowthPoint {
+  load: number;
+  at: string;
+  devices: number;
+  added: number;
+  repeated: number;
+  rejected: number;
+}
+
+/** Of the loads that have ended, oldest first. */
+export function growthOf(loads: Load[]): GrowthPoint[] {
+  return loads
+    .filter(({ audience_devices, new_devices }) => audience_devices !== null && new_devices !== null)
+    .map((load) => ({
+      load: load.load_id,
+      at: load.updated_at,
+      devices: load.audience_devices!,
+      added: load.new_devices!,
+      repeated: repeatedDevices(load)!,
+      rejected: totalRejects(load.rows_rejected ?? {}),
+    }))
+    .sort((a, b) => a.load - b.load);
+}
+
+/** Devices of the load that the audience had before; null until the load has ended. */
+export const repeatedDevices = ({ new_devices, unique_devices }: Load): number | null =>
+  new_devices === null ? null : Math.max(0, unique_devices - new_devices);

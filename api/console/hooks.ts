@@ -1,0 +1,40 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { createStore } from './store.ts';
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · headrace`;
+  }, [title]);
+}
+
+/** The time, for ages and estimates; every `everyMs`. */
+export function useNow(everyMs = 10_000): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** What a screen reader says next. */
+export const announcement = createStore('');
+
+/** Announces a text when it changes, not when the page opens with it. */
+export function useAnnounce(text: string | undefined): void {
+  const before = useRef(text);
+  useEffect(() => {
+    if (text !== undefined && before.current !== undefined && before.current !== text) announcement.set(text);
+    before.current = text;
+  }, [text]);
+}
+
+/** The value once it has not changed for a while. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(() => value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}

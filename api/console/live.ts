@@ -1,0 +1,98 @@
+/**
+ * The records that change, as the server reports them. The browser resumes a stream that breaks with Last-Event-ID. What it
+ * cannot resume (an error answer, a page that was in the background) ends in `resync`: the page then reads everything again.
+ */
+import { useEffect, useRef } from 'preact/hooks';
+import { ApiProblem } from './api-client.ts';
+import { endSession, findSession } from './session.ts';
+import { createStore } from './store.ts';
+
+export interface LiveEvent {
+  type: 'import' | 'audience' | 'load' | 'resync';
+  // biome-ignore lint/suspicious/noExplicitAny: the record that the type names
+  data: any;
+}
+
+/** false: shown as a banner. */
+export const connected = createStore(true);
+
+const types = ['import', 'audience', 'load', 'resync'] as const;
+/** A stream that breaks and is back at once is no news. */
+const GRACE_MS = 1_500;
+const REOPEN_MS = 1_000;
+
+export function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void {
+  let source: EventSource | undefined;
+  let isLost = false;
+  let grace: ReturnType<typeof setTimeout> | undefined;
+  let reopening: ReturnType<typeof setTimeout> | undefined;
+
+  function restored(): void {
+    clearTimeout(grace);
+    grace = undefined;
+    connected.set(true);
+    if (isLost) onEvent({ type: 'resync', data: {} });
+    isLost = false;
+  }
+
+  function lost(): void {
+    isLost = true;
+    grace ??= setTimeout(() => connected.set(false), GRACE_MS);
+    if (source?.readyState !== EventSource.CLOSED) return;
+    clearTimeout(reopening);
+    reopening = setTimeout(reopen, REOPEN_MS);
+  }
+
+  /** The stream was refused: because the session has ended, or because the service is not ready. */
+  async function reopen(): Promise<void> {
+    try {
+      if (!(await findSession())) return endSession();
+      open();
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      lost();
+    }
+  }
+
+  function open(): void {
+    source?.close();
+    source = new EventSource(path);
+    source.onopen = restored;
+    source.onerror = lost;
+    for (const type of types)
+      source.addEventListener(type, (event) =>
+        onEvent({ type, data: JSON.parse((event as MessageEvent).data) }),
+      );
+  }
+
+  function close(): void {
+    source?.close();
+    source = undefined;
+    clearTimeout(grace);
+    clearTimeout(reopening);
+    grace = undefined;
+  }
+
+  /** A browser has few connections for each server, so a tab that nobody sees gives its own back. */
+  function followVisibility(): void {
+    if (document.visibilityState === 'hidden') close();
+    else {
+      isLost = true;
+      open();
+    }
+  }
+
+  document.addEventListener('visibilitychange', followVisibility);
+  open();
+  return () => {
+    document.removeEventListener('visibilitychange', followVisibility);
+    close();
+    connected.set(true);
+  };
+}
+
+export function useLive(path: string | null, onEvent: (event: LiveEvent) => void): void {
+  const latest = useRef(onEvent);
+  latest.current = onEvent;
+  useEffect(() => (path ? openLive(path, (event) => latest.current(event)) : undefined), [path]);
+}

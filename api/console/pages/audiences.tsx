@@ -1,0 +1,89 @@
+import type { Audience, Load, Session } from '../answers.ts';
+import { read } from '../api-client.ts';
+import { Age } from '../components/age.tsx';
+import { CopyCurl } from '../components/copy-curl.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { InlineProgress } from '../components/inline-progress.tsx';
+import { ListPage } from '../components/list-page.tsx';
+import type { ListColumn } from '../components/list-table.tsx';
+import { Status } from '../components/status.tsx';
+import { audiencePath, createAudience } from '../curl.ts';
+import { count, percent } from '../format.ts';
+import { shareOf } from '../funnel.ts';
+import { firstOpen, useProgress } from '../progress.ts';
+import { useQuery } from '../query.ts';
+import { isOpen } from '../words.ts';
+
+function AudienceProgress({ audience }: { audience: Audience }) {
+  const at = `${audiencePath}/${audience.audience_id}/loads`;
+  const loads = useQuery(
+    `${at} ${audience.updated_at}`,
+    async (signal) => (await read<Load[]>(`${at}?limit=20`, signal)).data,
+    { keep: true },
+  );
+  const load = firstOpen(loads.data ?? []);
+  const progress = useProgress(load ? `${at}/${load.load_id}` : null);
+  return progress ? <InlineProgress progress={progress} label={`Progress of ${audience.name}`} /> : null;
+}
+
+/** A 0 that means "not yet" is not shown as a number. */
+const isCounted = ({ unique_devices, status }: Audience) => unique_devices > 0 || !isOpen(status);
+const notYet = <span class="quiet">not yet</span>;
+
+function MatchRate({ audience }: { audience: Audience }) {
+  const share = shareOf(audience.matched_devices, audience.unique_devices);
+  if (!isCounted(audience)) return notYet;
+  if (!share) return <span title="No device matches, or too few to be shown">none shown</span>;
+  return <span title={`${count(audience.matched_devices)} matched devices`}>{percent(share)}</span>;
+}
+
+const columns: ListColumn<Audience>[] = [
+  {
+    label: 'Audience',
+    isName: true,
+    cell: ({ name, default_warehouse_segment_id: segment }) => (
+      <a href={`/console/segments/${segment}`}>{name}</a>
+    ),
+  },
+  {
+    label: 'Status',
+    cell: (audience) => (
+      <>
+        <Status status={audience.status} />
+        {isOpen(audience.status) && <AudienceProgress audience={audience} />}
+      </>
+    ),
+  },
+  {
+    label: 'Unique devices',
+    isNumber: true,
+    cell: (audience) => (isCounted(audience) ? count(audience.unique_devices) : notYet),
+  },
+  { label: 'Match rate', isNumber: true, cell: (audience) => <MatchRate audience={audience} /> },
+  { label: 'Updated', cell: ({ updated_at }) => <Age time={updated_at} /> },
+];
+
+export function AudiencesPage({ session, query }: { session: Session; query: URLSearchParams }) {
+  const target = { origin: location.origin, forCustomer: session.customer !== null };
+  return (
+    <ListPage
+      title="Audiences"
+      noun="audience"
+      path="/console/audiences"
+      apiPath={audiencePath}
+      query={query}
+      searchLabel="Search by name"
+      columns={columns}
+      rowKey={(audience) => audience.audience_id}
+      empty={
+        <EmptyState title="There are no audiences yet">
+          <p>
+            Upload a file of device identifiers to your prefix in the bucket, then create an audience from it.
+            It appears here at once, and you can watch it load.
+          </p>
+          <CopyCurl title="Create an audience" command={createAudience(target)} />
+        </EmptyState>
+      }
+    />
+  );
+}

@@ -1,0 +1,144 @@
+import type { FileReport, ImportLog, RejectedRow } from '../answers.ts';
+import { type Answer, read, readLines } from '../api-client.ts';
+import { Age } from '../components/age.tsx';
+import { CopyCurl } from '../components/copy-curl.tsx';
+import { Errors } from '../components/errors.tsx';
+import { FilesTable } from '../components/files-table.tsx';
+import { Problem } from '../components/problem.tsx';
+import { ProgressCard } from '../components/progress-card.tsx';
+import { RejectedRows } from '../components/rejected-rows.tsx';
+import { SkeletonRows } from '../components/skeleton.tsx';
+import { Status } from '../components/status.tsx';
+import { createImport, deleteAgain, downloadRejects, importPath, submitAgain } from '../curl.ts';
+import { count, exactTime } from '../format.ts';
+import { useAnnounce, useTitle } from '../hooks.ts';
+import { useLive } from '../live.ts';
+import { useProgress } from '../progress.ts';
+import { useQuery } from '../query.ts';
+import { importTitle, isOpen, statusWords } from '../words.ts';
+import { NotFoundPage } from './not-found.tsx';
+
+/** The table shows the first ones; the download has all that are kept. */
+const REJECTS = 200;
+const APART_MS = 500;
+
+function Facts({ log }: { log: ImportLog }) {
+  const isDeletion = log.log_type === 1;
+  const final = (value: string) =>
+    isOpen(log.status) ? <span class="quiet">not yet</span> : count(Number(value));
+  return (
+    <dl class="facts">
+      <dt>{isDeletion ? 'Device-attribute pairs removed' : 'Rows read'}</dt>
+      <dd class="numbers">{final(log.total_rows)}</dd>
+      <dt>{isDeletion ? 'Devices that lost data' : 'Unique devices'}</dt>
+      <dd class="numbers">{final(log.unique_devices)}</dd>
+      <dt>Keys in the file</dt>
+      <dd>{log.key_type === 0 ? 'attribute ids' : 'your own keys (partner_foreign_key)'}</dd>
+      {!isDeletion && (
+        <>
+          <dt>Storage</dt>
+          <dd>{log.path_type === 0 ? 'the shared bucket' : 'your own bucket'}</dd>
+        </>
+      )}
+      <dt>Submitted</dt>
+      <dd>
+        <Age time={log.created_at} />, {exactTime(log.created_at)}
+      </dd>
+      <dt>Last change</dt>
+      <dd>
+        <Age time={log.updated_at} />, {exactTime(log.updated_at)}
+      </dd>
+    </dl>
+  );
+}
+
+function NextSteps({ log, hasRejects }: { log: ImportLog; hasRejects: boolean }) {
+  const target = { origin: location.origin, forCustomer: false };
+  const path = `${importPath}/${log.import_log_id}`;
+  if (log.log_type === 1)
+    return <CopyCurl title="Delete the data of these keys again" command={deleteAgain(target, log)} />;
+  return (
+    <>
+      {hasRejects && (
+        <CopyCurl
+          title="Download the rejected rows"
+          note="Each line has the file, the line number, the reason and the row. Correct the rows and upload them as a new file."
+          command={downloadRejects(target, path)}
+        />
+      )}
+      <CopyCurl
+        title={hasRejects || log.status === 3 ? 'Submit the corrected file' : 'Submit this path again'}
+        note="Devices that were loaded before are not counted twice."
+        command={submitAgain(target, log, log.file_path)}
+      />
+      <CopyCurl title="Import another file" command={createImport(target)} />
+    </>
+  );
+}
+
+export function ImportDetailPage({ id }: { id: number }) {
+  const path = `${importPath}/${id}`;
+  const log = useQuery(path, (signal) => read<ImportLog>(path, signal), { apartMs: APART_MS });
+  const files = useQuery(`${path}/files`, (signal) => read<FileReport[]>(`${path}/files`, signal), {
+    apartMs: APART_MS,
+  });
+  const rejects = useQuery(
+    `${path}/rejects`,
+    (signal) => readLines<RejectedRow>(`${path}/rejects`, REJECTS, signal),
+    {
+      apartMs: APART_MS,
+    },
+  );
+  useLive(`${importPath}/events`, ({ type, data }) => {
+    if (type === 'import' && data.import_log_id !== id) return;
+    for (const query of [log, files, rejects]) query.refresh();
+  });
+  const record = (log.data as Answer<ImportLog> | undefined)?.data;
+  const progress = useProgress(record && isOpen(record.status) ? path : null);
+  useTitle(`Import ${id}`);
+  useAnnounce(record && `Import ${id}: ${statusWords[record.status]}`);
+
+  if (log.problem?.status === 404) return <NotFoundPage what="import" />;
+  if (!record)
+    return log.problem ? <Problem problem={log.problem} retry={log.reload} /> : <SkeletonRows rows={8} />;
+  const hasRejects = (rejects.data?.rows.length ?? 0) > 0;
+  const isDeletion = record.log_type === 1;
+  return (
+    <>
+      <div class="page-head report-head">
+        <p class="crumb">
+          <a href="/console/imports">Imports</a> / {isDeletion ? 'Deletion' : 'Import'} {id}
+        </p>
+        <h1>{importTitle(record)}</h1>
+        <Status status={record.status} />
+      </div>
+      {log.problem && <Problem problem={log.problem} retry={log.reload} />}
+      {isOpen(record.status) && <ProgressCard title={`Progress of import ${id}`} progress={progress} />}
+      <Errors errors={record.errors} />
+      <section class="card" aria-label="Facts">
+        <Facts log={record} />
+      </section>
+      {!isDeletion && (
+        <>
+          <section>
+            <h2>Files</h2>
+            <FilesTable files={files.data?.data} problem={files.problem} retry={files.reload} />
+          </section>
+          <section>
+            <h2>Rejected rows</h2>
+            <RejectedRows
+              rejects={rejects.data}
+              problem={rejects.problem}
+              retry={rejects.reload}
+              download={`${path}/rejects`}
+            />
+          </section>
+        </>
+      )}
+      <section>
+        <h2>What next</h2>
+        <NextSteps log={record} hasRejects={hasRejects} />
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+import type { ImportLog } from '../answers.ts';
+import { Age } from '../components/age.tsx';
+import { CopyCurl } from '../components/copy-curl.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { InlineProgress } from '../components/inline-progress.tsx';
+import { ListPage } from '../components/list-page.tsx';
+import type { ListColumn } from '../components/list-table.tsx';
+import { Status } from '../components/status.tsx';
+import { createImport, importPath } from '../curl.ts';
+import { count } from '../format.ts';
+import { useProgress } from '../progress.ts';
+import { importTitle, isOpen } from '../words.ts';
+
+const path = '/console/imports';
+
+function ImportProgress({ id }: { id: number }) {
+  const progress = useProgress(`${importPath}/${id}`);
+  return progress ? <InlineProgress progress={progress} label={`Progress of import ${id}`} /> : null;
+}
+
+/** Counts of a job that has not ended are not final, and 0 would look as if they were. */
+const counted = (log: ImportLog, value: string) =>
+  isOpen(log.status) ? <span class="quiet">not yet</span> : count(Number(value));
+
+const columns: ListColumn<ImportLog>[] = [
+  {
+    label: 'Import',
+    isName: true,
+    cell: (log) => (
+      <a href={`${path}/${log.import_log_id}`}>
+        <span class="quiet numbers">{log.import_log_id}</span> {importTitle(log)}
+      </a>
+    ),
+  },
+  {
+    label: 'Status',
+    cell: (log) => (
+      <>
+        <Status status={log.status} />
+        {isOpen(log.status) && <ImportProgress id={log.import_log_id} />}
+      </>
+    ),
+  },
+  { label: 'Rows', isNumber: true, cell: (log) => counted(log, log.total_rows) },
+  { label: 'Unique devices', isNumber: true, cell: (log) => counted(log, log.unique_devices) },
+  { label: 'Submitted', cell: ({ created_at }) => <Age time={created_at} /> },
+];
+
+export function ImportsPage({ query }: { query: URLSearchParams }) {
+  return (
+    <ListPage
+      title="Imports"
+      noun="import"
+      path={path}
+      apiPath={importPath}
+      query={query}
+      searchLabel="Search by path"
+      columns={columns}
+      rowKey={(log) => log.import_log_id}
+      empty={
+        <EmptyState title="Nothing was imported yet">
+          <p>
+            Upload a file of device identifiers with their attributes to your prefix in the bucket, then
+            import it. It appears here at once, and you can watch it load.
+          </p>
+          <CopyCurl
+            title="Import a file"
+            command={createImport({ origin: location.origin, forCustomer: false })}
+          />
+        </EmptyState>
+      }
+    />
+  );
+}

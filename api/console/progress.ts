@@ -1,0 +1,32 @@
+/** The progress of a job, read again while it waits or runs. */
+import type { Load, Progress } from './answers.ts';
+import { read } from './api-client.ts';
+import { useQuery } from './query.ts';
+import { isOpen } from './words.ts';
+
+const POLL_MS = 700;
+const LONGEST_MS = 5_000;
+
+/** Far back in the queue nothing changes soon, and a list may have many that wait. */
+export const nextReading = ({
+  status,
+  phase,
+  jobs_ahead,
+}: Pick<Progress, 'status' | 'phase' | 'jobs_ahead'>) => {
+  if (!isOpen(status)) return null;
+  return phase === 'waiting' ? Math.min(LONGEST_MS, POLL_MS * (1 + jobs_ahead)) : POLL_MS;
+};
+
+/** The load that comes first of those that have not ended; the list has the newest first. */
+export const firstOpen = (loads: Load[]): Load | undefined =>
+  loads.filter(({ status }) => isOpen(status)).at(-1);
+
+/** `path` of the job; null while there is nothing to follow. */
+export function useProgress(path: string | null): Progress | undefined {
+  const { data } = useQuery(
+    path && `${path}/progress`,
+    async (signal) => (await read<Progress>(`${path}/progress`, signal)).data,
+    { again: nextReading },
+  );
+  return data;
+}

@@ -1,0 +1,47 @@
+/** What a table shows: rows that match a search, in an order, and of those the ones within the view. */
+export type SortValue = string | number | null;
+export type Direction = 'ascending' | 'descending';
+
+const names = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
+function compare(a: SortValue, b: SortValue): number {
+  if (typeof a === 'string' && typeof b === 'string') return names.compare(a, b);
+  return Number(a) - Number(b);
+}
+
+/** Hidden values (null) come last in either direction; equal ones keep their order. */
+export function sortRows<T>(rows: readonly T[], value: (row: T) => SortValue, direction: Direction): T[] {
+  const sign = direction === 'ascending' ? 1 : -1;
+  return rows
+    .map((row) => ({ row, key: value(row) }))
+    .sort((a, b) => {
+      if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null);
+      return sign * compare(a.key, b.key);
+    })
+    .map(({ row }) => row);
+}
+
+export const foldCase = (text: string): string => text.normalize('NFKC').toLowerCase();
+
+/** `texts` are folded already: folding 100,000 of them at each keystroke would be felt. */
+export function searchRows<T>(rows: readonly T[], texts: readonly string[], search: string): readonly T[] {
+  const wanted = foldCase(search.trim());
+  return wanted === '' ? rows : rows.filter((_, at) => texts[at]!.includes(wanted));
+}
+
+export interface Window {
+  first: number;
+  /** Exclusive. */
+  end: number;
+}
+
+/** The rows to render, with some more on both sides, so that a quick scroll does not show a gap. */
+export function windowOf(
+  { top, height, rowHeight }: { top: number; height: number; rowHeight: number },
+  rows: number,
+  overscan = 12,
+): Window {
+  const first = Math.max(0, Math.min(rows, Math.floor(top / rowHeight)) - overscan);
+  const end = Math.min(rows, Math.ceil((Math.max(0, top) + height) / rowHeight) + overscan);
+  return { first: Math.min(first, end), end };
+}

@@ -1,0 +1,69 @@
+/** Who is signed in. The secret itself is in a cookie that scripts cannot read. */
+import type { Session } from './answers.ts';
+import { ApiProblem, change, read, sessionPath, setSessionEnd } from './api-client.ts';
+import { address, navigate, pageOf, safeNext, signInPath } from './router.ts';
+import { createStore } from './store.ts';
+
+export type SessionState =
+  | { state: 'unknown'; problem?: ApiProblem }
+  | { state: 'signed-out' }
+  | { state: 'signed-in'; session: Session };
+
+export const sessionStore = createStore<SessionState>({ state: 'unknown' });
+
+/** null: nobody is signed in. */
+export async function findSession(): Promise<Session | null> {
+  try {
+    return (await read<Session>(sessionPath)).data;
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 401) return null;
+    throw error;
+  }
+}
+
+const RETRY_MS = 2_000;
+
+export async function loadSession(): Promise<void> {
+  try {
+    const session = await findSession();
+    sessionStore.set(session ? { state: 'signed-in', session } : { state: 'signed-out' });
+  } catch (error) {
+    if (!(error instanceof ApiProblem)) throw error;
+    sessionStore.set({ state: 'unknown', problem: error });
+    setTimeout(loadSession, RETRY_MS);
+  }
+}
+
+/** The session is no longer valid: sign in again, then return to where one was. */
+export function endSession(): void {
+  if (sessionStore.get().state !== 'signed-in') return;
+  sessionStore.set({ state: 'signed-out' });
+  if (pageOf(location.pathname).name !== 'sign-in')
+    navigate(signInPath(address.get(), 'expired'), { replace: true });
+}
+setSessionEnd(endSession);
+
+/** A user token is a JWT: three parts with dots between them. An API key has no dot. */
+export const credentialOf = (secret: string): { api_key: string } | { user_token: string } =>
+  /^[\w-]+\.[\w-]+\.[\w-]+$/.test(secret) ? { user_token: secret } : { api_key: secret };
+
+export async function signIn(secret: string, next: string | null): Promise<void> {
+  await change('POST', sessionPath, credentialOf(secret.trim()));
+  const session = await findSession();
+  if (!session)
+    throw new ApiProblem(
+      401,
+      'The browser did not keep the session',
+      'Allow cookies for this site, then sign in again.',
+    );
+  sessionStore.set({ state: 'signed-in', session });
+  const wanted = safeNext(next);
+  const isAllowed = session.customer === null || !wanted.startsWith('/console/imports');
+  navigate(isAllowed ? wanted : '/console/audiences', { replace: true });
+}
+
+export async function signOut(): Promise<void> {
+  await change('DELETE', sessionPath);
+  sessionStore.set({ state: 'signed-out' });
+  navigate('/console/sign-in?reason=signed-out');
+}

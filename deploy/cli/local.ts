@@ -49,7 +49,7 @@ export function registerLocalCommands(program: Command): void {
     .action(async (options) => (await import('./status.ts')).status(options));
   program
     .command('demo')
-    .description('start everything, create a demo partner and load two sample files (same as npm start)')
+    .description('start everything, create a demo partner and load sample files (same as npm start)')
     .option(...stateOption)
     .option(...cacheOption)
     .action(async (options) => (await import('../demo/demo.ts')).demo(options));

@@ -1,56 +1,35 @@
-/** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads two sample files. */
+/** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
 import { abortOnSignal, startStack, stayUntilStopped, type UpOptions } from '../cli/up.ts';
-import { apiUrl } from '../local/service.ts';
+import { apiUrl, consoleUrl } from '../local/service.ts';
 import { type Stack, takeDown } from '../local/stack.ts';
 import { createClient } from './client.ts';
-import { queueAndFollow, uploadSamples } from './load.ts';
-import { type DemoPartner, demoPartner } from './provision.ts';
-import { audienceSample, marketplaceSample } from './samples.ts';
+import { audiencePath, importPath, loadSamples } from './load-samples.ts';
+import { customerToken, type DemoPartner, type DemoReport, demoPartner } from './provision.ts';
+import { marketplaceSample } from './samples.ts';
 import { createScreen, type Screen } from './screen.ts';
 
-const importPath = '/v1/marketplace/import';
-const audiencePath = '/v2/firstparty/audience';
-
-/** Returns the API path of the last load. */
-async function loadSamples(
+/** Loaded at the first start, and kept: the next start shows the same audience. */
+async function ensureLoaded(
   stack: Stack,
   partner: DemoPartner,
+  token: string,
   screen: Screen,
   signal: AbortSignal,
-): Promise<string> {
-  const url = apiUrl(stack.folder);
-  const client = createClient(url, partner.api_key);
-  const samples = [marketplaceSample, audienceSample];
-  await uploadSamples(partner, stack.addresses.s3.endpoint, samples);
-  screen.step(
-    `uploaded ${samples.map(({ path, rows }) => `${path} (${rows} rows)`).join(' and ')} with the partner’s own credentials`,
-  );
-  const importId = await queueAndFollow({
-    title: 'marketplace import',
-    client,
-    screen,
-    signal,
-    queue: {
-      path: importPath,
-      body: { file_path: marketplaceSample.path, key_type: 1 },
-      idField: 'import_log_id',
-    },
-    counts: (log) => `${log.total_rows} rows, ${log.unique_devices} devices`,
-  });
-  const audienceId = await queueAndFollow({
-    title: 'audience',
-    client,
-    screen,
-    signal,
-    queue: {
-      path: audiencePath,
-      body: { name: 'Demo visitors', file_path: audienceSample.path },
-      idField: 'audience_id',
-    },
-    counts: (audience) =>
-      `${audience.uploaded_devices} rows, ${audience.unique_devices} devices, ${audience.matched_devices} of them in the marketplace`,
-  });
-  return audienceId === undefined ? `${importPath}/${importId}` : `${audiencePath}/${audienceId}`;
+): Promise<DemoReport> {
+  const { audience } = partner;
+  if (audience) {
+    const { status } = await createClient(apiUrl(stack.folder), partner.api_key).get(
+      `${audiencePath}/${audience.audience_id}`,
+    );
+    if (status === 200) {
+      screen.step('using the sample data from the last start');
+      return audience;
+    }
+  }
+  const loaded = await loadSamples(stack, partner, token, { screen, signal });
+  stack.folder.state.demo = { ...partner, audience: loaded };
+  stack.folder.save();
+  return loaded;
 }
 
 function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void {
@@ -66,7 +45,7 @@ function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void
 }
 
 /** Printed without a frame, so that they can be copied. */
-function showCommands(url: string, partner: DemoPartner, last: string, screen: Screen): void {
+function showCommands(url: string, partner: DemoPartner, { audience_id }: DemoReport, screen: Screen): void {
   const key = `-H 'Authorization: Bearer ${partner.api_key}'`;
   const body = JSON.stringify({ file_path: marketplaceSample.path, key_type: 1 });
   screen.plain([
@@ -74,8 +53,9 @@ function showCommands(url: string, partner: DemoPartner, last: string, screen: S
     `curl -s ${key} ${url}${importPath}`,
     '# queue another import',
     `curl -s ${key} -H 'Content-Type: application/json' -d '${body}' ${url}${importPath}`,
-    '# show the last load',
-    `curl -s ${key} ${url}${last}`,
+    '# show the audience, and what it is composed of',
+    `curl -s ${key} ${url}${audiencePath}/${audience_id}`,
+    `curl -s ${key} ${url}${audiencePath}/${audience_id}/composition`,
   ]);
 }
 
@@ -95,9 +75,14 @@ export async function demo(options: UpOptions): Promise<void> {
         : `using partner ${partner.partner_id} from the last start`,
     );
     screen.done(`up after ${((Date.now() - since) / 1000).toFixed(1)} s`);
-    const last = await loadSamples(stack, partner, screen, signal);
+    const token = await customerToken(stack, partner);
+    const report = await ensureLoaded(stack, partner, token, screen, signal);
     showAddresses(stack, partner, screen);
-    showCommands(url, partner, last, screen);
+    showCommands(url, partner, report, screen);
+    screen.plain([
+      '# the audience’s report, signed in as its customer',
+      `${consoleUrl(stack.folder)}/segments/${report.default_warehouse_segment_id}?token=${token}`,
+    ]);
     screen.close('Ctrl-C stops everything; the next start uses the same data');
     await stayUntilStopped(options.state, screen.failed, signal);
   } catch (error) {

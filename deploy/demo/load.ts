@@ -1,7 +1,7 @@
 /** Uploads the samples with the partner's own credentials, queues their loads, and shows the progress. */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { poll } from '../local/wait.ts';
-import type { Client } from './client.ts';
+import type { Answer, Client } from './client.ts';
 import type { DemoPartner } from './provision.ts';
 import type { Sample } from './samples.ts';
 import type { Screen } from './screen.ts';
@@ -37,38 +37,31 @@ export interface Load {
   readonly client: Client;
   readonly screen: Screen;
   readonly signal: AbortSignal;
-  readonly queue: { readonly path: string; readonly body: object; readonly idField: string };
-  readonly counts: (record: Record<string, unknown>) => string;
+  queue(): Promise<Answer>;
 }
 
-/** Returns the id of the load, or undefined if it was refused. */
-export async function queueAndFollow({
-  title,
-  client,
-  screen,
-  signal,
-  queue,
-  counts,
-}: Load): Promise<number | undefined> {
-  const queued = await client.post(queue.path, queue.body);
-  const id = queued.body[queue.idField];
-  if (typeof id !== 'number') {
-    screen.failed(`${title}: POST ${queue.path} failed with ${queued.status} ${queued.body.detail ?? ''}`);
-    return undefined;
+const counts = ({ total_rows, unique_devices }: Answer['body']) =>
+  `${total_rows} rows, ${unique_devices} devices`;
+
+/** Follows the record at the answer's location until the load has ended. False if it was refused or has failed. */
+export async function queueAndFollow({ title, client, screen, signal, queue }: Load): Promise<boolean> {
+  const { status, body, location } = await queue();
+  if (location === undefined) {
+    screen.failed(`${title}: refused with ${status} ${body.detail ?? ''}`);
+    return false;
   }
   const since = Date.now();
   const seconds = () => ((Date.now() - since) / 1000).toFixed(1);
   const ended = await poll(
     async () => {
-      const { body } = await client.get(`${queue.path}/${id}`);
-      const status = Number(body.status);
-      screen.progress(`${title} ${id}: ${words[status]}, ${counts(body)}`);
-      return status >= 2 ? body : undefined;
+      const record = (await client.get(location)).body;
+      screen.progress(`${title}: ${words[Number(record.status)]}, ${counts(record)}`);
+      return Number(record.status) >= 2 ? record : undefined;
     },
     { deadlineMs: loadDeadlineMs, everyMs: 100, signal },
   );
-  if (ended?.status === 2) screen.done(`${title} ${id}: done in ${seconds()} s, ${counts(ended)}`);
-  else if (ended) screen.failed(`${title} ${id}: failed, ${JSON.stringify(ended.errors ?? ended.file)}`);
-  else screen.failed(`${title} ${id}: not done after ${loadDeadlineMs / 1000} s; see the logs`);
-  return id;
+  if (ended?.status === 2) screen.done(`${title}: done in ${seconds()} s, ${counts(ended)}`);
+  else if (ended) screen.failed(`${title}: failed, ${JSON.stringify(ended.errors)}`);
+  else screen.failed(`${title}: not done after ${loadDeadlineMs / 1000} s; see the logs`);
+  return ended?.status === 2;
 }

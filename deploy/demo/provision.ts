@@ -1,13 +1,14 @@
 /** The demo's partner: created once and kept in the state folder. */
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores.ts';
+import { signUserToken } from '../../api/user-tokens.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
 import { createClient } from './client.ts';
-import { foreignKeys } from './samples.ts';
+import { attributes } from './samples.ts';
 
 export interface DemoPartner {
   readonly partner_id: string;
@@ -19,7 +20,17 @@ export interface DemoPartner {
     readonly access_key_id: string;
     readonly secret_access_key: string;
   };
+  /** Once the samples are loaded: the audience to look at. */
+  readonly audience?: DemoReport;
 }
+
+export interface DemoReport {
+  readonly audience_id: number;
+  readonly default_warehouse_segment_id: number;
+}
+
+/** The customer that the demo's audiences belong to. */
+export const CUSTOMER = 'acme';
 
 /** The database may be a different one from last time, in which the key is unknown. */
 async function isStillKnown(apiUrl: string, partner: DemoPartner): Promise<boolean> {
@@ -39,8 +50,8 @@ export async function demoPartner(
     await ensureIndexes(mongo.db);
     const stores = createApiStores(mongo.db);
     const partner = await provisionPartner(stores, config, 'Demo');
-    for (const key of foreignKeys) {
-      await stores.attributes.create({ partner: partner.partner_id, name: `Likes ${key}`, foreignKey: key });
+    for (const { foreignKey, name } of attributes) {
+      await stores.attributes.create({ partner: partner.partner_id, name, foreignKey });
     }
     folder.state.demo = partner;
     folder.save();
@@ -48,4 +59,10 @@ export async function demoPartner(
   } finally {
     await mongo.close();
   }
+}
+
+/** A token of the demo's customer, as the partner's own site would sign it. */
+export function customerToken({ folder }: Stack, { partner_id }: DemoPartner): Promise<string> {
+  const { userTokenSecret, ...config } = parseConfig(serviceEnvironment(folder, process.env));
+  return signUserToken(userTokenSecret!, { partner: partner_id, customer: CUSTOMER }, '7d', config);
 }

@@ -1,40 +1,133 @@
-/** Sample files: the same at every start, so that the expected counts are known. */
+/**
+ * Sample files: the same at every start, so that the expected counts are known. Devices are numbers: those below MARKETPLACE are
+ * in the marketplace, those from SHOP on visit a shop, and the ones in between do both.
+ */
 import { createHash } from 'node:crypto';
 
 export interface Sample {
   readonly path: string;
   readonly text: string;
+  /** Rows that can be loaded, and their distinct devices. */
   readonly rows: number;
-  readonly devices: number;
+  readonly rejected: number;
+  readonly devices: ReadonlySet<number>;
 }
 
+export interface DemoAttribute {
+  readonly foreignKey: string;
+  readonly name: string;
+  /** The share of it in per cent: among devices that do not visit the shop, and among those that do. */
+  readonly elsewhere: number;
+  readonly inShop: number;
+}
+
+const MARKETPLACE = 40_000;
+const SHOP = 28_000;
+const VISITORS = 20_000;
+
+const attribute = (foreignKey: string, name: string, elsewhere: number, inShop: number): DemoAttribute => ({
+  foreignKey,
+  name,
+  elsewhere,
+  inShop,
+});
+
+export const attributes = [
+  attribute('coffee', 'Coffee shop regulars', 34, 41),
+  attribute('travel', 'Frequent travellers', 12, 31),
+  attribute('fitness', 'Gym members', 16, 22),
+  attribute('parents', 'Parents of young children', 18, 9),
+  attribute('gamers', 'Mobile gamers', 38, 24),
+  attribute('restaurants', 'Restaurant goers', 27, 33),
+  attribute('cars', 'Car owners', 45, 47),
+  attribute('luxury', 'Luxury shoppers', 2, 8),
+  attribute('students', 'Students', 14, 4),
+  attribute('commuters', 'Rail commuters', 21, 26),
+  attribute('pets', 'Pet owners', 29, 28),
+  attribute('movers', 'Moved in the last six months', 3, 5),
+];
+
+const hash = (...words: (string | number)[]) => createHash('md5').update(words.join(' ')).digest();
+/** A number below 100 that depends on the words alone. */
+const dice = (...words: (string | number)[]) => hash(...words).readUInt32BE() % 100;
+
 function deviceId(number: number): string {
-  const hex = createHash('md5').update(`headrace demo ${number}`).digest('hex');
+  const hex = hash('headrace demo', number).toString('hex');
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-function sample(
-  path: string,
-  header: string,
-  rows: number,
-  devices: number,
-  value: (row: number) => string,
-): Sample {
-  const lines = Array.from({ length: rows }, (_, row) => `${deviceId(row % devices)},${value(row)}`);
-  return { path, text: `${[header, ...lines].join('\n')}\n`, rows, devices };
+function keysOf(device: number): string[] {
+  const bytes = hash('attributes', device);
+  const has = ({ elsewhere, inShop }: DemoAttribute, i: number) =>
+    (bytes[i]! * 100) / 256 < (device < SHOP ? elsewhere : inShop);
+  return attributes.filter(has).map(({ foreignKey }) => foreignKey);
 }
 
-/** The partner_foreign_keys of the demo's attributes. */
-export const foreignKeys = ['coffee', 'travel'] as const;
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
+function sample(path: string, header: string, rows: [number, string][], broken: string[] = []): Sample {
+  const lines = rows.map(([device, value]) => `${deviceId(device)},${value}`);
+  return {
+    path,
+    text: `${[header, ...lines, ...broken].join('\n')}\n`,
+    rows: rows.length,
+    rejected: broken.length,
+    devices: new Set(rows.map(([device]) => device)),
+  };
+}
+
+/** A row for each device, with a column for each of its attributes. */
 export const marketplaceSample = sample(
   'demo/attributes.csv',
   'device_id,key',
-  20_000,
-  16_000,
-  (row) => foreignKeys[row % foreignKeys.length]!,
+  range(0, MARKETPLACE)
+    .map((device): [number, string] => [device, keysOf(device).join()])
+    .filter(([, keys]) => keys !== ''),
 );
-/** All of its devices are also in the marketplace sample, so `matched_devices` equals their number. */
-export const audienceSample = sample('demo/visitors.csv', 'device_id,event', 5_000, 5_000, (row) =>
-  row % 3 === 0 ? 'purchase' : 'visit',
-);
+
+function eventOf(device: number, week: number): string {
+  const number = dice('event', device, week);
+  if (number < 6) return 'purchase';
+  if (number < 20) return 'add_to_cart';
+  return number < 24 ? 'newsletter_sign_up' : 'visit';
+}
+
+/** Every week brings devices of earlier weeks and new ones; the third has rows that cannot be read. */
+function visitorsOf(week: number): Sample {
+  const visits = range(SHOP, SHOP + VISITORS * (0.4 + 0.15 * week)).filter(
+    (device) => dice('visits', device, week) < 32,
+  );
+  const broken = range(0, week === 3 ? 90 : 0).map((i) =>
+    i % 3 === 0 ? '00000000-0000-0000-0000-000000000000,visit' : `unknown-${i},visit`,
+  );
+  return sample(
+    `demo/visitors/week-${week}.csv`,
+    'device_id,event',
+    visits.map((device) => [device, eventOf(device, week)]),
+    broken,
+  );
+}
+
+const members = (path: string, from: number, to: number, share: number, event: string): Sample =>
+  sample(
+    path,
+    'device_id,event',
+    range(from, to)
+      .filter((device) => dice(path, device) < share)
+      .map((device) => [device, event]),
+  );
+
+export interface DemoAudience {
+  readonly name: string;
+  /** The first creates the audience, the others are appended. */
+  readonly loads: readonly Sample[];
+}
+
+export const audiences: readonly DemoAudience[] = [
+  {
+    name: 'Newsletter subscribers',
+    loads: [members('demo/newsletter.csv', SHOP + 4_000, SHOP + 14_000, 35, 'subscribed')],
+  },
+  { name: 'Loyalty members', loads: [members('demo/loyalty.csv', SHOP - 3_000, SHOP + 9_000, 20, '')] },
+  { name: 'Spring campaign visitors', loads: [1, 2, 3, 4].map(visitorsOf) },
+];

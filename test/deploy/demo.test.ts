@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { attributes, audiences, marketplaceSample } from '../../deploy/demo/samples.ts';
 import { processesOf, single } from '../../deploy/local/names.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
@@ -38,21 +39,53 @@ async function startDemo(): Promise<string> {
 const shell = async (command: string) => (await promisify(execFile)('sh', ['-c', command])).stdout;
 let partner: string;
 
-test('loads both samples with the counts they have, and prints three commands that work when pasted', async () => {
+const { loads } = audiences.at(-1)!;
+const distinct = new Set(loads.flatMap(({ devices }) => [...devices])).size;
+
+test('loads all samples with the counts they have, and prints commands that work when pasted', async () => {
   const shown = await startDemo();
-  expect(shown).toMatch(/marketplace import \d+: done in .* 20000 rows, 16000 devices/);
-  expect(shown).toMatch(/audience \d+: done in .* 5000 rows, 5000 devices, 5000 of them in the marketplace/);
+  const { rows, devices } = marketplaceSample;
+  expect(shown).toMatch(
+    new RegExp(
+      `marketplace import, ${marketplaceSample.path}: done in .* ${rows} rows, ${devices.size} devices`,
+    ),
+  );
+  for (const one of audiences.flatMap((audience) => audience.loads))
+    expect(shown).toMatch(
+      new RegExp(`, ${one.path}: done in .* ${one.rows + one.rejected} rows, ${one.devices.size} devices`),
+    );
   partner = /created partner (\S+)/.exec(shown)![1]!;
-  const [list, queue, last] = shown.split('\n').filter((line) => line.startsWith('curl '));
+  const [list, queue, audience, composition] = shown.split('\n').filter((line) => line.startsWith('curl '));
   expect(JSON.parse(await shell(list!))).toEqual([
-    expect.objectContaining({ status: 2, total_rows: '20000' }),
+    expect.objectContaining({ status: 2, total_rows: String(rows) }),
   ]);
+  expect(JSON.parse(await shell(audience!))).toMatchObject({ status: 2, unique_devices: distinct });
+  const report = await waitFor(
+    async () => {
+      const answer = JSON.parse(await shell(composition!));
+      return answer.attributes ? answer : undefined;
+    },
+    { what: 'the composition' },
+  );
+  expect(report.unique_devices).toBe(distinct);
+  expect(report.attributes.map(({ name }: { name: string }) => name).sort()).toEqual(
+    attributes.map(({ name }) => name).sort(),
+  );
   expect(JSON.parse(await shell(queue!))).toEqual({ import_log_id: expect.any(Number) });
-  expect(JSON.parse(await shell(last!))).toMatchObject({
-    status: 2,
-    unique_devices: 5000,
-    name: 'Demo visitors',
-  });
+});
+
+test('the deep link signs in and leads to the audience’s report', async () => {
+  const link = running!
+    .stdout()
+    .split('\n')
+    .find((line) => line.includes('/console/segments/'))!;
+  const answer = await fetch(link.trim(), { redirect: 'manual' });
+  expect(answer.status).toBe(303);
+  const cookie = answer.headers.getSetCookie()[0]!.split(';')[0]!;
+  const page = new URL(answer.headers.get('location')!, link);
+  expect([page.searchParams.has('token'), page.pathname]).toEqual([false, new URL(link).pathname]);
+  const signedIn = await fetch(new URL('/console/session', link), { headers: { cookie } });
+  expect(await signedIn.json()).toMatchObject({ customer: 'acme' });
 });
 
 test('status says that all five answer', async () => {
@@ -76,7 +109,7 @@ test('a Ctrl-C stops everything, cleanly and in flow order', async () => {
 test('starts again on the same data, as the same partner', async () => {
   const shown = await startDemo();
   expect(shown).toContain(`using partner ${partner} from the last start`);
-  expect(shown).toMatch(/marketplace import \d+: done in .* 20000 rows, 16000 devices/);
-  const list = shown.split('\n').find((line) => line.startsWith('curl '));
-  expect(JSON.parse(await shell(list!)).length).toBeGreaterThanOrEqual(3);
+  expect(shown).toContain('using the sample data from the last start');
+  const commands = shown.split('\n').filter((line) => line.startsWith('curl '));
+  expect(JSON.parse(await shell(commands[2]!))).toMatchObject({ status: 2, unique_devices: distinct });
 });

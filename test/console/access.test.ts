@@ -1,0 +1,117 @@
+/** Who may see what in the console, and names that are meant to break it. */
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { withService } from '../support/fixture.ts';
+import { file, ids } from '../support/rows.ts';
+import { useBrowser } from './support/browser.ts';
+import { createScene, figure, rowsOf } from './support/scene.ts';
+
+const test = withService();
+const browser = useBrowser();
+const hostile = '"><img src=x onerror=alert(1)>';
+
+function expectNoDialog(page: Page): void {
+  page.on('dialog', (dialog) => {
+    throw new Error(`a script has run: ${dialog.message()}`);
+  });
+}
+
+test('hostile names are text on every page', async ({ service, driver }) => {
+  const scene = await createScene(service, driver);
+  const devices = ids(200);
+  await scene.attribute(hostile, devices);
+  const audience = await scene.create(
+    hostile,
+    'audience.csv',
+    file(devices, `"${hostile.replace('"', '""')}"`),
+  );
+  await scene.loaded(audience);
+  const page = await browser.open();
+  expectNoDialog(page);
+  await scene.signIn(page);
+  await page.getByRole('link', { name: hostile }).click();
+  await page.getByRole('heading', { level: 1, name: hostile }).waitFor();
+  await figure(page, 'Matched devices').getByText('200', { exact: true }).waitFor();
+  expect((await rowsOf(page, 'Composition by attribute'))[0]![0]).toContain(hostile);
+  expect((await rowsOf(page, 'Events'))[0]![0]).toBe(hostile);
+  expect(await page.locator('img').count()).toBe(0);
+});
+
+test('a customer sees its own audiences; another’s report is not found, like one that does not exist', async ({
+  service,
+  driver,
+}) => {
+  const scene = await createScene(service, driver);
+  const mine = await scene.create('Of acme', 'mine.csv', file(ids(50), ''), 'acme');
+  const theirs = await scene.create('Of zenith', 'theirs.csv', file(ids(50), ''), 'zenith');
+  await scene.loaded(theirs);
+  const page = await browser.open();
+  await page.goto(`${scene.reportOf(mine)}?token=${await scene.tokenOf('acme')}`);
+  await page.getByRole('heading', { level: 1, name: 'Of acme' }).waitFor();
+  expect(await page.getByRole('link', { name: 'Imports' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Audiences', exact: true }).first().click();
+  await page.getByRole('link', { name: 'Of acme' }).waitFor();
+  expect(await page.getByText('Of zenith').count()).toBe(0);
+
+  const mainOf = async (address: string) => {
+    await page.goto(address);
+    await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+    return page.locator('main').textContent();
+  };
+  expect(await mainOf(scene.reportOf(theirs))).toBe(await mainOf(scene.at('/console/segments/19999999')));
+});
+
+test('an expired link leads to the sign-in page, and from there back to the report', async ({
+  service,
+  driver,
+}) => {
+  const scene = await createScene(service, driver);
+  const audience = await scene.create('Later', 'later.csv', file(ids(50), ''), 'acme');
+  await scene.loaded(audience);
+  const page = await browser.open();
+  await page.goto(`${scene.reportOf(audience)}?token=${await scene.tokenOf('acme', '-1h')}`);
+  await page.getByText('has expired').waitFor();
+  expect(page.url()).not.toContain('token=');
+  await page.getByLabel('API key or user token').fill('nonsense');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('API key or user token').fill(await scene.tokenOf('acme'));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Later' }).waitFor();
+  expect(page.url()).toBe(scene.reportOf(audience));
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+  await page.goto(scene.reportOf(audience));
+  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+});
+
+test('lists are filtered and searched, and an import shows its rejected rows', async ({
+  service,
+  driver,
+}) => {
+  const scene = await createScene(service, driver);
+  for (const name of ['Autumn', 'Winter'])
+    await scene.loaded(await scene.create(name, `${name}.csv`, file(ids(20), '')));
+  const failed = await scene.create('Nothing there', 'other/none.csv', '');
+  await scene.loaded(failed);
+  await scene.attribute('Travellers', [...ids(50), 'nobody']);
+  const page = await browser.open();
+  await scene.signIn(page);
+  const names = async () => (await rowsOf(page, 'Audiences, newest first')).map(([name]) => name);
+  await page.getByRole('link', { name: 'Autumn' }).waitFor();
+  expect(await names()).toEqual(['Nothing there', 'Winter', 'Autumn']);
+  await page.getByLabel('Status').selectOption('Failed');
+  await page.getByRole('link', { name: 'Autumn' }).waitFor({ state: 'detached' });
+  expect(await names()).toEqual(['Nothing there']);
+  await page.getByLabel('Status').selectOption('Any status');
+  await page.getByLabel('Search by name').fill('wint');
+  await page.getByRole('link', { name: 'Autumn' }).waitFor({ state: 'detached' });
+  expect(await names()).toEqual(['Winter']);
+
+  await page.getByRole('link', { name: 'Imports' }).click();
+  await page.getByRole('link', { name: /attributes\// }).click();
+  await page.getByRole('heading', { name: 'Rejected rows' }).waitFor();
+  await page.getByText('nobody').waitFor();
+  await page.getByRole('heading', { name: 'What next' }).waitFor();
+});

@@ -1,0 +1,69 @@
+/** Every page in both themes and both widths: no violation that axe finds, and nothing that has to be scrolled sideways. */
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { withService } from '../support/fixture.ts';
+import { file, ids } from '../support/rows.ts';
+import { useBrowser } from './support/browser.ts';
+import { createScene, figure } from './support/scene.ts';
+
+const test = withService();
+const browser = useBrowser();
+
+async function expectAccessible(page: Page, name: string): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const found = violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`),
+  );
+  expect(found, name).toEqual([]);
+  const [wide, visible] = await page.evaluate(
+    () => [document.documentElement.scrollWidth, window.innerWidth] as const,
+  );
+  expect(wide, `${name} is as wide as the screen`).toBeLessThanOrEqual(visible);
+}
+
+test('every page, light and dark, wide and narrow', async ({ service, driver }) => {
+  const scene = await createScene(service, driver);
+  const devices = ids(600);
+  for (let i = 0; i < 10; i++)
+    await scene.attribute(`An attribute with a rather long name, number ${i}`, devices.slice(i * 20));
+  const content = `${file(devices, 'a visit')}nobody,visit\n`;
+  const audience = await scene.create(
+    'Visitors of the summer campaign',
+    'a/long/path/to/the/first-week.csv',
+    content,
+  );
+  await scene.loaded(audience);
+  await scene.append(audience, 'second-week.csv', file(ids(100), 'purchase'));
+  const imported = (await scene.call('GET', '/v1/marketplace/import')).json[0].import_log_id;
+
+  for (const theme of ['light', 'dark'] as const) {
+    for (const width of [1_280, 390]) {
+      const page = await browser.open({ theme, width });
+      const look = async (path: string, ready: () => Promise<unknown>) => {
+        await page.goto(scene.at(path));
+        await ready();
+        await expectAccessible(page, `${path}, ${theme}, ${width} px`);
+      };
+      const heading = (name: string) => () => page.getByRole('heading', { level: 1, name }).waitFor();
+      await look('/console/sign-in', heading('Sign in'));
+      await scene.signIn(page);
+      await look('/console/audiences', () => page.getByRole('link', { name: 'Visitors' }).waitFor());
+      await look('/console/imports', () =>
+        page
+          .getByRole('link', { name: /attributes\// })
+          .first()
+          .waitFor(),
+      );
+      await look(`/console/imports/${imported}`, () =>
+        page.getByRole('heading', { name: 'What next' }).waitFor(),
+      );
+      await look(new URL(scene.reportOf(audience)).pathname, async () => {
+        await figure(page, 'Matched devices').getByText('600', { exact: true }).waitFor();
+        await page.locator('canvas').waitFor();
+      });
+      await look('/console/segments/19999999', heading('Not found'));
+      await page.context().close();
+    }
+  }
+});

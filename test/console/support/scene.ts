@@ -1,0 +1,87 @@
+/** The whole service with partners, customers and loaded data, as the pages of the console show it. */
+import type { Page } from 'playwright-core';
+import { signUserToken } from '../../../api/user-tokens.ts';
+import { AUDIENCE, createCaller, IMPORT } from '../../api/support.ts';
+import type { Driver } from '../../support/driver.ts';
+import type { Service } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+export interface LoadedAudience {
+  audience_id: number;
+  default_warehouse_segment_id: number;
+}
+
+export type Scene = Awaited<ReturnType<typeof createScene>>;
+
+export async function createScene(service: Service, driver: Driver) {
+  const partner = await driver.partner();
+  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+  const call = createCaller(service.apiUrl, key);
+  const tokenOf = (customer: string, expiresIn = '1h') =>
+    signUserToken(service.config.userTokenSecret!, { partner: partner._id, customer }, expiresIn);
+
+  const ended = (path: string) =>
+    waitFor(async () => (await call('GET', path)).json.status >= 2, { what: `the end of ${path}` });
+
+  return {
+    key,
+    call,
+    tokenOf,
+    ended,
+    at: (path: string) => service.apiUrl + path,
+    upload: (path: string, body: string) => driver.upload(partner, path, body),
+
+    /** An attribute that holds these devices. */
+    async attribute(name: string, devices: string[]): Promise<number> {
+      const { _id } = await driver.stores.attributes.create({ partner: partner._id, name });
+      await driver.upload(partner, `attributes/${_id}.csv`, devices.map((id) => `${id},${_id}\n`).join(''));
+      const body = { file_path: `attributes/${_id}.csv`, key_type: 0 };
+      await ended(`${IMPORT}/${(await call('POST', IMPORT, { body })).json.import_log_id}`);
+      return _id;
+    },
+
+    /** Queues an audience of a customer from a file with this content. */
+    async create(
+      name: string,
+      file_path: string,
+      content: string,
+      customer?: string,
+    ): Promise<LoadedAudience> {
+      await driver.upload(partner, file_path, content);
+      const headers: Record<string, string> = customer ? { 'x-user-token': await tokenOf(customer) } : {};
+      return (await call('POST', AUDIENCE, { body: { name, file_path }, headers })).json;
+    },
+    async append({ audience_id }: LoadedAudience, file_path: string, content: string): Promise<void> {
+      await driver.upload(partner, file_path, content);
+      const { headers } = await call('PATCH', `${AUDIENCE}/${audience_id}`, { body: { file_path } });
+      await ended(new URL(headers.get('location')!, service.apiUrl).pathname);
+    },
+    loaded: ({ audience_id }: LoadedAudience) => ended(`${AUDIENCE}/${audience_id}`),
+    reportOf: ({ default_warehouse_segment_id: segment }: LoadedAudience) =>
+      `${service.apiUrl}/console/segments/${segment}`,
+
+    async signIn(page: Page, secret = key): Promise<void> {
+      await page.goto(`${service.apiUrl}/console/sign-in`);
+      await page.getByLabel('API key or user token').fill(secret);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Audiences' }).waitFor();
+    },
+  };
+}
+
+/** The value of a figure of the report, as it is shown. */
+export const figure = (page: Page, label: string) =>
+  page
+    .locator('.figure')
+    .filter({ has: page.getByText(label, { exact: true }) })
+    .locator('.figure-value');
+
+/** The rows of a table by its caption, each as the texts of its cells. */
+export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
+  const rows = page.getByRole('table', { name: caption }).locator('tbody tr:not(.spacer)');
+  await rows.first().waitFor();
+  const all = await rows.all();
+  return Promise.all(
+    all.map(async (row) => (await row.locator('th,td').allInnerTexts()).map((text) => text.trim())),
+  );
+}

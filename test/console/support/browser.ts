@@ -46,6 +46,8 @@ export function useBrowser() {
     async open({ theme = 'light', width = 1280, tolerated }: PageOptions = {}): Promise<Page> {
       const context = await browser.newContext({
         colorScheme: theme,
+        // Otherwise that of the machine, which may be none that a browser of a reader has.
+        locale: 'en-US',
         viewport: { width, height: 800 },
         acceptDownloads: true,
       });

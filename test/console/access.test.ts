@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, figure, rowsOf } from './support/scene.ts';
+import { createScene, rowsOf, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
@@ -19,7 +19,7 @@ function expectNoDialog(page: Page): void {
 test('hostile names are text on every page', async ({ service, driver }) => {
   const scene = await createScene(service, driver);
   const devices = ids(200);
-  await scene.attribute(hostile, devices);
+  await scene.attributes(new Map([[hostile, devices]]));
   const audience = await scene.create(
     hostile,
     'audience.csv',
@@ -31,7 +31,7 @@ test('hostile names are text on every page', async ({ service, driver }) => {
   await scene.signIn(page);
   await page.getByRole('link', { name: hostile }).click();
   await page.getByRole('heading', { level: 1, name: hostile }).waitFor();
-  await figure(page, 'Matched devices').getByText('200', { exact: true }).waitFor();
+  await shows(page, 'Matched devices', '200');
   expect((await rowsOf(page, 'Composition by attribute'))[0]![0]).toContain(hostile);
   expect((await rowsOf(page, 'Events'))[0]![0]).toBe(hostile);
   expect(await page.locator('img').count()).toBe(0);
@@ -95,7 +95,7 @@ test('lists are filtered and searched, and an import shows its rejected rows', a
     await scene.loaded(await scene.create(name, `${name}.csv`, file(ids(20), '')));
   const failed = await scene.create('Nothing there', 'other/none.csv', '');
   await scene.loaded(failed);
-  await scene.attribute('Travellers', [...ids(50), 'nobody']);
+  await scene.attributes(new Map([['Travellers', [...ids(50), 'nobody']]]));
   const page = await browser.open();
   await scene.signIn(page);
   const names = async () => (await rowsOf(page, 'Audiences, newest first')).map(([name]) => name);
@@ -110,7 +110,7 @@ test('lists are filtered and searched, and an import shows its rejected rows', a
   expect(await names()).toEqual(['Winter']);
 
   await page.getByRole('link', { name: 'Imports' }).click();
-  await page.getByRole('link', { name: /attributes\// }).click();
+  await page.getByRole('link', { name: 'attributes.csv' }).click();
   await page.getByRole('heading', { name: 'Rejected rows' }).waitFor();
   await page.getByText('nobody').waitFor();
   await page.getByRole('heading', { name: 'What next' }).waitFor();

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, figure } from './support/scene.ts';
+import { createScene, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
@@ -25,8 +25,14 @@ async function expectAccessible(page: Page, name: string): Promise<void> {
 test('every page, light and dark, wide and narrow', async ({ service, driver }) => {
   const scene = await createScene(service, driver);
   const devices = ids(600);
-  for (let i = 0; i < 10; i++)
-    await scene.attribute(`An attribute with a rather long name, number ${i}`, devices.slice(i * 20));
+  await scene.attributes(
+    new Map(
+      Array.from({ length: 10 }, (_, i) => [
+        `An attribute with a rather long name, number ${i}`,
+        devices.slice(i * 20),
+      ]),
+    ),
+  );
   const content = `${file(devices, 'a visit')}nobody,visit\n`;
   const audience = await scene.create(
     'Visitors of the summer campaign',
@@ -50,17 +56,14 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
       await scene.signIn(page);
       await look('/console/audiences', () => page.getByRole('link', { name: 'Visitors' }).waitFor());
       await look('/console/imports', () =>
-        page
-          .getByRole('link', { name: /attributes\// })
-          .first()
-          .waitFor(),
+        page.getByRole('link', { name: 'attributes.csv' }).first().waitFor(),
       );
       await look(`/console/imports/${imported}`, () =>
         page.getByRole('heading', { name: 'What next' }).waitFor(),
       );
       await look(new URL(scene.reportOf(audience)).pathname, async () => {
-        await figure(page, 'Matched devices').getByText('600', { exact: true }).waitFor();
-        await page.locator('canvas').waitFor();
+        await shows(page, 'Matched devices', '600');
+        await page.locator('canvas').first().waitFor();
       });
       await look('/console/segments/19999999', heading('Not found'));
       await page.context().close();

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, figure, rowsOf } from './support/scene.ts';
+import { createScene, figure, rowsOf, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
@@ -15,13 +15,14 @@ const percent = (share: number) => `${Math.round(share * 1000) / 10}%`;
 test('numbers, tables, search, sorting and downloads of a report', async ({ service, driver }) => {
   const scene = await createScene(service, driver);
   const devices = ids(2_000);
-  const attributes = new Map<string, Set<string>>();
   // Nine attributes: enough for the search to be there.
-  for (let i = 0; i < 9; i++) {
-    const held = devices.slice(i * 100, 700 + i * 60);
-    attributes.set(`Attribute ${'ABCDEFGHI'[i]}`, new Set(held));
-    await scene.attribute(`Attribute ${'ABCDEFGHI'[i]}`, held);
-  }
+  const attributes = new Map(
+    [...'ABCDEFGHI'].map((letter, i) => [
+      `Attribute ${letter}`,
+      new Set(devices.slice(i * 100, 700 + i * 60)),
+    ]),
+  );
+  await scene.attributes(attributes);
   const own = devices.slice(500, 1_900);
   const audience = await scene.create(
     'Spring visitors',
@@ -40,11 +41,11 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
   await page.getByRole('heading', { level: 1, name: 'Spring visitors' }).waitFor();
   const marketplace = new Set([...attributes.values()].flatMap((held) => [...held]));
   const matched = own.filter((id) => marketplace.has(id)).length;
-  await figure(page, 'Matched devices').getByText(number(matched), { exact: true }).waitFor();
-  expect(await figure(page, 'Unique devices').textContent()).toBe(number(own.length));
-  expect(await figure(page, 'Uploaded devices').textContent()).toBe(number(1_050 + 500));
-  expect(await figure(page, 'Rows read').textContent()).toBe(number(1_052 + 500));
-  expect(await figure(page, 'Match rate').textContent()).toBe(percent(matched / own.length));
+  await shows(page, 'Matched devices', number(matched));
+  await shows(page, 'Unique devices', number(own.length));
+  await shows(page, 'Uploaded devices', number(1_050 + 500));
+  await shows(page, 'Rows read', number(1_052 + 500));
+  await shows(page, 'Match rate', percent(matched / own.length));
 
   const expected = [...attributes]
     .map(([name, held]) => {
@@ -126,12 +127,12 @@ test('a load goes from pending to done under the eyes of the reader, without a r
 
   await service.restart('pipeline');
   await page.locator('.head-state').getByText('Done').waitFor({ timeout: 60_000 });
-  await figure(page, 'Unique devices').getByText('400', { exact: true }).waitFor();
+  await shows(page, 'Unique devices', '400');
   await page.locator('.report-bar').getByText('Computed').waitFor();
   expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
 
   await scene.append(audience, 'more.csv', file(ids(100), 'visit'));
-  await figure(page, 'Unique devices').getByText('500', { exact: true }).waitFor();
+  await shows(page, 'Unique devices', '500');
 });
 
 test('the API restarts under the page: it says so, and recovers by itself', async ({ service, driver }) => {
@@ -141,7 +142,7 @@ test('the API restarts under the page: it says so, and recovers by itself', asyn
   const page = await browser.open({ tolerated: /Failed to load resource|ERR_/ });
   await scene.signIn(page);
   await page.getByRole('link', { name: 'Kept' }).click();
-  await figure(page, 'Unique devices').getByText('300', { exact: true }).waitFor();
+  await shows(page, 'Unique devices', '300');
 
   await service.kill('api');
   await page.getByText('Connection lost').waitFor({ timeout: 60_000 });
@@ -149,5 +150,5 @@ test('the API restarts under the page: it says so, and recovers by itself', asyn
   await service.restart('api');
   await page.getByText('Connection lost').waitFor({ state: 'detached', timeout: 60_000 });
   await scene.append(audience, 'kept-2.csv', file(ids(200), ''));
-  await figure(page, 'Unique devices').getByText('500', { exact: true }).waitFor({ timeout: 60_000 });
+  await shows(page, 'Unique devices', '500');
 });

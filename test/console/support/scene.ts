@@ -31,13 +31,16 @@ export async function createScene(service: Service, driver: Driver) {
     at: (path: string) => service.apiUrl + path,
     upload: (path: string, body: string) => driver.upload(partner, path, body),
 
-    /** An attribute that holds these devices. */
-    async attribute(name: string, devices: string[]): Promise<number> {
-      const { _id } = await driver.stores.attributes.create({ partner: partner._id, name });
-      await driver.upload(partner, `attributes/${_id}.csv`, devices.map((id) => `${id},${_id}\n`).join(''));
-      const body = { file_path: `attributes/${_id}.csv`, key_type: 0 };
+    /** Attributes that hold these devices, from one import. */
+    async attributes(devices: ReadonlyMap<string, Iterable<string>>): Promise<void> {
+      const rows: string[] = [];
+      for (const [name, held] of devices) {
+        const { _id } = await driver.stores.attributes.create({ partner: partner._id, name });
+        for (const device of held) rows.push(`${device},${_id}\n`);
+      }
+      await driver.upload(partner, 'attributes.csv', rows.join(''));
+      const body = { file_path: 'attributes.csv', key_type: 0 };
       await ended(`${IMPORT}/${(await call('POST', IMPORT, { body })).json.import_log_id}`);
-      return _id;
     },
 
     /** Queues an audience of a customer from a file with this content. */
@@ -69,12 +72,15 @@ export async function createScene(service: Service, driver: Driver) {
   };
 }
 
-/** The value of a figure of the report, as it is shown. */
+/** The value of a figure of the report. */
 export const figure = (page: Page, label: string) =>
   page
     .locator('.figure')
     .filter({ has: page.getByText(label, { exact: true }) })
     .locator('.figure-value');
+
+export const shows = (page: Page, label: string, text: string): Promise<void> =>
+  figure(page, label).getByText(text, { exact: true }).waitFor();
 
 /** The rows of a table by its caption, each as the texts of its cells. */
 export async function rowsOf(page: Page, caption: string): Promise<string[][]> {

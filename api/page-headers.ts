@@ -1,7 +1,7 @@
 /** What the browser is told about every page that we serve: load nothing from elsewhere, tell nobody, be in no frame. */
 import type { Context } from './context.ts';
 
-type Directive = 'script-src' | 'style-src' | 'img-src' | 'font-src' | 'connect-src';
+type Directive = 'script-src' | 'style-src' | 'style-src-attr' | 'img-src' | 'font-src' | 'connect-src';
 
 /** What a page may load and do; everything else is refused. */
 export function contentPolicy(allowed: Partial<Record<Directive, string>>): string {

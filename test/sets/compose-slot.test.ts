@@ -79,7 +79,7 @@ it('is what plain Sets give: attributes, other audiences, events, distinct devic
         });
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
 });
 

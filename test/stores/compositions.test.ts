@@ -16,7 +16,7 @@ const report = {
   matched: 7,
   marketplaceDevices: 100,
   attributes: new Binary(new Uint8Array(24)),
-  others: new Binary(),
+  others: new Binary(new Uint8Array(32)),
   events: [{ event: '$event', devices: 3, rows: 4 }],
 };
 /** As if the process that has the claim had been dead for so long. */

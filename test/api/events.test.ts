@@ -90,8 +90,11 @@ describe('a stream', () => {
     const id = await create('To clear');
     const stream = await open(AUDIENCE);
     await partner.call('PUT', `${AUDIENCE}/${id}`);
-    const load = await stream.until('the load', ({ event, data }) => event === 'load' && data.load_id === id);
-    expect(load.data).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
+    const load = await stream.until(
+      'the load',
+      ({ event, data }) => event === 'load' && data.load_id === id && data.status === 3,
+    );
+    expect(load.data.errors).toMatchObject([{ code: 'cancelled' }]);
     await stream.until(
       'the audience',
       ({ event, data }) => event === 'audience' && data.audience_id === id && data.status === 2,

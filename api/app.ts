@@ -88,7 +88,10 @@ export function createApp(deps: Dependencies): App {
 
 /** No route matched: the path is unknown (404), or exists with other methods only (405; OPTIONS lists them). */
 function answerUnrouted(router: Router<RequestState>, ctx: Context): void {
-  const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
+  const matching = router.match(ctx.path, ctx.method).path;
+  // `…/events` also looks like an id; the route that comes first is the one that answers.
+  const own = matching.filter(({ path }) => path === matching[0]!.path);
+  const methods = new Set(own.flatMap((layer) => layer.methods));
   if (methods.size === 0) throw notFound();
   const allow = [...methods, 'OPTIONS'].sort().join(', ');
   if (ctx.method !== 'OPTIONS')

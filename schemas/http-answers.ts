@@ -215,7 +215,7 @@ export const progress = z
     files_done: described(count, 'The number of these files that have been processed.', 5),
     rows: described(
       count,
-      'Data rows read so far. Rows of a file that fails before its end are taken back when all files are read.',
+      'Data rows read so far; of a deletion, device-attribute pairs removed. Rows of a file that fails before its end are taken back when all files are read.',
       2_600_000,
     ),
     bytes: described(

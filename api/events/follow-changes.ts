@@ -47,6 +47,7 @@ export function followChanges(
         otherwise = undefined;
         onChange(change);
       }
+      if (!stopping.signal.aborted) throw new Error('the change stream has ended');
     } catch (error) {
       if (stopping.signal.aborted) return;
       from = position();

@@ -120,13 +120,19 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
 
   function schedule(): void {
     if (timer || flushing || pending.size === 0) return;
-    timer = setTimeout(
-      () => {
-        timer = undefined;
-        void flush(run!);
-      },
-      Math.max(GATHER_MS, flushedAt + SPACING_MS - performance.now()),
-    );
+    // A process that starts has minutes to catch up with.
+    const isBehind = pending.size >= MAX_AT_ONCE;
+    const waitMs = isBehind ? 0 : Math.max(GATHER_MS, flushedAt + SPACING_MS - performance.now());
+    timer = setTimeout(() => {
+      timer = undefined;
+      void flush(run!);
+    }, waitMs);
+  }
+
+  /** Where everything earlier has been sent, also while nothing changes. */
+  function position(): Position {
+    if (run && pending.size === 0 && !flushing) sentUpTo = later(sentUpTo, run.following.position());
+    return sentUpTo;
   }
 
   async function flush({ eventLog, stopping: { signal } }: Run): Promise<void> {
@@ -180,7 +186,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
       if (closed) return undefined;
       clearTimeout(lingering);
       run ??= start(now);
-      const { eventLog, following } = run;
+      const { eventLog } = run;
       // One from the future is not ours: of another database, or of this one before it was restored.
       const isKnown = isPosition(lastEventId) && lastEventId <= now && eventLog.covers(lastEventId);
       const member: Member = { client, from: isKnown ? lastEventId : now };
@@ -188,10 +194,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
       if (isKnown) sendTo(member, eventLog.since(lastEventId, client.isVisible), lastEventId);
       else if (lastEventId !== '') client.send(textOf(resync, now));
       return {
-        position() {
-          const isIdle = pending.size === 0 && !flushing && run?.following === following;
-          return later(member.from, isIdle ? following.position() : sentUpTo);
-        },
+        position: () => later(member.from, position()),
         leave: () => leave(member),
       };
     },

@@ -78,7 +78,7 @@ export function createRenderEvents(
       ...[...loads, ...cancelled.filter(({ _id }) => !jobTimes.has(_id))].flatMap((load) => {
         // One that is not there yet is created when dispatch reaches the load, which changes the load too.
         const audience = found.get(load.audience!);
-        const at = jobTimes.get(load._id) ?? changedAudiences.get(load.audience!)!;
+        const at = latest(jobTimes.get(load._id), changedAudiences.get(load.audience!) ?? '');
         return audience ? [loadEvent(load, audience, at)] : [];
       }),
       ...[...found.values()].map((audience): RecordEvent => {

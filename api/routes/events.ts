@@ -15,7 +15,7 @@ const isAudience: IsVisible = ({ name, partner, customer }, scope) =>
 
 export function createEvents({ config, events, metrics }: Dependencies) {
   // A connection without traffic is taken for dead.
-  const heartbeatMs = Math.min(HEARTBEAT_MS, idleMsOf(config) / 3);
+  const heartbeatMs = Math.min(HEARTBEAT_MS, idleMsOf(config) / 2);
   const open = new Map<string, number>();
 
   /** A place among the streams of the caller. */

@@ -37,7 +37,7 @@ function phaseOf({ kind, phase, status }: JobInProgress, { jobsAhead, isCancelle
 const readUntil = ({ phase, updatedAt }: JobInProgress, now: number) =>
   phase === 'sealed' || phase === 'ended' ? updatedAt.getTime() : now;
 
-function bytesReadOf(job: JobInProgress): number {
+function bytesDoneOf(job: JobInProgress): number {
   const isDecided = job.phase === 'sealed' || job.phase === 'ended';
   const isReadWhole = isDecided && job.filesDone === job.fileCount;
   return (isReadWhole ? job.bytes : job.bytesDone) ?? 0;
@@ -45,7 +45,7 @@ function bytesReadOf(job: JobInProgress): number {
 
 export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
   const { bytes = null, startedAt = null } = job;
-  const bytesDone = bytesReadOf(job);
+  const bytesDone = bytesDoneOf(job);
   const phase = phaseOf(job, place);
   // The clocks of dispatch and API may differ: no speed is better than a wrong one.
   const elapsedMs = startedAt ? Math.max(0, readUntil(job, now) - startedAt.getTime()) : 0;

@@ -196,6 +196,7 @@ describe('isolation', () => {
       ['GET', (id) => `${IMPORT}/${id}`],
       ['GET', (id) => `${IMPORT}/${id}/files`],
       ['GET', (id) => `${IMPORT}/${id}/rejects`],
+      ['GET', (id) => `${IMPORT}/${id}/progress`],
       ...['/v1/firstparty/audience', AUDIENCE].flatMap(
         (path): [string, (id: number) => string, unknown?][] => [
           ['GET', (id) => `${path}/${id}`],
@@ -203,6 +204,7 @@ describe('isolation', () => {
           ['GET', (id) => `${path}/${id}/rejects`],
           ['GET', (id) => `${path}/${id}/loads`],
           ['GET', (id) => `${path}/${id}/loads/${id}`],
+          ['GET', (id) => `${path}/${id}/loads/${id}/progress`],
           ['PATCH', (id) => `${path}/${id}`, { file_path: 'a' }],
           ['PUT', (id) => `${path}/${id}`],
         ],

@@ -219,13 +219,17 @@ describe('query parameters that an operation does not know', () => {
       ['GET', `${IMPORT}/1`],
       ['GET', `${IMPORT}/1/files`],
       ['GET', `${IMPORT}/1/rejects`],
+      ['GET', `${IMPORT}/1/progress`],
+      ['GET', `${IMPORT}/events`],
       ['GET', AUDIENCE],
+      ['GET', `${AUDIENCE}/events`],
       ['POST', AUDIENCE, { name: 'n', file_path: 'a' }],
       ['GET', `${AUDIENCE}/${id}`],
       ['PATCH', `${AUDIENCE}/${id}`, { file_path: 'a' }],
       ['PUT', `${AUDIENCE}/${id}`],
       ['GET', `${AUDIENCE}/${id}/loads`],
       ['GET', `${AUDIENCE}/${id}/loads/${id}`],
+      ['GET', `${AUDIENCE}/${id}/loads/${id}/progress`],
       ['GET', `${AUDIENCE}/${id}/files`],
       ['GET', `${AUDIENCE}/${id}/rejects`],
     ];
@@ -234,7 +238,7 @@ describe('query parameters that an operation does not know', () => {
       expectProblem(reply, 422, 'invalid_query');
       expect(reply.json.errors.map((error: { path: string }) => error.path)).toEqual(['limt', '__proto__']);
     }
-    expectProblem(await partner.call('GET', `${IMPORT}?limit=2`), 422, 'invalid_query');
+    expectProblem(await partner.call('GET', `${IMPORT}/1?limit=2`), 422, 'invalid_query');
     expect(await api.jobs.countDocuments()).toBe(before);
     // Without a key there is nothing to be told.
     expectProblem(await api.anonymous('GET', `${IMPORT}?limt=2`), 401);

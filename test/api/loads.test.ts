@@ -80,6 +80,29 @@ describe('a load', () => {
     ]);
   });
 
+  it('says what it brought when it has ended; a cancelled one says nothing of the audience', async () => {
+    const id = await create();
+    const path = `${AUDIENCE}/${id}/loads/${id}`;
+    const brought = async () => {
+      const { rows_accepted, rows_rejected, new_devices, audience_devices } = (await get(path)).json;
+      return [rows_accepted, rows_rejected, new_devices, audience_devices];
+    };
+    const stored = { accepted: 8, rejected: { opted_out: 2 }, newDevices: 5, audienceDevices: 7 };
+    await listFiles(api, id, []);
+    await api.jobs.updateOne({ _id: id }, { $set: stored });
+    expect(await brought()).toEqual([null, null, null, null]);
+    await end(id, null);
+    expect(await brought()).toEqual([8, { opted_out: 2 }, 5, 7]);
+    await end(id, [{ code: 'cancelled', message: 'Cleared.' }], { newDevices: 0 });
+    expect(await brought()).toEqual([8, { opted_out: 2 }, 0, null]);
+    // Ended before this was recorded.
+    await api.jobs.updateOne(
+      { _id: id },
+      { $unset: { accepted: 1, rejected: 1, newDevices: 1, audienceDevices: 1 } },
+    );
+    expect(await brought()).toEqual([null, null, null, null]);
+  });
+
   it('that a clear cancelled says so at once, though its turn has not come', async () => {
     const id = await create();
     expect((await partner.call('PUT', `${AUDIENCE}/${id}`)).status).toBe(204);

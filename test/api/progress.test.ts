@@ -11,7 +11,7 @@ import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 // One job at a time: the second one waits until the first has ended. Small batches: the first takes its time.
 const test = withService({ env: { HEADRACE_JOB_WINDOW: '1', HEADRACE_BATCH_BYTES: '50000' } });
 const FILES = 4;
-const ROWS = 150_000;
+const ROWS = 100_000;
 
 type Progress = z.output<typeof progressSchema>;
 const phases = ['waiting', 'listing', 'loading', 'merging', 'done'];

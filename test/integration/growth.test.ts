@@ -78,38 +78,3 @@ test('new and repeated devices, rows by outcome, also across a failed load and a
   const { json } = await call('GET', `${AUDIENCE}/${audience}`);
   expect(json.unique_devices).toBe(held.size);
 });
-
-test('a load that has not ended says nothing of what it brings; a cancelled one brought nothing', async ({
-  service,
-  driver,
-}) => {
-  const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
-  await driver.upload(partner, 'a.csv', file(ids(10), 'seen'));
-  const id = (await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a.csv' } })).json.audience_id;
-  await driver.ended(id);
-  const waiting = await driver.stores.newJobs.highestNumber();
-  const job = (await driver.jobs.findOne({ _id: id }))!;
-  // Accepted and never published: it waits until dispatch misses it.
-  await driver.jobs.insertOne({
-    ...job,
-    _id: waiting + 1,
-    phase: 'accepted',
-    status: 0,
-    requestToken: 'waits',
-  });
-  const nothing = { rows_accepted: null, rows_rejected: null, new_devices: null, audience_devices: null };
-  const path = `${AUDIENCE}/${id}/loads/${waiting + 1}`;
-  expect((await call('GET', path)).json).toMatchObject({ status: 0, ...nothing });
-  await call('PUT', `${AUDIENCE}/${id}`);
-  expect((await call('GET', path)).json).toMatchObject({ status: 3, ...nothing });
-  await driver.ended(waiting + 1);
-  expect((await call('GET', path)).json).toMatchObject({
-    status: 3,
-    rows_accepted: 0,
-    rows_rejected: {},
-    new_devices: 0,
-    audience_devices: null,
-  });
-});

@@ -7,7 +7,14 @@ import type { SealedOutcome } from '../../pipeline/stores/jobs.ts';
 import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
-const good = { number: 0, path: 'a.csv', rows: 3, accepted: 3, failure: null } as JudgedFile;
+const good = {
+  number: 0,
+  path: 'a.csv',
+  rows: 3,
+  accepted: 3,
+  rejected: {},
+  failure: null,
+} as unknown as JudgedFile;
 
 interface Given {
   job?: Partial<JobDocument>;

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import type { Audience, FileReport, Load, Session } from '../answers.ts';
 import { read } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
@@ -48,8 +49,14 @@ function useReport(segment: number) {
   useLive(`${audiencePath}/events`, ({ type, data }) => {
     if (type !== 'resync' && data.audience_id !== record?.audience_id) return;
     for (const query of [audience, loads, files]) query.refresh();
-    if (type === 'resync' || !isOpen(data.status)) composition.refresh();
   });
+  const changed = record && `${record.status} ${record.updated_at}`;
+  const known = useRef(changed);
+  useEffect(() => {
+    // The report is computed when somebody asks, so the page asks when the audience has changed.
+    if (known.current !== undefined && known.current !== changed) composition.refresh();
+    known.current = changed;
+  }, [changed]);
   return { audience, record, path, loads, files, composition };
 }
 

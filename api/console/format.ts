@@ -1,5 +1,5 @@
 /** Numbers and times as people read them. The page is in English, so separators are too; times are in the reader's zone. */
-const whole = new Intl.NumberFormat('en');
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

@@ -45,7 +45,11 @@ const shots: [page: keyof typeof pages, theme: Theme, width: number][] = wanted
 
 const browser = await launchChromium();
 for (const [name, theme, width] of shots) {
-  const context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 900 } });
+  const context = await browser.newContext({
+    locale: 'en-US',
+    colorScheme: theme,
+    viewport: { width, height: 900 },
+  });
   const page = await context.newPage();
   await page.goto(`${url}/console/sign-in`);
   if (name !== 'sign-in') {

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Audience, FileReport, Load, Session } from '../answers.ts';
 import { read } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
+import { Errors } from '../components/errors.tsx';
 import { FilesTable } from '../components/files-table.tsx';
 import { Problem } from '../components/problem.tsx';
 import { ProgressCard } from '../components/progress-card.tsx';
@@ -60,6 +61,8 @@ function useReport(segment: number) {
   return { audience, record, path, loads, files, composition };
 }
 
+const lastFailure = (loads: Load[]) => loads.find(({ status }) => status === 3)?.errors ?? null;
+
 export function SegmentReportPage({ session, segment }: { session: Session; segment: number }) {
   const { audience, record, path, loads, files, composition } = useReport(segment);
   const load = firstOpen(loads.data?.data ?? []);
@@ -102,13 +105,19 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
         </p>
       </div>
       {audience.problem && <Problem problem={audience.problem} retry={audience.reload} />}
-      {load && <ProgressCard title={`Progress of load ${load.load_id}`} progress={progress} />}
-      {openLoads > 1 && <p class="quiet">{plural(openLoads - 1, 'more load')} after this one.</p>}
+      {load && (
+        <ProgressCard
+          title={`Progress of load ${load.load_id}`}
+          progress={progress}
+          following={openLoads - 1}
+        />
+      )}
+      {record.status === 3 && <Errors errors={lastFailure(loads.data?.data ?? [])} />}
       <FunnelSection audience={record} files={files.data?.data} state={state} />
       {record.unique_devices > 0 && (
         <ReportBar path={`${path}/composition`} audience={record} composition={composition} />
       )}
-      <ReportSections audience={record} report={composition.data?.report} />
+      <ReportSections audience={record} report={composition.data?.report} hasFailed={!!composition.problem} />
       <GrowthSection loads={loads.data?.data} hasMore={!!loads.data?.next} />
       <section>
         <h2>Files</h2>

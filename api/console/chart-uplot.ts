@@ -51,7 +51,7 @@ function optionsOf(points: GrowthPoint[], colors: Colors, onHover: (at: number |
         incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500],
         values: (_: uPlot, at: number[]) => at.map((index) => labels[index] ?? ''),
       },
-      { ...axis, size: AXIS_WIDTH, space: 36, values: (_: uPlot, at: number[]) => at.map(shortCount) },
+      { ...axis, size: AXIS_WIDTH, space: 28, values: (_: uPlot, at: number[]) => at.map(shortCount) },
     ],
     hooks: { setCursor: [(plot: uPlot) => onHover(plot.cursor.idx ?? null)] },
   };

@@ -23,7 +23,8 @@ const REOPEN_MS = 1_000;
 
 export function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void {
   let source: EventSource | undefined;
-  let isLost = false;
+  /** Something may have changed between the first reading and the begin of the stream. */
+  let isBehind = true;
   let grace: ReturnType<typeof setTimeout> | undefined;
   let reopening: ReturnType<typeof setTimeout> | undefined;
 
@@ -31,12 +32,12 @@ export function openLive(path: string, onEvent: (event: LiveEvent) => void): () 
     clearTimeout(grace);
     grace = undefined;
     connected.set(true);
-    if (isLost) onEvent({ type: 'resync', data: {} });
-    isLost = false;
+    if (isBehind) onEvent({ type: 'resync', data: {} });
+    isBehind = false;
   }
 
   function lost(): void {
-    isLost = true;
+    isBehind = true;
     grace ??= setTimeout(() => connected.set(false), GRACE_MS);
     if (source?.readyState !== EventSource.CLOSED) return;
     clearTimeout(reopening);
@@ -77,7 +78,7 @@ export function openLive(path: string, onEvent: (event: LiveEvent) => void): () 
   function followVisibility(): void {
     if (document.visibilityState === 'hidden') close();
     else {
-      isLost = true;
+      isBehind = true;
       open();
     }
   }

@@ -111,7 +111,7 @@ test('lists are filtered and searched, and an import shows its rejected rows', a
 
   await page.getByRole('link', { name: 'Imports' }).click();
   await page.getByRole('link', { name: 'attributes.csv' }).click();
-  await page.getByRole('heading', { name: 'Rejected rows' }).waitFor();
-  await page.getByText('nobody').waitFor();
+  await page.getByRole('heading', { name: 'Rejected rows', exact: true }).waitFor();
+  await page.getByText('nobody').first().waitFor();
   await page.getByRole('heading', { name: 'What next' }).waitFor();
 });

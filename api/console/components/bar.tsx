@@ -1,9 +1,9 @@
 /** A bar whose number stands beside it, so screen readers skip it. */
-export function Bar({ fraction, tone = 'accent' }: { fraction: number; tone?: 'accent' | 'quiet' }) {
+export function Bar({ fraction }: { fraction: number }) {
   const width = `${Math.max(0, Math.min(1, fraction)) * 100}%`;
   return (
     <span class="bar" aria-hidden="true">
-      <span class={`bar-fill bar-${tone}`} style={{ width }} />
+      {fraction > 0 && <span class="bar-fill" style={{ width }} />}
     </span>
   );
 }

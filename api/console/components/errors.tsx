@@ -7,7 +7,7 @@ export function Errors({ errors }: { errors: ImportLogError[] | null }) {
   return (
     <section class="problem" aria-label="Errors">
       <p class="problem-title">
-        {errors.length === 1 ? 'This is why it failed' : `${plural(errors.length, 'error')}`}
+        {errors.length === 1 ? 'This is why it failed' : `${plural(errors.length, 'reason')} why it failed`}
       </p>
       <ul>
         {errors.map(({ code, message, file, line, count }) => (
@@ -15,7 +15,7 @@ export function Errors({ errors }: { errors: ImportLogError[] | null }) {
             {message} <code>{code}</code>
             {file && <span class="path"> {file}</span>}
             {line !== undefined && `, line ${line}`}
-            {count !== undefined && `, ${plural(count, 'row or file', 'rows or files')}`}
+            {count !== undefined && `, ${plural(count, file ? 'row' : 'file')}`}
           </li>
         ))}
       </ul>

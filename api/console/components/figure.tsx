@@ -12,19 +12,14 @@ interface Props {
   state: FigureState;
 }
 
-function Value({ state, label }: { state: FigureState; label: string }): ComponentChildren {
+function Value({ state }: { state: FigureState }): ComponentChildren {
   switch (state.kind) {
     case 'loading':
       return <span class="skeleton skeleton-figure" />;
     case 'known':
       return state.value;
     case 'computing':
-      return (
-        <span class="figure-computing">
-          Computing {percent(state.progress)}
-          <ProgressBar fraction={state.progress} label={`Computing: ${label}`} />
-        </span>
-      );
+      return <span class="figure-word">Computing {percent(state.progress)}</span>;
     case 'hidden':
       return <span class="figure-word">Under {count(state.floor)}</span>;
     case 'not-yet':
@@ -59,11 +54,15 @@ export function Figure({ label, share, fraction, state }: Props) {
     <div class={`figure figure-${state.kind}`}>
       <dt>{label}</dt>
       <dd class="figure-value">
-        <Value state={state} label={label} />
+        <Value state={state} />
       </dd>
       <dd class="figure-share">{(isKnown && share) || '\u00a0'}</dd>
       <dd class="figure-bar">
-        {isKnown && fraction != null ? <Bar fraction={fraction} /> : <Bar fraction={0} />}
+        {state.kind === 'computing' ? (
+          <ProgressBar fraction={state.progress} label={`Computing: ${label}`} />
+        ) : (
+          <Bar fraction={(isKnown && fraction) || 0} />
+        )}
       </dd>
       <dd class="figure-note">
         <Note state={state} />

@@ -16,13 +16,15 @@ interface Props<T> {
   rows: readonly T[];
   rowKey: (row: T) => string | number;
   isStale?: boolean;
+  /** How many rows are shown, and how many more each time somebody asks. */
+  step?: number;
 }
 
 const STEP = 100;
 
 /** A table of rows of any height. On a narrow screen each row becomes a card: the labels then come from the cells. */
-export function ListTable<T>({ caption, columns, rows, rowKey, isStale }: Props<T>) {
-  const [limit, setLimit] = useState(STEP);
+export function ListTable<T>({ caption, columns, rows, rowKey, isStale, step = STEP }: Props<T>) {
+  const [limit, setLimit] = useState(step);
   return (
     <>
       <table class="list" aria-busy={isStale}>
@@ -55,7 +57,7 @@ export function ListTable<T>({ caption, columns, rows, rowKey, isStale }: Props<
         </tbody>
       </table>
       {rows.length > limit && (
-        <button type="button" class="more" onClick={() => setLimit(limit + STEP)}>
+        <button type="button" class="more" onClick={() => setLimit(limit + step)}>
           Show more ({count(limit)} of {count(rows.length)} shown)
         </button>
       )}

@@ -1,13 +1,24 @@
 import type { Progress } from '../answers.ts';
+import { plural } from '../format.ts';
 import { useNow } from '../hooks.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../progress-text.ts';
 import { Age } from './age.tsx';
 import { ProgressBar } from './bar.tsx';
 
+interface Props {
+  title: string;
+  progress: Progress | undefined;
+  /** Loads of the same audience that come after it. */
+  following?: number;
+}
+
 /** A job that waits or runs. Its height is the same in every phase. */
-export function ProgressCard({ title, progress }: { title: string; progress: Progress | undefined }) {
+export function ProgressCard({ title, progress, following = 0 }: Props) {
   const now = useNow(1_000);
-  const work = progress ? [workText(progress), remainingText(progress, now)].filter(Boolean).join(' · ') : '';
+  const after = following > 0 ? `${plural(following, 'more load')} after it` : '';
+  const work = progress
+    ? [workText(progress), remainingText(progress, now), after].filter(Boolean).join(' · ')
+    : '';
   return (
     <section class="card progress-card" aria-label={title}>
       <p class="progress-title">

@@ -41,6 +41,7 @@ export function RejectedRows({ rejects, problem, retry, download }: Props) {
         caption="Rejected rows"
         columns={columns}
         rows={rejects.rows}
+        step={20}
         rowKey={({ file, line, code }) => `${file} ${line} ${code}`}
       />
     </>

@@ -26,7 +26,7 @@ interface Props<T> {
 }
 
 /** As in the style sheet (--row-height): rows of one height make the place of each one known without measuring it. */
-const ROW_HEIGHT = 48;
+const ROW_HEIGHT = 40;
 const SEARCH_FROM = 8;
 
 /** The part of the scrolled region that is in view. */
@@ -78,8 +78,8 @@ export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, no
   const hasSearch = searchText && rows.length >= SEARCH_FROM;
   return (
     <>
-      <div class="table-tools">
-        {hasSearch && (
+      {hasSearch && (
+        <div class="table-tools">
           <input
             type="search"
             aria-label={`Search ${caption}`}
@@ -87,13 +87,13 @@ export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, no
             value={search}
             onInput={(event) => setSearch(event.currentTarget.value)}
           />
-        )}
-        <p class="quiet numbers" aria-live="polite">
-          {shown.length === rows.length
-            ? plural(rows.length, noun, nouns)
-            : `${count(shown.length)} of ${plural(rows.length, noun, nouns)}`}
-        </p>
-      </div>
+          <p class="quiet numbers" aria-live="polite">
+            {shown.length === rows.length
+              ? plural(rows.length, noun, nouns)
+              : `${count(shown.length)} of ${plural(rows.length, noun, nouns)}`}
+          </p>
+        </div>
+      )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard could not scroll the region */}
       <section class="table-region" ref={region} tabIndex={0} aria-label={caption}>
         <table class="virtual" aria-rowcount={shown.length + 1}>

@@ -33,7 +33,7 @@ const notYet = <span class="quiet">not yet</span>;
 function MatchRate({ audience }: { audience: Audience }) {
   const share = shareOf(audience.matched_devices, audience.unique_devices);
   if (!isCounted(audience)) return notYet;
-  if (!share) return <span title="No device matches, or too few to be shown">none shown</span>;
+  if (!share) return <span title="No device matches, or too few to be shown">none known</span>;
   return <span title={`${count(audience.matched_devices)} matched devices`}>{percent(share)}</span>;
 }
 

@@ -1,6 +1,8 @@
+import { useEffect, useRef } from 'preact/hooks';
 import type { Audience, FileReport, Load, Session } from '../answers.ts';
 import { read } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
+import { Errors } from '../components/errors.tsx';
 import { FilesTable } from '../components/files-table.tsx';
 import { Problem } from '../components/problem.tsx';
 import { ProgressCard } from '../components/progress-card.tsx';
@@ -48,10 +50,18 @@ function useReport(segment: number) {
   useLive(`${audiencePath}/events`, ({ type, data }) => {
     if (type !== 'resync' && data.audience_id !== record?.audience_id) return;
     for (const query of [audience, loads, files]) query.refresh();
-    if (type === 'resync' || !isOpen(data.status)) composition.refresh();
   });
+  const changed = record && `${record.status} ${record.updated_at}`;
+  const known = useRef(changed);
+  useEffect(() => {
+    // The report is computed when somebody asks, so the page asks when the audience has changed.
+    if (known.current !== undefined && known.current !== changed) composition.refresh();
+    known.current = changed;
+  }, [changed]);
   return { audience, record, path, loads, files, composition };
 }
+
+const lastFailure = (loads: Load[]) => loads.find(({ status }) => status === 3)?.errors ?? null;
 
 export function SegmentReportPage({ session, segment }: { session: Session; segment: number }) {
   const { audience, record, path, loads, files, composition } = useReport(segment);
@@ -95,13 +105,19 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
         </p>
       </div>
       {audience.problem && <Problem problem={audience.problem} retry={audience.reload} />}
-      {load && <ProgressCard title={`Progress of load ${load.load_id}`} progress={progress} />}
-      {openLoads > 1 && <p class="quiet">{plural(openLoads - 1, 'more load')} after this one.</p>}
+      {load && (
+        <ProgressCard
+          title={`Progress of load ${load.load_id}`}
+          progress={progress}
+          following={openLoads - 1}
+        />
+      )}
+      {record.status === 3 && <Errors errors={lastFailure(loads.data?.data ?? [])} />}
       <FunnelSection audience={record} files={files.data?.data} state={state} />
       {record.unique_devices > 0 && (
         <ReportBar path={`${path}/composition`} audience={record} composition={composition} />
       )}
-      <ReportSections audience={record} report={composition.data?.report} />
+      <ReportSections audience={record} report={composition.data?.report} hasFailed={!!composition.problem} />
       <GrowthSection loads={loads.data?.data} hasMore={!!loads.data?.next} />
       <section>
         <h2>Files</h2>

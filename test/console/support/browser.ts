@@ -45,6 +45,8 @@ export function useBrowser() {
     /** A page of a browser that was never here before. */
     async open({ theme = 'light', width = 1280, tolerated }: PageOptions = {}): Promise<Page> {
       const context = await browser.newContext({
+        // Without one the browser of a bare machine names a language that Intl refuses.
+        locale: 'en-US',
         colorScheme: theme,
         // Otherwise that of the machine, which may be none that a browser of a reader has.
         locale: 'en-US',

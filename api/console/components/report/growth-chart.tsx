@@ -23,13 +23,15 @@ const describe = ({ at, devices, added, repeated, rejected }: GrowthPoint): stri
 export function GrowthChart({ points }: { points: GrowthPoint[] }) {
   const host = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<number | null>(null);
+  const [hasFailed, setFailed] = useState(false);
   const choice = useStore(theme);
   const isDark = useSystemTheme();
   useEffect(() => {
     const element = host.current!;
     let stop = () => {};
     let isGone = false;
-    import('../../chart-uplot.ts').then(({ drawGrowth }) => {
+    const draw = async () => {
+      const { drawGrowth } = await import('../../chart-uplot.ts');
       if (isGone) return;
       const charts = drawGrowth(element, points, setAt);
       const resized = new ResizeObserver(() => charts.resize(element.clientWidth));
@@ -38,6 +40,10 @@ export function GrowthChart({ points }: { points: GrowthPoint[] }) {
         resized.disconnect();
         charts.destroy();
       };
+    };
+    draw().catch((error: unknown) => {
+      console.warn(error);
+      setFailed(true);
     });
     return () => {
       isGone = true;
@@ -45,6 +51,8 @@ export function GrowthChart({ points }: { points: GrowthPoint[] }) {
     };
   }, [points, choice, isDark]);
   const shown = points[at ?? points.length - 1]!;
+  // For instance because the page was opened before an update that has other files.
+  if (hasFailed) return <p class="quiet">The chart could not be loaded. The table below has its numbers.</p>;
   return (
     <figure class="growth">
       <p class="legend">

@@ -12,21 +12,42 @@ const FloorNote = ({ floor }: { floor: number }) =>
     </p>
   ) : null;
 
-const nothingYet = ({ status }: Audience) =>
-  isOpen(status)
-    ? 'The first load has not ended: the report follows it.'
-    : 'There are no devices in this audience.';
+function Attributes({ report }: { report: Composition }) {
+  return (
+    <>
+      <FloorNote floor={report.floor} />
+      {report.attributes.length > 0 ? (
+        <AttributesTable report={report} />
+      ) : (
+        <EmptyState title="None of these devices has a marketplace attribute" />
+      )}
+    </>
+  );
+}
 
-/** The parts of the report that come from the computed composition. */
-export function ReportSections({
-  audience,
-  report,
-}: {
+interface Props {
   audience: Audience;
   report: Composition | null | undefined;
-}) {
-  const isEmpty = audience.unique_devices === 0 && !report;
-  const waiting = isEmpty ? <EmptyState title={nothingYet(audience)} /> : <SkeletonRows rows={6} />;
+  hasFailed: boolean;
+}
+
+/** Why there is no report, or the place that it will take. */
+function Missing({ audience, hasFailed }: Pick<Props, 'audience' | 'hasFailed'>) {
+  if (hasFailed) return <EmptyState title="There is no report: it could not be computed" />;
+  if (audience.unique_devices > 0) return <SkeletonRows rows={12} />;
+  return isOpen(audience.status) ? (
+    <EmptyState title="The first load has not ended">
+      <p>Attributes, events and overlaps appear here when it has.</p>
+    </EmptyState>
+  ) : (
+    <EmptyState title="There are no devices in this audience">
+      <p>Add some, as shown below, and watch them load here.</p>
+    </EmptyState>
+  );
+}
+
+/** The parts of the report that come from the computed composition. */
+export function ReportSections({ audience, report, hasFailed }: Props) {
   return (
     <>
       <section>
@@ -35,27 +56,30 @@ export function ReportSections({
           Which marketplace attributes the devices have. Index 100 is as common as among all marketplace
           devices, 200 is twice as common.
         </p>
-        {report && <FloorNote floor={report.floor} />}
-        {!report && waiting}
-        {report?.attributes.length === 0 && (
-          <EmptyState title="None of these devices has a marketplace attribute" />
-        )}
-        {report && report.attributes.length > 0 && <AttributesTable report={report} />}
+        {report ? <Attributes report={report} /> : <Missing audience={audience} hasFailed={hasFailed} />}
       </section>
-      <section>
-        <h2>Events</h2>
-        <p class="quiet">The second column of the files: what the devices did.</p>
-        {!report && waiting}
-        {report?.events.length === 0 && <EmptyState title="The files have no events" />}
-        {report && report.events.length > 0 && <EventsTable report={report} />}
-      </section>
-      <section>
-        <h2>Overlap with other audiences</h2>
-        <p class="quiet">Devices that are in this audience and in another one.</p>
-        {!report && waiting}
-        {report?.overlaps.length === 0 && <EmptyState title="There is no other audience with devices" />}
-        {report && report.overlaps.length > 0 && <OverlapsTable report={report} />}
-      </section>
+      {report && (
+        <>
+          <section>
+            <h2>Events</h2>
+            <p class="quiet">The second column of the files: what the devices did.</p>
+            {report.events.length > 0 ? (
+              <EventsTable report={report} />
+            ) : (
+              <EmptyState title="The files have no events" />
+            )}
+          </section>
+          <section>
+            <h2>Overlap with other audiences</h2>
+            <p class="quiet">Devices that are in this audience and in another one.</p>
+            {report.overlaps.length > 0 ? (
+              <OverlapsTable report={report} />
+            ) : (
+              <EmptyState title="There is no other audience with devices" />
+            )}
+          </section>
+        </>
+      )}
     </>
   );
 }

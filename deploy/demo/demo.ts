@@ -81,7 +81,7 @@ export async function demo(options: UpOptions): Promise<void> {
     showCommands(url, partner, report, screen);
     screen.plain([
       '# the audience’s report, signed in as its customer',
-      `${consoleUrl(stack.folder)}/segments/${report.default_warehouse_segment_id}?token=${token}`,
+      `${consoleUrl(stack.folder)}segments/${report.default_warehouse_segment_id}?token=${token}`,
     ]);
     screen.close('Ctrl-C stops everything; the next start uses the same data');
     await stayUntilStopped(options.state, screen.failed, signal);

@@ -21,7 +21,7 @@ export interface DemoAttribute {
   readonly inShop: number;
 }
 
-const MARKETPLACE = 40_000;
+const MARKETPLACE = 46_000;
 const SHOP = 28_000;
 const VISITORS = 20_000;
 

@@ -48,8 +48,6 @@ export function useBrowser() {
         // Without one the browser of a bare machine names a language that Intl refuses.
         locale: 'en-US',
         colorScheme: theme,
-        // Otherwise that of the machine, which may be none that a browser of a reader has.
-        locale: 'en-US',
         viewport: { width, height: 800 },
         acceptDownloads: true,
       });

@@ -41,6 +41,7 @@ const shots: [page: keyof typeof pages, theme: Theme, width: number][] = wanted
       ['audiences', 'light', 1_280],
       ['imports', 'dark', 1_280],
       ['import', 'light', 1_280],
+      ['sign-in', 'dark', 390],
     ];
 
 const browser = await launchChromium();
@@ -48,7 +49,7 @@ for (const [name, theme, width] of shots) {
   const context = await browser.newContext({
     colorScheme: theme,
     locale: 'en-US',
-    viewport: { width, height: 900 },
+    viewport: { width, height: name === 'report' ? 1_400 : 800 },
   });
   const page = await context.newPage();
   await page.goto(`${url}/console/sign-in`);
@@ -62,7 +63,7 @@ for (const [name, theme, width] of shots) {
   if (name === 'report') await page.getByText('Computed', { exact: false }).first().waitFor();
   await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => {});
   const file = join(directory, `${name}-${theme}${width < 500 ? '-narrow' : ''}.png`);
-  await page.screenshot({ path: file, fullPage: true });
+  await page.screenshot({ path: file, fullPage: wanted !== undefined });
   process.stdout.write(`${file}\n`);
   await context.close();
 }

@@ -81,7 +81,7 @@ describe('pages', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
     expect(headers.get('permissions-policy')).toContain('geolocation=()');
-    expect(text).not.toMatch(/https?:|<style|style=|<script>| on\w+=/);
+    expect(text).not.toMatch(/(?:src|href)="(?!\/console\/|data:)|<style|style=|<script>| on\w+=/);
   });
 
   it('are not sent again to a browser that has them', async () => {

@@ -73,7 +73,7 @@ describe('the deep link', () => {
     const page = await browser.open();
     const sent: string[] = [];
     page.on('request', (request) => sent.push(`${request.url()} ${request.headers().referer ?? ''}`));
-    await page.goto(at('/console/sign-in'));
+    await page.goto(at('/health/live'));
     await page.goto(at(`${path}?token=${token}`));
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(page.url()).toBe(at(path));
@@ -88,7 +88,7 @@ describe('the deep link', () => {
     expect(session).toMatchObject({ partner_id: partner.id, customer: 'acme' });
 
     await page.goBack();
-    expect(page.url()).toBe(at('/console/sign-in'));
+    expect(page.url()).toBe(at('/health/live'));
     await page.goForward();
     expect(page.url()).toBe(at(path));
   });

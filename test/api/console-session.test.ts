@@ -131,6 +131,17 @@ describe('a session', () => {
     expect(await api.jobs.countDocuments()).toBe(before);
   });
 
+  it('may have a report computed again, from our own pages alone', async () => {
+    const [mine, theirs] = [await createAudience('acme'), await createAudience('bolt')];
+    const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });
+    const compute = async (id: number, headers = {}) =>
+      (await visitor.call('POST', `${AUDIENCE}/${id}/composition`, { headers })).status;
+    expect(await compute(mine)).toBe(403);
+    expect(await compute(mine, { ...fromConsole, 'sec-fetch-site': 'cross-site' })).toBe(403);
+    expect(await compute(theirs, fromConsole)).toBe(404);
+    expect(await compute(mine, fromConsole)).toBe(202);
+  });
+
   it('gives way to an Authorization header', async () => {
     const [mine, theirs] = [await createAudience('acme'), await createAudience('bolt')];
     const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });

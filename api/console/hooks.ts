@@ -8,9 +8,10 @@ export function useTitle(title: string): void {
 }
 
 /** The time, for ages and estimates; every `everyMs`. */
-export function useNow(everyMs = 10_000): number {
+export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
+    setNow(Date.now());
     const timer = setInterval(() => setNow(Date.now()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);

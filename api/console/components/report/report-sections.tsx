@@ -16,10 +16,10 @@ function Attributes({ report }: { report: Composition }) {
   return (
     <>
       <FloorNote floor={report.floor} />
-      {report.attributes.length > 0 ? (
-        <AttributesTable report={report} />
-      ) : (
+      {report.attributes.length === 0 || report.matched_devices === 0 ? (
         <EmptyState title="None of these devices has a marketplace attribute" />
+      ) : (
+        <AttributesTable report={report} />
       )}
     </>
   );

@@ -12,7 +12,7 @@ const position = (tick: number) => START.toString(16) + tick.toString(16).padSta
 const historyLost = () => new MongoServerError({ message: 'resume point not in the oplog', code: 286 });
 
 /** A database with nothing in it but a counter for each job. */
-function setUp({ loses = 0 } = {}) {
+function setUp({ loses = 0, padding = '' } = {}) {
   let tick = 1;
   let wake = () => {};
   const log: Change[] = [];
@@ -53,7 +53,7 @@ function setUp({ loses = 0 } = {}) {
         id,
         partner: id < 1_000 ? 'ours' : 'theirs',
         customer: null,
-        data: JSON.stringify({ id, value: state.get(id) }),
+        data: JSON.stringify({ id, value: state.get(id), padding }),
       }),
     );
   const hub = createEventHub({ changes, render, log: createLogger({ logLevel: 'silent' }, 'test') });
@@ -142,6 +142,18 @@ it('an id that is too old, of the future, or no id at all is answered with a res
     expect(events().map(({ name }) => name)).toEqual(['resync']);
   }
   expect((await join(position(1))).events()).toEqual([]);
+});
+
+it('more than a client should be sent at once is a resync, too, and what follows is sent', async () => {
+  const { change, join, state } = setUp({ padding: 'x'.repeat(2_000) });
+  const steady = await join();
+  const before = steady.membership.position();
+  for (let id = 0; id < 300; id++) change(id);
+  await waitFor(() => steady.texts.length > 0, { what: 'the events', everyMs: 5 });
+  const back = await join(before);
+  change(7);
+  await untilSeen(back, 7, state.get(7));
+  expect(back.events().map(({ name }) => name)).toEqual(['resync', 'import']);
 });
 
 it('an oplog that does not reach back: the events begin now, and only who asked for earlier ones is told', async () => {

@@ -64,6 +64,12 @@ export function isPackedSet(devices: Uint8Array): boolean {
   return true;
 }
 
+/** The first word settles nearly all; only a tie is worth a call. */
+function isBelow(set: DataView, at: number, target: DataView, offset: number, firstWord: number): boolean {
+  const word = set.getUint32(at);
+  return word === firstWord ? compareOffsets(set, at, target, offset) < 0 : word < firstWord;
+}
+
 /** The first device number in [from, to) that is not below the target; `to` if all are. */
 export function lowerBound(
   set: DataView,
@@ -72,11 +78,12 @@ export function lowerBound(
   from: number,
   to: number,
 ): number {
+  const firstWord = target.getUint32(offset);
   let low = from;
   let high = to;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (compareOffsets(set, middle * DEVICE_BYTES, target, offset) < 0) low = middle + 1;
+    if (isBelow(set, middle * DEVICE_BYTES, target, offset, firstWord)) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -84,10 +91,11 @@ export function lowerBound(
 
 /** As lowerBound, for a target that is expected soon after `from`: steps double until they pass it. */
 export function gallop(set: DataView, target: DataView, offset: number, from: number, to: number): number {
+  const firstWord = target.getUint32(offset);
   let step = 1;
   let low = from;
   let high = from;
-  while (high < to && compareOffsets(set, high * DEVICE_BYTES, target, offset) < 0) {
+  while (high < to && isBelow(set, high * DEVICE_BYTES, target, offset, firstWord)) {
     low = high + 1;
     high += step;
     step *= 2;

@@ -11,7 +11,7 @@ import { flush } from '../observe-storage.ts';
 import { median, type Percentiles, percentiles } from '../percentiles.ts';
 
 const ROUNDS = 3;
-const POLL_MS = 50;
+const POLL_MS = 200;
 const always = async () => true;
 
 export interface CompositionOptions {
@@ -100,7 +100,7 @@ async function whileCalling(bench: Bench, work: () => Promise<void>): Promise<nu
       const since = performance.now();
       await bench.stack.calls.listImports();
       times.push(performance.now() - since);
-      await sleep(10);
+      await sleep(50);
     }
   })();
   try {

@@ -23,7 +23,7 @@ function AudienceProgress({ audience }: { audience: Audience }) {
   );
   const load = firstOpen(loads.data ?? []);
   const progress = useProgress(load ? `${at}/${load.load_id}` : null);
-  return progress ? <InlineProgress progress={progress} label={`Progress of ${audience.name}`} /> : null;
+  return <InlineProgress progress={progress} label={`Progress of ${audience.name}`} />;
 }
 
 /** A 0 that means "not yet" is not shown as a number. */
@@ -76,7 +76,7 @@ export function AudiencesPage({ session, query }: { session: Session; query: URL
       columns={columns}
       rowKey={(audience) => audience.audience_id}
       empty={
-        <EmptyState title="There are no audiences yet">
+        <EmptyState isPage title="There are no audiences yet">
           <p>
             Upload a file of device identifiers to your prefix in the bucket, then create an audience from it.
             It appears here at once, and you can watch it load.

@@ -15,7 +15,7 @@ const path = '/console/imports';
 
 function ImportProgress({ id }: { id: number }) {
   const progress = useProgress(`${importPath}/${id}`);
-  return progress ? <InlineProgress progress={progress} label={`Progress of import ${id}`} /> : null;
+  return <InlineProgress progress={progress} label={`Progress of import ${id}`} />;
 }
 
 /** Counts of a job that has not ended are not final, and 0 would look as if they were. */
@@ -58,7 +58,7 @@ export function ImportsPage({ query }: { query: URLSearchParams }) {
       columns={columns}
       rowKey={(log) => log.import_log_id}
       empty={
-        <EmptyState title="Nothing was imported yet">
+        <EmptyState isPage title="Nothing was imported yet">
           <p>
             Upload a file of device identifiers with their attributes to your prefix in the bucket, then
             import it. It appears here at once, and you can watch it load.

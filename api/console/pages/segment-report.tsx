@@ -75,7 +75,9 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
   );
 
   if (audience.data?.length === 0) return <NotFoundPage what="report" />;
-  if (!record || !path)
+  // Shown at once or not at all: parts that arrive one by one would push each other down.
+  const isRead = [loads, files].every(({ data, problem }) => data || problem);
+  if (!record || !path || !isRead)
     return audience.problem ? (
       <Problem problem={audience.problem} retry={audience.reload} />
     ) : (

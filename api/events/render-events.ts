@@ -1,14 +1,16 @@
 /** Reads records that have changed, and writes them as the REST calls answer them. */
 import type { ClientSession } from 'mongodb';
 import type { Change, Position } from '../../pipeline/stores/changes.ts';
-import type { AudienceDocument } from '../../schemas/documents.ts';
+import type { AudienceDocument, JobDocument } from '../../schemas/documents.ts';
 import { byAudience, toAudience } from '../routes/audience-records.ts';
 import { type ShownJob, shown, toImportLog } from '../routes/import-records.ts';
 import { type ShownLoad, shownOfLoad, toLoad } from '../routes/load-records.ts';
 import type { ApiStores } from '../stores.ts';
 import type { RecordEvent } from './event-log.ts';
 
-const shownInEvents = { ...shown, ...shownOfLoad, partner: 1, audience: 1 } as const;
+const shownInEvents = { ...shown, ...shownOfLoad, partner: 1, audience: 1, customer: 1 } as const;
+type ChangedLoad = ShownLoad & Pick<JobDocument, 'audience' | 'partner' | 'customer'>;
+type Owner = Pick<AudienceDocument, '_id' | 'generation' | 'partner' | 'customer'>;
 
 /** More are not worth an event each: dispatch will end them. */
 const MAX_CANCELLED = 500;
@@ -32,7 +34,15 @@ const importEvent = (job: ShownJob & { partner: string }, at: Position): RecordE
   data: JSON.stringify(toImportLog(job)),
 });
 
-function loadEvent(load: ShownLoad, audience: AudienceDocument, at: Position): RecordEvent {
+/** The first load of an audience may be there before the audience. */
+const ownerBefore = ({ audience, generation, partner, customer = null }: ChangedLoad): Owner => ({
+  _id: audience!,
+  generation: generation!,
+  partner,
+  customer,
+});
+
+function loadEvent(load: ShownLoad, audience: Owner, at: Position): RecordEvent {
   const { partner, customer } = audience;
   const record = { audience_id: audience._id, ...toLoad(load, audience) };
   return { at, name: 'load', id: load._id, partner, customer, data: JSON.stringify(record) };
@@ -75,11 +85,9 @@ export function createRenderEvents(
       ...visible
         .filter(({ kind }) => kind !== 'audience')
         .map((job) => importEvent(job, jobTimes.get(job._id)!)),
-      ...[...loads, ...cancelled.filter(({ _id }) => !jobTimes.has(_id))].flatMap((load) => {
-        // One that is not there yet is created when dispatch reaches the load, which changes the load too.
-        const audience = found.get(load.audience!);
+      ...[...loads, ...cancelled.filter(({ _id }) => !jobTimes.has(_id))].map((load) => {
         const at = latest(jobTimes.get(load._id), changedAudiences.get(load.audience!) ?? '');
-        return audience ? [loadEvent(load, audience, at)] : [];
+        return loadEvent(load, found.get(load.audience!) ?? ownerBefore(load), at);
       }),
       ...[...found.values()].map((audience): RecordEvent => {
         const { _id: id, partner, customer } = audience;

@@ -102,6 +102,21 @@ describe('a stream', () => {
     await stream.close();
   });
 
+  it('shows the first load of an audience that is not there yet, to its customer too', async () => {
+    const job = (await api.jobs.findOne({ _id: await create('template') }))!;
+    const headers = { 'x-user-token': await tokenOf('early') };
+    const streams = [await open(AUDIENCE), await open(AUDIENCE, { headers })];
+    const _id = 6_000_000;
+    await api.jobs.insertOne({ ...job, _id, audience: _id, customer: 'early', requestToken: 'early' });
+    for (const stream of streams) {
+      const isOurs = ({ event, data }: { event: string; data: { load_id: number } }) =>
+        event === 'load' && data.load_id === _id;
+      expect((await stream.until('the load', isOurs)).data).toMatchObject({ audience_id: _id, status: 0 });
+      await stream.close();
+    }
+    await api.jobs.deleteOne({ _id });
+  });
+
   it('does not show jobs that were withdrawn', async () => {
     const stream = await open(IMPORT);
     const job = (await api.jobs.findOne({ _id: await queue('template.csv') }))!;
@@ -170,6 +185,21 @@ describe('who may see it', () => {
     await Promise.all([byKey.closed, byToken.closed]);
     expect(performance.now() - begin).toBeLessThan(15_000);
     expect((await open(IMPORT, { key })).status).toBe(401);
+  });
+
+  it('a session of the console reads them too, and its end is the end of its streams', async () => {
+    const session = (method: string, headers: Record<string, string>, body?: object) =>
+      api.anonymous(method, '/console/session', { headers: { 'x-headrace-console': '1', ...headers }, body });
+    const signedIn = await session('POST', {}, { api_key: partner.key });
+    const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!;
+    const stream = await openEvents(`${api.service.apiUrl}${AUDIENCE}/events`, { cookie });
+    expect(stream.status).toBe(200);
+    const id = await create('seen in the console');
+    await stream.until('the audience', ({ data }) => data.audience_id === id);
+    expect((await session('DELETE', { cookie })).status).toBe(204);
+    const begin = performance.now();
+    await stream.closed;
+    expect(performance.now() - begin).toBeLessThan(15_000);
   });
 
   it('needs a key, and knows no parameter', async () => {

@@ -9,9 +9,9 @@ import { openEvents } from './event-client.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 
 // One job at a time: the second one waits until the first has ended. Small batches: the first takes its time.
-const test = withService({ env: { HEADRACE_JOB_WINDOW: '1', HEADRACE_BATCH_BYTES: '50000' } });
+const test = withService({ env: { HEADRACE_JOB_WINDOW: '1', HEADRACE_BATCH_BYTES: '20000' } });
 const FILES = 4;
-const ROWS = 100_000;
+const ROWS = 60_000;
 
 type Progress = z.output<typeof progressSchema>;
 const phases = ['waiting', 'listing', 'loading', 'merging', 'done'];
@@ -25,7 +25,7 @@ async function watch(call: Call, path: string): Promise<Progress[]> {
       if (JSON.stringify(now) !== JSON.stringify(seen.at(-1))) seen.push(now);
       return now.ended_at;
     },
-    { what: `the end of ${path}`, everyMs: 20 },
+    { what: `the end of ${path}`, everyMs: 50 },
   );
   return seen;
 }

@@ -72,9 +72,14 @@ function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: In
       (file) =>
         `  ${file.path}   ${file.size} bytes, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${file.since.toISOString()}, ${file.batches} batches, ${file.rows} rows`,
     ),
-    `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
-    `checks      ${checks.length} partitions checked${lacking.length > 0 ? `, slots with missing devices: ${lacking.join(', ')}` : ''}`,
-    `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
+    // The ledger, the checks and the acks of an ended job are removed.
+    ...(waitsFor === null
+      ? [`rows        ${job.rows}, ${job.uniqueDevices} unique devices`]
+      : [
+          `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
+          `checks      ${checks.length} partitions of ingest.devices${lacking.length > 0 ? `, slots with missing devices: ${lacking.join(', ')}` : ''}`,
+          `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
+        ]),
     ...(job.internalReason ? [`reason      ${job.internalReason}`] : []),
     ...(job.errors ?? []).map(({ code, message, file }) => `error       ${code}   ${file ?? ''} ${message}`),
   ];

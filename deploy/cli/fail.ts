@@ -4,6 +4,10 @@ import { StartError } from '../local/start-error.ts';
 const badConfiguration = 2;
 const interrupted = 130;
 
+/** Kafka's client names the address that refused. */
+const isUnreachable = (error: unknown): error is Error =>
+  error instanceof Error && /ECONNREFUSED|ENOTFOUND|ETIMEDOUT/.test(error.message);
+
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;
   if ((error as Error).name === 'AbortError') {
@@ -12,9 +16,12 @@ export function tellAndExit(error: unknown): never {
   }
   if (code === 'bad_configuration') {
     process.stderr.write(`${(error as Error).message}\n`);
+    if (['admin', 'tap', 'replay'].includes(process.argv[2] ?? '') && !process.argv.includes('--state'))
+      process.stderr.write('For the stack of npm start, add --state .headrace.\n');
     process.exit(badConfiguration);
   }
-  if (error instanceof StartError) process.stderr.write(`headrace: ${error.message}\n`);
+  if (error instanceof StartError || isUnreachable(error))
+    process.stderr.write(`headrace: ${error.message}\n`);
   else process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
   process.exit(1);
 }

@@ -4,7 +4,7 @@ import { apiUrl, consoleUrl } from '../local/service.ts';
 import { type Stack, takeDown } from '../local/stack.ts';
 import { createClient } from './client.ts';
 import { audiencePath, importPath, loadSamples } from './load-samples.ts';
-import { customerToken, type DemoPartner, type DemoReport, demoPartner } from './provision.ts';
+import { CUSTOMER, customerToken, type DemoPartner, type DemoReport, demoPartner } from './provision.ts';
 import { marketplaceSample } from './samples.ts';
 import { createScreen, type Screen } from './screen.ts';
 
@@ -35,7 +35,8 @@ async function ensureLoaded(
 function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void {
   const { addresses, folder } = stack;
   screen.panel('headrace is running', [
-    `API      ${apiUrl(folder)}`,
+    `API      ${apiUrl(folder)}   reference: ${apiUrl(folder)}/docs`,
+    `console  ${consoleUrl(folder)}`,
     `API key  ${partner.api_key}`,
     `Kafka    ${addresses.kafkaBrokers.join(',')}`,
     `MongoDB  ${addresses.mongoUrl}`,
@@ -45,17 +46,25 @@ function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void
 }
 
 /** Printed without a frame, so that they can be copied. */
-function showCommands(url: string, partner: DemoPartner, { audience_id }: DemoReport, screen: Screen): void {
+function showCommands(
+  url: string,
+  partner: DemoPartner,
+  { audience_id }: DemoReport,
+  link: string,
+  screen: Screen,
+): void {
   const key = `-H 'Authorization: Bearer ${partner.api_key}'`;
   const body = JSON.stringify({ file_path: marketplaceSample.path, key_type: 1 });
   screen.plain([
     '# list the last imports',
     `curl -s ${key} ${url}${importPath}`,
-    '# queue another import',
-    `curl -s ${key} -H 'Content-Type: application/json' -d '${body}' ${url}${importPath}`,
     '# show the audience, and what it is composed of',
     `curl -s ${key} ${url}${audiencePath}/${audience_id}`,
     `curl -s ${key} ${url}${audiencePath}/${audience_id}/composition`,
+    '# queue another import',
+    `curl -s ${key} -H 'Content-Type: application/json' -d '${body}' ${url}${importPath}`,
+    `# the audience’s report in the console, signed in as its customer, ${CUSTOMER}`,
+    link,
   ]);
 }
 
@@ -78,11 +87,8 @@ export async function demo(options: UpOptions): Promise<void> {
     const token = await customerToken(stack, partner);
     const report = await ensureLoaded(stack, partner, token, screen, signal);
     showAddresses(stack, partner, screen);
-    showCommands(url, partner, report, screen);
-    screen.plain([
-      '# the audience’s report, signed in as its customer',
-      `${consoleUrl(stack.folder)}segments/${report.default_warehouse_segment_id}?token=${token}`,
-    ]);
+    const link = `${consoleUrl(stack.folder)}segments/${report.default_warehouse_segment_id}?token=${token}`;
+    showCommands(url, partner, report, link, screen);
     screen.close('Ctrl-C stops everything; the next start uses the same data');
     await stayUntilStopped(options.state, screen.failed, signal);
   } catch (error) {

@@ -58,5 +58,7 @@ export async function loadSamples(
   let report: DemoReport | undefined;
   for (const audience of audiences)
     report = await loadAudience(audience, { ...following, client: ofCustomer });
+  // Whoever opens the report then finds it computed.
+  await ofCustomer.get(`${audiencePath}/${report!.audience_id}/composition`);
   return report!;
 }

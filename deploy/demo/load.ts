@@ -6,7 +6,7 @@ import type { DemoPartner } from './provision.ts';
 import type { Sample } from './samples.ts';
 import type { Screen } from './screen.ts';
 
-const words = ['pending', 'running', 'done', 'failed'];
+const words = ['pending', 'running'];
 const loadDeadlineMs = 120_000;
 
 export async function uploadSamples(
@@ -55,8 +55,9 @@ export async function queueAndFollow({ title, client, screen, signal, queue }: L
   const ended = await poll(
     async () => {
       const record = (await client.get(location)).body;
+      if (Number(record.status) >= 2) return record;
       screen.progress(`${title}: ${words[Number(record.status)]}, ${counts(record)}`);
-      return Number(record.status) >= 2 ? record : undefined;
+      return undefined;
     },
     { deadlineMs: loadDeadlineMs, everyMs: 100, signal },
   );

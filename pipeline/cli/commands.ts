@@ -1,5 +1,6 @@
 /** `headrace tap` and `headrace replay`: print the messages of a topic, or publish them again. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { pino } from 'pino';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
 import { createPublisher } from '../kafka/publish.ts';
@@ -19,6 +20,9 @@ function topicArgument(given: string): TopicKey {
     throw new InvalidArgumentError(`expected one of ${topicKeys.map((key) => topics[key].name).join(', ')}`);
   return found;
 }
+
+/** On standard error: standard output has the messages and nothing else. */
+const quietLogger = (name: string) => createLogger({ logLevel: 'error' }, name, pino.destination(2));
 
 /** Keeps the output readable: bytes are printed as their length, devices as their number. */
 function readable(_: string, value: unknown): unknown {
@@ -53,7 +57,7 @@ export function line(topic: TopicKey, { partition, offset, timestamp, key, value
 }
 
 export async function replay(config: Config, topic: TopicKey): Promise<number> {
-  const log = createLogger({ logLevel: 'warn' }, 'replay');
+  const log = quietLogger('replay');
   const publisher = createPublisher(config, log);
   await publisher.connect();
   let count = 0;
@@ -85,7 +89,7 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
       process.once('SIGINT', () => stop.abort());
       const show = (message: ReadMessage) => void process.stdout.write(`${line(topic, message)}\n`);
       const reading = { follow: options.follow ?? false, signal: stop.signal };
-      await readTopic(config, createLogger({ logLevel: 'warn' }, 'tap'), topic, show, reading);
+      await readTopic(config, quietLogger('tap'), topic, show, reading);
     });
 
   program

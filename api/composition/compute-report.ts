@@ -21,8 +21,6 @@ export interface ReportDependencies
   log: Logger;
 }
 
-export type ComputeReport = ReturnType<typeof createComputeReport>;
-
 /** Which of the sets may have changed between the two. */
 function changedBetween(before: SetVersion, after: SetVersion) {
   const isMerging = (part: keyof SetVersion['merging']) => before.merging[part] || after.merging[part];

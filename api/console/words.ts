@@ -1,5 +1,5 @@
 /** Codes and states of the API in plain words. */
-import { fileFailureCodes, jobFailureCodes, rejectCodes } from '../../schemas/codes.ts';
+import { rejectCodes } from '../../schemas/codes.ts';
 import type { ImportLog, Status } from './answers.ts';
 
 export const statusWords: Record<Status, string> = { 0: 'Pending', 1: 'Running', 2: 'Done', 3: 'Failed' };
@@ -19,8 +19,6 @@ const find = (words: object, code: string): string | undefined =>
 /** A code that this page does not know yet is shown as it is. */
 export const rejectReason = (code: string): string => find(shortReasons, code) ?? code;
 export const rejectExplanation = (code: string): string => find(rejectCodes, code) ?? code;
-export const failureExplanation = (code: string): string =>
-  find(fileFailureCodes, code) ?? find(jobFailureCodes, code) ?? code;
 
 /** Most rows first. */
 export const byRows = (rejected: Record<string, number>): [code: string, rows: number][] =>

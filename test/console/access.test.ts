@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, rowsOf, shows } from './support/scene.ts';
+import { createScene, eventually, rowsOf, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
@@ -32,8 +32,8 @@ test('hostile names are text on every page', async ({ service, driver }) => {
   await page.getByRole('link', { name: hostile }).click();
   await page.getByRole('heading', { level: 1, name: hostile }).waitFor();
   await shows(page, 'Matched devices', '200');
-  expect((await rowsOf(page, 'Composition by attribute'))[0]![0]).toContain(hostile);
-  expect((await rowsOf(page, 'Events'))[0]![0]).toBe(hostile);
+  await eventually(async () => (await rowsOf(page, 'Composition by attribute'))[0]![0]).toContain(hostile);
+  await eventually(async () => (await rowsOf(page, 'Events'))[0]![0]).toBe(hostile);
   expect(await page.locator('img').count()).toBe(0);
 });
 
@@ -99,15 +99,12 @@ test('lists are filtered and searched, and an import shows its rejected rows', a
   const page = await browser.open();
   await scene.signIn(page);
   const names = async () => (await rowsOf(page, 'Audiences, newest first')).map(([name]) => name);
-  await page.getByRole('link', { name: 'Autumn' }).waitFor();
-  expect(await names()).toEqual(['Nothing there', 'Winter', 'Autumn']);
+  await eventually(names).toEqual(['Nothing there', 'Winter', 'Autumn']);
   await page.getByLabel('Status').selectOption('Failed');
-  await page.getByRole('link', { name: 'Autumn' }).waitFor({ state: 'detached' });
-  expect(await names()).toEqual(['Nothing there']);
+  await eventually(names).toEqual(['Nothing there']);
   await page.getByLabel('Status').selectOption('Any status');
   await page.getByLabel('Search by name').fill('wint');
-  await page.getByRole('link', { name: 'Autumn' }).waitFor({ state: 'detached' });
-  expect(await names()).toEqual(['Winter']);
+  await eventually(names).toEqual(['Winter']);
 
   await page.getByRole('link', { name: 'Imports' }).click();
   await page.getByRole('link', { name: 'attributes.csv' }).click();

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, figure, rowsOf, shows } from './support/scene.ts';
+import { createScene, eventually, figure, rowsOf, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
@@ -61,17 +61,18 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
   const caption = 'Composition by attribute';
   const withoutIds = async () =>
     (await rowsOf(page, caption)).map(([name, ...rest]) => [name!.split('\n')[0], ...rest]);
-  expect(await withoutIds()).toEqual(expected.map(({ cells }) => cells));
-  expect(await rowsOf(page, 'Events')).toEqual([
+  await eventually(withoutIds).toEqual(expected.map(({ cells }) => cells));
+  await eventually(() => rowsOf(page, 'Events')).toEqual([
     ['visit', number(own.length), number(1_500)],
     ['purchase', '50', '50'],
   ]);
   const shared = own.filter((id) => devices.indexOf(id) >= 1_500).length;
-  expect(await rowsOf(page, 'Overlap with other audiences')).toEqual([
+  await eventually(() => rowsOf(page, 'Overlap with other audiences')).toEqual([
     ['Subscribers', number(shared), percent(shared / own.length), percent(shared / 500)],
   ]);
-  const growth = await rowsOf(page, 'Growth by load');
-  expect(growth.map(([, status, fresh, repeated]) => [status, fresh, repeated])).toEqual([
+  const growth = async () =>
+    (await rowsOf(page, 'Growth by load')).map(([, status, fresh, repeated]) => [status, fresh, repeated]);
+  await eventually(growth).toEqual([
     ['Done', '400', '100'],
     ['Done', number(1_000), '0'],
   ]);
@@ -79,10 +80,11 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
   const table = page.getByRole('table', { name: caption });
   await table.getByRole('button', { name: 'Attribute' }).click();
   await table.locator('th[aria-sort=ascending]').waitFor();
-  expect((await withoutIds()).map(([name]) => name)).toEqual([...attributes.keys()]);
+  const names = async () => (await withoutIds()).map(([name]) => name);
+  await eventually(names).toEqual([...attributes.keys()]);
   await page.getByLabel(`Search ${caption}`).fill('attribute c');
   await page.getByText('1 of 9 attributes').waitFor();
-  expect((await withoutIds()).map(([name]) => name)).toEqual(['Attribute C']);
+  await eventually(names).toEqual(['Attribute C']);
 
   const save = async (name: string) => {
     const [download] = await Promise.all([
@@ -119,11 +121,11 @@ test('a load goes from pending to done under the eyes of the reader, without a r
   const audience = await scene.create('Watched', 'watched.csv', file(devices, 'visit'));
   const row = page.getByRole('row', { name: /Watched/ });
   await row.getByText('Pending').waitFor();
-  expect(await row.getByText('not yet').count()).toBeGreaterThan(0);
+  await row.getByText('not yet').first().waitFor();
   await row.getByRole('link', { name: 'Watched' }).click();
   await page.getByRole('heading', { level: 1, name: 'Watched' }).waitFor();
   await figure(page, 'Unique devices').getByText('Not yet').waitFor();
-  expect(await page.locator('.head-state .status').textContent()).toBe('Pending');
+  await page.locator('.head-state .status').getByText('Pending').waitFor();
 
   await service.restart('pipeline');
   await page.locator('.head-state').getByText('Done').waitFor({ timeout: 60_000 });

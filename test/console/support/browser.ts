@@ -52,6 +52,7 @@ export function useBrowser() {
         acceptDownloads: true,
       });
       contexts.push(context);
+      context.setDefaultTimeout(60_000);
       await context.addInitScript(reportViolations);
       context.on('page', (page) => collectComplaints(page, complaints, tolerated));
       return context.newPage();

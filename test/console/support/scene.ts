@@ -1,5 +1,6 @@
 /** The whole service with partners, customers and loaded data, as the pages of the console show it. */
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { signUserToken } from '../../../api/user-tokens.ts';
 import { AUDIENCE, createCaller, IMPORT } from '../../api/support.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -86,8 +87,12 @@ export const shows = (page: Page, label: string, text: string): Promise<void> =>
 export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
   const rows = page.getByRole('table', { name: caption }).locator('tbody tr:not(.spacer)');
   await rows.first().waitFor();
-  const all = await rows.all();
-  return Promise.all(
-    all.map(async (row) => (await row.locator('th,td').allInnerTexts()).map((text) => text.trim())),
+  // In one call: the page may render the table anew between two.
+  return rows.evaluateAll((all) =>
+    // biome-ignore lint/performance/useDomNodeTextContent: the lines of a cell are told apart by its layout
+    all.map((row) => [...row.querySelectorAll<HTMLElement>('th,td')].map((cell) => cell.innerText.trim())),
   );
 }
+
+/** What the page shows in the end: between two states it may show either. */
+export const eventually = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: 60_000 });

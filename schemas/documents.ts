@@ -77,6 +77,17 @@ export interface JobVerdict {
   expected: Binary;
 }
 
+/** The pages of a listing that are stored. */
+export interface PartialListing {
+  listing: string;
+  /** The last key of the last page. */
+  after: string;
+  /** Objects found so far, and those of them that are files of the job: without those that the audience has loaded. */
+  found: number;
+  files: number;
+  bytes: number;
+}
+
 export interface JobDocument {
   /** The import_log_id, or the load_id of an audience's load. */
   _id: number;
@@ -107,6 +118,8 @@ export interface JobDocument {
   audienceName?: string;
   customer?: string | null;
 
+  /** How far its files are listed, while a listing of several pages is being stored. */
+  listed?: PartialListing;
   /** The id of the frozen listing. */
   listing?: string;
   /** How often its files have been dispatched again because something was lost; absent means 0. */

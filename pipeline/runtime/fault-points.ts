@@ -12,6 +12,7 @@ export const stepNames = {
     'republish',
     'make-audience',
     'listing',
+    'listing-page',
     'freeze',
     'forget-lists',
     'mark-running',

@@ -153,18 +153,13 @@ export function createFileStore(db: Db) {
       if (operations.length > 0) await files.bulkWrite(operations, { ordered: false });
     }),
 
-    /** Identities (path and ETag) of the files that the audience has loaded. */
-    async loadedOf(audience: number, generation: number): Promise<Set<string>> {
-      const loaded = files
-        .find({ audience, generation, status: JobStatus.done })
-        .project<{ path: string; etag: string }>({
-          _id: 0,
-          path: 1,
-          etag: 1,
-        });
-      const identities = new Set<string>();
-      for await (const { path, etag } of loaded) identities.add(identityOf(path, etag));
-      return identities;
+    /** Identities (path and ETag) of the files of these paths that the audience has loaded. */
+    async loadedAmong(audience: number, generation: number, paths: string[]): Promise<Set<string>> {
+      const loaded = await files
+        .find({ audience, generation, path: { $in: paths }, status: JobStatus.done })
+        .project<{ path: string; etag: string }>({ _id: 0, path: 1, etag: 1 })
+        .toArray();
+      return new Set(loaded.map(({ path, etag }) => identityOf(path, etag)));
     },
 
     /** Over the newest entry of each path: the sum of accepted rows, and whether any of them failed. */

@@ -113,6 +113,7 @@ export function createJobStore(db: Db) {
         id,
         from: ['accepted'],
         set: { phase: 'loading', listing, fileCount, bytes, status: JobStatus.running },
+        unset: { listed: '' },
         begins: true,
       }),
 
@@ -192,7 +193,7 @@ export function createJobStore(db: Db) {
           id,
           from: ['sealed'],
           set: { ...outcome, phase: 'ended', statusUnpublished: true },
-          unset: { credentials: '', verdict: '' },
+          unset: { credentials: '', verdict: '', listed: '' },
         })),
       ),
   };

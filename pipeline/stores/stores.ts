@@ -8,12 +8,14 @@ import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
 import { createLedgerStore } from './ledger.ts';
+import { createListingStore } from './listings.ts';
 import { createRejectStore } from './rejects.ts';
 import { createSpillStore } from './spills.ts';
 
 export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
+  listings: createListingStore(db),
   ledger: createLedgerStore(db),
   audiences: createAudienceStore(db),
   compositions: createCompositionStore(db),

@@ -204,7 +204,7 @@ export function createRunJob(deps: RunDependencies) {
     const log = deps.log.child({ job: job._id });
     let current = await prepareOrFail(job, turns);
     // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
-    if (turns.mayBeListed(job._id))
+    if (current.listed || turns.mayBeListed(job._id))
       await step('forget-lists', () => files.forgetOthers(job._id, current.listing));
     const isSealed = current.phase === 'sealed';
     if (isSealed) await merge(current, turns);

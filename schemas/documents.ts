@@ -67,10 +67,12 @@ export interface JobError {
 
 /** The decision about a job, as its markers carry it. */
 export interface JobVerdict {
-  /** Files to merge, as ranges: first, last, first, last, … */
+  /** Files to merge, as ranges: first, last, first, last, … Of a stored verdict, one range from the first to the last of them. */
   passed: number[];
   /** Files with more than 1,000 distinct events, which are stored as one event. */
   collapsed: number[];
+  /** Where both lists are stored (stores/verdicts.ts), if they are too long for a job and its markers. */
+  stored?: string;
   /** The attempt in which it was decided. */
   attempt: number;
   /** What each slot must hold of the files that passed: a count and a checksum, packed (formats/slot-totals.ts) to keep jobs small. */
@@ -248,6 +250,8 @@ export const collections = {
   ledger: 'ledger',
   acks: 'acks',
   checks: 'checks',
+  filePairs: 'file_pairs',
+  verdicts: 'verdicts',
   rejects: 'rejects',
   manifests: 'manifests',
   chunks: 'chunks',

@@ -53,13 +53,35 @@ export interface AckDocument {
   uniqueDevices: number;
   /** Pairs received for the files that passed (a deletion: pairs removed). */
   pairs: number;
-  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. */
+  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. Empty if they are in pages. */
   filePairs: number[];
+  /** How many files the pages span, if there are pages. */
+  pagedFiles?: number;
   /** The audience's devices in this slot after the merge, and those of them that also have an attribute. */
   audienceDevices: number;
   matchedDevices: number;
   /** A deletion that has been counted but not carried out yet: this does not count as an ack. */
   removing?: true;
+}
+
+/** Distinct pairs by file of an ack that would be too large with them: those of the files of one page. */
+export interface FilePairsDocument {
+  /** `<job>.<slot>.<page>` */
+  _id: string;
+  job: number;
+  slot: number;
+  page: number;
+  /** As in an ack, packed (formats/number-table.ts). */
+  pairs: Binary;
+}
+
+/** Which files of a job pass, if they are too many to list in the job: a bit for each file. Never changed. */
+export interface VerdictDocument {
+  /** `<job>-<unique>`: each dispatcher that decides writes its own, and the job names the one that counts. */
+  _id: string;
+  job: number;
+  passed: Binary;
+  collapsed: Binary;
 }
 
 /**

@@ -116,15 +116,20 @@ export const messages = {
     attributes: array(long),
     audience: optional(long),
     generation: optional(long),
-  }).grow(11, {
-    /** Only check whether the slots hold what is expected; merge nothing yet. */
-    check: otherwise(boolean, false),
-    attempt,
-    /** What each slot must hold of the files to merge, by slot number. */
-    expected: otherwise(array(slotTotal), []),
-    /** The job that must be merged before this one; 0 if there is none. */
-    previous: otherwise(long, 0),
-  }),
+  })
+    .grow(11, {
+      /** Only check whether the slots hold what is expected; merge nothing yet. */
+      check: otherwise(boolean, false),
+      attempt,
+      /** What each slot must hold of the files to merge, by slot number. */
+      expected: otherwise(array(slotTotal), []),
+      /** The job that must be merged before this one; 0 if there is none. */
+      previous: otherwise(long, 0),
+    })
+    .grow(12, {
+      /** Which stored verdict lists the files, if there are too many for a message; otherwise ''. */
+      verdict: otherwise(string, ''),
+    }),
 
   RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {
     job: long,

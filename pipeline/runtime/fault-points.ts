@@ -20,6 +20,7 @@ export const stepNames = {
     'decide',
     'progress',
     'cancel',
+    'verdict',
     'check',
     'attempt',
     'seal',

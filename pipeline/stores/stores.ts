@@ -11,6 +11,7 @@ import { createLedgerStore } from './ledger.ts';
 import { createListingStore } from './listings.ts';
 import { createRejectStore } from './rejects.ts';
 import { createSpillStore } from './spills.ts';
+import { createVerdictStore } from './verdicts.ts';
 
 export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
@@ -21,6 +22,7 @@ export const createStores = (db: Db) => ({
   compositions: createCompositionStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
+  verdicts: createVerdictStore(db),
   spills: createSpillStore(db),
   rejects: createRejectStore(db),
   contexts: createJobContexts(db),

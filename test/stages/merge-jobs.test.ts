@@ -6,6 +6,7 @@ import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { setNames } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
@@ -74,7 +75,7 @@ describe.each([
     const sets = createDeviceSets(db);
     const acks = createAckStore(db);
     const spills = createSpillStore(db);
-    const mergeJobs = createMergeJobs({ sets, acks, spills, groupBytes });
+    const mergeJobs = createMergeJobs({ sets, acks, spills, verdicts: createVerdictStore(db), groupBytes });
     const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
 
     for (let again = 0; again < 2; again++) {

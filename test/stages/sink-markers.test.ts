@@ -9,6 +9,7 @@ import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createCheckStore } from '../../pipeline/stores/checks.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { setNames } from '../../schemas/documents.ts';
 import type { CommitMarker } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
@@ -25,15 +26,16 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   const { db } = database;
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
+  const verdicts = createVerdictStore(db);
   const [sets, acks, spills] = [createCountedSets(db), createAckStore(db), createSpillStore(db)];
-  const mergeJobs = createMergeJobs({ sets, acks, spills });
+  const mergeJobs = createMergeJobs({ sets, acks, spills, verdicts });
   const checks = createCheckStore(db);
   const sink = createSinkDevices({
     log,
     acks,
     checks,
     spills,
-    verifySlots: createVerifySlots({ spills }),
+    verifySlots: createVerifySlots({ spills, verdicts }),
     async mergeJobs(...args) {
       await mergesMay();
       await mergeJobs(...args);

@@ -13,6 +13,7 @@ export function markerOf(
     check: false,
     passed: [0, 0],
     collapsed: [],
+    verdict: '',
     attributes: [],
     audience: null,
     generation: null,

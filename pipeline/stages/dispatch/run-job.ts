@@ -31,7 +31,8 @@ import type { ReadAhead } from './read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
 import type { SlotWatch } from './watch-slots.ts';
 
-export interface RunDependencies extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences'> {
+export interface RunDependencies
+  extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {
   log: Logger;
   listFiles: ReturnType<typeof createListFiles>;
   endJobs: EndJobs;
@@ -106,7 +107,8 @@ export function createRunJob(deps: RunDependencies) {
     const totals = await step.read('add up the slots', () =>
       deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
     );
-    outcome.verdict.expected = new Binary(packTotals(totals));
+    const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
+    outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));
     const lacking = await turns.slots.check(job, outcome.verdict);
     if (lacking.length === 0) return outcome;
     // What is not wanted any more is not sent any more either, and sealing drops the rest.

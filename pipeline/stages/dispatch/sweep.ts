@@ -8,13 +8,16 @@ import type { Stores } from '../../stores/stores.ts';
 const ORPHAN_AGE_MS = 15 * 60_000;
 
 interface Dependencies
-  extends Pick<Stores, 'jobs' | 'audiences' | 'compositions' | 'ledger' | 'acks' | 'checks' | 'spills'> {
+  extends Pick<
+    Stores,
+    'jobs' | 'audiences' | 'compositions' | 'ledger' | 'acks' | 'checks' | 'spills' | 'verdicts'
+  > {
   log: Logger;
   sets: DeviceSets;
 }
 
 export function createSweep(deps: Dependencies) {
-  const { log, sets, jobs, audiences, compositions, ledger, acks, checks, spills } = deps;
+  const { log, sets, jobs, audiences, compositions, ledger, acks, checks, spills, verdicts } = deps;
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**
@@ -45,7 +48,7 @@ export function createSweep(deps: Dependencies) {
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
   async function sweepEnded(): Promise<void> {
     const { first } = await jobs.extent();
-    await Promise.all([ledger, acks, checks, spills].map((store) => store.forgetBefore(first)));
+    await Promise.all([ledger, acks, checks, spills, verdicts].map((store) => store.forgetBefore(first)));
   }
 
   return async (step: Step<'dispatch'>): Promise<void> => {

@@ -1,7 +1,6 @@
 /** Sorts what came for a job in one slot into the sets that it goes to. */
 import { setNames } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
-import { createFileRanges } from '../../formats/file-ranges.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import { concatenate, countDistinct, deviceCount, sortDistinct, union } from '../../sets/packed.ts';
 import { type KeyRange, within } from './key-ranges.ts';
@@ -23,9 +22,12 @@ export interface Gathering {
 }
 
 /** Only files that passed, each batch once, and of those the identifiers in the range. */
-export function gatherSlot(marker: CommitMarker, slot: number, range: KeyRange): Gathering {
-  const passed = createFileRanges(marker.passed);
-  const collapsed = new Set(marker.collapsed);
+export function gatherSlot(
+  marker: CommitMarker,
+  files: { isPassed(file: number): boolean; isCollapsed(file: number): boolean },
+  slot: number,
+  range: KeyRange,
+): Gathering {
   const seen = new Set<string>();
   const byFile = new Map<number, Map<string, Uint8Array[]>>();
   let pairs = 0;
@@ -33,14 +35,14 @@ export function gatherSlot(marker: CommitMarker, slot: number, range: KeyRange):
   return {
     add({ file, batch, part, groups }) {
       const name = `${file}.${batch}.${part}`;
-      if (!passed(file) || seen.has(name)) return;
+      if (!files.isPassed(file) || seen.has(name)) return;
       seen.add(name);
       const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();
       byFile.set(file, bySet);
       for (const group of groups) {
         const devices = within(group.devices, range);
         pairs += deviceCount(devices);
-        const set = collapsed.has(file) ? OTHER_EVENTS : group.key;
+        const set = files.isCollapsed(file) ? OTHER_EVENTS : group.key;
         const known = bySet.get(set);
         if (known) known.push(devices);
         else bySet.set(set, [devices]);

@@ -11,6 +11,7 @@ import type { DeviceSets } from '../../sets/device-sets.ts';
 import { union } from '../../sets/packed.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { SpillStore } from '../../stores/spills.ts';
+import type { VerdictStore } from '../../stores/verdicts.ts';
 import { type GatheredSlot, gatherSlot } from './gather-slot.ts';
 import { createSample, everything, type KeyRange } from './key-ranges.ts';
 import type { Uncommitted } from './uncommitted.ts';
@@ -22,6 +23,7 @@ interface Dependencies {
   sets: Pick<DeviceSets, 'add' | 'overlap'>;
   acks: AckStore;
   spills: SpillStore;
+  verdicts: Pick<VerdictStore, 'passedOf' | 'collapsedOf'>;
 }
 
 type SinkStep = Step<'sink'>;
@@ -42,7 +44,7 @@ export interface Run {
  */
 export const GROUP_BYTES = 8_000_000;
 
-export function createMergeJobs({ sets, acks, spills, groupBytes = GROUP_BYTES }: Dependencies) {
+export function createMergeJobs({ sets, acks, spills, verdicts, groupBytes = GROUP_BYTES }: Dependencies) {
   const budget = createByteBudget(groupBytes);
 
   async function mergeSlots(run: Run, slots: number[], bytes: number, step: SinkStep): Promise<void> {
@@ -95,7 +97,9 @@ export function createMergeJobs({ sets, acks, spills, groupBytes = GROUP_BYTES }
     for (const marker of markers) {
       if (marker.job <= committed.get(slot)!) continue;
       const gather = async () => {
-        const gathering = gatherSlot(marker, slot, range);
+        const isPassed = await verdicts.passedOf(marker);
+        const isCollapsed = await verdicts.collapsedOf(marker);
+        const gathering = gatherSlot(marker, { isPassed, isCollapsed }, slot, range);
         for await (const message of collectedOf(spills, uncommitted, marker.job, slot))
           gathering.add(message);
         return gathering.finish();

@@ -71,6 +71,8 @@ export interface JobVerdict {
   passed: number[];
   /** Files with more than 1,000 distinct events, which are stored as one event. */
   collapsed: number[];
+  /** The duplicates of every file are known already: the sinks need not count pairs by file. */
+  filesCounted?: true;
   /** Where both lists are stored (stores/verdicts.ts), if they are too long for a job and its markers. */
   stored?: string;
   /** The attempt in which it was decided. */

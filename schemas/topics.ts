@@ -129,6 +129,8 @@ export const messages = {
     .grow(12, {
       /** Which stored verdict lists the files, if there are too many for a message; otherwise ''. */
       verdict: otherwise(string, ''),
+      /** Nobody asks for the distinct pairs of each file. */
+      files_counted: otherwise(boolean, false),
     }),
 
   RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {

@@ -145,6 +145,7 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     rows: parsed?.rows ?? 0,
     accepted: parsed?.accepted ?? 0,
     pairsRead: parsed?.pairsRead ?? 0,
+    pairs: parsed?.pairs ?? 0,
     rejected: parsed?.rejected ?? {},
     ...(parsed?.slots.length ? { slots: new Binary(packTotals(totalsOf(parsed.slots))) } : {}),
     ...(parsed?.events?.length ? { events: parsed.events } : {}),

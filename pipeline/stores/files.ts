@@ -11,6 +11,8 @@ export type DecidedFile = Pick<
   'rows' | 'accepted' | 'pairsRead' | 'rejected' | 'events' | 'eventsCollapsed'
 > & {
   number: number;
+  /** If they are known already. */
+  duplicates?: number | null;
   failure: FileFailure | null;
 };
 
@@ -55,9 +57,9 @@ export function createFileStore(db: Db) {
 
     get: (listing: string, number: number) => files.findOne({ _id: fileId(listing, number) }),
 
-    async markRunning(listing: string, numbers: number[]): Promise<void> {
+    async markRunning(listing: string, first: number, last: number): Promise<void> {
       await files.updateMany(
-        { _id: { $in: numbers.map((number) => fileId(listing, number)) }, status: JobStatus.pending },
+        { job: jobOf(listing), number: { $gte: first, $lte: last }, listing, status: JobStatus.pending },
         { $set: { status: JobStatus.running, updatedAt: new Date() } },
       );
     },
@@ -74,8 +76,6 @@ export function createFileStore(db: Db) {
               $set: {
                 ...counts,
                 ...(attempt > 0 ? { attempt } : {}),
-                // No ack will mention a file without a single pair.
-                ...(failure === null && counts.pairsRead === 0 ? { duplicates: 0 } : {}),
                 failure,
                 status: failure ? JobStatus.error : JobStatus.done,
                 updatedAt,
@@ -113,10 +113,28 @@ export function createFileStore(db: Db) {
     failAll: (listing: string, failure: FileFailure) =>
       files.updateMany(
         { job: jobOf(listing), listing, status: { $ne: JobStatus.error } },
-        { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
+        { $set: { status: JobStatus.error, failure, duplicates: null, updatedAt: new Date() } },
       ),
 
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
+
+    /** What a job's outcome is added up from, in the order of the list. */
+    decisionsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing })
+        .sort({ number: 1 })
+        .project<DecidedFile & { path: string }>({
+          _id: 0,
+          number: 1,
+          path: 1,
+          rows: 1,
+          accepted: 1,
+          pairsRead: 1,
+          rejected: 1,
+          eventsCollapsed: 1,
+          duplicates: 1,
+          failure: 1,
+        }),
 
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>

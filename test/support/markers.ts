@@ -14,6 +14,7 @@ export function markerOf(
     passed: [0, 0],
     collapsed: [],
     verdict: '',
+    files_counted: false,
     attributes: [],
     audience: null,
     generation: null,

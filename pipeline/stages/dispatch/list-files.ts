@@ -25,6 +25,7 @@ import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { ListingStore } from '../../stores/listings.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
+import { takeThatFit } from './file-window.ts';
 
 export interface ListDependencies {
   jobs: JobStore;
@@ -35,7 +36,7 @@ export interface ListDependencies {
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   maxFiles: number;
   batchBytes: number;
-  /** How many files are published at once, and so begin as running. */
+  /** How many files may be in flight: those that are published at once begin as running. */
   fileWindow: number;
 }
 
@@ -99,7 +100,7 @@ export function createListFiles(deps: ListDependencies) {
       size: object.size,
       compressed: isCompressed(object.key, job.compressed),
       batchBytes: deps.batchBytes,
-      status: number < deps.fileWindow ? JobStatus.running : JobStatus.pending,
+      status: JobStatus.pending,
       rows: 0,
       accepted: 0,
       pairsRead: 0,
@@ -153,8 +154,10 @@ export function createListFiles(deps: ListDependencies) {
         bytes: objects.reduce((sum, { size }) => sum + size, listed.bytes),
       };
       if (page.isLast && !stored) {
+        const first = takeThatFit(documents, deps.fileWindow);
+        for (const file of first) file.status = JobStatus.running;
         await step('listing', () => files.insertListing(documents));
-        return freeze(job, listed, documents.slice(0, deps.fileWindow), step);
+        return freeze(job, listed, first, step);
       }
       const [known, next] = [stored, listed];
       if (!(await step('listing-page', () => listings.addPage(job._id, known, next, documents))))

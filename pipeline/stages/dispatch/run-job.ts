@@ -100,7 +100,7 @@ export function createRunJob(deps: RunDependencies) {
     const attempt = job.attempt ?? 0;
     const judged = await turns.files.load(job, first);
     const outcome = await step.read('add up the files', () =>
-      addUp(inOrder(judged) ?? files.ofListing(job.listing!), attempt),
+      addUp(inOrder(judged) ?? files.decisionsOf(job.listing!), attempt),
     );
     if (outcome.verdict.passed.length === 0) return outcome;
     const isWanted = createFileRanges(outcome.verdict.passed);

@@ -21,6 +21,9 @@ export interface Gathering {
   finish(): GatheredSlot;
 }
 
+/** Instead of a file, where pairs are not counted by file. */
+const ALL_FILES = -1;
+
 /** Only files that passed, each batch once, and of those the identifiers in the range. */
 export function gatherSlot(
   marker: CommitMarker,
@@ -37,8 +40,9 @@ export function gatherSlot(
       const name = `${file}.${batch}.${part}`;
       if (!files.isPassed(file) || seen.has(name)) return;
       seen.add(name);
-      const bySet = byFile.get(file) ?? new Map<string, Uint8Array[]>();
-      byFile.set(file, bySet);
+      const counted = marker.files_counted ? ALL_FILES : file;
+      const bySet = byFile.get(counted) ?? new Map<string, Uint8Array[]>();
+      byFile.set(counted, bySet);
       for (const group of groups) {
         const devices = within(group.devices, range);
         pairs += deviceCount(devices);
@@ -67,7 +71,7 @@ function sortIntoSets(
       if (known) known.push(devices);
       else byKey.set(key, [devices]);
     }
-    filePairs.push(file, distinct);
+    if (file !== ALL_FILES) filePairs.push(file, distinct);
   }
 
   const keyed = [...byKey].map(([key, parts]) => ({ key, devices: union(parts) }));

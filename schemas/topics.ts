@@ -3,6 +3,7 @@
  * schema never changes, and new versions of a schema only add fields that have a default.
  */
 import {
+  again,
   array,
   boolean,
   bytes,
@@ -29,6 +30,12 @@ const deviceGroup = record('DeviceGroup', 'An attribute’s id or an event, and 
   /** An attribute's id, or an event ('' for none). */
   key: string,
   devices: packed('Device', 16),
+});
+
+const fileDevices = record('FileDevices', 'Devices of one batch in the slot of the message, by key.', {
+  file: int,
+  batch: int,
+  groups: array(again(deviceGroup)),
 });
 
 const readFailure = record('ReadFailure', 'Why the file could not be read to its end.', {
@@ -99,6 +106,9 @@ export const messages = {
     /** 0, 1, … if the devices of a slot do not fit into one message. */
     part: int,
     groups: array(deviceGroup),
+  }).grow(13, {
+    /** Small batches of the same job share a message. */
+    more: otherwise(array(fileDevices), []),
   }),
 
   /**
@@ -167,7 +177,11 @@ export const messages = {
 };
 
 export type MessageName = keyof typeof messages;
-export type MessageTypes = { [Name in MessageName]: MessageValue<(typeof messages)[Name]> };
+type Declared = { [Name in MessageName]: MessageValue<(typeof messages)[Name]> };
+/** Most messages of devices hold a single batch. */
+type Shareable = Omit<Declared['ValidatedDevices'], 'more'> &
+  Partial<Pick<Declared['ValidatedDevices'], 'more'>>;
+export type MessageTypes = Omit<Declared, 'ValidatedDevices'> & { ValidatedDevices: Shareable };
 export type AcceptedJob = MessageTypes['AcceptedJob'];
 export type ListedFile = MessageTypes['ListedFile'];
 export type RowBatch = MessageTypes['RowBatch'];

@@ -21,6 +21,7 @@ import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
 import { createEndJobs } from './stages/dispatch/end-jobs.ts';
 import { createListFiles } from './stages/dispatch/list-files.ts';
+import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
 import { createSweep } from './stages/dispatch/sweep.ts';
@@ -64,6 +65,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         ...shared,
         status,
         endJobs,
+        numberEvents: createNumberEvents(shared),
         runJob: createRunJob({ ...shared, status, endJobs, listFiles, cancellationOf: cancellations.of }),
         sweep: createSweep(shared),
         cancelledAmong: cancellations.among,

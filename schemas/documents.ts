@@ -35,6 +35,9 @@ export interface AttributeDocument {
   sequence: number;
   foreignKey?: string;
   foreignKeySequence?: number;
+  /** Devices that have it, after the last job that changed them. Absent: none ever did. */
+  devices?: number;
+  countedJob?: number;
   createdAt: Date;
 }
 
@@ -73,6 +76,8 @@ export interface JobVerdict {
   collapsed: number[];
   /** The attempt in which it was decided. */
   attempt: number;
+  /** Some of these files have event values, which are numbered before the job is merged. */
+  hasEvents?: true | undefined;
   /** What each slot must hold of the files that passed: a count and a checksum, packed (formats/slot-totals.ts) to keep jobs small. */
   expected: Binary;
 }
@@ -207,6 +212,16 @@ export interface AudienceDocument {
   updatedAt: Date;
 }
 
+/** A value of the event column, with its number in the dictionary of its audience's generation (pipeline/stores/event-values.ts). */
+export interface EventValueDocument {
+  /** `<audience>.<generation>.<value>` */
+  _id: string;
+  audience: number;
+  generation: number;
+  number: number;
+  value: string;
+}
+
 export interface IdempotencyDocument {
   /** `<partner>/<key>`, or `<partner> <customer> <key>` */
   _id: string;
@@ -232,6 +247,7 @@ export const collections = {
   jobs: 'jobs',
   files: 'files',
   audiences: 'audiences',
+  eventValues: 'event_values',
   ledger: 'ledger',
   acks: 'acks',
   checks: 'checks',

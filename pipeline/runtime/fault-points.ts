@@ -22,6 +22,7 @@ export const stepNames = {
     'check',
     'attempt',
     'seal',
+    'number-events',
     'markers',
     'duplicates',
     'fail-files',

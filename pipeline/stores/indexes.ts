@@ -39,6 +39,8 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
       partialFilterExpression: { foreignKey: { $exists: true } },
     },
   ],
+  // Unique, so that of two dispatchers only one gives a number.
+  eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],

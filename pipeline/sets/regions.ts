@@ -68,8 +68,8 @@ export function documentsOf(manifest: string, region: RegionEntry): IdRange[] {
 
 /** All documents that one merge has written. */
 export const writtenWith = (manifest: string, token: string): IdRange => ({
-  from: `${manifest}:${token}:`,
-  to: `${manifest}:${token}:~`,
+  from: `${manifest}:${token}`,
+  to: `${manifest}:${token}~`,
 });
 
 /** The start of the page that an address belongs to. */
@@ -84,9 +84,10 @@ export const runBytes = ({ runs }: RegionEntry): number => runs.reduce((sum, { b
 export const isFolded = (region: RegionEntry, added: number, { runShare, pageBytes }: Layout): boolean =>
   region.bits < ADDRESS_BITS && runBytes(region) + added > Math.max(pageBytes, region.bytes * runShare);
 
-/** Makes the documents of new pages and runs, all with the token of one merge. */
-export function createLayOut(manifest: string, token: string, layout: Layout) {
-  let runs = 0;
+/** Makes the documents of new pages and runs. A merge may rewrite a region more than once: each time has a token of its own. */
+export function createLayOut(manifest: string, merge: string, layout: Layout) {
+  let rewrites = 0;
+  const nextToken = () => `${merge}.${(rewrites++).toString(36)}`;
 
   const documentOf = (_id: string, { devices, keys }: Encoded): PageDocument => ({
     _id,
@@ -97,10 +98,11 @@ export function createLayOut(manifest: string, token: string, layout: Layout) {
   /** As runs of a bounded size. */
   function* asRuns(devices: Devices): Generator<[RunEntry, PageDocument]> {
     const most = Math.max(1, Math.floor((RUN_BYTES * devices.count) / Math.max(1, sizeOf(devices))));
-    for (let from = 0; from < devices.count; from += most) {
+    const token = nextToken();
+    for (let from = 0, number = 0; from < devices.count; from += most, number++) {
       const part = slice(devices, from, Math.min(from + most, devices.count));
       const encoded = encode(part);
-      const run = { token, number: runs++, devices: part.count, bytes: bytesOf(encoded) };
+      const run = { token, number, devices: part.count, bytes: bytesOf(encoded) };
       yield [run, documentOf(runId(manifest, run), encoded)];
     }
   }
@@ -136,6 +138,7 @@ export function createLayOut(manifest: string, token: string, layout: Layout) {
   ): [RegionEntry, PageDocument[]] | undefined {
     const wanted = Math.max(0, Math.ceil(Math.log2(size / layout.pageBytes)));
     const pageBits = Math.min(ADDRESS_BITS, bits + wanted);
+    const token = nextToken();
     const region = { ...wholeSlot, start, bits, pageBits, pages: devices.count > 0 ? token : null };
     const most = FEW_DEVICES + (UNEVEN * devices.count) / 2 ** (pageBits - bits);
     const documents: PageDocument[] = [];

@@ -15,7 +15,7 @@ export function createOrphanSweep({ manifests, pages }: EditDeps) {
   async function isNamed(manifest: string, token: string): Promise<boolean> {
     const found = await manifests.collection.findOne({ _id: manifest }, { projection: { regions: 1 } });
     return (found?.regions ?? []).some(
-      ({ pages: own, runs }) => own === token || runs.some((run) => run.token === token),
+      ({ pages: own, runs }) => own?.startsWith(token) || runs.some((run) => run.token.startsWith(token)),
     );
   }
 
@@ -32,7 +32,8 @@ export function createOrphanSweep({ manifests, pages }: EditDeps) {
       signal?.throwIfAborted();
       const found = await next(behind);
       if (!found) return swept;
-      const [manifest = '', token = ''] = found._id.split(':');
+      const [manifest = '', rewrite = ''] = found._id.split(':');
+      const [token = ''] = rewrite.split('.');
       const written = writtenWith(manifest, token);
       behind = written.to;
       if (Date.now() - tokenTime(token) < unnamedForMs || (await isNamed(manifest, token))) continue;

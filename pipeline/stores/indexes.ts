@@ -49,7 +49,10 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   checks: [{ key: { job: 1 }, name: 'by_job' }],
   spills: [{ key: { slot: 1, job: 1, range: 1 }, name: 'by_slot' }],
   // By space for a cleared audience, by slot for a device. Neither field ever changes.
-  manifests: [{ key: { space: 1 }, name: 'by_space' }, { key: { slot: 1 }, name: 'by_slot' }],
+  manifests: [
+    { key: { space: 1 }, name: 'by_space' },
+    { key: { slot: 1 }, name: 'by_slot' },
+  ],
 };
 
 export async function ensureIndexes(db: Db): Promise<void> {

@@ -73,7 +73,9 @@ export function createSpillStore(db: Db) {
   return {
     async save(spill: Spill): Promise<void> {
       const { job, slot, devices } = spill;
-      const sized = within<{ messages: Binary }>({ bytes: 2 * MAX_BYTES }, ({ messages }) => messages.length());
+      const sized = within<{ messages: Binary }>({ bytes: 2 * MAX_BYTES }, ({ messages }) =>
+        messages.length(),
+      );
       for (const some of inGroups(cut(spill), sized)) await insert(some);
       const totals = inGroups(devices.map(totalOf), within({ count: MAX_TOTALS }));
       await insert(

@@ -76,7 +76,9 @@ export function createMergeJobs(deps: Dependencies) {
     return markers.map((marker): Ack => {
       const change = changes.find((one) => one.job === marker.job);
       const { filePairs, ...counted } = counts.get(marker.job)!;
-      const added = isLoad ? { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 } : none;
+      const added = isLoad
+        ? { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 }
+        : none;
       return {
         job: marker.job,
         slot,
@@ -108,7 +110,10 @@ export function createMergeJobs(deps: Dependencies) {
       const gathered: Devices[] = [];
       for (const marker of markers) {
         const { job } = marker;
-        const inMemory = held.get(job)!.slice(from, from + size).flat();
+        const inMemory = held
+          .get(job)!
+          .slice(from, from + size)
+          .flat();
         const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
         const one = await gatherSlot(marker, both(spilled, inMemory), numberKeysOf(marker));
         addTo(counts, job, one);
@@ -157,6 +162,7 @@ function addTo(counts: Map<number, Counts>, job: number, { uniqueDevices, pairs,
   const sum = counts.get(job) ?? { uniqueDevices: 0, pairs: 0, filePairs: new Map<number, number>() };
   sum.uniqueDevices += uniqueDevices;
   sum.pairs += pairs;
-  for (const [file, distinct] of filePairs) sum.filePairs.set(file, (sum.filePairs.get(file) ?? 0) + distinct);
+  for (const [file, distinct] of filePairs)
+    sum.filePairs.set(file, (sum.filePairs.get(file) ?? 0) + distinct);
   counts.set(job, sum);
 }

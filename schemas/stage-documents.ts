@@ -55,9 +55,13 @@ export interface AckDocument {
   pairs: number;
   /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. */
   filePairs: number[];
-  /** The audience's devices in this slot after the merge, and those of them that also have an attribute. */
+  /** The audience's devices in this slot after the merge. */
   audienceDevices: number;
+  /** Of a load: devices that were not in the audience before it, and those of them that some attribute holds. */
+  newDevices: number;
   matchedDevices: number;
+  /** Of an import: number table of attribute and pairs that it did not have before (formats/number-table.ts). */
+  attributePairs?: Binary;
   /** A deletion that has been counted but not carried out yet: this does not count as an ack. */
   removing?: true;
 }

@@ -113,6 +113,7 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
       uniqueDevices: 10,
       filePairs: [0, 10],
       audienceDevices: 0,
+      newDevices: 0,
       matchedDevices: 0,
     };
     await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts }]);

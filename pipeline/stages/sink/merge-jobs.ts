@@ -122,6 +122,7 @@ export function createMergeJobs({ sets, acks, spills, groupBytes = GROUP_BYTES }
       pairs,
       filePairs,
       audienceDevices: overlap.devices,
+      newDevices: 0,
       matchedDevices: overlap.matched,
     };
   }

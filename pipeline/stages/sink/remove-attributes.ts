@@ -28,6 +28,7 @@ export function createRemoveAttributes({ sets, acks }: Dependencies) {
           pairs: held.reduce((sum, devices) => sum + deviceCount(devices), 0),
           filePairs: [],
           audienceDevices: 0,
+          newDevices: 0,
           matchedDevices: 0,
         };
         await step('count-deleted', () => acks.count(entry));

@@ -46,14 +46,11 @@ export interface Dependencies {
   onFatal(error: unknown): void;
 }
 
-/** Of the whole process: what small jobs touch again and again fits, and a large one only passes through. */
-const CHUNK_CACHE_BYTES = 32 << 20;
-
 export function createTopology(deps: Dependencies): { [S in StageName]: () => Stage<S> } {
   const { config, partitions, metrics } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(deps.db);
-  const sets = createDeviceSets(deps.db, { cacheBytes: CHUNK_CACHE_BYTES / config.threads });
+  const sets = createDeviceSets(deps.db);
   // What every stage may use, beside what it is given below.
   const shared = { ...config, ...deps, ...stores, sets, sourceOf };
 

@@ -260,7 +260,7 @@ export const collections = {
   checks: 'checks',
   rejects: 'rejects',
   manifests: 'manifests',
-  chunks: 'chunks',
+  pages: 'pages',
   spills: 'spills',
   crashes: 'crashes',
   idempotency: 'idempotency',
@@ -268,13 +268,14 @@ export const collections = {
   compositions: 'compositions',
 } as const;
 
-/** Names of device sets. */
-export const setNames = {
-  attribute: (attribute: number) => `attribute:${attribute}`,
-  audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
-  event: (audience: number, generation: number, event: string) =>
-    `audience:${audience}:g${generation}:event:${event}`,
-  attributeOf: (set: string) => Number(set.slice('attribute:'.length)),
-  /** Of the set of an audience or of one of its events. */
-  generationOf: (set: string) => Number(/^audience:\d+:g(\d+)(?::|$)/.exec(set)?.[1]),
+/** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */
+export const spaces = {
+  marketplace: 'm',
+  audience: (audience: number, generation: number) => `a${audience}.${generation}`,
+  /** Every generation of an audience begins so. */
+  ofAudience: (audience: number) => `a${audience}.`,
+  parse(space: string): { audience: number; generation: number } | undefined {
+    const [, audience, generation] = /^a(\d+)\.(\d+)$/.exec(space) ?? [];
+    return audience ? { audience: Number(audience), generation: Number(generation) } : undefined;
+  },
 };

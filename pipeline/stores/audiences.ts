@@ -123,10 +123,13 @@ export function createAudienceStore(db: Db) {
     },
 
     /** The partner's audiences that hold devices. */
-    withDevices: (partner: string): Promise<Pick<AudienceDocument, '_id' | 'generation'>[]> =>
+    withDevices: (partner: string) =>
       audiences
         .find({ partner, uniqueDevices: { $gt: 0 } })
-        .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
+        .project<Pick<AudienceDocument, '_id' | 'generation' | 'uniqueDevices'>>({
+          generation: 1,
+          uniqueDevices: 1,
+        })
         .toArray(),
 
     /** Of these audiences, those that the call may see. */

@@ -63,7 +63,7 @@ type Group = { key: number; devices: string[] };
 const slotOf = (device: string) => slotOfHash(hashWords(new Uint32Array(fromHex([device]).buffer), 0));
 
 /** So that a few devices make several pages, regions and runs. */
-const tiny = { pageBytes: 512, regionBytes: 4_096, runShare: 1 / 4, maxRuns: 3 };
+const tiny = { pageBytes: 512, regionBytes: 4_096, levelRatio: 3 };
 
 export function createScene(api: Api, layout = tiny) {
   const sets = createDeviceSets(api.db, { layout });

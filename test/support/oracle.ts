@@ -2,8 +2,9 @@
  * What the service must come to, found slowly and plainly: jobs one after the other, whole files, plain Sets. Told what was
  * uploaded, provisioned and queued, in that order; knows nothing of Kafka, MongoDB, slots or batches.
  */
-import { setNames } from '../../schemas/documents.ts';
+
 import { type FileVerdict, readFileOracle } from './oracle-file.ts';
+import { setNames } from './stored-sets.ts';
 
 export interface ExpectedError {
   code: string;

@@ -1,6 +1,5 @@
 /** 100,000 attributes: the report fits into a document, is streamed, and the API answers others meanwhile. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { defaultLayout } from '../../pipeline/sets/regions.ts';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { numberedDevice } from '../sets/devices.ts';
@@ -50,7 +49,7 @@ function callMeanwhile(): () => Promise<number> {
 }
 
 it('are all in the report, most devices first, while others are answered', async () => {
-  const scene = createScene(api, defaultLayout);
+  const scene = createScene(api, {});
   await storeAttributes(scene);
   const devices = Array.from({ length: AUDIENCE_DEVICES }, (_, i) => numberedDevice(2 * (i + 1)));
   const audience = await scene.audience(partner, { rows: { seen: devices } });

@@ -2,6 +2,7 @@
 import { hashWords, slotOfHash } from '../../pipeline/formats/identifier.ts';
 import { groupBy } from '../../pipeline/runtime/group-by.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import type { Layout } from '../../pipeline/sets/regions.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
@@ -62,8 +63,8 @@ type Group = { key: number; devices: string[] };
 
 const slotOf = (device: string) => slotOfHash(hashWords(new Uint32Array(fromHex([device]).buffer), 0));
 
-/** So that a few devices make several pages, regions and runs. */
-const tiny = { pageBytes: 512, regionBytes: 4_096, levelRatio: 3 };
+/** So that a few devices make several pages and regions. */
+const tiny: Partial<Layout> = { pageBytes: 512, regionBytes: 4_096 };
 
 export function createScene(api: Api, layout = tiny) {
   const sets = createDeviceSets(api.db, { layout });

@@ -223,6 +223,7 @@ export function createOracle() {
       const held = everything(attributes.map(({ id }) => setOf(setNames.attribute(id))));
       const entries = [...state.entries.values()];
       state.uniqueDevices = devices.size;
+      // Those that were there before matched, or not, when they were loaded.
       state.matchedDevices += [...devices].filter((id) => !before.has(id) && held.has(id)).length;
       state.uploadedDevices = entries.reduce(
         (sum, { failure, accepted }) => sum + (failure ? 0 : accepted),

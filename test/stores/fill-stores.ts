@@ -64,7 +64,9 @@ async function fillStages(db: Db): Promise<void> {
 
 /** An audience with a load, and a job in each phase behind the history. */
 export async function fillStores(db: Db): Promise<Subject> {
-  const last = await fillHistory(db, partner, HISTORY);
+  await fillHistory(db, partner, HISTORY / 2);
+  // Those of others are the newer ones: what goes backwards from the newest job has to pass them.
+  const last = await fillHistory(db, 'p-other', HISTORY / 2);
   await fillStages(db);
   const jobs = db.collection<JobDocument>(collections.jobs);
   const [template] = await jobs

@@ -8,6 +8,7 @@ import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import {
   type AudienceDocument,
+  type FileDocument,
   type FileFailure,
   type IdempotencyDocument,
   type JobDocument,
@@ -39,8 +40,10 @@ export interface Subject {
   audience: AudienceDocument;
 }
 
+const { signal } = new AbortController();
 const all = { status: 1 } as never;
 const failure: FileFailure = { code: 'cancelled', message: 'cleared' };
+const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: [] };
 const newPartner = { _id: 'p-new', name: 'new', prefix: 'p-new/' } as PartnerDocument;
 
 export function callsFor({ partner, job, accepted, loading, sealed, audience }: Subject): StoreCalls {
@@ -120,8 +123,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       recordMatched: [[audience, 1]],
       clear: [[scope, audience._id, generation]],
       clearedAmong: [[[job]]],
-      toSweep: [[900_000]],
-      markSwept: [[audience._id, generation]],
+      toSweep: [[]],
+      markSwept: [[audience, 900_000]],
       recordLoad: [[job, loaded]],
     },
     checks: {
@@ -152,6 +155,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       attributeSequence: [[]],
       nextAttributeSequence: [],
       keepPartitionCount: [['devices', 4]],
+      highest: [[['jobs', 'rejects']]],
+      raise: [[new Map([['jobs', 1]])]],
       takeLease: [['lease', 'me', 1_000]],
       endLease: [['lease', 'me']],
     },
@@ -165,7 +170,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       has: [['session']],
     },
     files: {
-      insertListing: [[[]]],
+      insertListing: [[[{ _id: 'new', job: loading._id } as FileDocument]]],
       undecided: [
         [listing, 0, 0, 10],
         [listing, 1, 0, 10],
@@ -189,6 +194,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       rowsByEvent: [[audience._id, generation, id]],
       forgetOthers: [[loading._id, listing]],
       forgetListing: [[`${loading._id}-other`]],
+      removeOf: [[[loading._id], signal]],
     },
     idempotency: {
       claim: [[scope, 'key', 'hash']],
@@ -207,6 +213,9 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       find: [[id]],
       findMany: [[[id, id + 1]]],
       loadBefore: [[job]],
+      endedBefore: [[1, { after: id - 10, before: id }, 10]],
+      loadsBelow: [[audience._id, 2, id, 10]],
+      remove: [[[1]]],
       cancelRequested: [[[id]]],
       endedAmong: [[[id]]],
       hasOpenBelow: [[audience._id, 2]],
@@ -278,13 +287,14 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     rejects: {
       keep: [[{ job: loading._id, file: 0, batch: 0, rows: [] }, 10]],
       ofJob: [[loading._id]],
+      removeOf: [[[loading._id], signal]],
     },
     setVersions: {
       ended: [[partner], ['p-nobody']],
       of: [[partner, audience._id]],
     },
     spills: {
-      save: [[{ job: id, slot: 0, devices: [] }]],
+      save: [[{ job: id, slot: 0, devices: [devices] }]],
       jobsIn: [[[0, 1]]],
       sizes: [[[id], [0, 1]]],
       read: [[id, 0]],

@@ -199,9 +199,8 @@ export interface AudienceDocument {
   failedPaths?: string[];
   /** The last load included in these counts. */
   loadedBy?: number;
-  /** All data of generations below this one has been removed. */
-  sweptBelow?: number;
-  /** When that was verified, by the database's clock. */
+  /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
+  clearedAt?: Date;
   sweptAt?: Date;
   createdAt: Date;
   updatedAt: Date;

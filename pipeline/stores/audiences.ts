@@ -160,7 +160,8 @@ export function createAudienceStore(db: Db) {
             outcome: 2,
             updatedAt: new Date(),
           },
-          $unset: { failedPaths: '' },
+          $unset: { failedPaths: '', sweptAt: '' },
+          $currentDate: { clearedAt: true },
         },
       );
       return result.modifiedCount === 1;
@@ -175,22 +176,18 @@ export function createAudienceStore(db: Db) {
       return new Set(loads.filter(isCleared).map(({ _id }) => _id));
     },
 
-    /** Audiences with generations that have not been swept, and those swept less than so long ago. */
-    toSweep: (againForMs: number) =>
-      audiences.find({
-        $expr: {
-          $or: [
-            { $gt: ['$generation', { $ifNull: ['$sweptBelow', 1] }] },
-            { $gt: ['$sweptAt', { $subtract: ['$$NOW', againForMs] }] },
-          ],
-        },
-      }),
+    /** Audiences of which something may be left from before a clear. */
+    toSweep: () => audiences.find({ clearedAt: { $exists: true } }),
 
-    /** Nothing is left of the generations below this one. */
-    markSwept: (id: number, below: number) =>
-      audiences.updateOne({ _id: id }, [
-        { $set: { sweptBelow: { $max: ['$sweptBelow', below] }, sweptAt: '$$NOW' } },
-      ]),
+    /** Nothing is left of earlier generations. Final if that was so long ago, and the audience was not cleared since. */
+    markSwept: ({ _id, generation }: Pick<AudienceDocument, '_id' | 'generation'>, finalAfterMs: number) => {
+      const isFinal = { $lt: ['$sweptAt', { $subtract: ['$$NOW', finalAfterMs] }] };
+      const unlessFinal = (field: string) => ({ $cond: [isFinal, '$$REMOVE', field] });
+      return audiences.updateOne({ _id, generation }, [
+        { $set: { sweptAt: { $ifNull: ['$sweptAt', '$$NOW'] } } },
+        { $set: { clearedAt: unlessFinal('$clearedAt'), sweptAt: unlessFinal('$sweptAt') } },
+      ]);
+    },
 
     /**
      * Only while the audience has the job's generation, so that a clear in between stands; and only if no later load was recorded,

@@ -3,6 +3,7 @@ import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
 import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -213,6 +214,8 @@ export function createFileStore(db: Db) {
         .toArray();
       return new Map(rows.map((event) => [event._id, event.rows]));
     },
+
+    removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(files, { job: { $in: jobs } }, signal),
 
     /** Listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),

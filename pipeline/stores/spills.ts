@@ -5,6 +5,7 @@ import type { SpillDocument } from '../../schemas/stage-documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { decode, encode } from '../wire/codec.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
@@ -76,6 +77,6 @@ export function createSpillStore(db: Db) {
 
     forget: (slots: number[], upToJob: number) =>
       spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
-    forgetBefore: (job: number) => spills.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

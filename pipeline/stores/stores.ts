@@ -4,6 +4,7 @@ import { createAckStore } from './acks.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
+import { createCounterStore } from './counters.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
@@ -17,6 +18,7 @@ export const createStores = (db: Db) => ({
   ledger: createLedgerStore(db),
   audiences: createAudienceStore(db),
   compositions: createCompositionStore(db),
+  counters: createCounterStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
   spills: createSpillStore(db),

@@ -1,6 +1,7 @@
 /** A cleared audience leaves nothing behind, not even what a sink writes that was frozen while the audience was cleared and swept. */
 import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRemoveJobs } from '../../pipeline/stages/dispatch/remove-jobs.ts';
 import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { setNames } from '../../schemas/documents.ts';
@@ -22,7 +23,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const layout = { inlineDevices: 4, chunkDevices: 64 };
   const sets = createCountedSets(db, { layout });
-  const sweep = createSweep({ ...stores, log, sets });
+  const sweep = createSweep({ ...stores, log, sets, removeJobs: createRemoveJobs(stores) });
   const load = {
     kind: 'audience',
     partner,

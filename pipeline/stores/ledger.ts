@@ -184,7 +184,7 @@ export function createLedgerStore(db: Db) {
       return new Map(byFile.map(({ _id, ...counts }) => [_id, counts]));
     },
 
-    forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
+    forget: (jobs: number[]) => removeInSteps(ledger, { job: { $in: jobs } }),
     forgetBefore: (job: number) => removeInSteps(ledger, { job: { $lt: job } }),
   };
 }

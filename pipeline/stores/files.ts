@@ -119,6 +119,13 @@ export function createFileStore(db: Db) {
 
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
 
+    /** Rows by event of each loaded file, in the order of the list. */
+    eventsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+        .sort({ number: 1 })
+        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
+
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>
       files.find({ audience, generation }).sort({ path: 1 }),

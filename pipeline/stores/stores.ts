@@ -1,10 +1,12 @@
 /** The stores that the stages share, each over one collection. */
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
+import { createAttributeStore } from './attributes.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
 import { createCounterStore } from './counters.ts';
+import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
@@ -16,7 +18,9 @@ export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
   ledger: createLedgerStore(db),
+  attributes: createAttributeStore(db),
   audiences: createAudienceStore(db),
+  eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),
   counters: createCounterStore(db),
   acks: createAckStore(db),

@@ -1,5 +1,5 @@
 /** Clears away what can no longer be seen: what cleared audiences held, and what a lost race or a crash left behind. */
-import { type AudienceDocument, setNames } from '../../../schemas/documents.ts';
+import { type AudienceDocument, spaces } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
@@ -7,21 +7,31 @@ import { removedUpTo } from '../../stores/counters.ts';
 import type { Stores } from '../../stores/stores.ts';
 import type { RemoveJobs } from './remove-jobs.ts';
 
-const ORPHAN_AGE_MS = 15 * 60_000;
+const SWEEP_AGAIN_MS = 15 * 60_000;
+/** Well above the differences between clocks: what is written carries the time of its writer. */
+const ORPHAN_AGE_MS = 6 * 3_600_000;
 const LOADS_AT_ONCE = 500;
 
 interface Dependencies
   extends Pick<
     Stores,
-    'jobs' | 'audiences' | 'compositions' | 'counters' | 'ledger' | 'acks' | 'checks' | 'spills'
+    | 'jobs'
+    | 'audiences'
+    | 'compositions'
+    | 'eventValues'
+    | 'counters'
+    | 'ledger'
+    | 'acks'
+    | 'checks'
+    | 'spills'
   > {
   log: Logger;
-  sets: Pick<DeviceSets, 'named' | 'removeForGood' | 'sweepOrphans'>;
+  sets: Pick<DeviceSets, 'spacesOf' | 'removeSpace' | 'sweepOrphans'>;
   removeJobs: RemoveJobs;
 }
 
 export function createSweep(deps: Dependencies) {
-  const { log, sets, jobs, audiences, compositions, counters } = deps;
+  const { log, sets, jobs, audiences, compositions, eventValues, counters } = deps;
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**
@@ -32,11 +42,14 @@ export function createSweep(deps: Dependencies) {
     const { _id, generation } = audience;
     await compositions.forgetBelow(_id, generation);
     if (await jobs.hasOpenBelow(_id, generation)) return;
-    const generations = new Set((await sets.named(`audience:${_id}:g`)).map(setNames.generationOf));
-    for (const old of generations)
-      if (old < generation) await sets.removeForGood(setNames.audience(_id, old));
+    for (const space of await sets.spacesOf(_id)) {
+      if (spaces.parse(space)!.generation >= generation) continue;
+      await sets.removeSpace(space, signal);
+      log.info({ audience: _id, space }, 'removed the devices of a cleared generation');
+    }
+    await eventValues.removeBelow(_id, generation, signal);
     await removeLoads(audience, signal);
-    await audiences.markSwept(audience, ORPHAN_AGE_MS);
+    await audiences.markSwept(audience, SWEEP_AGAIN_MS);
   }
 
   /** Loads that had expired before the clear, and stayed only for what they had loaded. */
@@ -74,8 +87,8 @@ export function createSweep(deps: Dependencies) {
   return async (step: Step<'dispatch'>): Promise<void> => {
     await sweepCleared(step);
     await sweepEnded();
-    if (performance.now() - lastOrphanSweep < ORPHAN_AGE_MS) return;
+    if (performance.now() - lastOrphanSweep < SWEEP_AGAIN_MS) return;
     lastOrphanSweep = performance.now();
-    await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS });
+    await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS, signal: step.signal });
   };
 }

@@ -34,6 +34,14 @@ async function fillStages(db: Db): Promise<void> {
     collections.checks,
     many((i) => ({ ...of(i), attempt: 0, partition: 0, lacking: [1] })),
   );
+  await fill(
+    collections.manifests,
+    many((i) => ({ _id: `a${i}.1#5`, space: `a${i}.1`, slot: 5 })),
+  );
+  await fill(
+    collections.eventValues,
+    many((i) => ({ _id: `1.1.${i}`, audience: 1, generation: 1, number: i })),
+  );
   await fill(collections.spills, many(of));
   await fill(
     collections.idempotency,

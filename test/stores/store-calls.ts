@@ -1,9 +1,10 @@
 /**
- * A call of every method of every store, as the service makes it. The type demands them all: a query that is not here does not
+ * A call of every method of every store, and of the device sets, as the service makes it. The type demands them all: a query that is not here does not
  * compile. A method with several shapes of query has several calls.
  */
 import { Binary, type Db } from 'mongodb';
 import { createApiStores } from '../../api/stores.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import {
@@ -14,13 +15,21 @@ import {
   type JobDocument,
   JobStatus,
   type PartnerDocument,
+  spaces,
 } from '../../schemas/documents.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 
 export function createAllStores(db: Db) {
   const { jobs: jobQueries, ...api } = createApiStores(db);
   // Changes follow the oplog, which has no index.
   const { changes: _, ...rest } = api;
-  return { ...rest, ...createStores(db), jobQueries, crashes: createCrashStore(db) };
+  return {
+    ...rest,
+    ...createStores(db),
+    jobQueries,
+    crashes: createCrashStore(db),
+    sets: createDeviceSets(db),
+  };
 }
 
 type AllStores = ReturnType<typeof createAllStores>;
@@ -43,6 +52,8 @@ export interface Subject {
 const { signal } = new AbortController();
 const all = { status: 1 } as never;
 const failure: FileFailure = { code: 'cancelled', message: 'cleared' };
+const device = numberedDevices(0, 1);
+const some = keyed({ devices: numberedDevices(0, 10), key: 2 });
 const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: [] };
 const newPartner = { _id: 'p-new', name: 'new', prefix: 'p-new/' } as PartnerDocument;
 
@@ -68,13 +79,11 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     someFileFailed: false,
     errors: null,
   };
+  const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id, since: 0 };
   const report = { generation, ended: { marketplace: 0, loads: 0 } } as never;
   return {
     acks: {
-      count: [[{ job: id, slot: 0 } as never]],
-      removed: [[0, id]],
-      recordAndAdvance: [[[{ job: id, slot: 1 } as never]]],
-      counted: [[id, [0, 1]]],
+      recordAndAdvance: [[[{ job: id, slot: 1, filePairs: [] } as never]]],
       countByJob: [[[id]]],
       ofJob: [[id]],
       committedJobs: [[[0, 1]]],
@@ -169,6 +178,12 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       add: [['session', new Date(Date.now() + 60_000)]],
       has: [['session']],
     },
+    eventValues: {
+      assign: [[audience._id, generation, ['a', 'b']]],
+      numbersOf: [[audience._id, generation, ['a', 'new']]],
+      valuesOf: [[audience._id, generation]],
+      removeBelow: [[audience._id, generation, signal]],
+    },
     files: {
       insertListing: [[[{ _id: 'new', job: loading._id } as FileDocument]]],
       undecided: [
@@ -186,6 +201,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       failAll: [[listing, failure]],
       ofListing: [[listing]],
       ofAudience: [[audience._id, generation]],
+      eventsOf: [[listing]],
       pathsOf: [[listing, [0]]],
       countByStatus: [[listing]],
       recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
@@ -289,6 +305,18 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       ofJob: [[loading._id]],
       removeOf: [[[loading._id], signal]],
     },
+    sets: {
+      merge: [[{ ...slot, matchIn: spaces.marketplace }, onePart(some)]],
+      removeKeys: [[slot, new Set([1])]],
+      count: [[slot.space]],
+      read: [[slot.space, slot.slot]],
+      compose: [[{ space: slot.space, others: ['a1.1'] }, slot.slot]],
+      keysOf: [[slot.space, device]],
+      find: [[device]],
+      spacesOf: [[audience._id]],
+      removeSpace: [[slot.space, signal]],
+      sweepOrphans: [[{ unnamedForMs: 0, signal }]],
+    },
     setVersions: {
       ended: [[partner], ['p-nobody']],
       of: [[partner, audience._id]],
@@ -297,7 +325,11 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       save: [[{ job: id, slot: 0, devices: [devices] }]],
       jobsIn: [[[0, 1]]],
       sizes: [[[id], [0, 1]]],
-      read: [[id, 0]],
+      totals: [[id, 0]],
+      read: [
+        [id, 0],
+        [id, 0, 1, 2],
+      ],
       forget: [[[0], id]],
       forgetBefore: [[1]],
     },

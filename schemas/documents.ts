@@ -35,10 +35,16 @@ export interface AttributeDocument {
   sequence: number;
   foreignKey?: string;
   foreignKeySequence?: number;
-  /** Devices that have it, after the last job that changed them. Absent: none ever did. */
-  devices?: number;
-  countedJob?: number;
   createdAt: Date;
+}
+
+/** How many devices some attributes have (pipeline/stores/attribute-devices.ts). */
+export interface AttributeDevicesDocument {
+  _id: number;
+  /** The last job that is included. */
+  job: number;
+  /** By attribute. */
+  devices: Record<string, number>;
 }
 
 /** A number that the processes share (pipeline/stores/counters.ts). */
@@ -242,6 +248,7 @@ export const collections = {
   partners: 'partners',
   apiKeys: 'api_keys',
   attributes: 'attributes',
+  attributeDevices: 'attribute_devices',
   counters: 'counters',
   jobs: 'jobs',
   files: 'files',

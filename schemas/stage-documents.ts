@@ -115,30 +115,26 @@ export interface ManifestChange {
   pairs: Binary;
 }
 
-/** A prefix of the address, with its pages and runs. */
+/** A prefix of the address, and the levels that hold its devices, the largest first. */
 export interface RegionEntry {
   start: number;
-  /** The lengths of the prefix, and of those of its pages. */
+  /** The length of the prefix. */
   bits: number;
-  pageBits: number;
-  /** The token of its pages; null if it has none. */
-  pages: string | null;
-  /** What is in its pages. */
-  devices: number;
-  bytes: number;
-  runs: RunEntry[];
+  levels: LevelEntry[];
 }
 
-export interface RunEntry {
+/** Devices of a region that were written together, in pages by longer prefixes. */
+export interface LevelEntry {
   token: string;
-  number: number;
+  /** The length of the pages' prefixes. */
+  pageBits: number;
   devices: number;
   bytes: number;
 }
 
-/** A page or a run: never changed, and removed when no manifest names it. */
+/** A page of a level: never changed, and removed when no manifest names its level. */
 export interface PageDocument {
-  /** `<manifest>:<token>:<start of the page>`, or `…:r<number>` of a run */
+  /** `<manifest>:<token>:<start of the page>` */
   _id: string;
   /** Identifiers of 16 bytes, sorted by the hash. */
   d: Uint8Array;

@@ -27,6 +27,7 @@ export const stepNames = {
     'duplicates',
     'fail-files',
     'audience',
+    'count-attributes',
     'end',
     'status',
     'forget',

@@ -37,7 +37,7 @@ export async function composeSlot(
     events: new Map(),
   };
   for await (const loaded of readSlot(deps, { space, slot })) {
-    const devices = devicesOf(loaded);
+    const devices = devicesOf(loaded.levels);
     if (devices.count === 0) continue;
     composition.devices += devices.count;
     for (const event of devices.keys) addTo(composition.events, event, 1);

@@ -74,7 +74,7 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
 
     /** What a slot of a space holds, in parts that follow each other. */
     async *read(space: string, slot: number): AsyncGenerator<Devices> {
-      for await (const loaded of readSlot(deps, { space, slot })) yield devicesOf(loaded);
+      for await (const loaded of readSlot(deps, { space, slot })) yield devicesOf(loaded.levels);
     },
 
     /** What the composition of an audience needs to know about one slot. */

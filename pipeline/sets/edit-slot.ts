@@ -11,8 +11,8 @@ import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { ContendedError } from './errors.ts';
 import type { Manifest } from './manifests.ts';
-import type { LoadedRegion, ReadDeps } from './read-regions.ts';
-import { createLayOut, documentsOf, type IdRange, type Layout, writtenWith } from './regions.ts';
+import { Raced, type ReadDeps } from './read-regions.ts';
+import { createLayOut, documentBytes, type IdRange, type Layout, pagesOf, writtenWith } from './regions.ts';
 
 export interface EditDeps extends ReadDeps {
   layout: Layout;
@@ -49,29 +49,26 @@ export interface Edited {
 export interface SlotEdit {
   readonly manifest: Manifest;
   readonly layOut: ReturnType<typeof createLayOut>;
+  /** To be awaited before something is read that this change may have written. */
+  flush(): Promise<void>;
   readonly change: SlotChange;
   total: number;
-  write(documents: PageDocument[]): Promise<void>;
+  /** Written when this resolves, or soon: before the manifest in any case. */
+  write(pages: PageDocument[]): Promise<void>;
   /** Puts others in the place of a region. */
   replace(region: RegionEntry, by: RegionEntry[]): void;
   regions(): RegionEntry[];
 }
 
-/** A document was gone that the manifest named: somebody else has replaced it. */
-export class Raced extends Error {}
-
 const ATTEMPTS = 30;
 const MAX_WAIT_MS = 200;
+const WRITE_BYTES = 4 << 20;
 /** A sweep takes what was never named for an orphan when it is much older. */
 const NAME_WITHIN_MS = 3_600_000;
 
 /** Begins with the time, so that a sweep can tell its age. */
 const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
 export const tokenTime = (token: string) => Number.parseInt(token.slice(0, -6), 36);
-
-export function requireAll(loaded: LoadedRegion[]): void {
-  if (loaded.some(({ raced }) => raced)) throw new Raced();
-}
 
 /** Makes the change, again if somebody else was faster; nothing, if the slot has it already. */
 export async function editSlot(
@@ -101,27 +98,27 @@ async function tryToEdit(
   let regions = manifest.regions;
   let isChanged = false;
   const replaced: IdRange[] = [];
+  const writer = createWriter(deps);
   const edit: SlotEdit = {
     manifest,
     layOut: createLayOut(manifest._id, token, deps.layout),
     change,
     total: manifest.devices,
-    async write(documents) {
-      faultPoint('sink:before-pages');
-      if (documents.length > 0) await deps.pages.write(documents);
-      faultPoint('sink:after-pages');
-    },
+    write: writer.add,
+    flush: writer.flush,
     replace(region, by) {
       isChanged = true;
       regions = regions.flatMap((one) => (one === region ? by : [one]));
-      const kept = new Set(by.flatMap((one) => documentsOf(manifest._id, one)).map(({ from }) => from));
-      replaced.push(...documentsOf(manifest._id, region).filter(({ from }) => !kept.has(from)));
+      const kept = new Set(by.flatMap(({ levels }) => levels));
+      for (const level of region.levels)
+        if (!kept.has(level)) replaced.push(pagesOf(manifest._id, level, region));
     },
     regions: () => regions,
   };
   const giveUp = () => deps.pages.remove([writtenWith(manifest._id, token)]).catch(() => {});
   try {
     await work(edit);
+    await writer.flush();
   } catch (error) {
     await giveUp();
     if (error instanceof Raced) return undefined;
@@ -152,6 +149,29 @@ async function tryToEdit(
   }
   await deps.pages.remove(replaced).catch(() => {});
   return { total: next.devices, changes: changesOf(next) };
+}
+
+/** Collects the pages of many small changes into one write, and lets a large one through at once. */
+function createWriter({ pages }: EditDeps) {
+  let waiting: PageDocument[] = [];
+  let bytes = 0;
+  async function flush(): Promise<void> {
+    if (waiting.length === 0) return;
+    const written = waiting;
+    waiting = [];
+    bytes = 0;
+    faultPoint('sink:before-pages');
+    await pages.write(written);
+    faultPoint('sink:after-pages');
+  }
+  return {
+    flush,
+    async add(more: PageDocument[]): Promise<void> {
+      waiting.push(...more);
+      bytes += more.reduce((sum, page) => sum + documentBytes(page), 0);
+      if (bytes >= WRITE_BYTES) await flush();
+    },
+  };
 }
 
 const changesOf = ({ changes }: Manifest): SlotChange[] =>

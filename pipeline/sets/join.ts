@@ -1,36 +1,37 @@
-/** Finds wanted devices in the documents of a region: a merge join, or a plain search for a few. */
+/** Finds wanted devices in the pages of a region: a merge join, or a plain search for a few. */
 import type { PageDocument } from '../../schemas/stage-documents.ts';
-import { ADDRESS_BITS, addressOf, hashWords, WORDS } from '../formats/identifier.ts';
+import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
 import { compareWords, type Devices, positionOf } from './devices.ts';
 import { createKeyReader, wordsOf } from './page-format.ts';
 import type { LoadedRegion } from './read-regions.ts';
+import { pageSize, startOf } from './regions.ts';
 
 export interface Hits {
-  /** The wanted device with this number is stored. More than once, if it is in several documents. */
+  /** The wanted device with this number is stored. More than once, if it is in several levels. */
   onDevice(n: number): void;
-  /** With each of its keys in that document. */
+  /** With each of its keys in that level. */
   onKey?: ((key: number) => void) | undefined;
 }
 
-/** For fewer wanted devices it does not pay to hash those of the document. */
+/** For fewer wanted devices it does not pay to hash those of the page. */
 const FEW = 4;
-const ADDRESS_DIGITS = 7;
 
-export function joinRegion({ region, wanted, pages, runs }: LoadedRegion, hits: Hits): void {
+export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits): void {
   const devices = wanted!;
-  const size = 2 ** (ADDRESS_BITS - region.pageBits);
-  let from = 0;
-  for (const page of pages) {
-    const start = Number.parseInt(page._id.slice(-ADDRESS_DIGITS), 16);
-    from = positionOf(devices, start, from);
-    const to = positionOf(devices, start + size, from);
-    if (to > from) joinDocument(devices, from, to, page, hits);
-    from = to;
+  for (const { level, pages } of levels) {
+    const size = pageSize(level);
+    let from = 0;
+    for (const page of pages) {
+      const start = startOf(page);
+      from = positionOf(devices, start, from);
+      const to = positionOf(devices, start + size, from);
+      if (to > from) joinPage(devices, from, to, page, hits);
+      from = to;
+    }
   }
-  for (const run of runs) joinDocument(devices, 0, devices.count, run, hits);
 }
 
-function joinDocument(wanted: Devices, from: number, to: number, { d, k }: PageDocument, hits: Hits): void {
+function joinPage(wanted: Devices, from: number, to: number, { d, k }: PageDocument, hits: Hits): void {
   const words = wordsOf(d);
   const reader = createKeyReader(k);
   let passed = 0;

@@ -82,7 +82,7 @@ function toWrite({ _id, version, ...rest }: Manifest): AnyBulkWriteOperation<Man
 /** Whether what is stored is what we wanted to store, whoever did it: tokens are unique. */
 function isSuccessor(stored: Manifest, wanted: Manifest): boolean {
   const tokensOf = ({ regions }: Manifest) =>
-    JSON.stringify(regions.map(({ pages, runs }) => [pages, runs.map(({ token }) => token)]));
+    regions.flatMap(({ levels }) => levels.map(({ token }) => token)).join();
   return (
     stored.version === wanted.version + 1 &&
     stored.job === wanted.job &&

@@ -1,19 +1,11 @@
 /** Adds devices with their keys to a slot of a space: costs what they change. */
 import type { PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { concatenate, type Devices, merge, sizeOf } from './devices.ts';
-import {
-  type EditDeps,
-  type Edited,
-  editSlot,
-  requireAll,
-  type SlotEdit,
-  type SlotTarget,
-} from './edit-slot.ts';
+import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { findFresh } from './find-fresh.ts';
 import { joinRegion } from './join.ts';
-import { decode } from './page-format.ts';
-import { devicesOf, groupsOf, type LoadedRegion, loadRegion, readSlot } from './read-regions.ts';
-import { isFolded } from './regions.ts';
+import { type Chosen, devicesOf, groupsOf, type LoadedRegion, loadRegion, readSlot } from './read-regions.ts';
+import { levelsToKeep, withChance } from './regions.ts';
 
 export interface Merge extends SlotTarget {
   /** The space whose devices count as matches of those that are new. */
@@ -21,17 +13,18 @@ export interface Merge extends SlotTarget {
 }
 
 /** `parts` gives the devices, in parts that follow each other by address, as often as it is asked. */
-export async function mergeDevices(
+export function mergeDevices(
   deps: EditDeps,
   target: Merge,
   parts: () => AsyncIterable<Devices>,
 ): Promise<Edited> {
   return editSlot(deps, target, async (edit) => {
     for await (const devices of parts()) {
+      // What the part before has written may be read again.
+      await edit.flush();
       for (const group of groupsOf(edit.regions(), devices)) {
+        const loaded = await Promise.all(group.map((chosen) => loadFor(deps, edit, chosen)));
         const added: Devices[] = [];
-        const loaded = await Promise.all(group.map(([region, part]) => loadFor(deps, edit, region, part!)));
-        requireAll(loaded);
         for (const one of loaded) added.push(await addTo(deps, edit, one));
         const all = concatenate(added);
         edit.change.devices += all.count;
@@ -43,40 +36,40 @@ export async function mergeDevices(
   });
 }
 
-/** A region that will be rewritten is read whole, any other where the devices may be. */
-async function loadFor(
-  deps: EditDeps,
-  { manifest }: SlotEdit,
-  region: RegionEntry,
-  wanted: Devices,
-): Promise<LoadedRegion> {
-  const isWhole = isFolded(region, sizeOf(wanted), deps.layout);
-  return { ...(await loadRegion(deps, manifest, region, isWhole ? undefined : wanted)), wanted };
+interface Loaded extends LoadedRegion {
+  /** How many levels may stay as they are, if all devices are new; the others are loaded whole. */
+  keep: number;
+  ratio: number;
+}
+
+async function loadFor(deps: EditDeps, { manifest }: SlotEdit, [region, wanted]: Chosen): Promise<Loaded> {
+  const ratio = withChance(deps.layout.levelRatio);
+  const keep = levelsToKeep(region, sizeOf(wanted!), ratio);
+  return { ...(await loadRegion(deps, manifest, region, wanted, keep)), keep, ratio };
 }
 
 /** Gives the devices that are new. */
-async function addTo(deps: EditDeps, edit: SlotEdit, loaded: LoadedRegion): Promise<Devices> {
-  const { region, wanted } = loaded;
+async function addTo(deps: EditDeps, edit: SlotEdit, loaded: Loaded): Promise<Devices> {
+  const { region, levels, ratio } = loaded;
   const fresh = findFresh(loaded);
   if (fresh.devices.count === 0) return fresh.added;
   const { pairs } = edit.change;
   for (const key of fresh.devices.keys) pairs.set(key, (pairs.get(key) ?? 0) + 1);
 
-  if (isFolded(region, sizeOf(wanted!), deps.layout)) {
-    const all = merge([devicesOf(loaded), fresh.devices]);
-    await put(edit, region, edit.layOut.asRegions(all, region.start, region.bits));
+  // More may stay, because less is new than was wanted.
+  const keep = Math.max(loaded.keep, levelsToKeep(region, sizeOf(fresh.devices), ratio));
+  const rest = merge([devicesOf(levels.slice(keep)), fresh.devices]);
+  const laidOut = keep > 0 ? edit.layOut.asLevel(rest, region) : undefined;
+  if (laidOut) {
+    await edit.write(laidOut.pages);
+    edit.replace(region, [{ ...region, levels: [...region.levels.slice(0, keep), laidOut.level] }]);
   } else {
-    const isFull = region.runs.length >= deps.layout.maxRuns;
-    const runs = isFull ? merge([...loaded.runs.map(toDevices), fresh.devices]) : fresh.devices;
-    const written = [...edit.layOut.asRuns(runs)];
-    await edit.write(written.map(([, document]) => document));
-    const kept = isFull ? [] : region.runs;
-    edit.replace(region, [{ ...region, runs: [...kept, ...written.map(([run]) => run)] }]);
+    const whole = await loadRegion(deps, edit.manifest, { ...region, levels: region.levels.slice(0, keep) });
+    const all = merge([devicesOf(whole.levels), rest]);
+    await put(edit, region, edit.layOut.asRegions(all, region));
   }
   return fresh.added;
 }
-
-const toDevices = ({ d, k }: PageDocument) => decode({ devices: d, keys: k });
 
 /** Writes regions, and puts them in the place of the one that they were made from. */
 export async function put(
@@ -85,8 +78,8 @@ export async function put(
   laidOut: Iterable<[RegionEntry, PageDocument[]]>,
 ): Promise<void> {
   const regions: RegionEntry[] = [];
-  for (const [one, documents] of laidOut) {
-    await edit.write(documents);
+  for (const [one, pages] of laidOut) {
+    await edit.write(pages);
     regions.push(one);
   }
   edit.replace(region, regions);

@@ -4,10 +4,11 @@ import { collections } from '../../schemas/documents.ts';
 import type { PageDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { documentBytes, type IdRange, inBatches } from './regions.ts';
+import { documentBytes, type IdRange } from './regions.ts';
 
 /** The driver copies what it inserts about three times. */
 const INSERT_BYTES = 4 << 20;
+const INSERT_AT_ONCE = 10_000;
 const READ_AT_ONCE = 2_000;
 const REPLY_DOCUMENTS = 10_000;
 const REMOVE_AT_ONCE = 5_000;
@@ -31,16 +32,13 @@ export function createPages(db: Db) {
   return {
     collection,
 
-    /** Those of the ids that exist. */
+    /** Those of the ids that exist, in their order. */
     read: groupCommit(
-      async (wanted: string[][]): Promise<Map<string, PageDocument>[]> => {
-        const ids = wanted.flat();
+      async (wanted: string[][]): Promise<PageDocument[][]> => {
         const found = new Map<string, PageDocument>();
-        for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
-          const some = ids.slice(at, at + READ_AT_ONCE);
+        for (const some of inGroups(wanted.flat(), within({ count: READ_AT_ONCE })))
           for (const page of await find({ _id: { $in: some } }, some.length)) found.set(page._id, page);
-        }
-        return wanted.map(() => found);
+        return wanted.map((ids) => ids.flatMap((id) => found.get(id) ?? []));
       },
       { inFlight: 2, howMany: (waiting) => fitting(waiting, READ_AT_ONCE, () => 1) },
     ),
@@ -50,7 +48,8 @@ export function createPages(db: Db) {
 
     write: groupCommit(
       async (written: PageDocument[][]): Promise<undefined> => {
-        for (const batch of inBatches(written.flat(), INSERT_BYTES))
+        const sized = within({ bytes: INSERT_BYTES, count: INSERT_AT_ONCE }, documentBytes);
+        for (const batch of inGroups(written.flat(), sized))
           await collection.insertMany(batch, { ordered: false });
       },
       { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, documentBytes) },

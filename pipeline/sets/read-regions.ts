@@ -1,25 +1,28 @@
 /**
- * Reads regions of a slot with the documents that hold their devices: all of them, or those that may hold some wanted ones. A reader
- * beside a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
+ * Reads regions of a slot with the pages that hold their devices: all of them, or those that may hold some wanted ones. A reader beside
+ * a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { concatenate, type Devices, merge, positionOf, slice } from './devices.ts';
 import { ContendedError } from './errors.ts';
 import type { Manifest, Manifests } from './manifests.ts';
 import { decode } from './page-format.ts';
 import type { Pages } from './pages.ts';
-import { endOf, pageId, pageOf, pagesOf, runBytes, runId } from './regions.ts';
+import { endOf, pageId, pageOf, pagesOf } from './regions.ts';
+
+export interface LoadedLevel {
+  level: LevelEntry;
+  /** In their order. */
+  pages: PageDocument[];
+}
 
 export interface LoadedRegion {
   region: RegionEntry;
   /** The wanted devices in it. */
   wanted: Devices | undefined;
-  pages: PageDocument[];
-  runs: PageDocument[];
-  /** A document that the manifest names was not there. */
-  raced: boolean;
+  levels: LoadedLevel[];
 }
 
 export interface ReadDeps {
@@ -27,20 +30,24 @@ export interface ReadDeps {
   pages: Pages;
 }
 
+/** A page was gone that the manifest named: somebody else has replaced it. */
+export class Raced extends Error {}
+
 /** Far enough below the server's 16 MB for one reply that a group is a round trip or two. */
 const GROUP_BYTES = 4 << 20;
-/** From this share of a region's pages on, all of them are read, in their order. */
+/** From this share of a level's pages on, all of them are read, in their order. */
 const SCAN_SHARE = 1 / 3;
 const ATTEMPTS = 30;
 const MAX_WAIT_MS = 200;
 
 /** The pages that may hold some of the devices; undefined: most of them. */
-function pagesFor(region: RegionEntry, wanted: Devices): number[] | undefined {
-  const most = 2 ** (region.pageBits - region.bits) * SCAN_SHARE;
+function pagesFor(level: LevelEntry, bits: number, wanted: Devices): number[] | undefined {
+  const most = 2 ** (level.pageBits - bits) * SCAN_SHARE;
   const pages: number[] = [];
   for (let n = 0; n < wanted.count; n++) {
-    const page = pageOf(region, wanted.addresses[n]!);
-    if (page !== pages.at(-1)) pages.push(page);
+    const page = pageOf(level, wanted.addresses[n]!);
+    if (page === pages.at(-1)) continue;
+    pages.push(page);
     if (pages.length > most) return undefined;
   }
   return pages;
@@ -51,43 +58,54 @@ export function partOf(devices: Devices, region: RegionEntry): Devices {
   return slice(devices, from, positionOf(devices, endOf(region), from));
 }
 
-export async function loadRegion(
+async function loadLevel(
   { pages }: ReadDeps,
+  { _id }: Manifest,
+  region: RegionEntry,
+  level: LevelEntry,
+  wanted: Devices | undefined,
+): Promise<LoadedLevel> {
+  const chosen = wanted && pagesFor(level, region.bits, wanted);
+  if (chosen) {
+    const ids = chosen.map((page) => pageId(_id, level.token, page));
+    return { level, pages: await pages.read(ids) };
+  }
+  const all = await pages.readRange(pagesOf(_id, level, region));
+  if (all.reduce((sum, { d }) => sum + d.length / 16, 0) !== level.devices) throw new Raced();
+  return { level, pages: all };
+}
+
+/** Where the wanted devices may be; of the levels from `whole` on, all of it. */
+export async function loadRegion(
+  deps: ReadDeps,
   manifest: Manifest,
   region: RegionEntry,
   wanted?: Devices,
+  whole = region.levels.length,
 ): Promise<LoadedRegion> {
-  const chosen = wanted && region.pages !== null ? pagesFor(region, wanted) : undefined;
-  const runIds = region.runs.map((run) => runId(manifest._id, run));
-  const ids = (chosen ?? []).map((page) => pageId(manifest._id, region.pages!, page));
-  const [named, all] = await Promise.all([
-    ids.length + runIds.length > 0 ? pages.read([...ids, ...runIds]) : new Map<string, PageDocument>(),
-    region.pages !== null && !chosen ? pages.readRange(pagesOf(manifest._id, region)) : [],
-  ]);
-  const found = (some: string[]) => some.flatMap((id) => named.get(id) ?? []);
-  const runs = found(runIds);
-  const isWhole = chosen || all.reduce((sum, { d }) => sum + d.length / 16, 0) === region.devices;
-  const raced = !isWhole || runs.length < runIds.length;
-  return { region, wanted, pages: chosen ? found(ids) : all, runs, raced };
+  const levels = await Promise.all(
+    region.levels.map((level, i) => loadLevel(deps, manifest, region, level, i < whole ? wanted : undefined)),
+  );
+  return { region, wanted, levels };
 }
 
 /** About what is read of a region. */
-function readBytes(region: RegionEntry, wanted: Devices | undefined): number {
-  const share = wanted ? wanted.count / 2 ** (region.pageBits - region.bits) : 1;
-  return runBytes(region) + region.bytes * Math.min(1, share);
-}
+const readBytes = (region: RegionEntry, wanted: Devices | undefined): number =>
+  region.levels.reduce((sum, { bytes, pageBits }) => {
+    const share = wanted ? wanted.count / 2 ** (pageBits - region.bits) : 1;
+    return sum + bytes * Math.min(1, share);
+  }, 0);
+
+export type Chosen = [region: RegionEntry, wanted: Devices | undefined];
 
 /** Regions with something to read, in groups of a bounded size. */
-export function* groupsOf(
-  regions: RegionEntry[],
-  wanted: Devices | undefined,
-): Generator<[RegionEntry, Devices | undefined][]> {
+export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): Generator<Chosen[]> {
   const chosen = regions
-    .map((region): [RegionEntry, Devices | undefined] => [region, wanted && partOf(wanted, region)])
+    .map((region): Chosen => [region, wanted && partOf(wanted, region)])
     .filter(([, part]) => part === undefined || part.count > 0);
   yield* inGroups(
     chosen,
-    within({ bytes: GROUP_BYTES }, ([region, part]) => readBytes(region, part)),
+    within<Chosen>({ bytes: GROUP_BYTES }, ([region, part]) => readBytes(region, part)),
   );
 }
 
@@ -99,13 +117,13 @@ export async function* readSlot(
 ): AsyncGenerator<LoadedRegion> {
   let manifest = await deps.manifests.read(target);
   for (let position = 0, attempt = 0; ; ) {
-    const rest = manifest.regions.filter((region) => endOf(region) > position);
+    const rest = manifest.regions.filter((region) => region.levels.length > 0 && endOf(region) > position);
     const [group] = groupsOf(rest, wanted);
     if (!group) return;
-    const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
+    const loaded = await load(deps, manifest, group);
     const before = manifest;
     manifest = await deps.manifests.read(target);
-    if (isUnchanged(loaded, before, manifest) && loaded.every(({ raced }) => !raced)) {
+    if (loaded && isUnchanged(loaded, before, manifest)) {
       yield* loaded;
       position = endOf(loaded.at(-1)!.region);
       attempt = 0;
@@ -116,23 +134,28 @@ export async function* readSlot(
   }
 }
 
+async function load(
+  deps: ReadDeps,
+  manifest: Manifest,
+  group: Chosen[],
+): Promise<LoadedRegion[] | undefined> {
+  try {
+    return await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
+  } catch (error) {
+    if (error instanceof Raced) return undefined;
+    throw error;
+  }
+}
+
 /** Whether everything that was read is still named. */
 function isUnchanged(loaded: LoadedRegion[], before: Manifest, now: Manifest): boolean {
   if (before.version === now.version) return true;
-  const byStart = new Map(now.regions.map((region) => [region.start, region]));
-  return loaded.every(({ region }) => {
-    const current = byStart.get(region.start);
-    const runs = new Set(current?.runs.map((run) => runId('', run)));
-    return (
-      current?.bits === region.bits &&
-      current.pages === region.pages &&
-      region.runs.every((run) => runs.has(runId('', run)))
-    );
-  });
+  const tokens = new Set(now.regions.flatMap(({ levels }) => levels.map(({ token }) => token)));
+  return loaded.every(({ region }) => region.levels.every(({ token }) => tokens.has(token)));
 }
 
-/** All devices of a region that was loaded whole. */
-export const devicesOf = ({ pages, runs }: LoadedRegion): Devices =>
-  merge([concatenate(pages.map(toDevices)), ...runs.map(toDevices)]);
+/** All devices of levels that were loaded whole. */
+export const devicesOf = (levels: LoadedLevel[]): Devices =>
+  merge(levels.map(({ pages }) => concatenate(pages.map(toDevices))));
 
 const toDevices = ({ d, k }: PageDocument): Devices => decode({ devices: d, keys: k });

@@ -1,52 +1,39 @@
 /**
- * Where devices lie in a slot of a space. Regions are prefixes of the address that cover all of it, each with its pages and runs. A page
- * is a longer prefix, so its document is computed and not looked up; a page that holds nothing has none. A run holds devices of the
- * whole region: small changes, until they are folded into the pages.
+ * Where devices lie in a slot of a space. Regions are prefixes of the address that cover all of it. A region has levels, the largest
+ * first: what a change brings is written as a small level behind the others, and levels are merged before they are many. A level has
+ * pages by longer prefixes, so the page that may hold a device is computed and not looked up; one that holds nothing does not exist.
  */
-import type { PageDocument, RegionEntry, RunEntry } from '../../schemas/stage-documents.ts';
+import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { ADDRESS_BITS } from '../formats/identifier.ts';
-import { inGroups, within } from '../runtime/in-groups.ts';
 import { type Devices, positionOf, sizeOf, slice } from './devices.ts';
-import { type Encoded, encode } from './page-format.ts';
+import { encode } from './page-format.ts';
 
 export interface Layout {
-  /** What a page holds on average, at most. Small, because whoever looks for one device reads its page. */
+  /** What a page holds at most, on average. Small, because whoever looks for one device reads its page. */
   pageBytes: number;
   /** A region is split beyond this; it is what is rewritten at once, and held in memory. */
   regionBytes: number;
-  /** Runs are folded into the pages when they are larger than this share of them. */
-  runShare: number;
-  /** So many runs become one. */
-  maxRuns: number;
+  /** A level is at least so many times as large as all behind it. */
+  levelRatio: number;
 }
 
-export const defaultLayout: Layout = {
-  pageBytes: 2_048,
-  regionBytes: 4 << 20,
-  runShare: 1 / 32,
-  maxRuns: 16,
-};
+export const defaultLayout: Layout = { pageBytes: 2_048, regionBytes: 4 << 20, levelRatio: 8 };
 
 /** A page with so many times the devices of others shows that its region is filled unevenly, and must be split. */
 const UNEVEN = 8;
 const FEW_DEVICES = 64;
-/** Far below what a document may hold. */
-const RUN_BYTES = 1 << 20;
+/** Far below what a document may hold: pages of a single address, which cannot be split. */
+const MAX_PAGE_BYTES = 1 << 20;
 
-export const wholeSlot: RegionEntry = {
-  start: 0,
-  bits: 0,
-  pageBits: 0,
-  pages: null,
-  devices: 0,
-  bytes: 0,
-  runs: [],
-};
+export const wholeSlot: RegionEntry = { start: 0, bits: 0, levels: [] };
 
 export const endOf = ({ start, bits }: RegionEntry): number => start + 2 ** (ADDRESS_BITS - bits);
 const hex = (address: number) => address.toString(16).padStart(7, '0');
+export const startOf = ({ _id }: PageDocument): number => Number.parseInt(_id.slice(-7), 16);
 export const pageId = (manifest: string, token: string, page: number) => `${manifest}:${token}:${hex(page)}`;
-export const runId = (manifest: string, { token, number }: RunEntry) => `${manifest}:${token}:r${number}`;
+export const pageSize = ({ pageBits }: LevelEntry): number => 2 ** (ADDRESS_BITS - pageBits);
+/** The start of the page that an address belongs to. */
+export const pageOf = (level: LevelEntry, address: number): number => address - (address % pageSize(level));
 
 /** Ids from the one up to, and with, the other. */
 export interface IdRange {
@@ -54,17 +41,11 @@ export interface IdRange {
   to: string;
 }
 
-/** The pages of a region. The runs' numbers are behind all addresses. */
-export const pagesOf = (manifest: string, region: RegionEntry): IdRange => ({
-  from: pageId(manifest, region.pages!, region.start),
-  to: pageId(manifest, region.pages!, endOf(region) - 1),
+/** All pages of a level. */
+export const pagesOf = (manifest: string, { token }: LevelEntry, region: RegionEntry): IdRange => ({
+  from: pageId(manifest, token, region.start),
+  to: pageId(manifest, token, endOf(region) - 1),
 });
-
-/** All documents of a region. */
-export function documentsOf(manifest: string, region: RegionEntry): IdRange[] {
-  const runs = region.runs.map((run) => runId(manifest, run)).map((id) => ({ from: id, to: id }));
-  return region.pages === null ? runs : [pagesOf(manifest, region), ...runs];
-}
 
 /** All documents that one merge has written. */
 export const writtenWith = (manifest: string, token: string): IdRange => ({
@@ -72,93 +53,77 @@ export const writtenWith = (manifest: string, token: string): IdRange => ({
   to: `${manifest}:${token}~`,
 });
 
-/** The start of the page that an address belongs to. */
-export const pageOf = ({ pageBits }: RegionEntry, address: number): number => {
-  const size = 2 ** (ADDRESS_BITS - pageBits);
-  return address - (address % size);
-};
-
-export const runBytes = ({ runs }: RegionEntry): number => runs.reduce((sum, { bytes }) => sum + bytes, 0);
-
-/** Whether so much more is to be folded into the pages, and not kept beside them. A region of a single address has no pages. */
-export const isFolded = (region: RegionEntry, added: number, { runShare, pageBytes }: Layout): boolean =>
-  region.bits < ADDRESS_BITS && runBytes(region) + added > Math.max(pageBytes, region.bytes * runShare);
-
-/** Makes the documents of new pages and runs. A merge may rewrite a region more than once: each time has a token of its own. */
-export function createLayOut(manifest: string, merge: string, layout: Layout) {
-  let rewrites = 0;
-  const nextToken = () => `${merge}.${(rewrites++).toString(36)}`;
-
-  const documentOf = (_id: string, { devices, keys }: Encoded): PageDocument => ({
-    _id,
-    d: devices,
-    k: keys,
-  });
-
-  /** As runs of a bounded size. */
-  function* asRuns(devices: Devices): Generator<[RunEntry, PageDocument]> {
-    const most = Math.max(1, Math.floor((RUN_BYTES * devices.count) / Math.max(1, sizeOf(devices))));
-    const token = nextToken();
-    for (let from = 0, number = 0; from < devices.count; from += most, number++) {
-      const part = slice(devices, from, Math.min(from + most, devices.count));
-      const encoded = encode(part);
-      const run = { token, number, devices: part.count, bytes: bytesOf(encoded) };
-      yield [run, documentOf(runId(manifest, run), encoded)];
-    }
+/**
+ * How many levels stay as they are when so much more comes; the others are merged with it. Regions grow alike, so each is merged a
+ * little earlier or later than the others, by chance: never all of a slot at once.
+ */
+export function levelsToKeep({ levels, bits }: RegionEntry, added: number, ratio: number): number {
+  const total = levels.reduce((sum, { bytes }) => sum + bytes, added);
+  if (bits === ADDRESS_BITS && total > MAX_PAGE_BYTES) return levels.length;
+  let behind = added;
+  let keep = levels.length;
+  for (let i = levels.length - 1; i >= 0; i--) {
+    if (levels[i]!.bytes < behind * ratio) keep = i;
+    behind += levels[i]!.bytes;
   }
-
-  /** As pages; as several regions, if one would be too large or too uneven. */
-  function* asRegions(
-    devices: Devices,
-    start: number,
-    bits: number,
-  ): Generator<[RegionEntry, PageDocument[]]> {
-    const end = start + 2 ** (ADDRESS_BITS - bits);
-    if (bits === ADDRESS_BITS) {
-      const parts = [...asRuns(devices)];
-      const region = { ...wholeSlot, start, bits, pageBits: bits, runs: parts.map(([run]) => run) };
-      yield [region, parts.map(([, document]) => document)];
-      return;
-    }
-    const size = sizeOf(devices);
-    const pages = size <= layout.regionBytes ? cutIntoPages(devices, { start, bits, size }) : undefined;
-    if (pages) {
-      yield pages;
-      return;
-    }
-    const middle = (start + end) / 2;
-    const cut = positionOf(devices, middle);
-    yield* asRegions(slice(devices, 0, cut), start, bits + 1);
-    yield* asRegions(slice(devices, cut, devices.count), middle, bits + 1);
-  }
-
-  function cutIntoPages(
-    devices: Devices,
-    { start, bits, size }: { start: number; bits: number; size: number },
-  ): [RegionEntry, PageDocument[]] | undefined {
-    const wanted = Math.max(0, Math.ceil(Math.log2(size / layout.pageBytes)));
-    const pageBits = Math.min(ADDRESS_BITS, bits + wanted);
-    const token = nextToken();
-    const region = { ...wholeSlot, start, bits, pageBits, pages: devices.count > 0 ? token : null };
-    const most = FEW_DEVICES + (UNEVEN * devices.count) / 2 ** (pageBits - bits);
-    const documents: PageDocument[] = [];
-    let bytes = 0;
-    for (let from = 0; from < devices.count; ) {
-      const page = pageOf(region, devices.addresses[from]!);
-      const to = positionOf(devices, page + 2 ** (ADDRESS_BITS - pageBits), from);
-      if (to - from > most) return undefined;
-      const encoded = encode(slice(devices, from, to));
-      bytes += bytesOf(encoded);
-      documents.push(documentOf(pageId(manifest, token, page), encoded));
-      from = to;
-    }
-    return [{ ...region, devices: devices.count, bytes }, documents];
-  }
-
-  return { asRuns, asRegions };
+  return keep;
 }
 
-const bytesOf = ({ devices, keys }: Encoded) => devices.length + keys.length;
+export const withChance = (ratio: number) => ratio * (0.75 + Math.random() / 2);
+
+/** Makes the pages of new levels. A merge may rewrite a region more than once: each level has a token of its own. */
+export function createLayOut(manifest: string, merge: string, layout: Layout) {
+  let levels = 0;
+
+  /** Undefined: it would be too uneven. */
+  function asLevel(
+    devices: Devices,
+    { bits }: RegionEntry,
+  ): { level: LevelEntry; pages: PageDocument[] } | undefined {
+    const wanted = Math.ceil(Math.log2(sizeOf(devices) / layout.pageBytes));
+    const pageBits = Math.min(ADDRESS_BITS, bits + Math.max(0, wanted));
+    const most =
+      bits < ADDRESS_BITS ? FEW_DEVICES + (UNEVEN * devices.count) / 2 ** (pageBits - bits) : devices.count;
+    const level = {
+      token: `${merge}.${(levels++).toString(36)}`,
+      pageBits,
+      devices: devices.count,
+      bytes: 0,
+    };
+    const pages: PageDocument[] = [];
+    for (let from = 0; from < devices.count; ) {
+      const page = pageOf(level, devices.addresses[from]!);
+      const to = positionOf(devices, page + pageSize(level), from);
+      if (to - from > most) return undefined;
+      const { devices: d, keys: k } = encode(slice(devices, from, to));
+      level.bytes += d.length + k.length;
+      pages.push({ _id: pageId(manifest, level.token, page), d, k });
+      from = to;
+    }
+    return { level, pages };
+  }
+
+  /** As one region, or as several if it would be too large or too uneven. */
+  function* asRegions(devices: Devices, region: RegionEntry): Generator<[RegionEntry, PageDocument[]]> {
+    const { start, bits } = region;
+    if (devices.count === 0) {
+      yield [{ start, bits, levels: [] }, []];
+      return;
+    }
+    if (bits === ADDRESS_BITS || sizeOf(devices) <= layout.regionBytes) {
+      const laidOut = asLevel(devices, region);
+      if (laidOut) {
+        yield [{ start, bits, levels: [laidOut.level] }, laidOut.pages];
+        return;
+      }
+    }
+    const middle = (start + endOf(region)) / 2;
+    const cut = positionOf(devices, middle);
+    yield* asRegions(slice(devices, 0, cut), { start, bits: bits + 1, levels: [] });
+    yield* asRegions(slice(devices, cut, devices.count), { start: middle, bits: bits + 1, levels: [] });
+  }
+
+  return { asLevel, asRegions };
+}
+
 export const documentBytes = ({ d, k }: PageDocument) => d.length + k.length;
-export const inBatches = (documents: Iterable<PageDocument>, bytes: number) =>
-  inGroups(documents, within({ bytes, count: 10_000 }, documentBytes));

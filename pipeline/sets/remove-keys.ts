@@ -1,6 +1,6 @@
 /** Removes keys from all devices of a slot, and devices that have no key left: one pass, whatever the number of keys. */
 import { createWriter, type Devices, firstKey } from './devices.ts';
-import { type EditDeps, type Edited, editSlot, requireAll, type SlotTarget } from './edit-slot.ts';
+import { type EditDeps, type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { put } from './merge-devices.ts';
 import { devicesOf, groupsOf, loadRegion } from './read-regions.ts';
 
@@ -8,14 +8,13 @@ export function removeKeys(deps: EditDeps, target: SlotTarget, keys: ReadonlySet
   return editSlot(deps, target, async (edit) => {
     for (const group of groupsOf(edit.regions(), undefined)) {
       const loaded = await Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
-      requireAll(loaded);
       for (const one of loaded) {
-        const before = devicesOf(one);
+        const before = devicesOf(one.levels);
         const { kept, changed } = without(before, keys, edit.change.pairs);
         if (changed === 0) continue;
         edit.change.devices += changed;
         edit.total -= before.count - kept.count;
-        await put(edit, one.region, edit.layOut.asRegions(kept, one.region.start, one.region.bits));
+        await put(edit, one.region, edit.layOut.asRegions(kept, one.region));
       }
     }
   });

@@ -14,9 +14,8 @@ export function createOrphanSweep({ manifests, pages }: EditDeps) {
 
   async function isNamed(manifest: string, token: string): Promise<boolean> {
     const found = await manifests.collection.findOne({ _id: manifest }, { projection: { regions: 1 } });
-    return (found?.regions ?? []).some(
-      ({ pages: own, runs }) => own?.startsWith(token) || runs.some((run) => run.token.startsWith(token)),
-    );
+    const levels = (found?.regions ?? []).flatMap((region) => region.levels);
+    return levels.some((level) => level.token.startsWith(`${token}.`));
   }
 
   /** Gives the number of tokens swept. */

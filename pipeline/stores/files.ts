@@ -198,29 +198,26 @@ export function createFileStore(db: Db) {
     },
 
     /** Accepted rows by event, over the newest entry of each path among the loads up to this one. */
-    async rowsByEvent(audience: number, generation: number, upToJob: number): Promise<Map<string, number>> {
-      const rows = await files
-        .aggregate<{ _id: string; rows: number }>(
-          [
-            {
-              $match: {
-                audience,
-                generation,
-                job: { $lte: upToJob },
-                status: { $in: [JobStatus.done, JobStatus.error] },
-              },
+    rowsByEvent: (audience: number, generation: number, upToJob: number) =>
+      files.aggregate<{ event: string; rows: number }>(
+        [
+          {
+            $match: {
+              audience,
+              generation,
+              job: { $lte: upToJob },
+              status: { $in: [JobStatus.done, JobStatus.error] },
             },
-            { $sort: { path: 1, job: -1 } },
-            { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
-            { $match: { status: JobStatus.done } },
-            { $unwind: '$events' },
-            { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
-          ],
-          { allowDiskUse: true },
-        )
-        .toArray();
-      return new Map(rows.map((event) => [event._id, event.rows]));
-    },
+          },
+          { $sort: { path: 1, job: -1 } },
+          { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
+          { $match: { status: JobStatus.done } },
+          { $unwind: '$events' },
+          { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
+          { $project: { _id: 0, event: '$_id', rows: 1 } },
+        ],
+        { allowDiskUse: true },
+      ),
 
     removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(files, { job: { $in: jobs } }, signal),
 

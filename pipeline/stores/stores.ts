@@ -1,7 +1,7 @@
 /** The stores that the stages share, each over one collection. */
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
-import { createAttributeStore } from './attributes.ts';
+import { createAttributeDeviceStore } from './attribute-devices.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
@@ -18,7 +18,7 @@ export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
   ledger: createLedgerStore(db),
-  attributes: createAttributeStore(db),
+  attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
   eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),

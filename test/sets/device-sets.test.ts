@@ -8,8 +8,8 @@ import { checkEveryManifest, openDatabase } from './database.ts';
 import { fromHex, keyed, numberedDevice, onePart, toPlain } from './devices.ts';
 
 const database = openDatabase();
-/** So that everything happens: folds, splits, runs that become one. */
-const tiny = { pageBytes: 128, regionBytes: 1_024, runShare: 1 / 4, maxRuns: 3 };
+/** So that everything happens: several levels, merges of them, splits. */
+const tiny = { pageBytes: 128, regionBytes: 1_024, levelRatio: 3 };
 const SLOT = 5;
 
 beforeAll(() => ensureIndexes(database.db));

@@ -18,6 +18,7 @@ const FEW = 60;
 /** Calls that may scan or examine more, and why. */
 const mayExamine: [RegExp, string][] = [
   [/^(partners|apiKeys)\.list/, 'an operator lists all of them'],
+  [/^attributeDevices\.all/, 'a report shows every attribute'],
   [/^apiKeys\.countOthers/, 'an operator asks, after a secret was rotated'],
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
   [/^audiences\.withDevices/, 'most audiences of a partner hold devices'],

@@ -110,6 +110,10 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [partner, 1, ['fk-1']],
       ],
     },
+    attributeDevices: {
+      record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
+      all: [[]],
+    },
     audiences: {
       generationsOf: [[[audience._id]]],
       ensure: [[job]],
@@ -153,8 +157,6 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       release: [[audience._id, 'token']],
       takeFailure: [[audience._id, new Date()]],
       forgetBelow: [[audience._id, 1]],
-      marketplaceDevices: [[1]],
-      keepMarketplaceDevices: [[1, 1]],
     },
     contexts: {
       get: [[loading._id, 0]],
@@ -228,7 +230,6 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       recordReason: [[id, 'reason']],
       find: [[id]],
       findMany: [[[id, id + 1]]],
-      loadBefore: [[job]],
       endedBefore: [[1, { after: id - 10, before: id }, 10]],
       loadsBelow: [[audience._id, 2, id, 10]],
       remove: [[[1]]],

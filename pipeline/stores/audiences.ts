@@ -40,11 +40,10 @@ export interface AudienceFilter {
 /** The result of a finished load. */
 export interface LoadResult {
   uniqueDevices: number;
-  /** Matches among the devices that are new with the load: added to those that were known. */
+  /** Added to what is known: matches among the devices that are new with the load, accepted rows, files that failed. */
   matchedDevices: number;
   uploadedDevices: number;
-  /** Whether the newest load of some file failed. */
-  someFileFailed: boolean;
+  failedFiles: number;
   errors: JobError[] | null;
 }
 
@@ -164,7 +163,7 @@ export function createAudienceStore(db: Db) {
             outcome: 2,
             updatedAt: new Date(),
           },
-          $unset: { failedPaths: '', sweptAt: '' },
+          $unset: { failedPaths: '', failedFiles: '', sweptAt: '' },
           $currentDate: { clearedAt: true },
         },
       );
@@ -199,8 +198,10 @@ export function createAudienceStore(db: Db) {
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
-      { errors, someFileFailed, matchedDevices, ...counts }: LoadResult,
+      { errors, uniqueDevices, ...added }: LoadResult,
     ): Promise<void> {
+      const plus = (count: keyof typeof added) => ({ $add: [{ $ifNull: [`$${count}`, 0] }, added[count]] });
+      const nothingFailed = { $and: [{ $eq: ['$failedPaths', []] }, { $lte: ['$failedFiles', 0] }] };
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
       // A path is any text, and may look like a field reference.
@@ -214,8 +215,10 @@ export function createAudienceStore(db: Db) {
         [
           {
             $set: {
-              ...counts,
-              matchedDevices: { $add: ['$matchedDevices', matchedDevices] },
+              uniqueDevices,
+              matchedDevices: plus('matchedDevices'),
+              uploadedDevices: plus('uploadedDevices'),
+              failedFiles: plus('failedFiles'),
               failedPaths,
               loadedBy: _id,
               updatedAt: new Date(),
@@ -223,9 +226,7 @@ export function createAudienceStore(db: Db) {
           },
           {
             $set: {
-              outcome: someFileFailed
-                ? JobStatus.error
-                : { $cond: [{ $eq: ['$failedPaths', []] }, JobStatus.done, JobStatus.error] },
+              outcome: { $cond: [nothingFailed, JobStatus.done, JobStatus.error] },
             },
           },
         ],

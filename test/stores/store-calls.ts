@@ -76,7 +76,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     uniqueDevices: 1,
     matchedDevices: 1,
     uploadedDevices: 1,
-    someFileFailed: false,
+    failedFiles: 0,
     errors: null,
   };
   const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id, since: 0 };
@@ -208,7 +208,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       countByStatus: [[listing]],
       recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
       loadedOf: [[audience._id, generation]],
-      summaryOf: [[audience._id, generation]],
+      changeBy: [[job]],
       rowsByEvent: [[audience._id, generation, id]],
       forgetOthers: [[loading._id, listing]],
       forgetListing: [[`${loading._id}-other`]],

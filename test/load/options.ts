@@ -13,6 +13,7 @@ export interface Options {
   readonly seed: number;
   readonly jobs?: number;
   readonly idleJobs?: number;
+  readonly history: number;
   readonly append: boolean;
   readonly composition: boolean;
   readonly table: boolean;
@@ -52,6 +53,7 @@ Examples:
   npm run bench -- --rows 4000000 --layout a --gzip    load 20 attributes from gzip files
   npm run bench -- --jobs 1000 --rows 1000             many small jobs
   npm run bench -- --idle-jobs 30 --rows 1000          one small job at a time
+  npm run bench -- --jobs 1000 --history 100000        many small jobs on a service that has run 100,000 before
   npm run bench -- --append --rows 10000000            append 10,000 rows, compared with a new audience of 10,000
   npm run bench -- --composition                       the composition report of a large audience
   npm run bench -- --table --scale 0.1                 every benchmark, at a tenth of the size`;
@@ -82,6 +84,7 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
     .option('--seed <number>', 'the same seed gives the same files', whole(0), 1)
     .option('--jobs <number>', 'run this many small jobs, with 16 requests in flight', whole(1))
     .option('--idle-jobs <number>', 'run this many small jobs, one at a time', whole(1))
+    .option('--history <number>', 'with --jobs or --idle-jobs: jobs that have ended before', whole(0), 0)
     .option('--append', 'measure appending to a large audience', false)
     .option(
       '--composition',

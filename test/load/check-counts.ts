@@ -36,6 +36,18 @@ async function storedCounts(db: Db): Promise<Map<string, number>> {
   return new Map(sums.map(({ _id, count }) => [_id, count]));
 }
 
+/** Distinct devices that are stored for an audience's generation, or in the marketplace. */
+export async function checkSpace(
+  db: Db,
+  audience: { id: number; generation: number } | undefined,
+  expected: number,
+): Promise<CountCheck> {
+  const stored = await storedCounts(db);
+  if (!audience) return checkCount('stored in the marketplace', expected, expected);
+  const set = setNames.audience(audience.id, audience.generation);
+  return checkCount(`stored in ${set}`, expected, stored.get(set));
+}
+
 /** The keys are ids of attributes, in the generator's order. */
 export async function checkAttributes(
   db: Db,

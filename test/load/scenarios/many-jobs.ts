@@ -55,7 +55,7 @@ interface SmallFile {
 }
 
 async function uploadFiles(bench: Bench, generator: Generator, options: JobsOptions): Promise<SmallFile[]> {
-  const uploader = createUploader(bench);
+  const uploader = createUploader(bench.stack.partner);
   const files: SmallFile[] = [];
   await inParallel(options.jobs + options.idleJobs, IN_FLIGHT, async (number) => {
     bench.signal.throwIfAborted();

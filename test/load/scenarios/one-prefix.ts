@@ -9,7 +9,7 @@ import {
   checkImport,
 } from '../check-counts.ts';
 import { createGenerator, type GeneratedCounts } from '../generate.ts';
-import { type SetStorage, setStorage } from '../observe-storage.ts';
+import { deviceBytes } from '../observe-storage.ts';
 import type { Layout, TimedLoad } from '../partner-calls.ts';
 import { uploadPrefix } from '../upload.ts';
 import { type RunUse, watchRun } from '../watch-run.ts';
@@ -36,7 +36,9 @@ export interface PrefixResult {
   readonly rowsPerSecond: number;
   readonly checks: CountCheck[];
   readonly use: RunUse;
-  readonly storage: SetStorage;
+  readonly devices: number;
+  /** In MongoDB, indexes included. */
+  readonly bytesPerDevice: number;
   readonly baseline: Baseline | null;
   /** How many times the baseline's rows a second. */
   readonly ratio: number | null;
@@ -96,8 +98,20 @@ export async function measurePrefix(bench: Bench, options: PrefixOptions): Promi
   progress.step(`done in ${seconds.toFixed(2)} s: ${Math.round(rowsPerSecond)} rows/s`);
 
   const checks = await checkPrefix(bench, layout, keys, generator.counts(), load);
-  const storage = await setStorage(stack.db);
+  const { devices } = generator.counts();
+  const bytesPerDevice = (await deviceBytes(stack.db)) / devices;
   const baseline = options.baseline ? await baselineOf(bench, options, keys) : null;
   const ratio = baseline && rowsPerSecond / baseline.rowsPerSecond;
-  return { options, fileBytes, seconds, rowsPerSecond, checks, use, storage, baseline, ratio };
+  return {
+    options,
+    fileBytes,
+    seconds,
+    rowsPerSecond,
+    checks,
+    use,
+    devices,
+    bytesPerDevice,
+    baseline,
+    ratio,
+  };
 }

@@ -62,10 +62,7 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
       checks.ofAttempt(_id, attempt),
     ]);
     const withStatus = (status: JobStatus) => byStatus.get(status) ?? 0;
-    const merged = acked
-      .filter(({ removing }) => !removing)
-      .map(({ slot }) => slot)
-      .sort((a, b) => a - b);
+    const merged = acked.map(({ slot }) => slot).sort((a, b) => a - b);
     const sum = (field: 'batches' | 'rows' | 'accepted') =>
       [...byFile.values()].reduce((total, counts) => total + counts[field], 0);
     const slots = Array.from({ length: SLOTS }, (_, slot) => slot);

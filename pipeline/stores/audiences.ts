@@ -40,6 +40,7 @@ export interface AudienceFilter {
 /** The result of a finished load. */
 export interface LoadResult {
   uniqueDevices: number;
+  /** Matches among the devices that are new with the load: added to those that were known. */
   matchedDevices: number;
   uploadedDevices: number;
   /** Whether the newest load of some file failed. */
@@ -122,10 +123,13 @@ export function createAudienceStore(db: Db) {
     },
 
     /** The partner's audiences that hold devices. */
-    withDevices: (partner: string): Promise<Pick<AudienceDocument, '_id' | 'generation'>[]> =>
+    withDevices: (partner: string) =>
       audiences
         .find({ partner, uniqueDevices: { $gt: 0 } })
-        .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
+        .project<Pick<AudienceDocument, '_id' | 'generation' | 'uniqueDevices'>>({
+          generation: 1,
+          uniqueDevices: 1,
+        })
         .toArray(),
 
     /** Of these audiences, those that the call may see. */
@@ -198,7 +202,7 @@ export function createAudienceStore(db: Db) {
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
-      { errors, someFileFailed, ...counts }: LoadResult,
+      { errors, someFileFailed, matchedDevices, ...counts }: LoadResult,
     ): Promise<void> {
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
@@ -211,7 +215,15 @@ export function createAudienceStore(db: Db) {
       await audiences.updateOne(
         { _id: audience!, generation: generation!, loadedBy: { $not: { $gte: _id } } },
         [
-          { $set: { ...counts, failedPaths, loadedBy: _id, updatedAt: new Date() } },
+          {
+            $set: {
+              ...counts,
+              matchedDevices: { $add: ['$matchedDevices', matchedDevices] },
+              failedPaths,
+              loadedBy: _id,
+              updatedAt: new Date(),
+            },
+          },
           {
             $set: {
               outcome: someFileFailed

@@ -118,6 +118,13 @@ export function createFileStore(db: Db) {
 
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
 
+    /** Rows by event of each loaded file, in the order of the list. */
+    eventsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+        .sort({ number: 1 })
+        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
+
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>
       files.find({ audience, generation }).sort({ path: 1 }),
@@ -190,29 +197,26 @@ export function createFileStore(db: Db) {
     },
 
     /** Accepted rows by event, over the newest entry of each path among the loads up to this one. */
-    async rowsByEvent(audience: number, generation: number, upToJob: number): Promise<Map<string, number>> {
-      const rows = await files
-        .aggregate<{ _id: string; rows: number }>(
-          [
-            {
-              $match: {
-                audience,
-                generation,
-                job: { $lte: upToJob },
-                status: { $in: [JobStatus.done, JobStatus.error] },
-              },
+    rowsByEvent: (audience: number, generation: number, upToJob: number) =>
+      files.aggregate<{ event: string; rows: number }>(
+        [
+          {
+            $match: {
+              audience,
+              generation,
+              job: { $lte: upToJob },
+              status: { $in: [JobStatus.done, JobStatus.error] },
             },
-            { $sort: { path: 1, job: -1 } },
-            { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
-            { $match: { status: JobStatus.done } },
-            { $unwind: '$events' },
-            { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
-          ],
-          { allowDiskUse: true },
-        )
-        .toArray();
-      return new Map(rows.map((event) => [event._id, event.rows]));
-    },
+          },
+          { $sort: { path: 1, job: -1 } },
+          { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
+          { $match: { status: JobStatus.done } },
+          { $unwind: '$events' },
+          { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
+          { $project: { _id: 0, event: '$_id', rows: 1 } },
+        ],
+        { allowDiskUse: true },
+      ),
 
     /** Listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),

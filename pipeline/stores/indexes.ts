@@ -39,15 +39,20 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
       partialFilterExpression: { foreignKey: { $exists: true } },
     },
   ],
+  // Unique, so that of two dispatchers only one gives a number.
+  eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   acks: [{ key: { job: 1 }, name: 'by_job' }],
   checks: [{ key: { job: 1 }, name: 'by_job' }],
-  spills: [{ key: { slot: 1, job: 1 }, name: 'by_slot' }],
-  // By set for counts, by slot for overlaps. Neither field ever changes, so replacing a manifest writes no index entry.
-  manifests: [{ key: { set: 1, slot: 1 } }, { key: { slot: 1, set: 1 } }],
+  spills: [{ key: { slot: 1, job: 1, range: 1 }, name: 'by_slot' }],
+  // By space for a cleared audience, by slot for a device. Neither field ever changes.
+  manifests: [
+    { key: { space: 1 }, name: 'by_space' },
+    { key: { slot: 1 }, name: 'by_slot' },
+  ],
 };
 
 export async function ensureIndexes(db: Db): Promise<void> {

@@ -156,17 +156,6 @@ export function createJobStore(db: Db) {
     find: (id: number) => jobs.findOne({ _id: id }),
     findMany,
 
-    /** The load before this one of the same generation of its audience: it has ended when this one is merged. */
-    async loadBefore({ _id, audience, generation }: JobDocument) {
-      const earlier = { audience, generation, kind: 'audience', _id: { $lt: _id } } as const;
-      const load = await jobs.findOne<Pick<JobDocument, '_id' | 'phase' | 'audienceDevices'>>(
-        { ...earlier, phase: { $ne: 'withdrawn' } },
-        { sort: { _id: -1 }, projection: { phase: 1, audienceDevices: 1 } },
-      );
-      if (load && load.phase !== 'ended') throw new StaleRead(`load ${load._id} is not seen to have ended`);
-      return load;
-    },
-
     /** Which of the jobs an operator wants to cancel. */
     cancelRequested: (ids: number[]) => idsOf({ _id: { $in: ids }, cancelRequested: true }),
 

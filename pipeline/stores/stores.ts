@@ -1,9 +1,11 @@
 /** The stores that the stages share, each over one collection. */
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
+import { createAttributeDeviceStore } from './attribute-devices.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
+import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
@@ -15,7 +17,9 @@ export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
   ledger: createLedgerStore(db),
+  attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
+  eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),

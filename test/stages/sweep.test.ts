@@ -1,18 +1,17 @@
 /** A cleared audience leaves nothing behind, not even what a sink writes that was frozen while the audience was cleared and swept. */
 import { expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
-import { setNames } from '../../schemas/documents.ts';
-import { beforeManifests, chunksOf, createGate, manifestsOf, openDatabase } from '../sets/database.ts';
-import { numberedDevices } from '../sets/devices.ts';
-import { createCountedSets } from '../support/counted-sets.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { beforeManifests, createGate, manifestsOf, openDatabase, pagesOf } from '../sets/database.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
 const database = openDatabase();
 const AUDIENCE = 7;
 const partner = 'p-sweep';
-const owned = async () => true;
 const never = recordedStep('dispatch');
 
 it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
@@ -20,8 +19,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
   const stores = createStores(db);
   const { audiences } = stores;
   const log = createLogger({ logLevel: 'silent' }, 'test');
-  const layout = { inlineDevices: 4, chunkDevices: 64 };
-  const sets = createCountedSets(db, { layout });
+  const sets = createDeviceSets(db);
   const sweep = createSweep({ ...stores, log, sets });
   const load = {
     kind: 'audience',
@@ -33,26 +31,24 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
   await audiences.ensure({ ...load, _id: AUDIENCE, audience: AUDIENCE });
 
   const gate = createGate();
-  const frozen = createCountedSets(beforeManifests(db, gate.wait), { layout });
-  const additions = [setNames.audience(AUDIENCE, 1), setNames.event(AUDIENCE, 1, 'seen')].map((set) => ({
-    set,
-    slot: 3,
-    devices: numberedDevices(0, 100),
-  }));
-  const writing = frozen.add(additions, owned);
+  const frozen = createDeviceSets(beforeManifests(db, gate.wait));
+  const target = { slot: 3, job: AUDIENCE, since: 0 };
+  const devices = (to: number) => onePart(keyed({ devices: numberedDevices(0, to), key: 2 }));
+  const writing = frozen.merge({ ...target, space: spaces.audience(AUDIENCE, 1) }, devices(100));
   await gate.reached;
   // Twelve clears: generation 1 must not be taken for 10, 11 or 12.
   for (let generation = 1; generation <= 12; generation++)
     await audiences.clear({ partner, customer: null }, AUDIENCE, generation);
-  const present = setNames.audience(AUDIENCE, 13);
-  await sets.add([{ set: present, slot: 3, devices: numberedDevices(0, 50) }], owned);
+  const present = spaces.audience(AUDIENCE, 13);
+  await sets.merge({ ...target, space: present }, devices(50));
   await sweep(never);
 
   gate.open();
   await writing;
-  expect(await manifestsOf(db).countDocuments({ set: /:g1(:|$)/ })).toBe(2);
+  expect(await manifestsOf(db).countDocuments({ space: spaces.audience(AUDIENCE, 1) })).toBe(1);
   await sweep(never);
-  expect(await manifestsOf(db).distinct('set')).toEqual([present]);
-  expect(await chunksOf(db).distinct('set')).toEqual([present]);
+  expect(await manifestsOf(db).distinct('space')).toEqual([present]);
+  const pages = await pagesOf(db).distinct('_id');
+  expect(pages.filter((id) => !id.startsWith(`${present}#`))).toEqual([]);
   expect(await sets.count(present)).toBe(50);
 });

@@ -3,6 +3,7 @@ import { Binary } from 'mongodb';
 import type { RejectCode } from '../../../schemas/codes.ts';
 import type { JobError } from '../../../schemas/documents.ts';
 import { noTotals, packTotals } from '../../formats/slot-totals.ts';
+import { isNumbered } from '../../stores/event-values.ts';
 import type { SealedOutcome } from '../../stores/jobs.ts';
 import type { JudgedFile } from './loading-job.ts';
 
@@ -19,6 +20,7 @@ export async function addUp(
   const collapsed: number[] = [];
   const errors: JobError[] = [];
   let failed = 0;
+  let hasEvents: true | undefined;
   const rejected: SealedOutcome['rejected'] = {};
   let rows = 0;
   let accepted = 0;
@@ -36,13 +38,14 @@ export async function addUp(
     if (passed.length > 0 && passed.at(-1) === file.number - 1) passed[passed.length - 1] = file.number;
     else passed.push(file.number, file.number);
     if (file.eventsCollapsed) collapsed.push(file.number);
+    if (file.events?.some(({ event }) => isNumbered(event))) hasEvents = true;
   }
   if (failed > MAX_ERRORS) {
     const message = `${failed - MAX_ERRORS} more files failed; see the job’s files.`;
     errors.push({ code: errors[0]!.code, message, count: failed - MAX_ERRORS });
   }
   return {
-    verdict: { passed, collapsed, attempt, expected: noneExpected },
+    verdict: { passed, collapsed, attempt, hasEvents, expected: noneExpected },
     rows,
     accepted,
     rejected,

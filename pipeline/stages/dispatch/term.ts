@@ -17,6 +17,7 @@ import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
 import type { EndJobs } from './end-jobs.ts';
 import { createFileLoader, type LoadDependencies } from './load-files.ts';
+import type { NumberEvents } from './number-events.ts';
 import { createPoll } from './poll.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import { createReadAhead } from './read-ahead.ts';
@@ -28,6 +29,7 @@ export interface TermDependencies extends AdmissionDependencies, LoadDependencie
   log: Logger;
   jobs: JobStore;
   runJob: RunJob;
+  numberEvents: NumberEvents;
   endJobs: EndJobs;
   status: StatusPublisher;
   /** Clears away what cleared audiences and ended jobs left behind. */
@@ -85,7 +87,10 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
       step,
       files,
       slots,
-      markers: createSequencer(at.first, step.signal, slots.mark),
+      markers: createSequencer(at.first, step.signal, async (some) => {
+        await deps.numberEvents(some, step);
+        return slots.mark(some);
+      }),
       ends: createSequencer(at.first, step.signal, (some) => deps.endJobs.end(some, step)),
       readAhead: createReadAhead(deps.readAheadBytes, at.isOldest),
       mayBeListed: (job) => job <= at.newest,

@@ -3,7 +3,7 @@
  * other half are its own.
  */
 import type { Bench } from './bench-stack.ts';
-import { storeSpace } from './store-space.ts';
+import { storeAttributes } from './store-space.ts';
 
 export interface MarketplaceOptions {
   readonly attributes: number;
@@ -35,6 +35,6 @@ export async function storeMarketplace(bench: Bench, options: MarketplaceOptions
     const ownFirst = apart + i * own;
     return { key, ranges: [[first, first + half] as const, [ownFirst, ownFirst + own] as const] };
   });
-  await storeSpace(bench, { seed, numbers: apart + attributes.length * own, keys });
+  await storeAttributes(bench, { seed, numbers: apart + attributes.length * own, keys });
   return { attributes, devices: shared + attributes.length * own, common: half };
 }

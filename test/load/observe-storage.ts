@@ -31,18 +31,24 @@ export async function flush(db: Db): Promise<void> {
   await db.admin().command({ fsync: 1 });
 }
 
-async function sizeOf(db: Db, collection: string): Promise<{ data: number; index: number }> {
+interface StorageStats {
+  storageSize: number;
+  /** Blocks of earlier versions, which the next write takes. */
+  freeStorageSize: number;
+  totalIndexSize: number;
+}
+
+async function bytesOf(db: Db, collection: string): Promise<number> {
   try {
     const [stats] = await db
       .collection(collection)
-      .aggregate<{ storageStats: { storageSize: number; totalIndexSize: number } }>([
-        { $collStats: { storageStats: {} } },
-      ])
+      .aggregate<{ storageStats: StorageStats }>([{ $collStats: { storageStats: {} } }])
       .toArray();
-    return { data: stats?.storageStats.storageSize ?? 0, index: stats?.storageStats.totalIndexSize ?? 0 };
+    const { storageSize, freeStorageSize, totalIndexSize } = stats!.storageStats;
+    return storageSize - freeStorageSize + totalIndexSize;
   } catch (error) {
     // Nothing is stored yet, and so the collection does not exist.
-    if (error instanceof MongoServerError) return { data: 0, index: 0 };
+    if (error instanceof MongoServerError) return 0;
     throw error;
   }
 }
@@ -50,8 +56,5 @@ async function sizeOf(db: Db, collection: string): Promise<{ data: number; index
 /** Of all device data, with its indexes. */
 export async function deviceBytes(db: Db): Promise<number> {
   await flush(db);
-  const sizes = await Promise.all(
-    [collections.chunks, collections.manifests].map((name) => sizeOf(db, name)),
-  );
-  return sizes.reduce((sum, { data, index }) => sum + data + index, 0);
+  return (await bytesOf(db, collections.pages)) + (await bytesOf(db, collections.manifests));
 }

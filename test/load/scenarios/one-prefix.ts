@@ -5,8 +5,8 @@ import {
   type CountCheck,
   checkAttributes,
   checkAudience,
-  checkAudienceSets,
   checkImport,
+  checkReport,
 } from '../check-counts.ts';
 import { createGenerator, type GeneratedCounts } from '../generate.ts';
 import { deviceBytes } from '../observe-storage.ts';
@@ -50,16 +50,17 @@ export async function keysOf({ stack }: Bench, layout: Layout, count: number): P
 }
 
 async function checkPrefix(
-  { stack: { db } }: Bench,
+  { stack: { db, calls }, signal }: Bench,
   layout: Layout,
   keys: readonly string[],
   counts: GeneratedCounts,
   { id, record }: TimedLoad,
 ): Promise<CountCheck[]> {
   const { rows, devices } = counts;
-  return layout === 'a'
-    ? [...checkImport(record, rows, devices), ...(await checkAttributes(db, keys, counts))]
-    : [...checkAudience(record, rows, devices), ...(await checkAudienceSets(db, id, keys, counts))];
+  if (layout === 'a')
+    return [...checkImport(record, rows, devices), ...(await checkAttributes(db, keys, counts))];
+  const { report } = await calls.compose(id, { everyMs: pollEveryMs, signal });
+  return [...checkAudience(record, rows, devices), ...checkReport(report, keys, counts)];
 }
 
 /** The same seed gives the same first rows again. */

@@ -1,11 +1,11 @@
 /** Large removals: in bounded memory, and others go on. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AudienceDocument, collections } from '../../../schemas/documents.ts';
+import { type AudienceDocument, collections, spaces } from '../../../schemas/documents.ts';
 import { type Meanwhile, prepareAnother } from '../another-partner.ts';
 import type { Bench } from '../bench-stack.ts';
 import { checkCount, checkSpace } from '../check-counts.ts';
 import { seconds } from '../format.ts';
-import { storeAudience, storeSpace } from '../store-space.ts';
+import { storeAttributes, storeAudience } from '../store-space.ts';
 import { atMost, type Benchmark, type TableRow } from '../table.ts';
 import { pipelinePeakMb, watchRun } from '../watch-run.ts';
 
@@ -35,7 +35,7 @@ async function measureDeletion(bench: Bench, keys: number, keyDevices: number, s
   const half = Math.ceil(keyDevices / 2);
   const [single, kept, ...many] = await stack.attributes(keys + 2);
   const numbers = (keys + 1) * half;
-  await storeSpace(bench, {
+  await storeAttributes(bench, {
     seed,
     numbers: numbers + half,
     keys: [
@@ -56,7 +56,7 @@ async function measureDeletion(bench: Bench, keys: number, keyDevices: number, s
     checkCount('pairs of the small deletion', half, small.record.total_rows),
     checkCount('devices of the deletion', numbers, full.record.unique_devices),
     checkCount('pairs of the deletion', 2 * half * keys, full.record.total_rows),
-    await checkSpace(stack.db, undefined, half),
+    await checkSpace(stack.db, spaces.marketplace, half),
     ...meanwhile.checks,
   ];
   return { small: small.seconds, full: full.seconds, peakMb: pipelinePeakMb(use), meanwhile, checks };
@@ -99,7 +99,7 @@ async function measureClear(bench: Bench, devices: number, seed: number) {
   const { result: full, meanwhile } = result;
   const checks = [
     checkCount('devices after the clear', 0, (await stack.calls.read('b', id)).unique_devices),
-    await checkSpace(stack.db, { id, generation: 2 }, 0),
+    await checkSpace(stack.db, spaces.audience(id, 2), 0),
     ...meanwhile.checks,
   ];
   return { small, full, peakMb: pipelinePeakMb(use), meanwhile, checks };

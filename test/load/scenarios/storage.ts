@@ -1,4 +1,5 @@
 /** What a device takes on disk, indexes included: with one key, and for each further one. */
+import { spaces } from '../../../schemas/documents.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkSpace } from '../check-counts.ts';
 import { deviceBytes } from '../observe-storage.ts';
@@ -17,11 +18,10 @@ async function measure(bench: Bench, wanted: number, seed: number) {
   const checks: CountCheck[] = [];
 
   /** Spread evenly over the keys. */
-  async function bytesPerDevice(id: number, keysPerDevice: number): Promise<number> {
-    const audience = { id, generation: 1 };
+  async function bytesPerDevice(space: string, keysPerDevice: number): Promise<number> {
     const before = await deviceBytes(db);
     await storeSpace(bench, {
-      audience,
+      space,
       seed,
       numbers: devices,
       keys: Array.from({ length: KEYS }, (_, i) => {
@@ -30,12 +30,12 @@ async function measure(bench: Bench, wanted: number, seed: number) {
         return { key: FIRST_KEY + i, ranges: [[from, Math.min(to, devices)] as const, wrapped] };
       }),
     });
-    checks.push(await checkSpace(db, audience, devices));
+    checks.push(await checkSpace(db, space, devices));
     return ((await deviceBytes(db)) - before) / devices;
   }
 
-  const one = await bytesPerDevice(1_000_001, 1);
-  const several = await bytesPerDevice(1_000_002, SEVERAL);
+  const one = await bytesPerDevice(spaces.audience(1_000_001, 1), 1);
+  const several = await bytesPerDevice(spaces.audience(1_000_002, 1), SEVERAL);
   return { one, several, further: (several - one) / (SEVERAL - 1), checks };
 }
 

@@ -12,6 +12,7 @@ import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { countGroups } from '../formats/slot-totals.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { decode, encode } from '../wire/codec.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
@@ -120,6 +121,6 @@ export function createSpillStore(db: Db) {
 
     forget: (slots: number[], upToJob: number) =>
       spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
-    forgetBefore: (job: number) => spills.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

@@ -53,6 +53,7 @@ async function measure(options: Options, runOn: RunOn): Promise<Outcome> {
       measureJobs(bench, {
         jobs: options.jobs ?? 0,
         idleJobs: options.idleJobs ?? 0,
+        history: options.history,
         rows: options.rows ?? 1_000,
         duplicates,
         layout,

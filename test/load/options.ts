@@ -16,6 +16,7 @@ export interface Options {
   readonly seed: number;
   readonly jobs?: number;
   readonly idleJobs?: number;
+  readonly history: number;
   readonly growth: boolean;
   readonly table: boolean;
   readonly only?: string[];
@@ -62,6 +63,7 @@ Examples:
   npm run bench -- --rows 4000000 --layout a --gzip    load 20 attributes from gzip files
   npm run bench -- --jobs 1000 --rows 1000             many small jobs
   npm run bench -- --idle-jobs 30 --rows 1000          one small job at a time
+  npm run bench -- --jobs 1000 --history 100000        many small jobs on a service that has run 100,000 before
   npm run bench -- --growth --scale 0.01               every operation, small and large, at a hundredth of the size
   npm run bench -- --growth --only append,files        some of them
   npm run bench -- --table                             every benchmark that has a target`;
@@ -92,6 +94,7 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
     .option('--seed <number>', 'the same seed gives the same files', whole(0), 1)
     .option('--jobs <number>', 'run this many small jobs, with 16 requests in flight', whole(1))
     .option('--idle-jobs <number>', 'run this many small jobs, one at a time', whole(1))
+    .option('--history <number>', 'with --jobs or --idle-jobs: jobs that have ended before', whole(0), 0)
     .option('--growth', 'run every operation on an empty or small installation and on a full one', false)
     .option('--table', 'run every benchmark that has a target, those of --growth included', false)
     .addOption(

@@ -1,5 +1,4 @@
 /** Small jobs on a new service, and on one with a long history of ended jobs. */
-import { fillHistory } from '../fill-history.ts';
 import { atLeast, atMost, type Benchmark } from '../table.ts';
 import { type JobsResult, measureJobs } from './many-jobs.ts';
 
@@ -9,20 +8,19 @@ export const history: Benchmark = {
   name: 'history',
   async measure({ runOn, sized, seed }) {
     const withHistory = (ended: number): Promise<JobsResult> =>
-      runOn('history', async (bench) => {
-        const { db, partner } = bench.stack;
-        if (ended > 0) await fillHistory(db, partner.partner_id, ended);
-        return measureJobs(bench, {
+      runOn('history', (bench) =>
+        measureJobs(bench, {
           jobs: sized(1_000),
           idleJobs: IDLE_JOBS,
+          history: ended,
           rows: 1_000,
           duplicates: 0.2,
           layout: 'a',
           keys: 20,
           gzip: false,
           seed,
-        });
-      });
+        }),
+      );
     const none = await withHistory(0);
     const long = await withHistory(sized(100_000));
     const rate = ({ together }: JobsResult) => together!.jobsPerSecond;

@@ -58,7 +58,7 @@ interface SmallFile {
 }
 
 async function uploadFiles(bench: Bench, generator: Generator, options: JobsOptions): Promise<SmallFile[]> {
-  const uploader = createUploader(bench);
+  const uploader = createUploader(bench.stack.partner);
   const files: SmallFile[] = [];
   const first = options.history ? 1 : 0;
   await inParallel(first + options.idleJobs + options.jobs, IN_FLIGHT, async (number) => {

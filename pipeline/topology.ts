@@ -20,8 +20,11 @@ import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
 import { createEndJobs } from './stages/dispatch/end-jobs.ts';
+import { createExpireJobs } from './stages/dispatch/expire-jobs.ts';
 import { createListFiles } from './stages/dispatch/list-files.ts';
+import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
+import { createRemoveJobs } from './stages/dispatch/remove-jobs.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
 import { createSweep } from './stages/dispatch/sweep.ts';
 import { createDispatchJobs } from './stages/dispatch-jobs.ts';
@@ -45,14 +48,11 @@ export interface Dependencies {
   onFatal(error: unknown): void;
 }
 
-/** Of the whole process: what small jobs touch again and again fits, and a large one only passes through. */
-const CHUNK_CACHE_BYTES = 32 << 20;
-
 export function createTopology(deps: Dependencies): { [S in StageName]: () => Stage<S> } {
   const { config, partitions, metrics } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(deps.db);
-  const sets = createDeviceSets(deps.db, { cacheBytes: CHUNK_CACHE_BYTES / config.threads });
+  const sets = createDeviceSets(deps.db);
   // What every stage may use, beside what it is given below.
   const shared = { ...config, ...deps, ...stores, sets, sourceOf };
 
@@ -62,13 +62,16 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
       const cancellations = createCancellations(shared);
       const status = createStatusPublisher(shared);
       const endJobs = createEndJobs(shared);
+      const removeJobs = createRemoveJobs(shared);
       const listFiles = createListFiles({ ...shared, cancellationOf: cancellations.of });
       return createDispatchJobs({
         ...shared,
         status,
         endJobs,
+        numberEvents: createNumberEvents(shared),
         runJob: createRunJob({ ...shared, status, endJobs, listFiles, cancellationOf: cancellations.of }),
-        sweep: createSweep(shared),
+        sweep: createSweep({ ...shared, removeJobs }),
+        expireJobs: createExpireJobs({ ...shared, removeJobs }),
         cancelledAmong: cancellations.among,
         filePartitions: partitions.files,
         devicePartitions: partitions.devices,

@@ -56,11 +56,3 @@ export interface CompositionDocument {
   failedAt?: Date;
   report?: CompositionReport;
 }
-
-/** Also in this collection: the distinct devices of all attributes, which the reports of all audiences share. */
-export interface MarketplaceDocument {
-  _id: 'marketplace';
-  /** The last import or deletion that had ended when they were counted. */
-  ended: number;
-  devices: number;
-}

@@ -38,6 +38,15 @@ export interface AttributeDocument {
   createdAt: Date;
 }
 
+/** How many devices some attributes have (pipeline/stores/attribute-devices.ts). */
+export interface AttributeDevicesDocument {
+  _id: number;
+  /** The last job that is included. */
+  job: number;
+  /** By attribute. */
+  devices: Record<string, number>;
+}
+
 /** A number that the processes share (pipeline/stores/counters.ts). */
 export interface CounterDocument {
   _id: string;
@@ -77,6 +86,8 @@ export interface JobVerdict {
   stored?: string;
   /** The attempt in which it was decided. */
   attempt: number;
+  /** Some of these files have event values, which are numbered before the job is merged. */
+  hasEvents?: true | undefined;
   /** What each slot must hold of the files that passed: a count and a checksum, packed (formats/slot-totals.ts) to keep jobs small. */
   expected: Binary;
 }
@@ -212,16 +223,26 @@ export interface AudienceDocument {
   matchedDevices: number;
   /** 2 or 3: the outcome of the finished loads. Pending and running loads are read from the jobs. */
   outcome: 2 | 3;
-  /** Paths of this generation whose last load failed as a whole: they keep the outcome at 3. */
+  /** Paths of this generation whose last load failed as a whole, and files whose newest entry failed: they keep the outcome at 3. */
   failedPaths?: string[];
+  failedFiles?: number;
   /** The last load included in these counts. */
   loadedBy?: number;
-  /** All data of generations below this one has been removed. */
-  sweptBelow?: number;
-  /** When that was verified, by the database's clock. */
+  /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
+  clearedAt?: Date;
   sweptAt?: Date;
   createdAt: Date;
   updatedAt: Date;
+}
+
+/** A value of the event column, with its number in the dictionary of its audience's generation (pipeline/stores/event-values.ts). */
+export interface EventValueDocument {
+  /** `<audience>.<generation>.<value>` */
+  _id: string;
+  audience: number;
+  generation: number;
+  number: number;
+  value: string;
 }
 
 export interface IdempotencyDocument {
@@ -245,10 +266,12 @@ export const collections = {
   partners: 'partners',
   apiKeys: 'api_keys',
   attributes: 'attributes',
+  attributeDevices: 'attribute_devices',
   counters: 'counters',
   jobs: 'jobs',
   files: 'files',
   audiences: 'audiences',
+  eventValues: 'event_values',
   ledger: 'ledger',
   acks: 'acks',
   checks: 'checks',
@@ -256,7 +279,7 @@ export const collections = {
   verdicts: 'verdicts',
   rejects: 'rejects',
   manifests: 'manifests',
-  chunks: 'chunks',
+  pages: 'pages',
   spills: 'spills',
   crashes: 'crashes',
   idempotency: 'idempotency',
@@ -264,13 +287,14 @@ export const collections = {
   compositions: 'compositions',
 } as const;
 
-/** Names of device sets. */
-export const setNames = {
-  attribute: (attribute: number) => `attribute:${attribute}`,
-  audience: (audience: number, generation: number) => `audience:${audience}:g${generation}`,
-  event: (audience: number, generation: number, event: string) =>
-    `audience:${audience}:g${generation}:event:${event}`,
-  attributeOf: (set: string) => Number(set.slice('attribute:'.length)),
-  /** Of the set of an audience or of one of its events. */
-  generationOf: (set: string) => Number(/^audience:\d+:g(\d+)(?::|$)/.exec(set)?.[1]),
+/** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */
+export const spaces = {
+  marketplace: 'm',
+  audience: (audience: number, generation: number) => `a${audience}.${generation}`,
+  /** Every generation of an audience begins so. */
+  ofAudience: (audience: number) => `a${audience}.`,
+  parse(space: string): { audience: number; generation: number } | undefined {
+    const [, audience, generation] = /^a(\d+)\.(\d+)$/.exec(space) ?? [];
+    return audience ? { audience: Number(audience), generation: Number(generation) } : undefined;
+  },
 };

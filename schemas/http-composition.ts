@@ -25,7 +25,11 @@ const attributeRow = z
 
 const eventRow = z
   .strictObject({
-    event: described(z.string(), 'The event; `(other)` for those of files with too many.', 'purchase'),
+    event: described(
+      z.string(),
+      'The event; `(other)` for those of files with more than 1,000, and for all beyond the first 10,000 of the audience.',
+      'purchase',
+    ),
     devices: cell('Devices with this event.', 900),
     rows: cell('Rows with this event, in the latest version of each file.', 1_100),
   })

@@ -59,11 +59,12 @@ export interface AckDocument {
   filePairs: number[];
   /** How many files the pages span, if there are pages. */
   pagedFiles?: number;
-  /** The audience's devices in this slot after the merge, and those of them that also have an attribute. */
+  /** The audience's devices in this slot after the merge; those that are new with it; and those of them that have an attribute. */
   audienceDevices: number;
+  newDevices: number;
   matchedDevices: number;
-  /** A deletion that has been counted but not carried out yet: this does not count as an ack. */
-  removing?: true;
+  /** Of imports: pairs added by attribute, rows of two numbers (formats/number-table.ts). */
+  attributePairs?: Binary;
 }
 
 /** Distinct pairs by file of an ack that would be too large with them: those of the files of one page. */
@@ -106,26 +107,63 @@ export interface RejectsDocument {
   rows: { line: number; code: RejectCode; raw: string }[];
 }
 
-/** One slot of a device set. Replaced by a compare-and-set on its version; never removed while its set may be written. */
+/**
+ * One slot of a space: where its devices are, the last job that changed it, and what that job added. Replaced by a compare-and-set on
+ * its version; never removed while the space may be written.
+ */
 export interface ManifestDocument {
-  /** `<set>#<slot>` */
+  /** `<space>#<slot>` */
   _id: string;
-  set: string;
+  space: string;
   slot: number;
   version: number;
-  count: number;
-  /** Sorted identifiers that are not in any chunk. */
-  inline: Binary;
-  /** Immutable sorted chunks. No identifier is in two of them. */
-  chunks: { id: string; first: Binary; last: Binary; count: number }[];
+  /** Distinct devices. */
+  devices: number;
+  /** The last job that changed it. */
+  job: number;
+  /** What that job changed, and those before it that may not have been acknowledged. */
+  changes: ManifestChange[];
+  regions: RegionEntry[];
+  /** Documents that the last change has replaced, by the ranges of their ids: removed with it or, if that failed, with the next one. */
+  replaced: { from: string; to: string }[];
 }
 
-export interface ChunkDocument {
-  /** `<manifest id>@<unique>` */
+/** What a job, or several imports up to this one, added to a slot or removed from it. */
+export interface ManifestChange {
+  job: number;
+  /** Devices that are new (a deletion: that have lost a key). */
+  devices: number;
+  /** Of the new ones, those that some attribute held. */
+  matched: number;
+  /** Pairs added, or removed, by key: rows of two numbers (formats/number-table.ts). */
+  pairs: Binary;
+}
+
+/** A prefix of the address, and the levels that hold its devices, the largest first. */
+export interface RegionEntry {
+  start: number;
+  /** The length of the prefix. */
+  bits: number;
+  levels: LevelEntry[];
+}
+
+/** Devices of a region that were written together, in pages by longer prefixes. */
+export interface LevelEntry {
+  token: string;
+  /** The length of the pages' prefixes. */
+  pageBits: number;
+  devices: number;
+  bytes: number;
+}
+
+/** A page of a level: never changed, and removed when no manifest names its level. */
+export interface PageDocument {
+  /** `<manifest>:<token>:<start of the page>` */
   _id: string;
-  set: string;
-  slot: number;
-  devices: Binary;
+  /** Identifiers of 16 bytes, sorted by the hash. */
+  d: Uint8Array;
+  /** The keys of each (sets/page-format.ts). */
+  k: Uint8Array;
 }
 
 /** Devices of a job that is not merged yet, spilled by a sink that has reached its memory limit. */
@@ -133,7 +171,9 @@ export interface SpillDocument {
   _id: string;
   job: number;
   slot: number;
-  /** Messages of `ingest.devices`, concatenated. */
+  /** Which part of the slot's addresses it holds; -1: what was spilled, as numbers. */
+  range: number;
+  /** Messages of `ingest.devices`, concatenated, with the devices of the range; or file, batch, part, pairs and checksum of each. */
   messages: Binary;
 }
 

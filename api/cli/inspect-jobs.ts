@@ -66,10 +66,7 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
     const numbers = undecided.map(({ number }) => number);
     const byFile = await ledger.countByFile(_id, attempt, numbers);
     const withStatus = (status: JobStatus) => byStatus.get(status) ?? 0;
-    const merged = acked
-      .filter(({ removing }) => !removing)
-      .map(({ slot }) => slot)
-      .sort((a, b) => a - b);
+    const merged = acked.map(({ slot }) => slot).sort((a, b) => a - b);
     const slots = Array.from({ length: SLOTS }, (_, slot) => slot);
     const seen = {
       files: {

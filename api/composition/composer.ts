@@ -1,12 +1,12 @@
-/** Starts the thread that composes audiences when it is needed, and ends it when it is idle: its table of devices may be large. */
+/** Starts the thread that composes audiences when it is needed, and ends it when it is idle. */
 import { startThread, type Thread } from '../../pipeline/runtime/threads.ts';
-import type { Composed, Wanted } from './compose-slots.ts';
+import type { Composed, Wanted } from './compose-audience.ts';
 
 const IDLE_MS = 60_000;
 
 export interface Composer {
-  /** One at a time. */
-  compose(wanted: Wanted, onProgress: (progress: number) => void): Promise<Composed>;
+  /** One at a time. Rejects soon after the signal. */
+  compose(wanted: Wanted, onProgress: (progress: number) => void, signal: AbortSignal): Promise<Composed>;
   close(): Promise<void>;
 }
 
@@ -34,12 +34,16 @@ export function createComposer(): Composer {
 
   return {
     close,
-    async compose(wanted, onProgress) {
+    async compose(wanted, onProgress, signal) {
+      signal.throwIfAborted();
       clearTimeout(idle);
       thread ??= start();
+      const cancel = () => void thread?.ask('cancel').catch(() => {});
+      signal.addEventListener('abort', cancel);
       try {
         return await thread.ask<Composed>('compose', wanted, onProgress);
       } finally {
+        signal.removeEventListener('abort', cancel);
         idle = setTimeout(() => void close(), IDLE_MS);
         idle.unref();
       }

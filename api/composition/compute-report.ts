@@ -1,4 +1,4 @@
-/** Computes the report of an audience and stores it, together with what else was learned on the way. */
+/** Computes the report of an audience and stores it, and with it the number of all matches. */
 import { Binary } from 'mongodb';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { SetVersion } from '../../pipeline/stores/set-versions.ts';
@@ -14,8 +14,7 @@ export interface Claimed {
   token: string;
 }
 
-export interface ReportDependencies
-  extends Pick<ApiStores, 'audiences' | 'files' | 'compositions' | 'setVersions'> {
+export interface ReportDependencies extends Pick<ApiStores, 'audiences' | 'compositions' | 'setVersions'> {
   composer: Composer;
   metrics: Metrics;
   log: Logger;
@@ -32,9 +31,13 @@ function changedBetween(before: SetVersion, after: SetVersion) {
 }
 
 export function createComputeReport(deps: ReportDependencies) {
-  const { audiences, files, compositions, setVersions, composer, metrics, log } = deps;
+  const { audiences, compositions, setVersions, composer, metrics, log } = deps;
 
-  return async (claimed: Claimed, onProgress: (progress: number) => void): Promise<void> => {
+  return async (
+    claimed: Claimed,
+    onProgress: (progress: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> => {
     const since = performance.now();
     const { partner, audience, generation, token } = claimed;
     // Before anything else is read: whatever ends after this makes the report an old one.
@@ -44,37 +47,21 @@ export function createComputeReport(deps: ReportDependencies) {
     const all = await audiences.withDevices(partner);
     const others = all
       .filter(({ _id }) => _id !== audience)
-      .map((other) => ({ audience: other._id, generation: other.generation }));
-    const known = before.merging.marketplace
-      ? null
-      : await compositions.marketplaceDevices(before.ended.marketplace);
-    const composed = await composer.compose(
-      { audience, generation, others, countMarketplace: known === null },
-      onProgress,
-    );
-    const rows = await files.rowsByEvent(audience, generation, document.loadedBy ?? 0);
+      .map((other) => ({ audience: other._id, generation: other.generation, devices: other.uniqueDevices }));
+    const loadedBy = document.loadedBy ?? 0;
+    const composed = await composer.compose({ audience, generation, loadedBy, others }, onProgress, signal);
     const changed = changedBetween(before, await setVersions.of(partner, audience));
 
     const { devices, matched } = composed;
-    const marketplaceDevices = known ?? composed.marketplaceDevices!;
     // In the middle of a load there may be more matches than the audience shows devices.
     if (!changed.own) await audiences.recordMatched(document, matched);
-    if (known === null && !changed.marketplace)
-      await compositions.keepMarketplaceDevices(before.ended.marketplace, marketplaceDevices);
     await compositions.finish(audience, token, {
+      ...composed,
       generation,
       ended: before.ended,
       overtaken: changed.marketplace || changed.loads,
-      devices,
-      matched,
-      marketplaceDevices,
       attributes: new Binary(composed.attributes),
       others: new Binary(composed.others),
-      events: composed.events.map(({ event, devices: of }) => ({
-        event,
-        devices: of,
-        rows: rows.get(event) ?? 0,
-      })),
     });
     const seconds = (performance.now() - since) / 1_000;
     metrics.compositions.observe(seconds);

@@ -29,10 +29,10 @@ export interface Computing {
 export type CompositionReports = ReturnType<typeof createCompositionReports>;
 
 export function createCompositionReports(deps: ReportDependencies) {
-  const { compositions, setVersions, composer, log } = deps;
+  const { audiences, compositions, setVersions, composer, log } = deps;
   const computeReport = createComputeReport(deps);
   /** What this process has claimed, the one that is being computed first, and how far each is. */
-  const held = new Map<Claimed, number>();
+  const held = new Map<Claimed, { progress: number; readonly giveUp: AbortController }>();
   let beating: NodeJS.Timeout | undefined;
   let isRunning = false;
   let isStopped = false;
@@ -42,17 +42,34 @@ export function createCompositionReports(deps: ReportDependencies) {
       beating = undefined;
       return;
     }
-    const claims = [...held].map(([{ audience, token }, progress]) => ({ audience, token, progress }));
-    await compositions.beat(claims).catch((error) => log.warn({ err: error }, 'heartbeat of reports failed'));
+    const claims = [...held].map(([{ audience, token }, { progress }]) => ({ audience, token, progress }));
+    await Promise.all([compositions.beat(claims), giveUpCleared()]).catch((error) =>
+      log.warn({ err: error }, 'heartbeat of reports failed'),
+    );
     if (!isStopped) beating = setTimeout(beat, BEAT_MS);
+  }
+
+  /** Nobody can be shown the report of a generation that was cleared. */
+  async function giveUpCleared(): Promise<void> {
+    const generations = await audiences.generationsOf([...held.keys()].map(({ audience }) => audience));
+    for (const [{ audience, generation }, { giveUp }] of held)
+      if ((generations.get(audience) ?? 0) > generation) giveUp.abort();
   }
 
   async function compute(claimed: Claimed): Promise<void> {
     const { audience, token } = claimed;
+    const state = held.get(claimed)!;
+    const onProgress = (progress: number) => {
+      state.progress = progress;
+    };
     try {
-      await computeReport(claimed, (progress) => held.set(claimed, progress));
+      await computeReport(claimed, onProgress, state.giveUp.signal);
     } catch (error) {
       if (isStopped) return;
+      if (state.giveUp.signal.aborted) {
+        log.info({ audience }, 'composition given up: the audience was cleared');
+        return void (await compositions.release(audience, token).catch(() => {}));
+      }
       log.error(
         { err: error, audience },
         'composition not computed: it is told to whoever asks, and tried again then',
@@ -75,7 +92,7 @@ export function createCompositionReports(deps: ReportDependencies) {
     const token = randomUUID();
     const claim = await compositions.claim(_id, generation, token);
     if (claim.token !== token) return claim;
-    held.set({ partner, audience: _id, generation, token }, 0);
+    held.set({ partner, audience: _id, generation, token }, { progress: 0, giveUp: new AbortController() });
     beating ??= setTimeout(beat, BEAT_MS);
     if (!isRunning) void runAll();
     return claim;

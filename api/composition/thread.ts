@@ -5,18 +5,23 @@ import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { answerQuestions } from '../../pipeline/runtime/threads.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { createStores } from '../../pipeline/stores/stores.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { createComposeSlots, type Wanted } from './compose-slots.ts';
+import { createComposeAudience, type Wanted } from './compose-audience.ts';
 
 const MAX_TRIES = 5;
 
 const config = parseConfig(process.env);
 const log = createLogger(config, 'api');
 const { db } = await connectMongo(config);
-// Every chunk is read once in a computation: a cache would only take memory.
-const sets = createDeviceSets(db, { cacheBytes: 0 });
-const composeSlots = createComposeSlots(sets, createRetry(log, { maxTries: MAX_TRIES }));
+const retry = createRetry(log, { maxTries: MAX_TRIES });
+const composeAudience = createComposeAudience({ ...createStores(db), sets: createDeviceSets(db), retry });
+let current = new AbortController();
 const onFatal = answerQuestions(parentPort!, {
-  compose: (wanted, onProgress) => composeSlots(wanted as Wanted, onProgress),
+  compose(wanted, onProgress) {
+    current = new AbortController();
+    return composeAudience(wanted as Wanted, onProgress, current.signal);
+  },
+  cancel: async () => current.abort(),
 });
 process.on('unhandledRejection', onFatal);

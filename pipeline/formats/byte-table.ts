@@ -11,6 +11,11 @@ export class ByteTable {
     return this.#count;
   }
 
+  /** What it takes in memory. */
+  get bytes(): number {
+    return this.#pool.byteLength + this.#places.byteLength + this.#ends.byteLength;
+  }
+
   clear(): void {
     this.#places.fill(0);
     this.#count = 0;

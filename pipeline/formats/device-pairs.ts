@@ -1,5 +1,5 @@
 /** Distinct pairs of a device and a key, collected from one batch and returned by slot and key. */
-import { hashIdentifier, IDENTIFIER_BYTES, SLOTS, slotOfHash } from './identifier.ts';
+import { hashWords, IDENTIFIER_BYTES, SLOTS, slotOfHash, WORDS } from './identifier.ts';
 
 export interface DeviceGroup {
   key: string;
@@ -45,7 +45,7 @@ export class DevicePairs {
     const devices = this.#devices;
     const at = pair * IDENTIFIER_BYTES;
     for (let byte = 0; byte < IDENTIFIER_BYTES; byte++) devices[at + byte] = source[offset + byte]!;
-    const hash = hashIdentifier(devices, at);
+    const hash = hashWords(this.#words, pair * WORDS);
     const place = this.#placeOf(pair, hash, key);
     if (this.#places[place] !== 0) return false;
     this.#places[place] = pair + 1;

@@ -43,15 +43,17 @@ export function parseIdentifier(source: Uint8Array, at: number, target: Uint8Arr
   return digits === 0 ? Parsed.zeros : Parsed.ok;
 }
 
+/** An identifier as 32-bit words in memory, little-endian like every machine that this runs on. */
+export const WORDS = 4;
+
 /**
  * MurmurHash3 (x86, 32 bits) of all 16 bytes, the same on every machine. It must never change, because stored sets are partitioned by
  * it. Identifiers are not always random (version bits, sequential test data, one vendor's constants), hence the full mixing.
  */
-export function hashIdentifier(devices: Uint8Array, offset: number): number {
+export function hashWords(words: Uint32Array, offset: number): number {
   let hash = 0x9747b28c;
-  for (let at = offset; at < offset + IDENTIFIER_BYTES; at += 4) {
-    let word = devices[at]! | (devices[at + 1]! << 8) | (devices[at + 2]! << 16) | (devices[at + 3]! << 24);
-    word = Math.imul(word, 0xcc9e2d51);
+  for (let at = offset; at < offset + WORDS; at++) {
+    let word = Math.imul(words[at]!, 0xcc9e2d51);
     word = (word << 15) | (word >>> 17);
     hash ^= Math.imul(word, 0x1b873593);
     hash = (hash << 13) | (hash >>> 19);
@@ -63,5 +65,7 @@ export function hashIdentifier(devices: Uint8Array, offset: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The top bits select the slot, so the low bits remain for hash tables within a slot. */
+/** The top bits select the slot, and the others are the address within it. */
 export const slotOfHash = (hash: number): number => hash >>> 28;
+export const ADDRESS_BITS = 28;
+export const addressOf = (hash: number): number => hash & 0x0fffffff;

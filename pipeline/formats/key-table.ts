@@ -5,7 +5,11 @@ export interface KeyTable {
   /** Index in `attributes` of the attribute with this key, or -1. */
   find(source: Uint8Array, start: number, end: number): number;
   readonly attributes: readonly number[];
+  /** About what it takes in memory. */
+  readonly bytes: number;
 }
+
+const NUMBER_BYTES = 8;
 
 /** Keys match byte for byte, so an attribute_id counts only in its plain decimal form (`5`, never `05` or `+5`). */
 export function createKeyTable(entries: readonly { key: string; attribute: number }[]): KeyTable {
@@ -19,6 +23,7 @@ export function createKeyTable(entries: readonly { key: string; attribute: numbe
   }
   return {
     attributes,
+    bytes: keys.bytes + NUMBER_BYTES * (attributes.length + numberOfKey.length),
     find(source, start, end) {
       const entry = keys.find(source, start, end);
       return entry < 0 ? -1 : numberOfKey[entry]!;

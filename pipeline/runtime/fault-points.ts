@@ -24,10 +24,12 @@ export const stepNames = {
     'check',
     'attempt',
     'seal',
+    'number-events',
     'markers',
     'duplicates',
     'fail-files',
     'audience',
+    'count-attributes',
     'end',
     'status',
     'forget',
@@ -35,19 +37,7 @@ export const stepNames = {
   ],
   split: ['send', 'give-up', 'offsets'],
   validate: ['devices', 'keep-rejects', 'send-rejects', 'ledger', 'give-up', 'offsets'],
-  sink: [
-    'spill',
-    'answer',
-    'merge',
-    'chunks',
-    'manifest',
-    'ack',
-    'forget-spills',
-    'count-deleted',
-    'drop',
-    'advance',
-    'offsets',
-  ],
+  sink: ['spill', 'answer', 'merge', 'pages', 'manifest', 'ack', 'forget-spills', 'remove-keys', 'offsets'],
 } as const satisfies Record<StageName, readonly string[]>;
 
 export type StepName<S extends StageName = StageName> = (typeof stepNames)[S][number];

@@ -1,76 +1,94 @@
 /** Everything that the composition of an audience needs to know about one slot. A device is in one slot, so counts add up. */
-import { inGroups, within } from '../runtime/in-groups.ts';
-import type { DistinctCounter } from './distinct-counter.ts';
-import { between } from './drop-sets.ts';
-import { type Manifest, manifestCollection } from './manifests.ts';
-import { countMarked, type OverlapDeps, probeSets, readAttributes, type Shared } from './overlap.ts';
-import { DEVICE_BYTES, emptySet } from './packed-order.ts';
+import { spaces } from '../../schemas/documents.ts';
+import type { Devices } from './devices.ts';
+import type { EditDeps } from './edit-slot.ts';
+import { joinRegion } from './join.ts';
+import { countStored } from './merge-devices.ts';
+import { devicesOf, readSlot } from './read-regions.ts';
 
 export interface CompositionRequest {
-  /** The set of an audience, and those of the audiences to compare it with. */
-  set: string;
+  /** An audience, and those to compare it with. */
+  space: string;
   others: string[];
-  /** Counts the devices of all attributes, if wanted: every attribute is then read from end to end. */
-  distinct?: DistinctCounter | undefined;
 }
 
 export interface SlotComposition {
   devices: number;
   /** Devices that at least one attribute holds. */
   matched: number;
-  /** Distinct devices of all attributes; null if they were not to be counted. */
-  marketplaceDevices: number | null;
-  attributes: Shared[];
-  others: Shared[];
-  events: { set: string; devices: number }[];
+  /** Common devices by attribute, and by space. */
+  attributes: Map<number, number>;
+  others: Map<string, number>;
+  /** Devices by the number of the event. */
+  events: Map<number, number>;
 }
 
-const READ_AT_ONCE = 500;
-
 export async function composeSlot(
-  deps: OverlapDeps,
-  devices: Uint8Array,
-  { set, others, distinct }: CompositionRequest,
+  deps: EditDeps,
+  { space, others }: CompositionRequest,
   slot: number,
+  signal?: AbortSignal,
 ): Promise<SlotComposition> {
-  const count = devices.byteLength / DEVICE_BYTES;
-  const bits = new Uint8Array(count);
-  distinct?.begin();
-  const attributes = await probeSets(deps, readAttributes(deps.db, slot), {
-    devices,
-    bits,
-    slot,
-    onDevices: distinct?.add,
-  });
-  while (distinct?.nextRange()) {
-    const rest = { devices: emptySet, bits: new Uint8Array(0), slot, onDevices: distinct.add };
-    await probeSets(deps, readAttributes(deps.db, slot), rest);
+  const composition: SlotComposition = {
+    devices: 0,
+    matched: 0,
+    attributes: new Map(),
+    others: new Map(),
+    events: new Map(),
+  };
+  for await (const loaded of readSlot(deps, { space, slot })) {
+    const devices = devicesOf(loaded.levels);
+    if (devices.count === 0) continue;
+    composition.devices += devices.count;
+    for (const event of devices.keys) addTo(composition.events, event, 1);
+    composition.matched += await countAttributes(deps, slot, devices, composition.attributes, signal);
+    for (const other of others) {
+      signal?.throwIfAborted();
+      addTo(composition.others, other, await countStored(deps, { space: other, slot }, devices));
+    }
   }
+  return composition;
+}
+
+async function countAttributes(
+  deps: EditDeps,
+  slot: number,
+  devices: Devices,
+  attributes: Map<number, number>,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const counts = createCounts();
+  let matched = 0;
+  for await (const loaded of readSlot(deps, { space: spaces.marketplace, slot }, devices)) {
+    signal?.throwIfAborted();
+    const stored = new Uint8Array(loaded.wanted!.count);
+    joinRegion(loaded, {
+      onDevice(n) {
+        matched += 1 - stored[n]!;
+        stored[n] = 1;
+      },
+      onKey: counts.add,
+    });
+  }
+  for (const [attribute, count] of counts.entries()) addTo(attributes, attribute, count);
+  return matched;
+}
+
+/** A map's entry for each of millions of keys would take most of the time: small keys are counted in an array. */
+function createCounts() {
+  const small = new Uint32Array(1 << 16);
+  const large = new Map<number, number>();
   return {
-    devices: count,
-    matched: countMarked(bits),
-    marketplaceDevices: distinct?.count() ?? null,
-    attributes,
-    others: await probeSets(deps, readSets(deps, others, slot), {
-      devices,
-      bits: new Uint8Array(count),
-      slot,
-    }),
-    events: await countEvents(deps, set, slot),
+    add(key: number): void {
+      if (key < small.length) small[key]!++;
+      else addTo(large, key, 1);
+    },
+    *entries(): Generator<[number, number]> {
+      for (const [key, count] of small.entries()) if (count > 0) yield [key, count];
+      yield* large;
+    },
   };
 }
 
-async function* readSets({ manifests }: OverlapDeps, sets: string[], slot: number): AsyncGenerator<Manifest> {
-  for (const some of inGroups(sets, within({ count: READ_AT_ONCE }))) {
-    for (const manifest of await manifests.read(some.map((set) => ({ set, slot }))))
-      if (manifest.count > 0) yield manifest;
-  }
-}
-
-async function countEvents({ db }: OverlapDeps, set: string, slot: number) {
-  const found = await manifestCollection(db)
-    .find({ slot, set: between(`${set}:event:`), count: { $gt: 0 } })
-    .project<{ set: string; count: number }>({ _id: 0, set: 1, count: 1 })
-    .toArray();
-  return found.map(({ set: event, count }) => ({ set: event, devices: count }));
-}
+const addTo = <K>(counts: Map<K, number>, key: K, count: number) =>
+  counts.set(key, (counts.get(key) ?? 0) + count);

@@ -1,130 +1,121 @@
 /**
- * Device sets in MongoDB: exact, packed, safe against an owner that does not know that it has been replaced.
- *
- * A set's part in a slot is one manifest with an inline part and a list of immutable chunks; no device is in two of them, so
- * counts are sums. Every change is one compare-and-set on the manifest's version. Nothing here needs a transaction.
- * The database's client must write with majority and journal.
+ * Device data in MongoDB: the spaces (the marketplace, and each generation of an audience), device by device with its keys; exact,
+ * packed, and each operation at the cost of what it changes. Nothing here needs a transaction. The database's client must write with
+ * majority and journal.
  */
 import type { Db } from 'mongodb';
-import { type Fits, inGroups, within } from '../runtime/in-groups.ts';
-import { type Added, type Addition, tryToAdd } from './add-devices.ts';
-import { createChunkCache } from './chunk-cache.ts';
-import { createChunks } from './chunks.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { SLOTS } from '../../schemas/topics.ts';
+import { addressOf, hashWords, slotOfHash } from '../formats/identifier.ts';
 import { type CompositionRequest, composeSlot, type SlotComposition } from './compose-slot.ts';
-import { between, type Dropped, removeSetsForGood, tryToDrop } from './drop-sets.ts';
-import { defaultLayout, type Layout } from './layout.ts';
-import { createManifests, type Manifest, manifestCollection, manifestId } from './manifests.ts';
-import { hasAttributes, type Overlap, overlapWithAttributes } from './overlap.ts';
-import { isPackedSet, union } from './packed.ts';
-import { type Fence, settle, settleAll } from './races.ts';
-import { createOrphanSweep } from './sweep.ts';
+import type { Devices } from './devices.ts';
+import type { Edited, SlotTarget } from './edit-slot.ts';
+import { joinRegion } from './join.ts';
+import { createManifests } from './manifests.ts';
+import { type Merge, mergeDevices } from './merge-devices.ts';
+import { wordsOf } from './page-format.ts';
+import { createPages } from './pages.ts';
+import { devicesOf, readSlot } from './read-regions.ts';
+import { defaultLayout, type Layout } from './regions.ts';
+import { removeKeys } from './remove-keys.ts';
+import { createOrphanSweep } from './sweep-orphans.ts';
 
-export type { Added, Addition } from './add-devices.ts';
 export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
-export { createDistinctCounter } from './distinct-counter.ts';
-export type { Dropped } from './drop-sets.ts';
-export { ContendedError, FencedError } from './errors.ts';
-export type { Overlap } from './overlap.ts';
-export type { Fence } from './races.ts';
-
-export interface DeviceSetsOptions {
-  /** Bytes of chunks kept in memory. */
-  cacheBytes?: number;
-  layout?: Partial<Layout>;
-}
+export type { Edited, SlotTarget } from './edit-slot.ts';
+export { ContendedError } from './errors.ts';
+export type { Merge } from './merge-devices.ts';
 
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
-/** Bounds of one round: its manifests are read and written together. */
-const ROUND_ADDITIONS = 1_000;
-const ROUND_BYTES = 16 << 20;
+const REMOVE_AT_ONCE = 5_000;
 
-export function createDeviceSets(db: Db, options: DeviceSetsOptions = {}) {
+export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } = {}) {
   const manifests = createManifests(db);
-  const chunks = createChunks(db, createChunkCache(options.cacheBytes ?? 64 << 20));
-  const layout = { ...defaultLayout, ...options.layout };
-  const addDeps = { manifests, chunks, layout };
+  const pages = createPages(db);
+  const deps = { manifests, pages, layout: { ...defaultLayout, ...options.layout } };
 
-  async function read(set: string, slot: number): Promise<Uint8Array> {
-    return settle(async () => {
-      const [manifest] = await manifests.read([{ set, slot }]);
-      const parts = await partsOf(manifest!);
-      return parts && union(parts);
-    });
-  }
-
-  async function partsOf(manifest: Manifest): Promise<Uint8Array[] | undefined> {
-    const parts = [manifest.inline];
-    const requests = manifest.chunks.map((entry) => ({ entry, for: undefined }));
-    for await (const group of chunks.load(requests, false)) {
-      for (const { devices } of group) {
-        if (!devices) return undefined;
-        parts.push(devices);
-      }
+  /** The keys of a device in a space; undefined: the space does not hold it. */
+  async function keysOf(space: string, device: Uint8Array): Promise<number[] | undefined> {
+    const words = wordsOf(device);
+    const hash = hashWords(words, 0);
+    const wanted: Devices = {
+      count: 1,
+      words,
+      addresses: Uint32Array.of(addressOf(hash)),
+      ends: Uint32Array.of(0),
+      keys: new Uint32Array(0),
+    };
+    let keys: number[] | undefined;
+    for await (const loaded of readSlot(deps, { space, slot: slotOfHash(hash) }, wanted)) {
+      joinRegion(loaded, {
+        onDevice: () => {
+          keys ??= [];
+        },
+        onKey: (key) => keys!.push(key),
+      });
     }
-    return parts;
+    return keys?.sort((a, b) => a - b);
   }
 
   return {
-    read,
+    /** Merges devices into a slot, once a job. All of them are in when this resolves, or none. */
+    merge: (target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> =>
+      mergeDevices(deps, target, parts),
 
-    /** Merges each addition into its set. All are in when this resolves; a repeated one changes nothing. */
-    async add(additions: Addition[], fence: Fence): Promise<Added[]> {
-      for (const { set, slot, devices } of additions) {
-        if (!isPackedSet(devices))
-          throw new TypeError(`devices for ${manifestId(set, slot)} are not a packed set`);
-      }
-      const results: Added[] = [];
-      for (const round of inGroups(additions, newRound)) {
-        results.push(...(await settleAll(round, fence, (open) => tryToAdd(addDeps, open, fence))));
-      }
-      return results;
+    /** Removes keys from a slot, once a job. */
+    removeKeys: (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>
+      removeKeys(deps, target, keys),
+
+    /** Distinct devices of a space. */
+    async count(space: string): Promise<number> {
+      const slots = Array.from({ length: SLOTS }, (_, slot) => manifests.read({ space, slot }));
+      return (await Promise.all(slots)).reduce((sum, { devices }) => sum + devices, 0);
     },
 
-    /** Empties sets in a slot and says what each of them held. May be repeated. */
-    async drop(sets: string[], slot: number, fence: Fence): Promise<Dropped[]> {
-      const dropped = await settleAll([...new Set(sets)], fence, (open) =>
-        tryToDrop({ manifests, chunks }, open, slot, fence),
-      );
-      const removed = new Map(dropped.map((one) => [one.set, one]));
-      return sets.map((set) => removed.get(set)!);
-    },
-
-    /** Removes a set that will never be written again (an audience's old generation) and its events, in every slot. */
-    removeForGood: (set: string): Promise<void> => removeSetsForGood(db, set),
-
-    /** Every set whose name begins so. */
-    named: (prefix: string): Promise<string[]> =>
-      manifestCollection(db).distinct('set', { set: between(prefix) }),
-
-    /** What a set shares with the attributes, in one slot. Sums over slots are exact: a device is in one slot. */
-    async overlap(set: string, slot: number): Promise<Overlap> {
-      if (!(await hasAttributes(db, slot))) {
-        const [manifest] = await manifests.read([{ set, slot }]);
-        return { devices: manifest!.count, matched: 0, byAttribute: [] };
-      }
-      return overlapWithAttributes({ db, manifests, chunks }, await read(set, slot), slot);
+    /** What a slot of a space holds, in parts that follow each other. */
+    async *read(space: string, slot: number): AsyncGenerator<Devices> {
+      for await (const loaded of readSlot(deps, { space, slot })) yield devicesOf(loaded.levels);
     },
 
     /** What the composition of an audience needs to know about one slot. */
-    compose: async (request: CompositionRequest, slot: number): Promise<SlotComposition> =>
-      composeSlot({ db, manifests, chunks }, await read(request.set, slot), request, slot),
+    compose: (request: CompositionRequest, slot: number, signal?: AbortSignal): Promise<SlotComposition> =>
+      composeSlot(deps, request, slot, signal),
 
-    sweepOrphans: createOrphanSweep(db, chunks),
-  };
-}
+    keysOf,
 
-/** A round is bounded in size, and no set's slot comes twice in it. */
-function newRound(): Fits<Addition> {
-  const isWithin = within<Addition>(
-    { bytes: ROUND_BYTES, count: ROUND_ADDITIONS },
-    (one) => one.devices.byteLength,
-  )();
-  const targets = new Set<string>();
-  return (addition) => {
-    const target = manifestId(addition.set, addition.slot);
-    const isNew = !targets.has(target);
-    targets.add(target);
-    return isWithin(addition) && isNew;
+    /** Every space that holds the device, with its keys there. */
+    async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {
+      const slot = slotOfHash(hashWords(wordsOf(device), 0));
+      const stored = manifests.collection.find({ slot }, { projection: { space: 1 } });
+      for await (const { space } of stored) {
+        const keys = await keysOf(space, device);
+        if (keys) yield { space, keys };
+      }
+    },
+
+    /** The generations of an audience that have devices. */
+    async spacesOf(audience: number): Promise<string[]> {
+      const prefix = spaces.ofAudience(audience);
+      return manifests.collection.distinct('space', { space: { $gte: prefix, $lt: `${prefix}~` } });
+    },
+
+    /**
+     * Removes a space that will never be written again, in bounded steps. Its manifests go last: until then it can be found, and done
+     * again.
+     */
+    async removeSpace(space: string, signal?: AbortSignal): Promise<void> {
+      const documents = { _id: { $gte: `${space}#`, $lt: `${space}#~` } };
+      for (;;) {
+        signal?.throwIfAborted();
+        const some = pages.collection.find(documents, { projection: { _id: 1 } }).sort({ _id: 1 });
+        const last = await some.skip(REMOVE_AT_ONCE).limit(1).next();
+        if (!last) break;
+        await pages.collection.deleteMany({ _id: { $gte: `${space}#`, $lt: last._id } });
+      }
+      await pages.collection.deleteMany(documents);
+      await manifests.collection.deleteMany(documents);
+    },
+
+    sweepOrphans: createOrphanSweep(deps),
   };
 }

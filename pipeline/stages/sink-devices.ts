@@ -10,7 +10,6 @@ import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '
 import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Step } from '../runtime/step.ts';
-import { FencedError } from '../sets/device-sets.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
@@ -21,7 +20,6 @@ import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
 
 const MAX_GATHER_MS = 100;
-const FENCED_MS = 200;
 
 export interface SinkDependencies {
   log: Logger;
@@ -127,22 +125,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
   async function merge(owner: OwnedPartition, markers: CommitMarker[], step: SinkStep): Promise<void> {
     const last = markers.at(-1)!.job;
-    for (;;) {
-      const behind = owner.slots.filter((slot) => last > owner.committed.get(slot)!);
-      if (behind.length === 0) break;
-      try {
-        if (markers[0]!.kind === 'delete') await deps.removeAttributes(markers[0]!, behind, step);
-        else await deps.mergeJobs({ ...owner, markers, slots: behind }, step);
-        for (const slot of behind) owner.committed.set(slot, last);
-      } catch (error) {
-        if (!(error instanceof FencedError)) throw error;
-        // Somebody else owns the partition by now. What it has merged is done; with the rest it may be busy at this moment, so we
-        // look again, until nothing is left or we are told that the partition is ours no more.
-        deps.log.warn({ job: last, slots: behind }, 'fenced: another sink is merging this job');
-        await step.pause(FENCED_MS);
-        owner.committed = await step.read('see how far the slots are', () => acks.committedJobs(owner.slots));
-      }
-    }
+    const behind = owner.slots.filter((slot) => last > owner.committed.get(slot)!);
+    if (markers[0]!.kind === 'delete')
+      await deps.removeAttributes(markers[0]!, behind, owner.committed, step);
+    else await deps.mergeJobs({ ...owner, markers, slots: behind }, step);
+    for (const slot of behind) owner.committed.set(slot, last);
     owner.uncommitted.forgetUpTo(last);
     for (const job of owner.verified.keys()) if (job <= last) owner.verified.delete(job);
   }

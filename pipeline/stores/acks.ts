@@ -5,6 +5,7 @@ import type { AckDocument, FilePairsDocument, SlotDocument } from '../../schemas
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
@@ -76,17 +77,6 @@ export function createAckStore(db: Db) {
   }
 
   return {
-    /** What a deletion is going to remove. This is not an ack yet: the devices are still there. */
-    async count(entry: Ack): Promise<void> {
-      await acks.bulkWrite([acknowledge({ ...entry, removing: true })]);
-    },
-
-    /** The devices are removed: the count becomes an ack. */
-    async removed(slot: number, job: number): Promise<void> {
-      const done = { updateOne: { filter: { _id: `${job}.${slot}` }, update: { $unset: { removing: '' } } } };
-      await acks.bulkWrite([done as Write, advance(slot, job) as Write], { ordered: true });
-    },
-
     /** One ordered write, acks first: a slot that has advanced past a job is never asked for it again. */
     recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
       const stored = runs.flat().map(splitIntoPages);
@@ -98,20 +88,11 @@ export function createAckStore(db: Db) {
       await acks.bulkWrite([...entries.map(acknowledge), ...advances], { ordered: true });
     }),
 
-    /** Which of the slots have counted what the deletion removes. */
-    async counted(job: number, among: number[]): Promise<Set<number>> {
-      const found = await acks
-        .find({ _id: { $in: among.map((slot) => `${job}.${slot}`) } })
-        .project({ slot: 1 })
-        .toArray();
-      return new Set(found.map(({ slot }) => slot as number));
-    },
-
     async countByJob(jobs: number[]): Promise<Map<number, number>> {
       if (jobs.length === 0) return new Map();
       const counts = await acks
         .aggregate<{ _id: number; slots: number }>([
-          { $match: { job: { $in: jobs }, removing: { $ne: true } } },
+          { $match: { job: { $in: jobs } } },
           { $group: { _id: '$job', slots: { $sum: 1 } } },
         ])
         .toArray();
@@ -146,8 +127,8 @@ export function createAckStore(db: Db) {
     },
     async forgetBefore(job: number): Promise<void> {
       await Promise.all([
-        acks.deleteMany({ job: { $lt: job } }),
-        filePairs.deleteMany({ job: { $lt: job } }),
+        removeInSteps(acks, { job: { $lt: job } }),
+        removeInSteps(filePairs, { job: { $lt: job } }),
       ]);
     },
 

@@ -8,7 +8,6 @@ import type {
   CompositionDocument,
   CompositionHead,
   CompositionReport,
-  MarketplaceDocument,
 } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
 
@@ -38,7 +37,6 @@ const failedLately = { $lte: [sinceMs('$failedAt'), TELL_FAILURE_MS] };
 
 export function createCompositionStore(db: Db) {
   const compositions = db.collection<CompositionDocument>(collections.compositions);
-  const marketplace = db.collection<MarketplaceDocument>(collections.compositions);
   const claimed = (audience: number, token: string) => ({ _id: audience, 'claim.token': token });
 
   return {
@@ -134,13 +132,5 @@ export function createCompositionStore(db: Db) {
     /** Reports of cleared generations. */
     forgetBelow: (audience: number, generation: number) =>
       compositions.deleteOne({ _id: audience, generation: { $lt: generation } }),
-
-    /** The distinct devices of all attributes, if they were counted after this job and no later one had ended. */
-    async marketplaceDevices(ended: number): Promise<number | null> {
-      return (await marketplace.findOne({ _id: 'marketplace', ended }))?.devices ?? null;
-    },
-
-    keepMarketplaceDevices: (ended: number, devices: number) =>
-      marketplace.updateOne({ _id: 'marketplace' }, { $set: { ended, devices } }, { upsert: true }),
   };
 }

@@ -1,9 +1,16 @@
 /** The frozen list of a job's files, and the decision about each. */
 import type { Db, Filter } from 'mongodb';
-import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+import {
+  collections,
+  type FileDocument,
+  type FileFailure,
+  type JobDocument,
+  JobStatus,
+} from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { inGroups, within } from '../runtime/in-groups.ts';
+import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { insertNew } from './insert-new.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -22,6 +29,17 @@ export type ShownFile = Omit<FileDocument, 'events'>;
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 const INSERT_AT_ONCE = 5_000;
+const PATHS_AT_ONCE = 1_000;
+
+/** What a load changes in the files of its audience. */
+export interface UploadChange {
+  uploaded: number;
+  failed: number;
+}
+
+type Entry = Pick<FileDocument, 'path' | 'status' | 'accepted'>;
+const entryFields = { _id: 0, path: 1, status: 1, accepted: 1 };
+const decided = { $in: [JobStatus.done, JobStatus.error] };
 
 /** Pending or running; or loaded by an earlier attempt at the job, and to be loaded again. A failed file stays failed. */
 const undecidedIn = (attempt: number): Filter<FileDocument> => ({
@@ -138,9 +156,17 @@ export function createFileStore(db: Db) {
           pairsRead: 1,
           rejected: 1,
           eventsCollapsed: 1,
+          'events.event': 1,
           duplicates: 1,
           failure: 1,
         }),
+
+    /** Rows by event of each loaded file, in the order of the list. */
+    eventsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+        .sort({ number: 1 })
+        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
 
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>
@@ -186,52 +212,57 @@ export function createFileStore(db: Db) {
       return new Set(loaded.map(({ path, etag }) => identityOf(path, etag)));
     },
 
-    /** Over the newest entry of each path: the sum of accepted rows, and whether any of them failed. */
-    async summaryOf(audience: number, generation: number): Promise<{ accepted: number; failed: boolean }> {
-      const [summary] = await files
-        .aggregate<{ accepted: number; failed: boolean }>(
-          [
-            { $match: { audience, generation, status: { $in: [JobStatus.done, JobStatus.error] } } },
-            { $sort: { path: 1, job: -1 } },
-            { $group: { _id: '$path', accepted: { $first: '$accepted' }, status: { $first: '$status' } } },
-            {
-              $group: {
-                _id: null,
-                accepted: { $sum: { $cond: [{ $eq: ['$status', JobStatus.done] }, '$accepted', 0] } },
-                failed: { $max: { $eq: ['$status', JobStatus.error] } },
-              },
-            },
-          ],
-          { allowDiskUse: true },
-        )
-        .toArray();
-      return { accepted: summary?.accepted ?? 0, failed: summary?.failed ?? false };
+    /**
+     * What a load changes in its audience, of which the newest entry of each path counts: accepted rows, and failed files. It costs
+     * what the load has, however much was loaded before.
+     */
+    async changeBy({ _id, listing, audience, generation }: JobDocument): Promise<UploadChange> {
+      const change: UploadChange = { uploaded: 0, failed: 0 };
+      const add = ({ status, accepted }: Entry, sign: 1 | -1) => {
+        if (status === JobStatus.done) change.uploaded += sign * accepted;
+        else change.failed += sign;
+      };
+      if (listing === undefined) return change;
+      const own = files.find({ job: _id, listing, status: decided }).project<Entry>(entryFields);
+      for await (const some of inGroupsAsync(own, within({ count: PATHS_AT_ONCE }))) {
+        const path = { $in: some.map((entry) => entry.path) };
+        const earlier = files
+          .find({ audience, generation, path, job: { $lt: _id }, status: decided })
+          .sort({ path: 1, job: -1 })
+          .project<Entry>(entryFields);
+        for (const entry of some) add(entry, 1);
+        let last: string | undefined;
+        for await (const entry of earlier) {
+          if (entry.path !== last) add(entry, -1);
+          last = entry.path;
+        }
+      }
+      return change;
     },
 
     /** Accepted rows by event, over the newest entry of each path among the loads up to this one. */
-    async rowsByEvent(audience: number, generation: number, upToJob: number): Promise<Map<string, number>> {
-      const rows = await files
-        .aggregate<{ _id: string; rows: number }>(
-          [
-            {
-              $match: {
-                audience,
-                generation,
-                job: { $lte: upToJob },
-                status: { $in: [JobStatus.done, JobStatus.error] },
-              },
+    rowsByEvent: (audience: number, generation: number, upToJob: number) =>
+      files.aggregate<{ event: string; rows: number }>(
+        [
+          {
+            $match: {
+              audience,
+              generation,
+              job: { $lte: upToJob },
+              status: { $in: [JobStatus.done, JobStatus.error] },
             },
-            { $sort: { path: 1, job: -1 } },
-            { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
-            { $match: { status: JobStatus.done } },
-            { $unwind: '$events' },
-            { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
-          ],
-          { allowDiskUse: true },
-        )
-        .toArray();
-      return new Map(rows.map((event) => [event._id, event.rows]));
-    },
+          },
+          { $sort: { path: 1, job: -1 } },
+          { $group: { _id: '$path', events: { $first: '$events' }, status: { $first: '$status' } } },
+          { $match: { status: JobStatus.done } },
+          { $unwind: '$events' },
+          { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
+          { $project: { _id: 0, event: '$_id', rows: 1 } },
+        ],
+        { allowDiskUse: true },
+      ),
+
+    removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(files, { job: { $in: jobs } }, signal),
 
     /** Listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),

@@ -23,6 +23,8 @@ export type JobContexts = ReturnType<typeof createJobContexts>;
 
 const FRESH_MS = 1_000;
 const MAX_KEPT = 2_000;
+/** A partner with 100,000 attributes has tables of about 4 MB, another one whenever it has added an attribute. */
+const MAX_KEY_BYTES = 32 << 20;
 /** How long a job that a message names may be unknown: a new primary shows everything within moments. */
 const UNKNOWN_MS = 20_000;
 
@@ -30,13 +32,20 @@ const UNKNOWN_MS = 20_000;
 const isLoading = ({ phase, attempt = 0, verdict }: JobDocument) =>
   phase === 'loading' || (phase === 'sealed' && attempt > verdict!.attempt);
 
-export function createJobContexts(db: Db) {
+export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
   const jobs = createJobStore(db);
   const audiences = createAudienceStore(db);
   const attributes = createAttributeStore(db);
   const contexts = new LRUCache<number, Promise<JobContext | null>>({ max: MAX_KEPT, ttl: FRESH_MS });
   const unknownSince = new LRUCache<number, number>({ max: MAX_KEPT });
-  const keyTables = new LRUCache<string, Promise<KeyTable>>({ max: MAX_KEPT });
+  const keyTables = new LRUCache<string, KeyTable, JobDocument>({
+    maxSize: maxKeyBytes,
+    // The last one is kept, however large it is: each batch of its job needs it.
+    sizeCalculation: ({ bytes }) => Math.min(bytes, maxKeyBytes),
+    // Whoever waits for a table gets it, even if it has to give way in the same moment.
+    ignoreFetchAbort: true,
+    fetchMethod: async (_, __, { context: job }) => createKeyTable(await attributes.keysOf(job)),
+  });
 
   /** An old picture of one job is no trouble of the others: it is told as that one's result. */
   const load = groupCommit(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
@@ -44,9 +53,11 @@ export function createJobContexts(db: Db) {
     const byId = new Map(found.map((job) => [job._id, job]));
     const loading = found.filter(isLoading).map(({ audience }) => audience);
     const generations = await audiences.generationsOf(loading.filter((audience) => audience !== null));
+    // Everything before the first unfinished job has ended, and may have been removed since.
+    const { first } = found.length < ids.length ? await jobs.extent() : { first: 0 };
     return ids.map((id) => {
       const job = byId.get(id);
-      if (!job) return unknown(id);
+      if (!job) return id < first ? null : unknown(id);
       unknownSince.delete(id);
       return contextOf(job, generations);
     });
@@ -88,9 +99,9 @@ export function createJobContexts(db: Db) {
     },
 
     /** The keys that a job may name: those its partner had when it was accepted. */
-    keysOf(job: JobDocument): Promise<KeyTable> {
+    async keysOf(job: JobDocument): Promise<KeyTable> {
       const name = `${job.partner}/${job.keyType}/${job.attributesAsOf}`;
-      return cached(keyTables, name, () => attributes.keysOf(job).then(createKeyTable));
+      return keyTables.forceFetch(name, { context: job });
     },
   };
 }

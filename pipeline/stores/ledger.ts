@@ -8,6 +8,7 @@ import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { insertNew } from './insert-new.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
@@ -145,7 +146,7 @@ export function createLedgerStore(db: Db) {
       return all ?? { batches: 0, rows: 0, accepted: 0 };
     },
 
-    forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
-    forgetBefore: (job: number) => ledger.deleteMany({ job: { $lt: job } }),
+    forget: (jobs: number[]) => removeInSteps(ledger, { job: { $in: jobs } }),
+    forgetBefore: (job: number) => removeInSteps(ledger, { job: { $lt: job } }),
   };
 }

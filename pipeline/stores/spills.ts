@@ -1,15 +1,37 @@
-/** Devices that a sink has spilled until their job is merged. The same batch may stand in two spills; it counts once. */
+/**
+ * Devices that a sink has spilled until their job is merged, cut by ranges of their address: a merge reads each range once. What was
+ * spilled stands beside them as numbers, written last: a count does not read the devices, and what died on the way is not counted.
+ * The same batch may stand in two spills; it counts once.
+ */
 import { Binary, type Db, ObjectId } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { SpillDocument } from '../../schemas/stage-documents.ts';
-import type { ValidatedDevices } from '../../schemas/topics.ts';
+import type { SlotTotal, ValidatedDevices } from '../../schemas/topics.ts';
+import { cutByAddress, type InRange, RANGES } from '../formats/address-ranges.ts';
+import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
+import { countGroups } from '../formats/slot-totals.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { decode, encode } from '../wire/codec.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
+export interface Spill {
+  job: number;
+  slot: number;
+  devices: ValidatedDevices[];
+}
+
+/** What a message held. */
+export interface SpilledTotal extends Pick<ValidatedDevices, 'file' | 'batch' | 'part'> {
+  total: SlotTotal;
+}
+
 const LENGTH = 4;
 const MAX_BYTES = 2_000_000;
+const MAX_TOTALS = 20_000;
+/** The range of documents that hold numbers. */
+const TOTALS = -1;
 
 type Framed = [length: Buffer, message: Buffer];
 const sizeOf = ([length, message]: Framed) => length.length + message.length;
@@ -24,23 +46,42 @@ function* framed(devices: ValidatedDevices[]): Generator<Framed> {
   }
 }
 
+function totalOf({ file, batch, part, groups }: ValidatedDevices): number[] {
+  const total = { pairs: 0, checksum: 0 };
+  countGroups(total, groups);
+  return [file, batch, part, total.pairs, total.checksum];
+}
+
 export function createSpillStore(db: Db) {
   const spills = db.collection<SpillDocument>(collections.spills);
 
+  const insert = (documents: Omit<SpillDocument, '_id'>[]) =>
+    spills.insertMany(
+      documents.map((document) => ({
+        _id: `${document.job}.${document.slot}.${new ObjectId().toHexString()}`,
+        ...document,
+      })),
+      { ordered: false },
+    );
+
+  function* cut({ job, slot, devices }: Spill): Generator<Omit<SpillDocument, '_id'>> {
+    for (const [range, messages] of cutByAddress(devices).entries()) {
+      for (const group of inGroups(framed(messages), within({ bytes: MAX_BYTES }, sizeOf)))
+        yield { job, slot, range, messages: new Binary(Buffer.concat(group.flat())) };
+    }
+  }
+
   return {
-    async save({
-      job,
-      slot,
-      devices,
-    }: {
-      job: number;
-      slot: number;
-      devices: ValidatedDevices[];
-    }): Promise<void> {
-      for (const group of inGroups(framed(devices), within({ bytes: MAX_BYTES }, sizeOf))) {
-        const _id = `${job}.${slot}.${new ObjectId().toHexString()}`;
-        await spills.insertOne({ _id, job, slot, messages: new Binary(Buffer.concat(group.flat())) });
-      }
+    async save(spill: Spill): Promise<void> {
+      const { job, slot, devices } = spill;
+      const sized = within<{ messages: Binary }>({ bytes: 2 * MAX_BYTES }, ({ messages }) =>
+        messages.length(),
+      );
+      for (const some of inGroups(cut(spill), sized)) await insert(some);
+      const totals = inGroups(devices.map(totalOf), within({ count: MAX_TOTALS }));
+      await insert(
+        [...totals].map((rows) => ({ job, slot, range: TOTALS, messages: new Binary(packNumbers(rows)) })),
+      );
     },
 
     /** Jobs of which something was spilled in these slots. */
@@ -50,25 +91,29 @@ export function createSpillStore(db: Db) {
     async sizes(jobs: number[], slots: number[]): Promise<Map<number, number>> {
       const sizes = await spills
         .aggregate<{ _id: number; bytes: number }>([
-          { $match: { slot: { $in: slots }, job: { $in: jobs } } },
+          { $match: { slot: { $in: slots }, job: { $in: jobs }, range: { $ne: TOTALS } } },
           { $group: { _id: '$slot', bytes: { $sum: { $binarySize: '$messages' } } } },
         ])
         .toArray();
       return new Map(sizes.map(({ _id, bytes }) => [_id, bytes]));
     },
 
-    /** Message by message, a document or two in memory at a time. */
-    async *read(job: number, slot: number): AsyncGenerator<ValidatedDevices> {
-      for await (const spill of spills.find({ slot, job }).batchSize(2)) {
-        const bytes = Buffer.from(
-          spill.messages.buffer.buffer,
-          spill.messages.buffer.byteOffset,
-          spill.messages.length(),
-        );
+    async *totals(job: number, slot: number): AsyncGenerator<SpilledTotal> {
+      for await (const { messages } of spills.find({ slot, job, range: TOTALS }).batchSize(2)) {
+        for (const [file, batch, part, pairs, checksum] of unpackNumbers(messages.buffer, 5))
+          yield { file: file!, batch: batch!, part: part!, total: { pairs: pairs!, checksum: checksum! } };
+      }
+    },
+
+    /** The devices of ranges from the one up to, without, the other; a document or two in memory at a time. */
+    async *read(job: number, slot: number, from = 0, to = RANGES): AsyncGenerator<InRange> {
+      const ranges = { $gte: from, $lt: to };
+      for await (const { range, messages } of spills.find({ slot, job, range: ranges }).batchSize(2)) {
+        const bytes = Buffer.from(messages.buffer.buffer, messages.buffer.byteOffset, messages.length());
         for (let at = 0; at < bytes.length; ) {
           const length = bytes.readUInt32BE(at);
           const decoded = decode(bytes.subarray(at + LENGTH, at + LENGTH + length), ['ValidatedDevices']);
-          yield decoded.value as ValidatedDevices;
+          yield { range, message: decoded.value as ValidatedDevices };
           at += LENGTH + length;
         }
       }
@@ -76,6 +121,6 @@ export function createSpillStore(db: Db) {
 
     forget: (slots: number[], upToJob: number) =>
       spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
-    forgetBefore: (job: number) => spills.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

@@ -1,9 +1,12 @@
 /** The stores that the stages share, each over one collection. */
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
+import { createAttributeDeviceStore } from './attribute-devices.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
+import { createCounterStore } from './counters.ts';
+import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
@@ -18,8 +21,11 @@ export const createStores = (db: Db) => ({
   files: createFileStore(db),
   listings: createListingStore(db),
   ledger: createLedgerStore(db),
+  attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
+  eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),
+  counters: createCounterStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
   verdicts: createVerdictStore(db),

@@ -1,10 +1,8 @@
 /** 100,000 attributes: the report fits into a document, is streamed, and the API answers others meanwhile. */
-import { Binary } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
-import type { ManifestDocument } from '../../schemas/stage-documents.ts';
-import { fromHex, numberedDevice } from '../sets/devices.ts';
+import { numberedDevice } from '../sets/devices.ts';
 import { createScene, readReport } from './composition-scene.ts';
 import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -20,20 +18,16 @@ beforeAll(async () => {
 afterAll(() => api?.stop());
 
 /** Attribute n holds device n and none else. */
-async function storeAttributes(): Promise<void> {
+async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<void> {
   const documents = Array.from({ length: ATTRIBUTES }, (_, i): AttributeDocument => {
     const common = { partner: partner.id, name: `Attribute ${i + 1}`, createdAt: new Date() };
     return { _id: i + 1, sequence: i + 1, ...common };
   });
-  const manifests = documents.map(({ _id }): ManifestDocument => {
-    const hex = numberedDevice(_id);
-    const slot = Number.parseInt(hex[0]!, 16);
-    const set = `attribute:${_id}`;
-    const inline = new Binary(fromHex([hex]));
-    return { _id: `${set}#${slot}`, set, slot, version: 1, count: 1, inline, chunks: [] };
-  });
   await api.db.collection<AttributeDocument>(collections.attributes).insertMany(documents);
-  await api.db.collection<ManifestDocument>(collections.manifests).insertMany(manifests);
+  await scene.importInto(
+    partner,
+    documents.map(({ _id }) => ({ key: _id, devices: [numberedDevice(_id)] })),
+  );
 }
 
 /** The longest time that a call of another kind takes until told to stop. */
@@ -55,9 +49,10 @@ function callMeanwhile(): () => Promise<number> {
 }
 
 it('are all in the report, most devices first, while others are answered', async () => {
-  await storeAttributes();
+  const scene = createScene(api, {});
+  await storeAttributes(scene);
   const devices = Array.from({ length: AUDIENCE_DEVICES }, (_, i) => numberedDevice(2 * (i + 1)));
-  const audience = await createScene(api).audience(partner, { rows: { seen: devices } });
+  const audience = await scene.audience(partner, { rows: { seen: devices } });
   const stop = callMeanwhile();
   const reply = await readReport(partner.call, audience);
   const longest = await stop();

@@ -1,27 +1,35 @@
-/** Audiences and attributes as the pipeline would have loaded them: device sets, and jobs that have ended in their order. */
+/** Audiences and attributes as the pipeline would have loaded them: devices by space, and jobs that have ended in their order. */
+import { hashWords, slotOfHash } from '../../pipeline/formats/identifier.ts';
 import { groupBy } from '../../pipeline/runtime/group-by.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import type { Layout } from '../../pipeline/sets/regions.ts';
+import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
+import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import {
   type AudienceDocument,
   collections,
   type FileDocument,
   type JobDocument,
-  setNames,
+  spaces,
 } from '../../schemas/documents.ts';
-import { fromHex, sortedHex } from '../sets/devices.ts';
+import { SLOTS } from '../../schemas/topics.ts';
+import { fromHex, keyed, numberedDevice, onePart } from '../sets/devices.ts';
+import { startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Api,
   AUDIENCE,
   type Call,
+  createCaller,
   fileDocument,
   IMPORT,
   type Reply,
   type TestPartner,
 } from './support.ts';
 
-const owner = async () => true;
+export const devices = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => numberedDevice(from + i));
 
 export const compositionOf = (audience: number) => `${AUDIENCE}/${audience}/composition`;
 
@@ -43,17 +51,50 @@ export interface Load {
   path?: string;
 }
 
-export function createScene(api: Api) {
-  const sets = createDeviceSets(api.db, {
-    layout: { inlineDevices: 8, chunkDevices: 64, smallChunks: 3 },
-  });
+/** Another API process on the same database. */
+export async function secondApi(api: Api, key: string, env: Record<string, string> = {}) {
+  const { HEADRACE_API_PORT, HEADRACE_API_METRICS_PORT, HEADRACE_PIPELINE_PORT, ...same } = api.service.env;
+  const service = await startService({ parts: ['api'], env: { ...same, ...env } });
+  return { service, call: createCaller(service.apiUrl, key) };
+}
+
+/** Devices with a key each; 0 is none. */
+type Group = { key: number; devices: string[] };
+
+const slotOf = (device: string) => slotOfHash(hashWords(new Uint32Array(fromHex([device]).buffer), 0));
+
+/** So that a few devices make several pages and regions. */
+const tiny: Partial<Layout> = { pageBytes: 512, regionBytes: 4_096 };
+
+export function createScene(api: Api, layout = tiny) {
+  const sets = createDeviceSets(api.db, { layout });
+  const eventValues = createEventValueStore(api.db);
+  const attributeDevices = createAttributeDeviceStore(api.db);
   const audiences = api.db.collection<AudienceDocument>(collections.audiences);
 
-  /** Any slot will do, as long as a device is always in the same one. */
-  async function add(set: string, devices: string[]): Promise<void> {
-    const bySlot = groupBy(sortedHex(devices), (hex) => Number.parseInt(hex[0]!, 16));
-    const additions = [...bySlot].map(([slot, hex]) => ({ set, slot, devices: fromHex(hex) }));
-    await sets.add(additions, owner);
+  /** Gives the pairs that are new, by key. */
+  async function add(space: string, job: number, groups: Group[]): Promise<Map<number, number>> {
+    const pairs = groups.flatMap(({ key, devices: some }) => some.map((device) => ({ key, device })));
+    const added = new Map<number, number>();
+    for (const [slot, held] of groupBy(pairs, ({ device }) => slotOf(device))) {
+      const byKey = groupBy(held, ({ key }) => key);
+      const packed = [...byKey].map(([key, of]) => ({
+        key,
+        devices: fromHex(of.map(({ device }) => device)),
+      }));
+      const target = { space, slot, job, since: job - 1 };
+      const { changes } = await sets.merge(target, onePart(keyed(...packed)));
+      for (const [key, count] of changes.find((change) => change.job === job)?.pairs ?? [])
+        added.set(key, (added.get(key) ?? 0) + count);
+    }
+    return added;
+  }
+
+  async function importInto(partner: TestPartner, groups: Group[]): Promise<void> {
+    const job = await queueImport(partner);
+    const added = await add(spaces.marketplace, job, groups);
+    await attributeDevices.record([{ job, added, emptied: [] }]);
+    await phase(job, 'ended');
   }
 
   const phase = (job: number, name: JobDocument['phase']) =>
@@ -66,47 +107,44 @@ export function createScene(api: Api) {
 
   async function load(audience: number, job: number, { rows, path = `${job}.csv` }: Load): Promise<void> {
     const { generation } = (await audiences.findOne({ _id: audience }))!;
-    const set = setNames.audience(audience, generation);
-    await add(set, Object.values(rows).flat());
-    for (const [event, devices] of Object.entries(rows))
-      if (event !== '') await add(setNames.event(audience, generation, event), devices);
+    const space = spaces.audience(audience, generation);
+    await eventValues.assign(audience, generation, Object.keys(rows));
+    const numbers = await eventValues.numbersOf(audience, generation, Object.keys(rows));
+    const groups = Object.entries(rows).map(([event, some]) => ({
+      key: numbers.get(event) ?? 0,
+      devices: some,
+    }));
+    await add(space, job, groups);
     const document = fileDocument((await api.jobs.findOne({ _id: job }))!, 0, {
       path,
-      events: Object.entries(rows).map(([event, devices]) => ({ event, rows: devices.length })),
+      events: Object.entries(rows).map(([event, some]) => ({ event, rows: some.length })),
     });
     await api.db.collection<FileDocument>(collections.files).insertOne(document);
-    const uniqueDevices = (
-      await Promise.all(Array.from({ length: 16 }, (_, slot) => sets.read(set, slot)))
-    ).reduce((sum, devices) => sum + devices.byteLength / 16, 0);
+    const uniqueDevices = await sets.count(space);
     await audiences.updateOne({ _id: audience }, { $set: { uniqueDevices, loadedBy: job } });
     await phase(job, 'ended');
   }
 
   return {
     audiences,
+    eventValues,
     phase,
     queueImport,
-    add,
+    importInto,
 
-    async attribute(partner: TestPartner, devices: string[], name = 'attribute'): Promise<number> {
+    async attribute(partner: TestPartner, some: string[], name = 'attribute'): Promise<number> {
       const { _id } = await createAttributeStore(api.db).create({ partner: partner.id, name });
-      const job = await queueImport(partner);
-      await add(setNames.attribute(_id), devices);
-      await phase(job, 'ended');
+      await importInto(partner, [{ key: _id, devices: some }]);
       return _id;
-    },
-
-    async import(partner: TestPartner, attribute: number, devices: string[]): Promise<void> {
-      const job = await queueImport(partner);
-      await add(setNames.attribute(attribute), devices);
-      await phase(job, 'ended');
     },
 
     async delete(partner: TestPartner, attribute: number): Promise<void> {
       const body = { key_type: 0, keys: [String(attribute)] };
-      const { import_log_id } = (await partner.call('DELETE', IMPORT, { body })).json;
-      for (let slot = 0; slot < 16; slot++) await sets.drop([setNames.attribute(attribute)], slot, owner);
-      await phase(import_log_id, 'ended');
+      const job: number = (await partner.call('DELETE', IMPORT, { body })).json.import_log_id;
+      for (let slot = 0; slot < SLOTS; slot++)
+        await sets.removeKeys({ space: spaces.marketplace, slot, job, since: job - 1 }, new Set([attribute]));
+      await attributeDevices.record([{ job, added: new Map(), emptied: [attribute] }]);
+      await phase(job, 'ended');
     },
 
     async audience(partner: TestPartner, first: Load, { name = 'audience', headers = {} } = {}) {

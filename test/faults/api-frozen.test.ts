@@ -3,8 +3,8 @@
  * answered is not taken back by the first when it wakes up long after its limit.
  */
 import { expect, it } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
 import { bigFile } from '../support/rows.ts';
+import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { isFrozen, type Settings } from './support/processes.ts';

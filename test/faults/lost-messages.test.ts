@@ -5,9 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { FaultPoint } from '../../pipeline/runtime/fault-points.ts';
-import { setNames } from '../../schemas/documents.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 import { expelAll } from './support/expel.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { isFrozen } from './support/processes.ts';

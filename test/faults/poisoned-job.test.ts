@@ -1,8 +1,8 @@
 /** A job that the service itself fails at, or dies of, ends with `internal_error`; those behind it go on, and nothing of it is stored. */
 import { expect, it } from 'vitest';
 import type { FaultPoint } from '../../pipeline/runtime/fault-points.ts';
-import { setNames } from '../../schemas/documents.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
+import { setNames } from '../support/stored-sets.ts';
 import { expelAll } from './support/expel.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';

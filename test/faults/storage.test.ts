@@ -1,11 +1,12 @@
 /** Storage in trouble: errors, stalls, cuts and resets are waited out byte by byte; a file that changes is refused as a whole. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { type PartnerDocument, setNames } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/documents.ts';
 import { type Fault, type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
 import { servers, waitFor } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 import { connectDriver } from './support/connect.ts';
 import { newLogFolder } from './support/logs.ts';
 import { type Managed, manage, settingsFor } from './support/processes.ts';

@@ -1,8 +1,8 @@
 /** Identifiers as tests look at them: as text, and by slot. */
-import { hashIdentifier, IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
+import { hashWords, IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
 
 export const slotOf = (devices: Uint8Array, offset: number): number =>
-  slotOfHash(hashIdentifier(devices, offset));
+  slotOfHash(hashWords(new Uint32Array(devices.slice(offset, offset + IDENTIFIER_BYTES).buffer), 0));
 
 export function formatIdentifier(bytes: Uint8Array, offset = 0): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset + offset, IDENTIFIER_BYTES).toString('hex');

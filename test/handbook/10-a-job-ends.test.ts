@@ -3,9 +3,9 @@
  *     devices and matches are exact, and the sets hold exactly these devices.
  */
 import { expect } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
 import { withService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 const test = withService({ parts: ['pipeline'] });
 const devices = ids(300);

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { type Service, startService } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;

@@ -9,11 +9,12 @@ import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
-import { type JobDocument, type PartnerDocument, setNames } from '../../schemas/documents.ts';
+import type { JobDocument, PartnerDocument } from '../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { type Service, servers, startService } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;

@@ -3,10 +3,10 @@
  * listing, and more than a marker can name. HEADRACE_TEST_FILES=100000 makes it as many.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { setNames } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, ids } from '../support/rows.ts';
 import { type Service, startService } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 const FILES = Number(process.env.HEADRACE_TEST_FILES ?? 1_200);
 /** Uploads under way at a time. */

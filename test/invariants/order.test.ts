@@ -1,10 +1,11 @@
 /** Jobs complete in the order in which they were accepted. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { collections, setNames } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, bigFile, file, ids } from '../support/rows.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;

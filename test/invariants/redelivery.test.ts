@@ -4,11 +4,11 @@ import { line, replay } from '../../pipeline/cli/commands.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { encode } from '../../pipeline/wire/codec.ts';
-import { setNames } from '../../schemas/documents.ts';
 import type { AcceptedJob, TopicKey } from '../../schemas/topics.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;

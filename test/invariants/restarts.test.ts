@@ -1,11 +1,12 @@
 /** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { collections, setNames } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
 import { expelAll } from '../faults/support/expel.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;

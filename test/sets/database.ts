@@ -1,11 +1,13 @@
 /** A database of its own for a test file, and what must always be true of the sets in it. */
 import { type Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { isPackedSet, union } from '../../pipeline/sets/packed.ts';
+import { createManifests } from '../../pipeline/sets/manifests.ts';
+import { createPages } from '../../pipeline/sets/pages.ts';
+import { devicesOf, loadRegion } from '../../pipeline/sets/read-regions.ts';
+import { endOf, pageOf, startOf } from '../../pipeline/sets/regions.ts';
 import { collections } from '../../schemas/documents.ts';
-import type { ChunkDocument, ManifestDocument } from '../../schemas/stage-documents.ts';
+import type { ManifestDocument, PageDocument } from '../../schemas/stage-documents.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
-import { toHex } from './devices.ts';
 
 export function openDatabase(): { readonly db: Db } {
   let client: MongoClient;
@@ -27,33 +29,35 @@ export function openDatabase(): { readonly db: Db } {
 }
 
 export const manifestsOf = (db: Db) => db.collection<ManifestDocument>(collections.manifests);
-export const chunksOf = (db: Db) => db.collection<ChunkDocument>(collections.chunks);
+export const pagesOf = (db: Db) => db.collection<PageDocument>(collections.pages);
 
-/** Asserts that every manifest says exactly what its parts hold, and that no device is in two parts. Returns unnamed chunks. */
+/** Asserts that every manifest says exactly what its regions hold, and that they cover the slot. Returns documents that none names. */
 export async function checkEveryManifest(db: Db): Promise<string[]> {
-  const stored = new Map((await chunksOf(db).find().toArray()).map((chunk) => [chunk._id, chunk]));
-  const orphans = new Set(stored.keys());
+  const deps = { manifests: createManifests(db), pages: createPages(db) };
+  const unnamed = new Set(
+    (await pagesOf(db).find().project({ _id: 1 }).toArray()).map(({ _id }) => _id as string),
+  );
   for (const manifest of await manifestsOf(db).find().toArray()) {
-    const inline = manifest.inline.buffer;
-    const parts = [inline];
-    for (const { id, first, last, count } of manifest.chunks) {
-      const chunk = stored.get(id);
-      expect(chunk, `chunk ${id}`).toMatchObject({ set: manifest.set, slot: manifest.slot });
-      const devices = chunk!.devices.buffer;
-      const hex = toHex(devices);
-      expect([hex.length, hex[0], hex.at(-1)]).toEqual([
-        count,
-        toHex(first.buffer)[0],
-        toHex(last.buffer)[0],
-      ]);
-      parts.push(devices);
-      orphans.delete(id);
+    let end = 0;
+    let devices = 0;
+    for (const region of manifest.regions) {
+      expect(region.start).toBe(end);
+      end = endOf(region);
+      const { levels } = await loadRegion(deps, manifest, region);
+      const own = devicesOf(levels);
+      expect([...own.addresses].every((address) => address >= region.start && address < end)).toBe(true);
+      devices += own.count;
+      for (const { level, pages } of levels) {
+        for (const page of pages) {
+          expect(pageOf(level, startOf(page))).toBe(startOf(page));
+          unnamed.delete(page._id);
+        }
+      }
     }
-    expect(parts.every(isPackedSet)).toBe(true);
-    expect(parts.reduce((sum, part) => sum + part.byteLength / 16, 0)).toBe(manifest.count);
-    expect(union(parts).byteLength / 16).toBe(manifest.count);
+    expect(end).toBe(2 ** 28);
+    expect(devices).toBe(manifest.devices);
   }
-  return [...orphans];
+  return [...unnamed];
 }
 
 /** Holds up whoever calls `wait` until `open` is called. */
@@ -73,7 +77,7 @@ export function createGate() {
   return { open: () => open(), reached, wait };
 }
 
-/** The same database, but whoever writes manifests waits for `before` first. Chunks are written by then. */
+/** The same database, but whoever writes manifests waits for `before` first. Pages are written by then. */
 export const beforeManifests = (db: Db, before: () => Promise<void>): Db =>
   new Proxy(db, {
     get(target, member, receiver) {

@@ -1,173 +1,155 @@
-import fc from 'fast-check';
+/** Random merges, deletions and repetitions, against a plain map of devices and their keys. */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { noDevices } from '../../pipeline/sets/devices.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { setNames } from '../../schemas/documents.ts';
-import { createCountedSets } from '../support/counted-sets.ts';
-import { checkEveryManifest, chunksOf, manifestsOf, openDatabase } from './database.ts';
-import { fromHex, numberedDevice, numberedDevices, randomDevices, sortedHex, toHex } from './devices.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { checkEveryManifest, openDatabase } from './database.ts';
+import { fromHex, keyed, numberedDevice, onePart, toPlain } from './devices.ts';
 
 const database = openDatabase();
-const owner = async () => true;
-/** Everything overflows and is merged after a few additions. */
-const tiny = { inlineDevices: 4, chunkDevices: 64, smallChunks: 3 };
-
-let unique = 0;
-const freshSet = () => setNames.attribute(++unique);
+/** So that everything happens: several levels, merges of them, splits. */
+const tiny = { pageBytes: 128, regionBytes: 1_024, levelRatio: 3 };
+const SLOT = 5;
 
 beforeAll(() => ensureIndexes(database.db));
 
-describe('random additions and drops', () => {
-  const names = ['a', 'b', 'a#1'];
-  const numbers = fc.record({ from: fc.nat(400), length: fc.nat(90), step: fc.integer({ min: 1, max: 3 }) });
-  const target = fc.record({ set: fc.constantFrom(...names), slot: fc.nat(1) });
-  const step = fc.oneof(
-    { weight: 9, arbitrary: fc.array(fc.tuple(target, numbers), { minLength: 1, maxLength: 4 }) },
-    { weight: 1, arbitrary: fc.record({ sets: fc.subarray(names), slot: fc.nat(1) }) },
-  );
+function createRandom(seed: number) {
+  let state = seed;
+  return (below: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
 
-  it('leave exactly what a Map of Sets holds, after each step', async () => {
-    let run = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
-        const sets = createCountedSets(database.db, { layout: tiny, cacheBytes: 4_096 });
-        const prefix = `random:${++run}:`;
-        const model = new Map<string, Set<string>>();
-        const modelOf = (set: string, slot: number) => {
-          const key = `${set} ${slot}`;
-          if (!model.has(key)) model.set(key, new Set());
-          return model.get(key)!;
-        };
-        for (const now of steps) {
-          if (Array.isArray(now)) {
-            const additions = now.map(([{ set, slot }, { from, length, step }]) => ({
-              set: prefix + set,
-              slot,
-              devices: numberedDevices(from, from + length, step),
-            }));
-            const added = await sets.add(additions, owner);
-            for (const [i, { set, slot, devices }] of additions.entries()) {
-              const before = modelOf(set, slot).size;
-              for (const hex of toHex(devices)) modelOf(set, slot).add(hex);
-              expect(added[i]).toEqual({
-                added: modelOf(set, slot).size - before,
-                count: modelOf(set, slot).size,
-              });
+type Plain = Map<string, Set<number>>;
+const asLists = (plain: Plain) =>
+  new Map([...plain].map(([device, keys]) => [device, [...keys].sort((a, b) => a - b)]));
+
+async function stored(sets: ReturnType<typeof createDeviceSets>, space: string) {
+  const found = new Map<string, number[]>();
+  for await (const devices of sets.read(space, SLOT))
+    for (const [device, keys] of toPlain(devices)) found.set(device, keys);
+  return found;
+}
+const sorted = <V>(map: Map<string, V>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+
+describe.each([1, 2, 3, 4, 5, 6])('seed %i', (seed) => {
+  it('holds what was merged, counts what is new and what matches, and takes each job once', async () => {
+    const random = createRandom(seed);
+    const sets = createDeviceSets(database.db, { layout: tiny });
+    const audience = spaces.audience(seed, 1);
+    const marketplace = spaces.marketplace;
+    const model: Record<string, Plain> = { [audience]: new Map(), [marketplace]: new Map() };
+    await database.db.collection('manifests').deleteMany({});
+    await database.db.collection('pages').deleteMany({});
+    const earlier: (() => Promise<unknown>)[] = [];
+    for (let job = 1; job <= 60; job++) {
+      const isLoad = random(2) === 0;
+      const space = isLoad ? audience : marketplace;
+      const own = model[space]!;
+      const target = { space, slot: SLOT, job, since: job - 1 };
+      if (!isLoad && random(8) === 0) {
+        const keys = new Set([1 + random(5), 1 + random(5)]);
+        const lost = [...own].filter(([, held]) => [...held].some((key) => keys.has(key)));
+        const pairs = lost.flatMap(([, held]) => [...held].filter((key) => keys.has(key))).length;
+        for (const again of [false, true]) {
+          const { total, changes } = await sets.removeKeys(target, keys);
+          const change = changes.find((one) => one.job === job);
+          expect([change?.devices ?? 0, sum(change?.pairs), again]).toEqual([lost.length, pairs, again]);
+          if (!again) {
+            for (const [device, held] of lost) {
+              for (const key of keys) held.delete(key);
+              if (held.size === 0) own.delete(device);
             }
-          } else {
-            const dropped = now.sets.map((set) => prefix + set);
-            expect(await sets.drop(dropped, now.slot, owner)).toEqual(
-              dropped.map((set) => ({ set, removed: modelOf(set, now.slot).size })),
-            );
-            for (const set of dropped) modelOf(set, now.slot).clear();
           }
-          const counts = await sets.counts(names.map((name) => prefix + name));
-          for (const name of names) {
-            const expected = modelOf(prefix + name, 0).size + modelOf(prefix + name, 1).size;
-            expect(counts.get(prefix + name)).toBe(expected);
+          expect(total).toBe(own.size);
+        }
+        continue;
+      }
+      const groups = new Map<number, Set<string>>();
+      const rows = random(3) === 0 ? random(400) : random(20);
+      for (let row = 0; row < rows; row++) {
+        const key = isLoad ? random(4) : 1 + random(5);
+        const device = numberedDevice(random(1_500));
+        groups.set(key, (groups.get(key) ?? new Set()).add(device));
+      }
+      const devices = keyed(...[...groups].map(([key, some]) => ({ key, devices: fromHex(some) })));
+      let added = 0;
+      let matched = 0;
+      let pairs = 0;
+      for (const [key, some] of groups) {
+        for (const device of some) {
+          const held = own.get(device);
+          if (!held) {
+            own.set(device, new Set());
+            added++;
+            if (model[marketplace]!.has(device)) matched++;
+          }
+          if (key > 0 && !own.get(device)!.has(key)) {
+            own.get(device)!.add(key);
+            pairs++;
           }
         }
-        for (const name of names) {
-          for (const slot of [0, 1]) {
-            const expected = sortedHex(modelOf(prefix + name, slot));
-            expect(toHex(await sets.read(prefix + name, slot))).toEqual(expected);
-          }
-        }
-        expect(await checkEveryManifest(database.db)).toEqual([]);
-        expect(await sets.sweepOrphans({ unnamedForMs: 0 })).toBe(0);
-        await sets.removeForGood(prefix.slice(0, -1));
-      }),
-      { numRuns: 40 },
-    );
-    expect(await manifestsOf(database.db).countDocuments()).toBe(0);
-    expect(await chunksOf(database.db).countDocuments()).toBe(0);
-  });
-});
-
-describe('adding', () => {
-  it('twice changes nothing, not even the version', async () => {
-    const sets = createCountedSets(database.db);
-    const set = freshSet();
-    const devices = numberedDevices(0, 3_000);
-    await sets.add([{ set, slot: 3, devices }], owner);
-    const before = await manifestsOf(database.db).findOne({ set });
-    expect(await sets.add([{ set, slot: 3, devices }], owner)).toEqual([{ added: 0, count: 3_000 }]);
-    expect(await manifestsOf(database.db).findOne({ set })).toEqual(before);
-  });
-
-  it('the same set and slot twice in one call adds both, in order', async () => {
-    const sets = createCountedSets(database.db);
-    const set = freshSet();
-    const additions = [numberedDevices(0, 50), numberedDevices(30, 80)].map((devices) => ({
-      set,
-      slot: 0,
-      devices,
-    }));
-    expect(await sets.add(additions, owner)).toEqual([
-      { added: 50, count: 50 },
-      { added: 30, count: 80 },
-    ]);
-  });
-
-  it('nothing is a count, and leaves no document', async () => {
-    const sets = createCountedSets(database.db);
-    const set = freshSet();
-    expect(await sets.add([], owner)).toEqual([]);
-    expect(await sets.add([{ set, slot: 0, devices: new Uint8Array(0) }], owner)).toEqual([
-      { added: 0, count: 0 },
-    ]);
-    expect(await manifestsOf(database.db).countDocuments({ set })).toBe(0);
-    expect(await sets.count(set)).toBe(0);
-    expect((await sets.read(set, 0)).byteLength).toBe(0);
-  });
-
-  it('refuses devices that are not sorted, before anything is written', async () => {
-    const sets = createCountedSets(database.db);
-    const set = freshSet();
-    const unsorted = fromHex(sortedHex([numberedDevice(1), numberedDevice(2)]).reverse());
-    const additions = [numberedDevices(0, 5), unsorted].map((devices) => ({ set, slot: 0, devices }));
-    await expect(sets.add(additions, owner)).rejects.toThrow(TypeError);
-    expect(await sets.count(set)).toBe(0);
-  });
-
-  it('few devices to a large set leaves its chunks as they are', async () => {
-    const sets = createCountedSets(database.db, { layout: { smallChunks: 8 } });
-    const set = freshSet();
-    await sets.add([{ set, slot: 0, devices: randomDevices(200_000, 1) }], owner);
-    const before = await manifestsOf(database.db).findOne({ set });
-    for (let i = 0; i < 20; i++) {
-      const [result] = await sets.add([{ set, slot: 0, devices: randomDevices(600, 100 + i) }], owner);
-      expect(result).toEqual({ added: 600, count: 200_000 + 600 * (i + 1) });
+      }
+      const matchIn = isLoad ? marketplace : undefined;
+      for (const again of [false, true]) {
+        const { total, changes } = await sets.merge({ ...target, matchIn }, onePart(devices));
+        const change = changes.find((one) => one.job === job);
+        expect([change?.devices ?? 0, change?.matched ?? 0, sum(change?.pairs), total, again]).toEqual([
+          added,
+          isLoad ? matched : 0,
+          pairs,
+          own.size,
+          again,
+        ]);
+      }
+      earlier.push(() => sets.merge({ ...target, matchIn }, onePart(devices)));
+      // An owner that was frozen does again what it was about to do.
+      await earlier[random(earlier.length)]!();
     }
-    const after = await manifestsOf(database.db).findOne({ set });
-    expect(after!.chunks.map(({ id }) => id)).toEqual(
-      expect.arrayContaining(before!.chunks.map(({ id }) => id)),
+    for (const space of [audience, marketplace]) {
+      const found = await stored(sets, space);
+      expect(sorted(found)).toEqual(sorted(asLists(model[space]!)));
+    }
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+
+    const composed = await sets.compose({ space: audience, others: [marketplace] }, SLOT);
+    const common = [...model[audience]!.keys()].filter((device) => model[marketplace]!.has(device));
+    expect([composed.devices, composed.matched]).toEqual([model[audience]!.size, common.length]);
+    expect(composed.others.get(marketplace) ?? 0).toBe(common.length);
+    expect(sortedCounts(composed.events)).toEqual(countKeys([...model[audience]!.values()]));
+    expect(sortedCounts(composed.attributes)).toEqual(
+      countKeys(common.map((device) => model[marketplace]!.get(device)!)),
     );
-    expect(after!.chunks.length - before!.chunks.length).toBeLessThanOrEqual(9);
-    await checkEveryManifest(database.db);
+    await sets.removeSpace(audience);
+    expect(sorted(await stored(sets, audience))).toEqual([]);
+    expect((await stored(sets, marketplace)).size).toBe(model[marketplace]!.size);
   });
 });
 
-describe('removing for good', () => {
-  it('takes a generation and its events in every slot, and no other generation', async () => {
-    const sets = createCountedSets(database.db, { layout: tiny });
-    const devices = numberedDevices(0, 100);
-    const gone = [setNames.audience(7, 1), setNames.event(7, 1, 'buy'), setNames.event(7, 1, 'a#0@b:é')];
-    const kept = [
-      setNames.audience(7, 10),
-      setNames.event(7, 10, 'buy'),
-      setNames.audience(77, 1),
-      setNames.audience(7, 2),
-    ];
-    const all = [...gone, ...kept];
-    await sets.add(
-      all.flatMap((set) => [0, 15].map((slot) => ({ set, slot, devices }))),
-      owner,
-    );
-    await sets.removeForGood(setNames.audience(7, 1));
-    const counts = await sets.counts(all);
-    expect([...counts.values()]).toEqual([...gone.map(() => 0), ...kept.map(() => 200)]);
-    expect(await manifestsOf(database.db).countDocuments({ set: { $in: gone } })).toBe(0);
-    expect(await chunksOf(database.db).countDocuments({ set: { $in: gone } })).toBe(0);
-    expect(await checkEveryManifest(database.db)).toEqual([]);
+const sum = (pairs: Map<number, number> | undefined) =>
+  [...(pairs?.values() ?? [])].reduce((total, count) => total + count, 0);
+const sortedCounts = (counts: Map<number, number>) => [...counts].sort(([a], [b]) => a - b);
+
+function countKeys(all: Set<number>[]): [number, number][] {
+  const counts = new Map<number, number>();
+  for (const keys of all) for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return sortedCounts(counts);
+}
+
+it('merges in parts, and nothing at all', async () => {
+  const sets = createDeviceSets(database.db, { layout: tiny });
+  const devices = keyed({
+    devices: fromHex(Array.from({ length: 900 }, (_, n) => numberedDevice(n))),
+    key: 7,
   });
+  const target = { space: 'a77.1', slot: SLOT, job: 3, since: 0 };
+  expect(await sets.merge({ ...target, job: 2 }, onePart(noDevices))).toEqual({ total: 0, changes: [] });
+  const { slice } = await import('../../pipeline/sets/devices.ts');
+  const { total } = await sets.merge(target, async function* () {
+    for (let from = 0; from < 900; from += 100) yield slice(devices, from, from + 100);
+  });
+  expect(total).toBe(900);
+  expect((await stored(sets, 'a77.1')).size).toBe(900);
 });

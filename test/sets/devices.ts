@@ -1,6 +1,9 @@
-/** Devices for tests, and the plain sets of hex strings that packed sets are compared with. */
+/** Devices for tests, and the plain sets of hex strings that they are compared with. */
 import { createCipheriv, createHash } from 'node:crypto';
-import { DEVICE_BYTES, sortDistinct } from '../../pipeline/sets/packed.ts';
+import { type Devices, firstKey } from '../../pipeline/sets/devices.ts';
+import { sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+
+const DEVICE_BYTES = 16;
 
 export function toHex(devices: Uint8Array): string[] {
   const hex: string[] = [];
@@ -14,11 +17,6 @@ export function fromHex(hex: Iterable<string>): Uint8Array {
   return new Uint8Array(Buffer.from([...hex].join(''), 'hex'));
 }
 
-/** Distinct hex strings in the order of their bytes: what any packed result must be. */
-export function sortedHex(hex: Iterable<string>): string[] {
-  return [...new Set(hex)].sort();
-}
-
 /** The device with this number: always the same, and nowhere near the next one. */
 export function numberedDevice(number: number): string {
   return createHash('md5').update(String(number)).digest('hex');
@@ -27,14 +25,31 @@ export function numberedDevice(number: number): string {
 export function numberedDevices(from: number, to: number, step = 1): Uint8Array {
   const hex: string[] = [];
   for (let number = from; number < to; number += step) hex.push(numberedDevice(number));
-  return sortDistinct(fromHex(hex));
+  return fromHex(hex);
 }
 
 /** Many devices at once, always the same for a seed; they do not compress, as real ones do not. */
 export function randomDevices(count: number, seed: number): Uint8Array {
   const key = createHash('md5').update(`seed ${seed}`).digest();
-  const bytes = createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(
-    Buffer.alloc(count * DEVICE_BYTES),
-  );
-  return sortDistinct(bytes);
+  return createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(count * DEVICE_BYTES));
 }
+
+/** Sorted as they are stored, each group with its key; 0 is none. */
+export function keyed(...groups: { devices: Uint8Array; key?: number }[]): Devices {
+  const count = groups.reduce((sum, { devices }) => sum + devices.length / DEVICE_BYTES, 0);
+  return sortPairs({ groups: groups.map(({ devices, key = 0 }) => ({ key, file: 0, devices })), count })
+    .devices;
+}
+
+/** The keys of each device. */
+export function toPlain(devices: Devices): Map<string, number[]> {
+  const bytes = new Uint8Array(devices.words.buffer, devices.words.byteOffset, devices.words.byteLength);
+  return new Map(
+    toHex(bytes).map((device, n) => [device, [...devices.keys.slice(firstKey(devices, n), devices.ends[n])]]),
+  );
+}
+
+export const onePart = (devices: Devices) =>
+  async function* () {
+    yield devices;
+  };

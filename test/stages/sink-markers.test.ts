@@ -1,22 +1,25 @@
 /** A dispatcher that takes over sends the markers of unfinished jobs again: however they lie in a partition, each job counts once. */
 import { expect, it } from 'vitest';
+import { unpackNumbers } from '../../pipeline/formats/number-table.ts';
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createCheckStore } from '../../pipeline/stores/checks.ts';
+import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
-import { setNames } from '../../schemas/documents.ts';
-import type { CommitMarker } from '../../schemas/topics.ts';
+import { spaces } from '../../schemas/documents.ts';
+import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
-import { numberedDevices } from '../sets/devices.ts';
-import { createCountedSets } from '../support/counted-sets.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
+import { createStoredSets, setNames } from '../support/stored-sets.ts';
 
 const database = openDatabase();
 const PARTITION = 3;
@@ -27,8 +30,9 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const verdicts = createVerdictStore(db);
-  const [sets, acks, spills] = [createCountedSets(db), createAckStore(db), createSpillStore(db)];
-  const mergeJobs = createMergeJobs({ sets, acks, spills, verdicts });
+  const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
+  const eventValues = createEventValueStore(db);
+  const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts });
   const checks = createCheckStore(db);
   const sink = createSinkDevices({
     log,
@@ -66,7 +70,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
     const expected = batches.map((batch) => messageOf(job, batch));
     return deliver({ name: 'CommitMarker', value: markerOf({ job, ...fields }, expected) });
   };
-  return { sink, sets, acks, checks, devices, marker };
+  return { sink, sets: createStoredSets(db), acks, checks, devices, marker };
 }
 
 it.each([
@@ -107,22 +111,20 @@ it('a marker is not passed by the offsets before its job is merged, though devic
 });
 
 it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {
-  let asked = 0;
   const { sink, sets, acks, devices, marker } = await createSink(async () => {
-    if (asked++ > 0) return;
-    const counts = {
-      pairs: 10,
-      uniqueDevices: 10,
-      filePairs: [0, 10],
-      audienceDevices: 0,
-      matchedDevices: 0,
-    };
-    await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts }]);
+    const { groups } = devices(1).message.value as ValidatedDevices;
+    const own = keyed(...groups.map((group) => ({ key: Number(group.key), devices: group.devices })));
+    const target = { space: spaces.marketplace, slot: PARTITION, job: 1, since: 0 };
+    await createDeviceSets(database.db).merge(target, onePart(own));
+    const counts = { pairs: 10, uniqueDevices: 10, filePairs: [0, 10] };
+    const none = { audienceDevices: 0, newDevices: 0, matchedDevices: 0 };
+    await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts, ...none }]);
   });
   await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], step);
-  expect(asked).toBe(2);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
-  expect(await acks.ofJob(2)).toMatchObject([{ pairs: 20, uniqueDevices: 20 }]);
+  const [second] = await acks.ofJob(2);
+  expect(second).toMatchObject({ pairs: 20, uniqueDevices: 20 });
+  expect(unpackNumbers(second!.attributePairs!.buffer, 2)).toEqual([[1, 10]]);
   expect(await sets.count(setNames.attribute(1))).toBe(20);
 });
 

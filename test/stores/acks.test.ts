@@ -15,6 +15,7 @@ const ackOf = (slot: number, filePairs: number[]): Ack => ({
   pairs: 1,
   filePairs,
   audienceDevices: 0,
+  newDevices: 0,
   matchedDevices: 0,
 });
 const manyFiles = (files: number, pairs: number) =>

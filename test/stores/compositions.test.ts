@@ -93,11 +93,3 @@ it('a failure is told once, and the next claim forgets it', async () => {
   await store().claim(4, 1, 'c');
   expect((await store().find(4)).failedAt).toBeUndefined();
 });
-
-it('the devices of the marketplace are kept for the job that had ended last', async () => {
-  expect(await store().marketplaceDevices(5)).toBeNull();
-  await store().keepMarketplaceDevices(5, 1_000);
-  expect(await store().marketplaceDevices(5)).toBe(1_000);
-  await store().keepMarketplaceDevices(6, 2_000);
-  expect([await store().marketplaceDevices(5), await store().marketplaceDevices(6)]).toEqual([null, 2_000]);
-});

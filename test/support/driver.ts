@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import type { Binary } from 'mongodb';
 import { createApiStores } from '../../api/stores.ts';
 import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
 import type { ImportRequest, JobRequest } from '../../pipeline/accept/new-job.ts';
@@ -22,9 +21,7 @@ import {
   type JobDocument,
   type PartnerDocument,
 } from '../../schemas/documents.ts';
-import type { ChunkDocument, ManifestDocument } from '../../schemas/stage-documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
-import { createCountedSets } from './counted-sets.ts';
+import { createStoredSets } from './stored-sets.ts';
 import { waitFor } from './wait-for.ts';
 
 export type Driver = Awaited<ReturnType<typeof createDriver>>;
@@ -45,11 +42,9 @@ export async function createDriver(config: Config) {
     forcePathStyle: true,
     credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
   });
-  const sets = createCountedSets(db, { cacheBytes: 0 });
+  const sets = createStoredSets(db);
   const jobs = db.collection<JobDocument>(collections.jobs);
   const audiences = db.collection<AudienceDocument>(collections.audiences);
-  const manifests = db.collection<ManifestDocument>(collections.manifests);
-  const chunkDocuments = db.collection<ChunkDocument>(collections.chunks);
 
   const accept = async (wanted: JobRequest) => (await queue.accept(wanted)).job._id;
 
@@ -133,43 +128,9 @@ export async function createDriver(config: Config) {
     filesOf: (job: number) =>
       db.collection<FileDocument>(collections.files).find({ job }).sort({ number: 1 }).toArray(),
 
-    /** Everything in a set, as lower-case identifiers. */
-    async members(set: string): Promise<Set<string>> {
-      const members = new Set<string>();
-      for (let slot = 0; slot < SLOTS; slot++) {
-        const devices = Buffer.from(await sets.read(set, slot));
-        for (let at = 0; at < devices.length; at += 16) members.add(devices.toString('hex', at, at + 16));
-      }
-      return members;
-    },
-
-    /** The same of many sets and of the sets below them (an audience's events), of those that hold anything. */
-    async membersOf(names: string[]): Promise<Map<string, Set<string>>> {
-      const wanted = { $or: names.flatMap((set) => [{ set }, { set: { $gte: `${set}:`, $lt: `${set};` } }]) };
-      const found = new Map<string, Set<string>>();
-      const add = (set: string, packed: Binary) => {
-        const devices = Buffer.from(packed.value());
-        const members = found.get(set) ?? new Set();
-        for (let at = 0; at < devices.length; at += 16) members.add(devices.toString('hex', at, at + 16));
-        if (members.size > 0) found.set(set, members);
-      };
-      if (names.length === 0) return found;
-      const inChunks = new Map<string, string>();
-      // Manifests and the chunks that they name, of one moment.
-      await db.client.withSession({ snapshot: true }, async (session) => {
-        for await (const { set, inline, chunks } of manifests.find(
-          { ...wanted, count: { $gt: 0 } },
-          { session, readConcern: 'snapshot' },
-        )) {
-          add(set, inline);
-          for (const { id } of chunks) inChunks.set(id, set);
-        }
-        const named = { _id: { $in: [...inChunks.keys()] } };
-        for await (const { _id, devices } of chunkDocuments.find(named, { session, readConcern: 'snapshot' }))
-          add(inChunks.get(_id)!, devices);
-      });
-      return found;
-    },
+    /** Everything in a set, as lower-case identifiers; and the same of many sets and of audiences' events. */
+    members: sets.members,
+    membersOf: sets.membersOf,
 
     async close() {
       await queue.drain();

@@ -1,8 +1,8 @@
 /** The composition report that an audience must have, found from the oracle's plain Sets. */
 import type { z } from 'zod';
-import { setNames } from '../../schemas/documents.ts';
 import type { composition } from '../../schemas/http-composition.ts';
 import type { Oracle } from './oracle.ts';
+import { setNames } from './stored-sets.ts';
 
 type Composition = z.output<typeof composition>;
 

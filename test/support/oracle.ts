@@ -2,8 +2,9 @@
  * What the service must come to, found slowly and plainly: jobs one after the other, whole files, plain Sets. Told what was
  * uploaded, provisioned and queued, in that order; knows nothing of Kafka, MongoDB, slots or batches.
  */
-import { setNames } from '../../schemas/documents.ts';
+
 import { type FileVerdict, readFileOracle } from './oracle-file.ts';
+import { setNames } from './stored-sets.ts';
 
 export interface ExpectedError {
   code: string;
@@ -206,7 +207,7 @@ export function createOracle() {
         .map((key) => read(key, { layout: 'audience', compressed: key.endsWith('.gz') }));
       const problem = found.length === 0 ? 'no_files' : undefined;
       const own = setNames.audience(audience, state.generation);
-      const devicesBefore = setOf(own).size;
+      const before = setOf(own);
       for (const { entry, devices } of all) {
         state.entries.set(entry.path, entry);
         if (entry.failure) continue;
@@ -218,11 +219,12 @@ export function createOracle() {
       }
       end(job, all, problem);
       const devices = setOf(own);
-      jobs.get(job)!.growth = { audienceDevices: devices.size, newDevices: devices.size - devicesBefore };
+      jobs.get(job)!.growth = { audienceDevices: devices.size, newDevices: devices.size - before.size };
       const held = everything(attributes.map(({ id }) => setOf(setNames.attribute(id))));
       const entries = [...state.entries.values()];
       state.uniqueDevices = devices.size;
-      state.matchedDevices = [...devices].filter((id) => held.has(id)).length;
+      // Those that were there before matched, or not, when they were loaded.
+      state.matchedDevices += [...devices].filter((id) => !before.has(id) && held.has(id)).length;
       state.uploadedDevices = entries.reduce(
         (sum, { failure, accepted }) => sum + (failure ? 0 : accepted),
         0,

@@ -3,6 +3,7 @@ import { Binary } from 'mongodb';
 import type { RejectCode } from '../../../schemas/codes.ts';
 import type { JobError } from '../../../schemas/documents.ts';
 import { noTotals, packTotals } from '../../formats/slot-totals.ts';
+import { isNumbered } from '../../stores/event-values.ts';
 import type { SealedOutcome } from '../../stores/jobs.ts';
 import type { JudgedFile } from './loading-job.ts';
 
@@ -19,6 +20,7 @@ export async function addUp(
   const collapsed: number[] = [];
   const errors: JobError[] = [];
   let failed = 0;
+  let hasEvents: true | undefined;
   const rejected: SealedOutcome['rejected'] = {};
   let rows = 0;
   let accepted = 0;
@@ -38,6 +40,7 @@ export async function addUp(
     else passed.push(file.number, file.number);
     filesCounted &&= typeof file.duplicates === 'number';
     if (file.eventsCollapsed) collapsed.push(file.number);
+    if (file.events?.some(({ event }) => isNumbered(event))) hasEvents = true;
   }
   if (failed > MAX_ERRORS) {
     const message = `${failed - MAX_ERRORS} more files failed; see the job’s files.`;
@@ -49,6 +52,7 @@ export async function addUp(
       collapsed,
       ...(filesCounted ? { filesCounted } : {}),
       attempt,
+      hasEvents,
       expected: noneExpected,
     },
     rows,

@@ -3,9 +3,11 @@
 import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import type { AckDocument } from '../../../schemas/stage-documents.ts';
 import { SLOTS } from '../../../schemas/topics.ts';
+import { unpackNumbers } from '../../formats/number-table.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import { pagesIn } from '../../stores/acks.ts';
+import type { AttributeChange } from '../../stores/attribute-devices.ts';
 import type { JobOutcome } from '../../stores/jobs.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
 import type { Stores } from '../../stores/stores.ts';
@@ -13,10 +15,15 @@ import type { Stores } from '../../stores/stores.ts';
 export interface Ending {
   job: JobDocument;
   outcome: JobOutcome;
+  /** Pairs added by attribute. */
+  attributePairs: Map<number, number>;
 }
 
 interface Dependencies
-  extends Pick<Stores, 'jobs' | 'files' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts'> {
+  extends Pick<
+    Stores,
+    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts'
+  > {
   log: Logger;
 }
 
@@ -25,7 +32,8 @@ export type EndJobs = ReturnType<typeof createEndJobs>;
 /** Longer than a stage goes on believing that a job is wanted: what is redelivered meanwhile is forgotten too. */
 const FORGET_MS = 2_000;
 
-export function createEndJobs({ log, jobs, files, ledger, acks, checks, verdicts, audiences }: Dependencies) {
+export function createEndJobs(deps: Dependencies) {
+  const { log, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences } = deps;
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -46,33 +54,14 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, verdicts
     acked: AckDocument[],
     errors: JobError[] | null,
   ): Promise<void> {
-    const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
+    const { uploaded, failed } = await files.changeBy(job);
     await audiences.recordLoad(job, {
       uniqueDevices: sum(acked, 'audienceDevices'),
       matchedDevices: sum(acked, 'matchedDevices'),
-      uploadedDevices: accepted,
-      someFileFailed: failed,
+      uploadedDevices: uploaded,
+      failedFiles: failed,
       errors,
     });
-  }
-
-  /**
-   * Found from jobs that have ended, which nothing changes any more: who ends the job twice, or after a crash, finds the same.
-   * Unknown behind a load from before this was recorded.
-   */
-  async function growthOf(
-    job: JobDocument,
-    acked: AckDocument[],
-    step: Step<'dispatch'>,
-  ): Promise<Pick<JobOutcome, 'audienceDevices' | 'newDevices'>> {
-    if (job.audience === null) return {};
-    const before = await step.read('read the load before', () => jobs.loadBefore(job));
-    const devicesBefore = before ? before.audienceDevices : 0;
-    // Not what the slots say: the data of a cleared audience may be gone by now.
-    if (job.verdict!.passed.length === 0) return { audienceDevices: devicesBefore, newDevices: 0 };
-    const audienceDevices = sum(acked, 'audienceDevices');
-    if (devicesBefore === undefined) return { audienceDevices };
-    return { audienceDevices, newDevices: audienceDevices - devicesBefore };
   }
 
   /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
@@ -96,7 +85,7 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, verdicts
 
   return {
     /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
-    async conclude(job: JobDocument, step: Step<'dispatch'>): Promise<JobOutcome | null> {
+    async conclude(job: JobDocument, step: Step<'dispatch'>): Promise<Ending | null> {
       const acked = await step.read('read the acks', () => allAcks(job._id));
       if (!acked) return null;
       const { errors } = job;
@@ -110,19 +99,23 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, verdicts
         await step('fail-files', () => files.failAll(listing, { code, message } as FileFailure));
       }
       if (job.audience !== null) await step('audience', () => updateAudience(job, acked, errors));
-      return {
+      const growth = { audienceDevices: sum(acked, 'audienceDevices'), newDevices: sum(acked, 'newDevices') };
+      const outcome: JobOutcome = {
         status: errors ? JobStatus.error : JobStatus.done,
         uniqueDevices: sum(acked, 'uniqueDevices'),
         rows: job.kind === 'delete' ? sum(acked, 'pairs') : job.rows,
         errors,
-        ...(await growthOf(job, acked, step)),
+        ...(job.audience === null ? {} : growth),
       };
+      return { job, outcome, attributePairs: pairsByAttribute(acked) };
     },
 
     /** Jobs in their order; null for one that had ended before. */
     async end(endings: (Ending | null)[], step: Step<'dispatch'>): Promise<(JobDocument | null)[]> {
       const open = endings.filter((ending) => ending !== null);
       if (open.length === 0) return endings.map(() => null);
+      const changes = open.flatMap(changeOf);
+      if (changes.length > 0) await step('count-attributes', () => attributeDevices.record(changes));
       const ended = await step('end', () =>
         jobs.end(open.map(({ job, outcome }) => ({ id: job._id, outcome }))),
       );
@@ -139,7 +132,24 @@ export function createEndJobs({ log, jobs, files, ledger, acks, checks, verdicts
 
 function sum(
   acked: AckDocument[],
-  field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'matchedDevices',
+  field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'newDevices' | 'matchedDevices',
 ): number {
   return acked.reduce((total, ack) => total + ack[field], 0);
+}
+
+function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
+  const byAttribute = new Map<number, number>();
+  for (const { attributePairs } of acked) {
+    if (!attributePairs) continue;
+    for (const [attribute, pairs] of unpackNumbers(attributePairs.value(), 2) as [number, number][])
+      byAttribute.set(attribute, (byAttribute.get(attribute) ?? 0) + pairs);
+  }
+  return byAttribute;
+}
+
+/** What the job changed in attributes, if anything. */
+function changeOf({ job, attributePairs }: Ending): AttributeChange[] {
+  const emptied = job.kind === 'delete' && !job.errors ? job.attributes! : [];
+  if (attributePairs.size + emptied.length === 0) return [];
+  return [{ job: job._id, added: attributePairs, emptied }];
 }

@@ -211,8 +211,10 @@ export function createRunJob(deps: RunDependencies) {
     const isSealed = current.phase === 'sealed';
     if (isSealed) await merge(current, turns);
     else await turns.markers.pass(job._id, null);
-    const outcome = isSealed ? await deps.endJobs.conclude(current, step) : null;
-    const ended = await turns.ends.pass(job._id, outcome && { job: current, outcome });
+    // What a load adds to its audience is counted after the load before it, whatever became of the two.
+    await turns.earlierLoad;
+    const ending = isSealed ? await deps.endJobs.conclude(current, step) : null;
+    const ended = await turns.ends.pass(job._id, ending);
     current = ended ?? current;
     if (ended) await deps.status.publishEnd(ended, step);
     if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');

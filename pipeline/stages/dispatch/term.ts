@@ -17,6 +17,7 @@ import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
 import type { EndJobs } from './end-jobs.ts';
 import { createFileLoader, type LoadDependencies } from './load-files.ts';
+import type { NumberEvents } from './number-events.ts';
 import { createPoll } from './poll.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import { createReadAhead } from './read-ahead.ts';
@@ -28,10 +29,13 @@ export interface TermDependencies extends AdmissionDependencies, LoadDependencie
   log: Logger;
   jobs: JobStore;
   runJob: RunJob;
+  numberEvents: NumberEvents;
   endJobs: EndJobs;
   status: StatusPublisher;
   /** Clears away what cleared audiences and ended jobs left behind. */
   sweep(step: Step<'dispatch'>): Promise<void>;
+  /** Removes what the operator does not want to keep. */
+  expireJobs(step: Step<'dispatch'>): Promise<void>;
   readAheadBytes: number;
   onJobsInFlight(jobs: number): void;
   onFatal(error: unknown): void;
@@ -41,6 +45,7 @@ export type Term = ReturnType<typeof createTerm>;
 
 const FIND_LOST_MS = 1_000;
 const SWEEP_MS = 30_000;
+const EXPIRE_MS = 60_000;
 
 export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
   const { log, jobs } = deps;
@@ -72,6 +77,7 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
     deps.status.publishMissed(step).catch(fail);
     repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);
     repeat(SWEEP_MS, 'sweep', () => deps.sweep(step));
+    repeat(EXPIRE_MS, 'remove expired jobs', () => deps.expireJobs(step));
     return admitted;
   }
 
@@ -85,7 +91,10 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
       step,
       files,
       slots,
-      markers: createSequencer(at.first, step.signal, slots.mark),
+      markers: createSequencer(at.first, step.signal, async (some) => {
+        await deps.numberEvents(some, step);
+        return slots.mark(some);
+      }),
       ends: createSequencer(at.first, step.signal, (some) => deps.endJobs.end(some, step)),
       readAhead: createReadAhead(deps.readAheadBytes, at.isOldest),
       mayBeListed: (job) => job <= at.newest,

@@ -1,28 +1,30 @@
 /**
- * Merges jobs into the device sets of some slots, acknowledges them, and only then lets the slots advance. Done again after a
- * crash it ends the same: sets do not change when merged twice, and an acknowledgement, once written, stays.
+ * Merges jobs into the device sets of some slots, acknowledges them, and only then lets the slots advance. Done again after a crash it
+ * ends the same: a slot takes a job once, and an acknowledgement, once written, stays.
  */
-import { setNames } from '../../../schemas/documents.ts';
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import { Binary } from 'mongodb';
+import { spaces } from '../../../schemas/documents.ts';
+import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import { cutByAddress, type InRange, RANGES } from '../../formats/address-ranges.ts';
+import { packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
-import { union } from '../../sets/packed.ts';
+import { type Devices, merge } from '../../sets/devices.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
+import type { EventValueStore } from '../../stores/event-values.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
-import { type GatheredSlot, gatherSlot } from './gather-slot.ts';
-import { createSample, everything, type KeyRange } from './key-ranges.ts';
+import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
 import type { Uncommitted } from './uncommitted.ts';
-import { collectedOf } from './verify-slots.ts';
 
 interface Dependencies {
-  /** Slots are merged together, and partitions at the same time, up to this much. */
   groupBytes?: number;
-  sets: Pick<DeviceSets, 'add' | 'overlap'>;
-  acks: AckStore;
+  sets: Pick<DeviceSets, 'merge'>;
+  acks: Pick<AckStore, 'recordAndAdvance'>;
   spills: SpillStore;
+  eventValues: Pick<EventValueStore, 'numbersOf'>;
   verdicts: Pick<VerdictStore, 'passedOf' | 'collapsedOf'>;
 }
 
@@ -44,101 +46,96 @@ export interface Run {
  */
 export const GROUP_BYTES = 8_000_000;
 
-export function createMergeJobs({ sets, acks, spills, verdicts, groupBytes = GROUP_BYTES }: Dependencies) {
+type Counts = Omit<GatheredSlot, 'devices'>;
+
+export function createMergeJobs(deps: Dependencies) {
+  const { sets, acks, spills, eventValues, verdicts, groupBytes = GROUP_BYTES } = deps;
   const budget = createByteBudget(groupBytes);
 
-  async function mergeSlots(run: Run, slots: number[], bytes: number, step: SinkStep): Promise<void> {
-    const { markers, committed, uncommitted } = run;
-    // Ours as long as nobody has taken the slots further than we know.
-    const stillOurs = async () => {
-      const now = await acks.committedJobs(slots);
-      return slots.every((slot) => now.get(slot) === committed.get(slot));
-    };
-    const totals = new Map<string, GatheredSlot>();
-    const times = Math.ceil(bytes / groupBytes);
-    for (const range of times > 1 ? await cutIntoRanges(run, slots, times, step) : [everything]) {
-      const gathered: GatheredSlot[] = [];
-      for (const slot of slots) gathered.push(...(await gatherAll(run, slot, range, step)));
-      await step('merge', () => sets.add(additionsOf(gathered), stillOurs));
-      for (const one of gathered) addTo(totals, one);
-    }
-    const entries = await Promise.all([...totals.values()].map((one) => entryOf(one, markers[0]!, step)));
-    await step('ack', () => acks.recordAndAdvance(entries));
-    for (const slot of slots) uncommitted.forgetSlot(slot, markers.at(-1)!.job);
-  }
+  const numberKeysOf = ({ audience, generation }: CommitMarker): NumberKeys =>
+    audience === null
+      ? async (keys) => new Map([...keys].map((key) => [key, Number(key)]))
+      : (keys) => eventValues.numbersOf(audience, generation!, keys);
 
-  function cutIntoRanges(
-    { markers, uncommitted }: Run,
-    slots: number[],
-    count: number,
-    step: SinkStep,
-  ): Promise<KeyRange[]> {
-    const takeSample = async () => {
-      const sample = createSample(groupBytes);
-      for (const slot of slots) {
-        for (const { job } of markers) {
-          for await (const { groups } of collectedOf(spills, uncommitted, job, slot))
-            for (const { devices } of groups) sample.add(devices);
-        }
-      }
-      return sample.ranges(count);
-    };
-    return step.read('sample a slot', takeSample);
-  }
-
-  /** What each job of the run has in the slot and range. */
-  async function gatherAll(
-    { markers, committed, uncommitted }: Run,
-    slot: number,
-    range: KeyRange,
-    step: SinkStep,
-  ): Promise<GatheredSlot[]> {
-    const gathered: GatheredSlot[] = [];
-    for (const marker of markers) {
-      if (marker.job <= committed.get(slot)!) continue;
-      const gather = async () => {
-        const isPassed = await verdicts.passedOf(marker);
-        const isCollapsed = await verdicts.collapsedOf(marker);
-        const gathering = gatherSlot(marker, { isPassed, isCollapsed }, slot, range);
-        for await (const message of collectedOf(spills, uncommitted, marker.job, slot))
-          gathering.add(message);
-        return gathering.finish();
-      };
-      gathered.push(await step.read('gather a slot', gather));
-    }
-    return gathered;
-  }
-
-  async function entryOf(
-    { job, slot, uniqueDevices, pairs, filePairs }: GatheredSlot,
-    marker: CommitMarker,
-    step: SinkStep,
-  ): Promise<Ack> {
-    let overlap = { devices: 0, matched: 0 };
-    if (marker.audience !== null) {
-      const audience = setNames.audience(marker.audience, marker.generation!);
-      overlap = await step.read('overlap with the attributes', () => sets.overlap(audience, slot));
-    }
-    return {
-      job,
+  async function mergeSlot(run: Run, slot: number, bytes: number, step: SinkStep): Promise<Ack[]> {
+    const since = run.committed.get(slot)!;
+    const markers = run.markers.filter(({ job }) => job > since);
+    const { audience, generation } = markers[0]!;
+    const { job } = markers.at(-1)!;
+    const isLoad = audience !== null;
+    const target = {
       slot,
-      uniqueDevices,
-      pairs,
-      filePairs,
-      audienceDevices: overlap.devices,
-      matchedDevices: overlap.matched,
+      job,
+      since,
+      space: isLoad ? spaces.audience(audience, generation!) : spaces.marketplace,
+      matchIn: isLoad ? spaces.marketplace : undefined,
     };
+    const counts = new Map<number, Counts>();
+    const parts = () => gatherParts({ ...run, markers }, slot, Math.ceil(bytes / groupBytes), counts);
+    const { total, changes } = await step('merge', () => sets.merge(target, parts));
+    // Merged before a crash: only the counts are missing.
+    if (counts.size === 0) await step.read('count a slot', () => drain(parts()));
+    return markers.map((marker): Ack => {
+      const change = changes.find((one) => one.job === marker.job);
+      const { filePairs, ...counted } = counts.get(marker.job)!;
+      const added = isLoad
+        ? { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 }
+        : none;
+      return {
+        job: marker.job,
+        slot,
+        ...counted,
+        filePairs: [...filePairs].flat(),
+        audienceDevices: isLoad ? total : 0,
+        ...added,
+        ...(change && !isLoad ? { attributePairs: new Binary(packNumbers([...change.pairs])) } : {}),
+      };
+    });
+  }
+
+  /** The devices of all jobs, range by range; what each job has in it is counted on the way. */
+  async function* gatherParts(
+    { markers, uncommitted }: Run,
+    slot: number,
+    parts: number,
+    counts: Map<number, Counts>,
+  ): AsyncGenerator<Devices> {
+    counts.clear();
+    const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
+    const held = new Map<number, ValidatedDevices[][]>();
+    for (const { job } of markers) {
+      const messages = uncommitted.of(job, slot);
+      const isCut = size < RANGES || uncommitted.hasSpilled(job);
+      held.set(job, isCut ? cutByAddress(messages) : [messages]);
+    }
+    for (let from = 0; from < RANGES; from += size) {
+      const gathered: Devices[] = [];
+      for (const marker of markers) {
+        const { job } = marker;
+        const inMemory = inRanges(held.get(job)!, from, from + size);
+        const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
+        const one = await gatherSlot(marker, both(spilled, inMemory), verdicts, numberKeysOf(marker));
+        addTo(counts, job, one);
+        gathered.push(one.devices);
+      }
+      yield merge(gathered);
+    }
   }
 
   return async (run: Run, step: SinkStep): Promise<void> => {
     const { markers, slots, uncommitted } = run;
+    const last = markers.at(-1)!.job;
     const spilled = markers.filter(({ job }) => uncommitted.hasSpilled(job)).map(({ job }) => job);
     const spilledBytes = await sizesOf(spilled, slots, step);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
     for (const some of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
-      await budget.use(Math.min(bytes, groupBytes), () => mergeSlots(run, some, bytes, step));
+      await budget.use(Math.min(bytes, groupBytes), async () => {
+        const entries = await Promise.all(some.map((slot) => mergeSlot(run, slot, sizeOf(slot), step)));
+        await step('ack', () => acks.recordAndAdvance(entries.flat()));
+      });
+      for (const slot of some) uncommitted.forgetSlot(slot, last);
     }
     if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, Math.max(...spilled)));
   };
@@ -149,37 +146,27 @@ export function createMergeJobs({ sets, acks, spills, verdicts, groupBytes = GRO
   }
 }
 
-/** The sets themselves are merged by now; what is left are the numbers. */
-function addTo(totals: Map<string, GatheredSlot>, one: GatheredSlot): void {
-  const name = `${one.job}.${one.slot}`;
-  const before = totals.get(name);
-  totals.set(name, {
-    ...one,
-    sets: new Map(),
-    uniqueDevices: one.uniqueDevices + (before?.uniqueDevices ?? 0),
-    pairs: one.pairs + (before?.pairs ?? 0),
-    filePairs: before ? sumByFile(before.filePairs, one.filePairs) : one.filePairs,
-  });
+function* inRanges(held: ValidatedDevices[][], from: number, to: number): Generator<InRange> {
+  for (let range = from; range < Math.min(to, held.length); range++)
+    for (const message of held[range]!) yield { range, message };
 }
 
-/** file, pairs, file, pairs, … */
-function sumByFile(a: number[], b: number[]): number[] {
-  const sums = new Map<number, number>();
-  for (const list of [a, b]) {
-    for (let i = 0; i < list.length; i += 2) sums.set(list[i]!, (sums.get(list[i]!) ?? 0) + list[i + 1]!);
-  }
-  return [...sums].flat();
+const none = { newDevices: 0, matchedDevices: 0 };
+
+async function* both<T>(first: AsyncIterable<T> | Iterable<T>, second: Iterable<T>): AsyncGenerator<T> {
+  yield* first;
+  yield* second;
 }
 
-/** Several jobs of the run may add to one set. */
-function additionsOf(gathered: GatheredSlot[]): { set: string; slot: number; devices: Uint8Array }[] {
-  const parts = new Map<string, { set: string; slot: number; devices: Uint8Array[] }>();
-  for (const { slot, sets } of gathered) {
-    for (const [set, devices] of sets) {
-      const known = parts.get(`${slot} ${set}`);
-      if (known) known.devices.push(devices);
-      else parts.set(`${slot} ${set}`, { set, slot, devices: [devices] });
-    }
-  }
-  return [...parts.values()].map(({ set, slot, devices }) => ({ set, slot, devices: union(devices) }));
+async function drain(parts: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of parts);
+}
+
+function addTo(counts: Map<number, Counts>, job: number, { uniqueDevices, pairs, filePairs }: Counts): void {
+  const sum = counts.get(job) ?? { uniqueDevices: 0, pairs: 0, filePairs: new Map<number, number>() };
+  sum.uniqueDevices += uniqueDevices;
+  sum.pairs += pairs;
+  for (const [file, distinct] of filePairs)
+    sum.filePairs.set(file, (sum.filePairs.get(file) ?? 0) + distinct);
+  counts.set(job, sum);
 }

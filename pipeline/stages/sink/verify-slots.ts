@@ -2,23 +2,12 @@
  * Finds the slots that do not hold all of a job: fewer pairs than the ledger counts for them, or others. Whatever was lost on the
  * way, and wherever, shows here, before anything of the job is merged.
  */
-import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
-import { countGroups, isSameTotal } from '../../formats/slot-totals.ts';
+import type { CommitMarker } from '../../../schemas/topics.ts';
+import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import type { Uncommitted } from './uncommitted.ts';
-
-/** What came for a job in a slot: from MongoDB what was spilled, and the rest from memory. */
-export async function* collectedOf(
-  spills: SpillStore,
-  uncommitted: Uncommitted,
-  job: number,
-  slot: number,
-): AsyncGenerator<ValidatedDevices> {
-  if (uncommitted.hasSpilled(job)) yield* spills.read(job, slot);
-  yield* uncommitted.of(job, slot);
-}
 
 interface Dependencies {
   spills: SpillStore;
@@ -30,12 +19,18 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
     const isPassed = await verdicts.passedOf(marker);
     const seen = new Set<string>();
     const total = { pairs: 0, checksum: 0 };
-    for await (const { file, batch, part, groups } of collectedOf(spills, uncommitted, marker.job, slot)) {
+    const isNew = ({ file, batch, part }: { file: number; batch: number; part: number }) => {
       const name = `${file}.${batch}.${part}`;
-      if (!isPassed(file) || seen.has(name)) continue;
+      if (!isPassed(file) || seen.has(name)) return false;
       seen.add(name);
-      countGroups(total, groups);
+      return true;
+    };
+    if (uncommitted.hasSpilled(marker.job)) {
+      for await (const spilled of spills.totals(marker.job, slot))
+        if (isNew(spilled)) addTotal(total, spilled.total);
     }
+    for (const message of uncommitted.of(marker.job, slot))
+      if (isNew(message)) countGroups(total, message.groups);
     return isSameTotal(total, marker.expected[slot] ?? { pairs: 0, checksum: 0 });
   }
 

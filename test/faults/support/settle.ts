@@ -1,6 +1,6 @@
 /** The invariant of every fault test: once all runs again, everything that was asked for has ended, exactly as the oracle says. */
 import type { Filter } from 'mongodb';
-import { collections, type JobDocument, setNames } from '../../../schemas/documents.ts';
+import { collections, type JobDocument, spaces } from '../../../schemas/documents.ts';
 import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -124,11 +124,9 @@ async function untilSwept(driver: Driver, violations: Violations, deadlineMs: nu
     if ((await driver.db.collection(collections.acks).countDocuments({ job: { $exists: true } })) > 0)
       left.push('acks');
     for await (const { _id, generation } of driver.audiences.find({ generation: { $gt: 1 } })) {
-      const older = Array.from({ length: generation - 1 }, (_, i) => setNames.audience(_id, i + 1));
+      const older = Array.from({ length: generation - 1 }, (_, i) => spaces.audience(_id, i + 1));
       const manifests = driver.db.collection<ManifestDocument>(collections.manifests);
-      const sets = older.flatMap((set) => [{ set }, { set: { $gte: `${set}:`, $lt: `${set};` } }]);
-      if (await manifests.findOne({ $or: sets, count: { $gt: 0 } }))
-        left.push(`older sets of audience ${_id}`);
+      if (await manifests.findOne({ space: { $in: older } })) left.push(`older devices of audience ${_id}`);
     }
     return left;
   };

@@ -1,5 +1,5 @@
 /** The service's state in the oracle's words. */
-import { collections, type FileDocument, setNames } from '../../../schemas/documents.ts';
+import { collections, type FileDocument } from '../../../schemas/documents.ts';
 import type { RejectsDocument } from '../../../schemas/stage-documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import type {
@@ -9,6 +9,7 @@ import type {
   ExpectedJob,
   Oracle,
 } from '../../support/oracle.ts';
+import { setNames } from '../../support/stored-sets.ts';
 
 export interface Picture {
   jobs: Record<number, ExpectedJob>;

@@ -1,0 +1,170 @@
+/**
+ * Devices in memory, each with its keys: sorted by address and then by identifier, distinct, keys ascending and distinct. The address is
+ * what the hash has left below the slot, 28 bits; the part of a page or a region is a range of it.
+ */
+import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
+
+export interface Devices {
+  readonly count: number;
+  /** Four words a device, as its bytes lie in memory. */
+  readonly words: Uint32Array;
+  readonly addresses: Uint32Array;
+  /** The keys of device n are `keys[ends[n - 1]]` up to, without, `keys[ends[n]]`. */
+  readonly ends: Uint32Array;
+  readonly keys: Uint32Array;
+}
+
+export const noDevices: Devices = {
+  count: 0,
+  words: new Uint32Array(0),
+  addresses: new Uint32Array(0),
+  ends: new Uint32Array(0),
+  keys: new Uint32Array(0),
+};
+
+/** About what they take in memory and, encoded, in a document. */
+export const sizeOf = ({ count, keys }: Devices): number => count * 16 + keys.length * 3;
+
+export const firstKey = (devices: Devices, n: number): number => (n === 0 ? 0 : devices.ends[n - 1]!);
+
+export function compare(a: Devices, i: number, b: Devices, j: number): number {
+  return a.addresses[i]! - b.addresses[j]! || compareWords(a.words, i * WORDS, b.words, j * WORDS);
+}
+
+export function compareWords(a: Uint32Array, i: number, b: Uint32Array, j: number): number {
+  return a[i]! - b[j]! || a[i + 1]! - b[j + 1]! || a[i + 2]! - b[j + 2]! || a[i + 3]! - b[j + 3]!;
+}
+
+export function addressesOf(words: Uint32Array): Uint32Array {
+  const addresses = new Uint32Array(words.length / WORDS);
+  for (let n = 0; n < addresses.length; n++) addresses[n] = addressOf(hashWords(words, n * WORDS));
+  return addresses;
+}
+
+/** The first device at this address or behind it. */
+export function positionOf({ addresses, count }: Devices, address: number, from = 0): number {
+  let low = from;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (addresses[middle]! < address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Those from the one up to, without, the other. Shares the memory of the words. */
+export function slice(devices: Devices, from: number, to: number): Devices {
+  if (from === 0 && to === devices.count) return devices;
+  const start = firstKey(devices, from);
+  const ends = devices.ends.slice(from, to);
+  for (let n = 0; n < ends.length; n++) ends[n]! -= start;
+  return {
+    count: to - from,
+    words: devices.words.subarray(from * WORDS, to * WORDS),
+    addresses: devices.addresses.subarray(from, to),
+    ends,
+    keys: devices.keys.subarray(start, firstKey(devices, to)),
+  };
+}
+
+/** Writes devices one after the other; room is made for `devices` with `keys` in all. */
+export function createWriter(devices: number, keys: number) {
+  const words = new Uint32Array(devices * WORDS);
+  const addresses = new Uint32Array(devices);
+  const ends = new Uint32Array(devices);
+  const allKeys = new Uint32Array(keys);
+  let count = 0;
+  let end = 0;
+  return {
+    begin(source: Devices, n: number): void {
+      const from = n * WORDS;
+      const to = count * WORDS;
+      for (let word = 0; word < WORDS; word++) words[to + word] = source.words[from + word]!;
+      addresses[count] = source.addresses[n]!;
+      ends[count++] = end;
+    },
+    key(key: number): void {
+      allKeys[end++] = key;
+      ends[count - 1] = end;
+    },
+    keysOf(source: Devices, n: number): void {
+      for (let at = firstKey(source, n); at < source.ends[n]!; at++) allKeys[end++] = source.keys[at]!;
+      ends[count - 1] = end;
+    },
+    finish: (): Devices => ({
+      count,
+      words: words.subarray(0, count * WORDS),
+      addresses: addresses.subarray(0, count),
+      ends: ends.subarray(0, count),
+      keys: allKeys.subarray(0, end),
+    }),
+  };
+}
+
+/** The union of all, by merging neighbours in size until one is left. */
+export function merge(parts: readonly Devices[]): Devices {
+  let round = parts.filter(({ count }) => count > 0).sort((a, b) => a.count - b.count);
+  while (round.length > 1) {
+    const next: Devices[] = [];
+    for (let i = 0; i < round.length; i += 2)
+      next.push(round[i + 1] ? mergeTwo(round[i]!, round[i + 1]!) : round[i]!);
+    round = next;
+  }
+  return round[0] ?? noDevices;
+}
+
+function mergeTwo(a: Devices, b: Devices): Devices {
+  const writer = createWriter(a.count + b.count, a.keys.length + b.keys.length);
+  let i = 0;
+  let j = 0;
+  while (i < a.count || j < b.count) {
+    const order = i === a.count ? 1 : j === b.count ? -1 : compare(a, i, b, j);
+    if (order === 0) {
+      writer.begin(a, i);
+      mergeKeys(a, i++, b, j++, writer.key);
+    } else if (order < 0) {
+      writer.begin(a, i);
+      writer.keysOf(a, i++);
+    } else {
+      writer.begin(b, j);
+      writer.keysOf(b, j++);
+    }
+  }
+  return writer.finish();
+}
+
+function mergeKeys(a: Devices, i: number, b: Devices, j: number, write: (key: number) => void): void {
+  let x = firstKey(a, i);
+  let y = firstKey(b, j);
+  const endX = a.ends[i]!;
+  const endY = b.ends[j]!;
+  while (x < endX || y < endY) {
+    const left = x < endX ? a.keys[x]! : Number.POSITIVE_INFINITY;
+    const right = y < endY ? b.keys[y]! : Number.POSITIVE_INFINITY;
+    write(Math.min(left, right));
+    if (left <= right) x++;
+    if (right <= left) y++;
+  }
+}
+
+/** One behind the other: each part lies behind the one before it. */
+export function concatenate(parts: readonly Devices[]): Devices {
+  if (parts.length === 1) return parts[0]!;
+  const count = parts.reduce((sum, part) => sum + part.count, 0);
+  const words = new Uint32Array(count * WORDS);
+  const addresses = new Uint32Array(count);
+  const ends = new Uint32Array(count);
+  const keys = new Uint32Array(parts.reduce((sum, part) => sum + part.keys.length, 0));
+  let at = 0;
+  let end = 0;
+  for (const part of parts) {
+    words.set(part.words, at * WORDS);
+    addresses.set(part.addresses, at);
+    keys.set(part.keys, end);
+    for (let n = 0; n < part.count; n++) ends[at + n] = part.ends[n]! + end;
+    at += part.count;
+    end += part.keys.length;
+  }
+  return { count, words, addresses, ends, keys };
+}

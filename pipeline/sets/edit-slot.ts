@@ -1,0 +1,181 @@
+/**
+ * A change of one slot of a space: new documents are written beside the old ones, and then the manifest is replaced, by which all of
+ * it happens at once. The manifest carries the number of the job and what it added: done again, the job finds its own result there.
+ * An owner that does not know that it has been replaced finds a later job, or loses against the version. There is no other fence.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Binary } from 'mongodb';
+import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
+import { ContendedError } from './errors.ts';
+import type { Manifest } from './manifests.ts';
+import { Raced, type ReadDeps } from './read-regions.ts';
+import { createLayOut, documentBytes, type IdRange, type Layout, pagesOf, writtenWith } from './regions.ts';
+
+export interface EditDeps extends ReadDeps {
+  layout: Layout;
+}
+
+export interface SlotTarget {
+  space: string;
+  slot: number;
+  /** The job to merge, or the last of several. */
+  job: number;
+  /** The last job of the slot that was acknowledged: what was merged behind it is still to be reported. */
+  since: number;
+}
+
+/** What a job, or several imports up to this one, has changed. */
+export interface SlotChange {
+  job: number;
+  /** Devices added; of a deletion, those that have lost a key. */
+  devices: number;
+  /** Of those added, those that some attribute held. */
+  matched: number;
+  /** Pairs added, or removed, by key. */
+  pairs: Map<number, number>;
+}
+
+export interface Edited {
+  /** Distinct devices of the slot now. */
+  total: number;
+  /** Of jobs that are not acknowledged yet; whoever asks, and however often, finds the same of each. */
+  changes: SlotChange[];
+}
+
+/** The manifest as it is being changed. */
+export interface SlotEdit {
+  readonly manifest: Manifest;
+  readonly layOut: ReturnType<typeof createLayOut>;
+  /** To be awaited before something is read that this change may have written. */
+  flush(): Promise<void>;
+  readonly change: SlotChange;
+  total: number;
+  /** Written when this resolves, or soon: before the manifest in any case. */
+  write(pages: PageDocument[]): Promise<void>;
+  /** Puts others in the place of a region. */
+  replace(region: RegionEntry, by: RegionEntry[]): void;
+  regions(): RegionEntry[];
+}
+
+const ATTEMPTS = 30;
+const MAX_WAIT_MS = 200;
+const WRITE_BYTES = 4 << 20;
+/** A sweep takes what was never named for an orphan when it is much older. */
+const NAME_WITHIN_MS = 3_600_000;
+
+/** Begins with the time, so that a sweep can tell its age. */
+const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
+export const tokenTime = (token: string) => Number.parseInt(token.slice(0, -6), 36);
+
+/** Makes the change, again if somebody else was faster; nothing, if the slot has it already. */
+export async function editSlot(
+  deps: EditDeps,
+  target: SlotTarget,
+  work: (edit: SlotEdit) => Promise<void>,
+): Promise<Edited> {
+  for (let attempt = 1; ; attempt++) {
+    const manifest = await deps.manifests.read(target);
+    if (manifest.job >= target.job) return { total: manifest.devices, changes: changesOf(manifest) };
+    const done = await tryToEdit(deps, target, manifest, work);
+    if (done) return done;
+    if (attempt === ATTEMPTS) throw new ContendedError(manifest._id);
+    // What beat us may not be visible to majority reads yet; and two that collide should not do so in step.
+    await sleep(Math.random() * Math.min(2 ** attempt, MAX_WAIT_MS));
+  }
+}
+
+async function tryToEdit(
+  deps: EditDeps,
+  { job, since }: SlotTarget,
+  manifest: Manifest,
+  work: (edit: SlotEdit) => Promise<void>,
+): Promise<Edited | undefined> {
+  const token = newToken();
+  const change: SlotChange = { job, devices: 0, matched: 0, pairs: new Map() };
+  let regions = manifest.regions;
+  let isChanged = false;
+  const replaced: IdRange[] = [];
+  const writer = createWriter(deps);
+  const edit: SlotEdit = {
+    manifest,
+    layOut: createLayOut(manifest._id, token, deps.layout),
+    change,
+    total: manifest.devices,
+    write: writer.add,
+    flush: writer.flush,
+    replace(region, by) {
+      isChanged = true;
+      regions = regions.flatMap((one) => (one === region ? by : [one]));
+      const kept = new Set(by.flatMap(({ levels }) => levels));
+      for (const level of region.levels)
+        if (!kept.has(level)) replaced.push(pagesOf(manifest._id, level, region));
+    },
+    regions: () => regions,
+  };
+  const giveUp = () => deps.pages.remove([writtenWith(manifest._id, token)]).catch(() => {});
+  try {
+    await work(edit);
+    await writer.flush();
+  } catch (error) {
+    await giveUp();
+    if (error instanceof Raced) return undefined;
+    throw error;
+  }
+  if (!isChanged) return { total: manifest.devices, changes: changesOf(manifest) };
+  const next: ManifestDocument = {
+    ...manifest,
+    devices: edit.total,
+    job,
+    changes: [
+      ...manifest.changes.filter((before) => before.job > since),
+      { ...change, pairs: new Binary(packNumbers([...change.pairs])) },
+    ],
+    regions,
+    replaced,
+  };
+  // The list of what the last change has replaced is about to be lost.
+  await deps.pages.remove(manifest.replaced);
+  faultPoint('sink:before-manifest');
+  // A process that was suspended must not name documents that a sweep has taken for orphans meanwhile.
+  const isLate = Date.now() - tokenTime(token) > NAME_WITHIN_MS;
+  const landed = !isLate && (await deps.manifests.replace(next));
+  faultPoint('sink:after-manifest');
+  if (!landed) {
+    await giveUp();
+    return undefined;
+  }
+  await deps.pages.remove(replaced).catch(() => {});
+  return { total: next.devices, changes: changesOf(next) };
+}
+
+/** Collects the pages of many small changes into one write, and lets a large one through at once. */
+function createWriter({ pages }: EditDeps) {
+  let waiting: PageDocument[] = [];
+  let bytes = 0;
+  async function flush(): Promise<void> {
+    if (waiting.length === 0) return;
+    const written = waiting;
+    waiting = [];
+    bytes = 0;
+    faultPoint('sink:before-pages');
+    await pages.write(written);
+    faultPoint('sink:after-pages');
+  }
+  return {
+    flush,
+    async add(more: PageDocument[]): Promise<void> {
+      waiting.push(...more);
+      bytes += more.reduce((sum, page) => sum + documentBytes(page), 0);
+      if (bytes >= WRITE_BYTES) await flush();
+    },
+  };
+}
+
+const changesOf = ({ changes }: Manifest): SlotChange[] =>
+  changes.map(({ pairs, ...change }) => ({
+    ...change,
+    pairs: new Map(unpackNumbers(pairs.buffer, 2) as [number, number][]),
+  }));

@@ -1,0 +1,48 @@
+/** What of an addition is not stored yet. */
+import { createWriter, type Devices, firstKey } from './devices.ts';
+import { joinRegion } from './join.ts';
+import type { LoadedRegion } from './read-regions.ts';
+
+export interface Fresh {
+  /** Devices with the keys that they did not have. */
+  devices: Devices;
+  /** Those that were not there at all. */
+  added: Devices;
+}
+
+export function findFresh(loaded: LoadedRegion): Fresh {
+  const wanted = loaded.wanted!;
+  const stored = new Uint8Array(wanted.count);
+  const known = new Uint8Array(wanted.keys.length);
+  let next = 0;
+  let end = 0;
+  joinRegion(loaded, {
+    onDevice(n) {
+      stored[n] = 1;
+      next = firstKey(wanted, n);
+      end = wanted.ends[n]!;
+    },
+    // Both lists are ascending.
+    onKey(key) {
+      while (next < end && wanted.keys[next]! < key) next++;
+      if (next < end && wanted.keys[next] === key) known[next] = 1;
+    },
+  });
+  return takeFresh(wanted, stored, known);
+}
+
+function takeFresh(wanted: Devices, stored: Uint8Array, known: Uint8Array): Fresh {
+  const devices = createWriter(wanted.count, wanted.keys.length);
+  const added = createWriter(wanted.count, 0);
+  for (let n = 0; n < wanted.count; n++) {
+    const start = firstKey(wanted, n);
+    const end = wanted.ends[n]!;
+    let isFresh = stored[n] === 0;
+    if (isFresh) added.begin(wanted, n);
+    for (let at = start; at < end && !isFresh; at++) isFresh = known[at] === 0;
+    if (!isFresh) continue;
+    devices.begin(wanted, n);
+    for (let at = start; at < end; at++) if (known[at] === 0) devices.key(wanted.keys[at]!);
+  }
+  return { devices: devices.finish(), added: added.finish() };
+}

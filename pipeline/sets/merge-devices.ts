@@ -1,0 +1,105 @@
+/** Adds devices with their keys to a slot of a space: costs what they change. */
+import type { PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import { concatenate, type Devices, merge, sizeOf } from './devices.ts';
+import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
+import { findFresh } from './find-fresh.ts';
+import { joinRegion } from './join.ts';
+import { type Chosen, devicesOf, groupsOf, type LoadedRegion, loadRegion, readSlot } from './read-regions.ts';
+import { levelsToKeep, withChance } from './regions.ts';
+
+export interface Merge extends SlotTarget {
+  /** The space whose devices count as matches of those that are new. */
+  matchIn?: string | undefined;
+}
+
+/** `parts` gives the devices, in parts that follow each other by address, as often as it is asked. */
+export function mergeDevices(
+  deps: EditDeps,
+  target: Merge,
+  parts: () => AsyncIterable<Devices>,
+): Promise<Edited> {
+  return editSlot(deps, target, async (edit) => {
+    for await (const devices of parts()) {
+      // What the part before has written may be read again.
+      await edit.flush();
+      for (const group of groupsOf(edit.regions(), devices)) {
+        const loaded = await Promise.all(group.map((chosen) => loadFor(deps, edit, chosen)));
+        const added: Devices[] = [];
+        for (const one of loaded) added.push(await addTo(deps, edit, one));
+        const all = concatenate(added);
+        edit.change.devices += all.count;
+        edit.total += all.count;
+        if (target.matchIn !== undefined && all.count > 0)
+          edit.change.matched += await countStored(deps, { ...target, space: target.matchIn }, all);
+      }
+    }
+  });
+}
+
+interface Loaded extends LoadedRegion {
+  /** How many levels may stay as they are, if all devices are new; the others are loaded whole. */
+  keep: number;
+  ratio: number;
+}
+
+async function loadFor(deps: EditDeps, { manifest }: SlotEdit, [region, wanted]: Chosen): Promise<Loaded> {
+  const ratio = withChance(deps.layout.levelRatio);
+  const keep = levelsToKeep(region, sizeOf(wanted!), ratio);
+  return { ...(await loadRegion(deps, manifest, region, wanted, keep)), keep, ratio };
+}
+
+/** Gives the devices that are new. */
+async function addTo(deps: EditDeps, edit: SlotEdit, loaded: Loaded): Promise<Devices> {
+  const { region, levels, ratio } = loaded;
+  const fresh = findFresh(loaded);
+  if (fresh.devices.count === 0) return fresh.added;
+  const { pairs } = edit.change;
+  for (const key of fresh.devices.keys) pairs.set(key, (pairs.get(key) ?? 0) + 1);
+
+  // More may stay, because less is new than was wanted.
+  const keep = Math.max(loaded.keep, levelsToKeep(region, sizeOf(fresh.devices), ratio));
+  const rest = merge([devicesOf(levels.slice(keep)), fresh.devices]);
+  const laidOut = keep > 0 ? edit.layOut.asLevel(rest, region) : undefined;
+  if (laidOut) {
+    await edit.write(laidOut.pages);
+    edit.replace(region, [{ ...region, levels: [...region.levels.slice(0, keep), laidOut.level] }]);
+  } else {
+    const whole = await loadRegion(deps, edit.manifest, { ...region, levels: region.levels.slice(0, keep) });
+    const all = merge([devicesOf(whole.levels), rest]);
+    await put(edit, region, edit.layOut.asRegions(all, region));
+  }
+  return fresh.added;
+}
+
+/** Writes regions, and puts them in the place of the one that they were made from. */
+export async function put(
+  edit: SlotEdit,
+  region: RegionEntry,
+  laidOut: Iterable<[RegionEntry, PageDocument[]]>,
+): Promise<void> {
+  const regions: RegionEntry[] = [];
+  for (const [one, pages] of laidOut) {
+    await edit.write(pages);
+    regions.push(one);
+  }
+  edit.replace(region, regions);
+}
+
+/** How many of the devices a slot of a space holds. */
+export async function countStored(
+  deps: EditDeps,
+  target: { space: string; slot: number },
+  wanted: Devices,
+): Promise<number> {
+  let count = 0;
+  for await (const loaded of readSlot(deps, target, wanted)) {
+    const stored = new Uint8Array(loaded.wanted!.count);
+    joinRegion(loaded, {
+      onDevice(n) {
+        count += 1 - stored[n]!;
+        stored[n] = 1;
+      },
+    });
+  }
+  return count;
+}

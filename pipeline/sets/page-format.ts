@@ -1,0 +1,93 @@
+/**
+ * Devices as a page or a run holds them: 16 bytes each, and their keys. A key is a varint of twice the difference to the one before it,
+ * plus one if another follows; a device without a key is a zero. No keys at all: no byte.
+ */
+import { WORDS } from '../formats/identifier.ts';
+import { addressesOf, type Devices, firstKey } from './devices.ts';
+
+export interface Encoded {
+  devices: Uint8Array;
+  keys: Uint8Array;
+}
+
+const MAX_VARINT = 5;
+const NONE = new Uint8Array(0);
+
+export function encode(sorted: Devices): Encoded {
+  const { words, ends, keys, count } = sorted;
+  const devices = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+  if (keys.length === 0) return { devices, keys: NONE };
+  const out = new Uint8Array(keys.length * MAX_VARINT + count);
+  let at = 0;
+  for (let n = 0; n < count; n++) {
+    const end = ends[n]!;
+    let key = firstKey(sorted, n);
+    if (key === end) out[at++] = 0;
+    for (let previous = 0; key < end; key++) {
+      // Up to 33 bits: arithmetic instead of shifts.
+      let value = (keys[key]! - previous) * 2 + (key + 1 < end ? 1 : 0);
+      previous = keys[key]!;
+      while (value >= 0x80) {
+        out[at++] = (value % 0x80) | 0x80;
+        value = Math.floor(value / 0x80);
+      }
+      out[at++] = value;
+    }
+  }
+  return { devices, keys: out.subarray(0, at) };
+}
+
+/** Reads the lists of keys one after the other. */
+export function createKeyReader(bytes: Uint8Array) {
+  let at = 0;
+  return {
+    /** The keys of the next device. */
+    next(onKey?: (key: number) => void): void {
+      if (bytes.length === 0) return;
+      for (let key = 0, more = true; more; ) {
+        let byte = bytes[at++]!;
+        let value = byte & 0x7f;
+        for (let scale = 0x80; byte >= 0x80; scale *= 0x80) {
+          byte = bytes[at++]!;
+          value += (byte & 0x7f) * scale;
+        }
+        more = value % 2 === 1;
+        key += Math.floor(value / 2);
+        if (key > 0) onKey?.(key);
+      }
+    },
+    skip(devices: number): void {
+      if (bytes.length === 0) return;
+      // The list's end is told by the lowest bit of each number's first byte.
+      while (devices > 0) {
+        if ((bytes[at]! & 1) === 0) devices--;
+        while (bytes[at++]! >= 0x80);
+      }
+    },
+  };
+}
+
+/** The words of the devices, aligned: a document's bytes are not. */
+export function wordsOf(devices: Uint8Array): Uint32Array {
+  const words = new Uint32Array(devices.length / 4);
+  new Uint8Array(words.buffer).set(devices);
+  return words;
+}
+
+export function decode({ devices, keys: bytes }: Encoded): Devices {
+  const words = wordsOf(devices);
+  const count = words.length / WORDS;
+  const ends = new Uint32Array(count);
+  // A key takes a byte at least.
+  const keys = new Uint32Array(bytes.length);
+  const reader = createKeyReader(bytes);
+  let end = 0;
+  const add = (key: number) => {
+    keys[end++] = key;
+  };
+  for (let n = 0; n < count; n++) {
+    reader.next(add);
+    ends[n] = end;
+  }
+  return { count, words, addresses: addressesOf(words), ends, keys: keys.subarray(0, end) };
+}

@@ -1,0 +1,28 @@
+/**
+ * Gives the event values of loads their numbers, before the loads are merged. Called with jobs in their order, so that which values an
+ * audience keeps follows from its loads alone, and is the same after any crash.
+ */
+import type { JobDocument } from '../../../schemas/documents.ts';
+import { inGroupsAsync, within } from '../../runtime/in-groups.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { Stores } from '../../stores/stores.ts';
+
+/** A file has up to 1,000 values. */
+const FILES_AT_ONCE = 100;
+
+export type NumberEvents = ReturnType<typeof createNumberEvents>;
+
+export function createNumberEvents({ files, eventValues }: Pick<Stores, 'files' | 'eventValues'>) {
+  async function numberLoad({ audience, generation, listing }: JobDocument): Promise<void> {
+    for await (const some of inGroupsAsync(files.eventsOf(listing!), within({ count: FILES_AT_ONCE }))) {
+      const values = some.flatMap(({ events }) => events.map(({ event }) => event));
+      if (!(await eventValues.assign(audience!, generation!, values))) return;
+    }
+  }
+
+  /** At the same time: no two loads of one audience are decided before the first has ended. */
+  return async (jobs: (JobDocument | null)[], step: Step<'dispatch'>): Promise<void> => {
+    const loads = jobs.filter((job) => job?.verdict?.hasEvents).map((job) => job!);
+    await Promise.all(loads.map((load) => step('number-events', () => numberLoad(load))));
+  };
+}

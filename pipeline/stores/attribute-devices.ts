@@ -1,0 +1,65 @@
+/**
+ * How many devices each attribute has. Many attributes share a document, because a job may change tens of thousands of them; each document
+ * carries the last job that it includes. Jobs end in their order, so a job that is recorded again changes nothing.
+ */
+import type { AnyBulkWriteOperation, Db } from 'mongodb';
+import { type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
+import { groupBy } from '../runtime/group-by.ts';
+
+/** What a job changed: devices added by attribute, or attributes that were emptied. */
+export interface AttributeChange {
+  job: number;
+  added: Map<number, number>;
+  emptied: number[];
+}
+
+type Operation = AnyBulkWriteOperation<AttributeDevicesDocument>;
+
+const ATTRIBUTES_A_DOCUMENT = 100;
+const documentOf = (attribute: number) => Math.floor(attribute / ATTRIBUTES_A_DOCUMENT);
+const field = (attribute: number) => `devices.${attribute}`;
+
+export function createAttributeDeviceStore(db: Db) {
+  const documents = db.collection<AttributeDevicesDocument>(collections.attributeDevices);
+
+  /** So that an update finds it, or finds that it is later than its job. */
+  const ensure = (_id: number): Operation => {
+    const update = { $setOnInsert: { job: 0, devices: {} } };
+    return { updateOne: { filter: { _id }, update, upsert: true } };
+  };
+
+  function apply({ job, added, emptied }: AttributeChange): Operation[] {
+    const changes = [
+      ...[...added].map(([attribute, count]) => ({ attribute, count })),
+      ...emptied.map((attribute) => ({ attribute, count: null })),
+    ];
+    return [...groupBy(changes, ({ attribute }) => documentOf(attribute))].map(([_id, some]) => {
+      const update = { $inc: {}, $unset: {}, $set: { job } } as Record<string, Record<string, number | null>>;
+      for (const { attribute, count } of some)
+        update[count === null ? '$unset' : '$inc']![field(attribute)] = count;
+      return { updateOne: { filter: { _id, job: { $lt: job } }, update } };
+    });
+  }
+
+  return {
+    /** One write, in the order given. */
+    async record(changes: AttributeChange[]): Promise<void> {
+      const attributes = changes.flatMap(({ added, emptied }) => [...added.keys(), ...emptied]);
+      const touched = new Set(attributes.map(documentOf));
+      if (touched.size > 0)
+        await documents.bulkWrite([...[...touched].map(ensure), ...changes.flatMap(apply)], {
+          ordered: true,
+        });
+    },
+
+    /** The devices of every attribute that has any. */
+    async all(): Promise<Map<number, number>> {
+      const counts = new Map<number, number>();
+      for await (const { devices } of documents.find().sort({ _id: 1 })) {
+        for (const [attribute, count] of Object.entries(devices))
+          if (count > 0) counts.set(Number(attribute), count);
+      }
+      return counts;
+    },
+  };
+}

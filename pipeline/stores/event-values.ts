@@ -1,0 +1,116 @@
+/**
+ * The dictionary of each generation of an audience: its event values, numbered in the order of its loads. It keeps the first 10,000;
+ * whatever comes later is OTHER_EVENTS. Numbers are given without gaps and never change, so a value without a number, in a dictionary
+ * that is not full, means that the read is stale, and nothing else.
+ */
+import { LRUCache } from 'lru-cache';
+import { type Db, MongoBulkWriteError } from 'mongodb';
+import { collections, type EventValueDocument } from '../../schemas/documents.ts';
+import { OTHER_EVENTS } from '../formats/parse-rows.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
+import { removeInSteps } from './remove-in-steps.ts';
+import { StaleRead } from './stale-read.ts';
+
+export type EventValueStore = ReturnType<typeof createEventValueStore>;
+
+/** The number of OTHER_EVENTS, in every dictionary. A device without an event has no number. */
+export const OTHER_NUMBER = 1;
+const MAX_VALUES = 10_000;
+const LAST_NUMBER = OTHER_NUMBER + MAX_VALUES;
+const MAX_CACHED = 20_000;
+const FIND_AT_ONCE = 5_000;
+
+/** Whether the value needs a number of its own. */
+export const isNumbered = (value: string): boolean => value !== '' && value !== OTHER_EVENTS;
+
+export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
+  const values = db.collection<EventValueDocument>(collections.eventValues);
+  const numbers = new LRUCache<string, number>({ max: MAX_CACHED });
+  const idOf = (audience: number, generation: number, value: string) => `${audience}.${generation}.${value}`;
+
+  /** The numbers of those values that have one. */
+  async function find(audience: number, generation: number, wanted: string[]): Promise<Map<string, number>> {
+    const ids = new Map(wanted.map((value) => [idOf(audience, generation, value), value]));
+    const found = new Map<string, number>();
+    for (const [id, value] of ids) {
+      const number = numbers.get(id);
+      if (number === undefined) continue;
+      found.set(value, number);
+      ids.delete(id);
+    }
+    for (const some of inGroups(ids.keys(), within({ count: FIND_AT_ONCE }))) {
+      for await (const { _id, number } of values.find(
+        { _id: { $in: some } },
+        { projection: { number: 1 } },
+      )) {
+        found.set(ids.get(_id)!, number);
+        numbers.set(_id, number);
+      }
+    }
+    return found;
+  }
+
+  async function lastOf(audience: number, generation: number): Promise<number> {
+    const options = { sort: { number: -1 }, projection: { number: 1 } } as const;
+    return (await values.findOne({ audience, generation }, options))?.number ?? OTHER_NUMBER;
+  }
+
+  return {
+    /**
+     * Numbers those of the values that have none, while there is room; false if none is left. Two dispatchers that do so for the
+     * same load give the same numbers: the second one meets a number or a value that is taken, and reads again.
+     */
+    async assign(audience: number, generation: number, given: Iterable<string>): Promise<boolean> {
+      const wanted = [...new Set(given)].filter(isNumbered);
+      const known = await find(audience, generation, wanted);
+      const unknown = wanted.filter((value) => !known.has(value));
+      if (unknown.length === 0) return true;
+      const last = await lastOf(audience, generation);
+      const fitting = unknown.slice(0, lastNumber - last);
+      const documents = fitting.map((value, i): EventValueDocument => {
+        return { _id: idOf(audience, generation, value), audience, generation, number: last + 1 + i, value };
+      });
+      // In the order of their numbers, so that none is skipped should this process die in the middle.
+      if (documents.length > 0) await values.insertMany(documents, { ordered: true }).catch(reportTaken);
+      return last + unknown.length < lastNumber;
+    },
+
+    /** For the devices of a load whose values have been assigned. '' has no number. */
+    async numbersOf(
+      audience: number,
+      generation: number,
+      given: Iterable<string>,
+    ): Promise<Map<string, number>> {
+      const all = [...new Set(given)];
+      const found = await find(audience, generation, all.filter(isNumbered));
+      const rest = all.filter((value) => value !== '' && !found.has(value));
+      if (rest.some(isNumbered) && (await lastOf(audience, generation)) < lastNumber)
+        throw new StaleRead(`audience ${audience} is not seen to have all event values of its load`);
+      for (const value of rest) found.set(value, OTHER_NUMBER);
+      return found;
+    },
+
+    /** The whole dictionary. */
+    async valuesOf(audience: number, generation: number): Promise<Map<number, string>> {
+      const found = await values
+        .find({ audience, generation })
+        .sort({ number: 1 })
+        .project<Pick<EventValueDocument, 'number' | 'value'>>({ _id: 0, number: 1, value: 1 })
+        .toArray();
+      return new Map([
+        [OTHER_NUMBER, OTHER_EVENTS],
+        ...found.map(({ number, value }) => [number, value] as const),
+      ]);
+    },
+
+    /** Of cleared generations. */
+    removeBelow: (audience: number, generation: number, signal?: AbortSignal) =>
+      removeInSteps(values, { audience, generation: { $lt: generation } }, signal),
+  };
+}
+
+function reportTaken(error: unknown): never {
+  if (error instanceof MongoBulkWriteError && error.code === 11000)
+    throw new StaleRead('another dispatcher numbers the same event values');
+  throw error;
+}

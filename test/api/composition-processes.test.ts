@@ -1,0 +1,102 @@
+/** Several API processes compute a report once, and take over from one that is dead. */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CompositionDocument } from '../../schemas/composition-documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import { composition } from '../../schemas/http-composition.ts';
+import { compositionOf, createScene, devices, readReport, secondApi } from './composition-scene.ts';
+import { type Api, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+let scene: ReturnType<typeof createScene>;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+  scene = createScene(api);
+});
+afterAll(() => api?.stop());
+
+const stored = () => api.db.collection<CompositionDocument>(collections.compositions);
+const get = (audience: number, query = '') => partner.call('GET', compositionOf(audience) + query);
+const report = async (audience: number) => composition.parse((await readReport(partner.call, audience)).json);
+const computedBy = (log: string, audience: number) =>
+  readFileSync(log, 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('composition computed') && line.includes(`"audience":${audience},`))
+    .length;
+
+describe('several API processes', () => {
+  it('compute a report once, and show the same progress', async () => {
+    const second = await secondApi(api, partner.key);
+    try {
+      const audience = await scene.audience(partner, { rows: { a: devices(6_000, 6_100) } });
+      const both = await Promise.all(
+        [partner.call, second.call, partner.call, second.call].map((call) =>
+          call('GET', compositionOf(audience)),
+        ),
+      );
+      expect(both.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
+      expect(new Set(both.map(({ json }) => json.started_at)).size).toBe(1);
+      const reports = await Promise.all(
+        [partner.call, second.call].map((call) => readReport(call, audience)),
+      );
+      expect(reports[0]!.json).toEqual(reports[1]!.json);
+      const logs = [api.service.log('api'), second.service.log('api')];
+      expect(logs.reduce((sum, log) => sum + computedBy(log, audience), 0)).toBe(1);
+    } finally {
+      await second.service.stop();
+    }
+  });
+
+  it('wait for one that is alive, and take over from one that is dead', async () => {
+    const audience = await scene.audience(partner, { rows: { a: devices(7_000, 7_010) } });
+    const claim = { token: 'another', generation: 1, progress: 0.25 };
+    const beatAgo = (ms: number) =>
+      stored().updateOne(
+        { _id: audience },
+        [
+          {
+            $set: {
+              generation: 1,
+              claim: { $literal: { ...claim, startedAt: new Date('2026-06-01T00:00:00Z') } },
+            },
+          },
+          { $set: { 'claim.heartbeat': { $subtract: ['$$NOW', ms] } } },
+        ],
+        { upsert: true },
+      );
+    await beatAgo(0);
+    for (let i = 0; i < 3; i++)
+      expect(await get(audience)).toMatchObject({
+        status: 202,
+        json: { progress: 0.25, started_at: '2026-06-01T00:00:00.000Z' },
+      });
+    await beatAgo(10_500);
+    expect((await get(audience)).json).toMatchObject({ progress: 0 });
+    expect(await report(audience)).toMatchObject({ unique_devices: 10 });
+  });
+
+  it('take over from one that was killed', async () => {
+    const second = await secondApi(api, partner.key);
+    const audience = await scene.audience(partner, { rows: { a: devices(7_500, 7_600) } });
+    expect((await second.call('POST', compositionOf(audience))).status).toBe(202);
+    await second.service.kill('api');
+    expect((await get(audience)).status).toBe(202);
+    expect(await report(audience)).toMatchObject({ unique_devices: 100, current: true });
+    expect(computedBy(second.service.log('api'), audience)).toBe(0);
+    expect(computedBy(api.service.log('api'), audience)).toBe(1);
+  });
+
+  it('one that is stopped in the middle of a computation gives it up at once', async () => {
+    const second = await secondApi(api, partner.key);
+    const audience = await scene.audience(partner, { rows: { a: devices(8_000, 8_100) } });
+    expect((await second.call('POST', compositionOf(audience))).status).toBe(202);
+    const since = performance.now();
+    await second.service.stop();
+    expect(performance.now() - since).toBeLessThan(5_000);
+    expect(second.service.apiProcess.exitCode).toBe(0);
+    expect((await stored().findOne({ _id: audience }))?.claim).toBeUndefined();
+    expect(await report(audience)).toMatchObject({ unique_devices: 100 });
+  });
+});

@@ -1,0 +1,55 @@
+/** How many devices each attribute has: every job counts once, whoever ends it how often. */
+import { beforeEach, expect, it } from 'vitest';
+import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
+import { collections } from '../../schemas/documents.ts';
+import { openDatabase } from '../sets/database.ts';
+
+const database = openDatabase();
+const store = () => createAttributeDeviceStore(database.db);
+const added = (job: number, pairs: Record<number, number>) => ({
+  job,
+  added: new Map(Object.entries(pairs).map(([id, count]) => [Number(id), count])),
+  emptied: [],
+});
+const emptied = (job: number, ...attributes: number[]) => ({ job, added: new Map(), emptied: attributes });
+const devices = async () => Object.fromEntries(await store().all());
+
+beforeEach(() => database.db.collection(collections.attributeDevices).deleteMany());
+
+it('imports add, a deletion empties, in the order of the jobs', async () => {
+  await store().record([added(1, { 1: 10, 2: 20, 99: 1 }), added(2, { 2: 5, 300: 7 })]);
+  expect(await devices()).toEqual({ 1: 10, 2: 25, 99: 1, 300: 7 });
+  await store().record([added(3, { 1: 1, 2: 1 }), emptied(4, 2, 300, 400), added(5, { 300: 2 })]);
+  expect(await devices()).toEqual({ 1: 11, 99: 1, 300: 2 });
+});
+
+it('jobs that are ended again, in whatever groups, change nothing', async () => {
+  const jobs = [
+    added(1, { 1: 10, 200: 20 }),
+    added(2, { 200: 5 }),
+    emptied(3, 1),
+    added(4, { 1: 3, 200: 4 }),
+  ];
+  await store().record(jobs);
+  for (const group of [jobs, jobs.slice(1), jobs.slice(2), jobs.slice(0, 1), [jobs[1]!], [jobs[2]!]])
+    await store().record(group);
+  expect(await devices()).toEqual({ 1: 3, 200: 29 });
+});
+
+it('a process that died in the middle of a job is followed by one that counts the rest', async () => {
+  await store().record([added(1, { 1: 10, 2: 2 })]);
+  await store().record([added(1, { 1: 10, 2: 2, 200: 20 }), added(2, { 1: 1 })]);
+  expect(await devices()).toEqual({ 1: 11, 2: 2, 200: 20 });
+});
+
+it('two dispatchers that end the same jobs at the same time count them once', async () => {
+  const jobs = Array.from({ length: 20 }, (_, i) => added(i + 1, { [i]: 1, 50: 1, 500: 1 }));
+  await Promise.all([1, 2, 3].map(() => store().record(jobs)));
+  expect(await devices()).toMatchObject({ 0: 1, 19: 1, 50: 20, 500: 20 });
+});
+
+it('a job of 20,000 attributes', async () => {
+  const pairs = new Map(Array.from({ length: 20_000 }, (_, i) => [7 * i + 1, i + 1]));
+  for (const job of [1, 2]) await store().record([{ job, added: pairs, emptied: [] }]);
+  expect(await store().all()).toEqual(new Map([...pairs].map(([id, count]) => [id, 2 * count])));
+});

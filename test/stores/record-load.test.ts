@@ -1,0 +1,47 @@
+/** What a load adds to its audience: once, and nothing to an audience that was cleared since. */
+import { expect, it } from 'vitest';
+import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import { openDatabase } from '../sets/database.ts';
+import { aJob } from '../support/recording-environment.ts';
+
+const database = openDatabase();
+const store = () => createAudienceStore(database.db);
+const scope = { partner: 'p1', customer: null };
+
+it('matches among the new devices are added, once a load; a report replaces them', async () => {
+  const load = (_id: number, generation = 1) => aJob({ _id, audience: 1, generation });
+  const record = (job: number, uniqueDevices: number, matchedDevices: number, generation = 1) =>
+    store().recordLoad(load(job, generation), {
+      uniqueDevices,
+      matchedDevices,
+      uploadedDevices: uniqueDevices,
+      failedFiles: 0,
+      errors: null,
+    });
+  const audience = () => database.db.collection<AudienceDocument>(collections.audiences).findOne({ _id: 1 });
+  const counts = async () => {
+    const { uniqueDevices, matchedDevices } = (await audience())!;
+    return [uniqueDevices, matchedDevices];
+  };
+
+  await store().ensure(load(1));
+  await record(1, 10, 4);
+  await record(2, 15, 3);
+  expect(await counts()).toEqual([15, 7]);
+  for (const again of [1, 2]) await record(again, 99, 99);
+  expect(await counts()).toEqual([15, 7]);
+
+  const before = (await audience())!;
+  await store().recordMatched(before, 12);
+  await record(3, 16, 1);
+  expect(await counts()).toEqual([16, 13]);
+  await store().recordMatched(before, 12);
+  expect(await counts()).toEqual([16, 13]);
+
+  await store().clear(scope, 1, 1);
+  await record(4, 17, 1);
+  expect(await counts()).toEqual([0, 0]);
+  await record(5, 2, 1, 2);
+  expect(await counts()).toEqual([2, 1]);
+});

@@ -57,14 +57,14 @@ it('what imports added is told job by job, also when they were merged together a
 
 it('a reader beside a writer finds each moment whole', async () => {
   const sets = open();
-  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 500));
+  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 200));
   let isDone = false;
   const writing = (async () => {
-    for (let job = 2; job < 40; job++)
-      await sets.merge({ space, slot, job, since: job - 1 }, devices(0, 500 + 20 * job, job));
+    for (let job = 2; job < 15; job++)
+      await sets.merge({ space, slot, job, since: job - 1 }, devices(0, 200 + 20 * job, job));
     isDone = true;
   })();
-  const wanted = new Set(toPlain(keyed({ devices: numberedDevices(0, 500) })).keys());
+  const wanted = new Set(toPlain(keyed({ devices: numberedDevices(0, 200) })).keys());
   for (let reads = 0; !isDone || reads < 3; reads++) {
     const found = new Set<string>();
     for await (const part of open().read(space, slot))

@@ -20,9 +20,11 @@ import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
 import { createEndJobs } from './stages/dispatch/end-jobs.ts';
+import { createExpireJobs } from './stages/dispatch/expire-jobs.ts';
 import { createListFiles } from './stages/dispatch/list-files.ts';
 import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
+import { createRemoveJobs } from './stages/dispatch/remove-jobs.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
 import { createSweep } from './stages/dispatch/sweep.ts';
 import { createDispatchJobs } from './stages/dispatch-jobs.ts';
@@ -60,6 +62,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
       const cancellations = createCancellations(shared);
       const status = createStatusPublisher(shared);
       const endJobs = createEndJobs(shared);
+      const removeJobs = createRemoveJobs(shared);
       const listFiles = createListFiles({ ...shared, cancellationOf: cancellations.of });
       return createDispatchJobs({
         ...shared,
@@ -67,7 +70,8 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         endJobs,
         numberEvents: createNumberEvents(shared),
         runJob: createRunJob({ ...shared, status, endJobs, listFiles, cancellationOf: cancellations.of }),
-        sweep: createSweep(shared),
+        sweep: createSweep({ ...shared, removeJobs }),
+        expireJobs: createExpireJobs({ ...shared, removeJobs }),
         cancelledAmong: cancellations.among,
         filePartitions: partitions.files,
         devicePartitions: partitions.devices,

@@ -113,6 +113,10 @@ const environment = z.object({
   HEADRACE_PARTITIONS: integer(1, 16, 4),
   HEADRACE_REPLICATION_FACTOR: integer(1, 9, 1),
   HEADRACE_RETENTION_HOURS: integer(1, 8_760, 72),
+  /** Ended jobs are removed after so many days. A repeated request may look for its job within the first of them. */
+  HEADRACE_RETENTION_DAYS_JOBS: integer(2, 36_500, 365),
+  /** Rejected rows are removed so many days after the end of their job. */
+  HEADRACE_RETENTION_DAYS_REJECTS: integer(1, 36_500, 30),
 
   /** Threads of a pipeline process. Each thread runs all stages of the process and gets a share of the partitions. */
   HEADRACE_THREADS: integer(1, 64, 2),

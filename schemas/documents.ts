@@ -206,13 +206,13 @@ export interface AudienceDocument {
   matchedDevices: number;
   /** 2 or 3: the outcome of the finished loads. Pending and running loads are read from the jobs. */
   outcome: 2 | 3;
-  /** Paths of this generation whose last load failed as a whole: they keep the outcome at 3. */
+  /** Paths of this generation whose last load failed as a whole, and files whose newest entry failed: they keep the outcome at 3. */
   failedPaths?: string[];
+  failedFiles?: number;
   /** The last load included in these counts. */
   loadedBy?: number;
-  /** All data of generations below this one has been removed. */
-  sweptBelow?: number;
-  /** When that was verified, by the database's clock. */
+  /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
+  clearedAt?: Date;
   sweptAt?: Date;
   createdAt: Date;
   updatedAt: Date;

@@ -183,7 +183,8 @@ export interface TopicContract {
   key: string;
   /** One partition keeps the order; `many` is the number set by the deployment. */
   partitions: 1 | 'many';
-  cleanup: 'delete' | 'compact';
+  /** What is compacted is kept for as long as jobs are, the rest for a few days. */
+  cleanup: 'delete' | 'compact,delete';
 }
 
 export const topics = {
@@ -204,7 +205,13 @@ export const topics = {
     partitions: 'many',
     cleanup: 'delete',
   },
-  status: { name: 'status', holds: ['JobStatusChanged'], key: 'job', partitions: 1, cleanup: 'compact' },
+  status: {
+    name: 'status',
+    holds: ['JobStatusChanged'],
+    key: 'job',
+    partitions: 1,
+    cleanup: 'compact,delete',
+  },
   deadLetters: { name: 'dead-letters', holds: ['DeadLetter'], key: 'none', partitions: 1, cleanup: 'delete' },
 } as const satisfies Record<string, TopicContract>;
 export type TopicKey = keyof typeof topics;

@@ -5,6 +5,12 @@ import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from './i
 const RANGE_BITS = 6;
 export const RANGES = 2 ** RANGE_BITS;
 
+/** A message, or what of it lies in a range. */
+export interface InRange {
+  range: number;
+  message: ValidatedDevices;
+}
+
 const rangeOf = (words: Uint32Array, n: number) =>
   addressOf(hashWords(words, n * WORDS)) >>> (ADDRESS_BITS - RANGE_BITS);
 

@@ -35,6 +35,9 @@ export function createKafka(config: Config, log: Logger, options: Partial<KafkaC
 export const topicName = (config: Config, topic: TopicKey) => `${config.topicPrefix}.${topics[topic].name}`;
 export const groupName = (config: Config, stage: string) => `${config.groupPrefix}.${stage}`;
 
+const retentionHoursOf = ({ retentionHours, retentionDaysJobs }: Config, topic: TopicKey) =>
+  topics[topic].cleanup === 'delete' ? retentionHours : retentionDaysJobs * 24;
+
 /** Makes the topics that are missing, and gives the number of partitions that each really has. */
 export async function ensureTopics(config: Config, log: Logger): Promise<Record<TopicKey, number>> {
   const admin = createKafka(config, log).admin();
@@ -55,9 +58,7 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
             { name: 'cleanup.policy', value: topics[key].cleanup },
             { name: 'max.message.bytes', value: String(MAX_RECORD_BATCH * 2) },
             { name: 'min.insync.replicas', value: String(Math.max(1, config.replicationFactor - 1)) },
-            ...(topics[key].cleanup === 'delete'
-              ? [{ name: 'retention.ms', value: String(config.retentionHours * 3_600_000) }]
-              : []),
+            { name: 'retention.ms', value: String(retentionHoursOf(config, key) * 3_600_000) },
           ],
         })),
       });

@@ -4,6 +4,7 @@ import { collections } from '../../schemas/documents.ts';
 import type { AckDocument, SlotDocument } from '../../schemas/stage-documents.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
@@ -53,7 +54,7 @@ export function createAckStore(db: Db) {
       return jobs.map((job) => byJob.get(job) ?? []);
     }),
     forget: (jobs: number[]) => acks.deleteMany({ job: { $in: jobs } }),
-    forgetBefore: (job: number) => acks.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(acks, { job: { $lt: job } }),
 
     /** The last job that each of the slots has merged. */
     committedJobs: groupCommit(async (groups: number[][]): Promise<Map<number, number>[]> => {

@@ -40,11 +40,10 @@ export interface AudienceFilter {
 /** The result of a finished load. */
 export interface LoadResult {
   uniqueDevices: number;
-  /** Matches among the devices that are new with the load: added to those that were known. */
+  /** Added to what is known: matches among the devices that are new with the load, accepted rows, files that failed. */
   matchedDevices: number;
   uploadedDevices: number;
-  /** Whether the newest load of some file failed. */
-  someFileFailed: boolean;
+  failedFiles: number;
   errors: JobError[] | null;
 }
 
@@ -164,7 +163,8 @@ export function createAudienceStore(db: Db) {
             outcome: 2,
             updatedAt: new Date(),
           },
-          $unset: { failedPaths: '' },
+          $unset: { failedPaths: '', failedFiles: '', sweptAt: '' },
+          $currentDate: { clearedAt: true },
         },
       );
       return result.modifiedCount === 1;
@@ -179,22 +179,18 @@ export function createAudienceStore(db: Db) {
       return new Set(loads.filter(isCleared).map(({ _id }) => _id));
     },
 
-    /** Audiences with generations that have not been swept, and those swept less than so long ago. */
-    toSweep: (againForMs: number) =>
-      audiences.find({
-        $expr: {
-          $or: [
-            { $gt: ['$generation', { $ifNull: ['$sweptBelow', 1] }] },
-            { $gt: ['$sweptAt', { $subtract: ['$$NOW', againForMs] }] },
-          ],
-        },
-      }),
+    /** Audiences of which something may be left from before a clear. */
+    toSweep: () => audiences.find({ clearedAt: { $exists: true } }),
 
-    /** Nothing is left of the generations below this one. */
-    markSwept: (id: number, below: number) =>
-      audiences.updateOne({ _id: id }, [
-        { $set: { sweptBelow: { $max: ['$sweptBelow', below] }, sweptAt: '$$NOW' } },
-      ]),
+    /** Nothing is left of earlier generations. Final if that was so long ago, and the audience was not cleared since. */
+    markSwept: ({ _id, generation }: Pick<AudienceDocument, '_id' | 'generation'>, finalAfterMs: number) => {
+      const isFinal = { $lt: ['$sweptAt', { $subtract: ['$$NOW', finalAfterMs] }] };
+      const unlessFinal = (field: string) => ({ $cond: [isFinal, '$$REMOVE', field] });
+      return audiences.updateOne({ _id, generation }, [
+        { $set: { sweptAt: { $ifNull: ['$sweptAt', '$$NOW'] } } },
+        { $set: { clearedAt: unlessFinal('$clearedAt'), sweptAt: unlessFinal('$sweptAt') } },
+      ]);
+    },
 
     /**
      * Only while the audience has the job's generation, so that a clear in between stands; and only if no later load was recorded,
@@ -202,8 +198,10 @@ export function createAudienceStore(db: Db) {
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
-      { errors, someFileFailed, matchedDevices, ...counts }: LoadResult,
+      { errors, uniqueDevices, ...added }: LoadResult,
     ): Promise<void> {
+      const plus = (count: keyof typeof added) => ({ $add: [{ $ifNull: [`$${count}`, 0] }, added[count]] });
+      const nothingFailed = { $and: [{ $eq: ['$failedPaths', []] }, { $lte: ['$failedFiles', 0] }] };
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
       // A path is any text, and may look like a field reference.
@@ -217,8 +215,10 @@ export function createAudienceStore(db: Db) {
         [
           {
             $set: {
-              ...counts,
-              matchedDevices: { $add: ['$matchedDevices', matchedDevices] },
+              uniqueDevices,
+              matchedDevices: plus('matchedDevices'),
+              uploadedDevices: plus('uploadedDevices'),
+              failedFiles: plus('failedFiles'),
               failedPaths,
               loadedBy: _id,
               updatedAt: new Date(),
@@ -226,9 +226,7 @@ export function createAudienceStore(db: Db) {
           },
           {
             $set: {
-              outcome: someFileFailed
-                ? JobStatus.error
-                : { $cond: [{ $eq: ['$failedPaths', []] }, JobStatus.done, JobStatus.error] },
+              outcome: { $cond: [nothingFailed, JobStatus.done, JobStatus.error] },
             },
           },
         ],

@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { CheckDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type CheckStore = ReturnType<typeof createCheckStore>;
 export type Check = Omit<CheckDocument, '_id'>;
@@ -32,6 +33,6 @@ export function createCheckStore(db: Db) {
       checks.find({ job, attempt }).sort({ partition: 1 }).toArray(),
 
     forget: (jobs: number[]) => checks.deleteMany({ job: { $in: jobs } }),
-    forgetBefore: (job: number) => checks.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(checks, { job: { $lt: job } }),
   };
 }

@@ -1,6 +1,6 @@
-/** Numbers that the processes share: the attribute sequence, the number of `devices` partitions, leases. */
+/** Numbers that the processes share: the attribute sequence, the number of `devices` partitions, leases, how far history is removed. */
 import type { ClientSession, Db } from 'mongodb';
-import { type CounterDocument, collections } from '../../schemas/documents.ts';
+import { type CounterDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
 
@@ -10,6 +10,13 @@ export class PartitionCountChanged extends Error {
 
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
+
+/** Up to which job expired history is removed. */
+export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
+
+/** The last of the jobs that change the same sets as this one: that they changed is known when their documents are gone. */
+export const lastRemoved = ({ kind, partner }: Pick<JobDocument, 'kind' | 'partner'>) =>
+  kind === 'audience' ? `last removed load of ${partner}` : 'last removed job of the marketplace';
 
 export function createCounterStore(db: Db) {
   const counters = db.collection<CounterDocument>(collections.counters);
@@ -43,6 +50,21 @@ export function createCounterStore(db: Db) {
             `HEADRACE_PARTITIONS=${kept}, or use another HEADRACE_TOPIC_PREFIX and HEADRACE_MONGO_DATABASE`,
         );
     },
+
+    /** Highest numbers, by name; they never fall. Those that are not known are 0. */
+    async highest(names: string[]): Promise<number[]> {
+      const found = await counters.find({ _id: { $in: names } }).toArray();
+      const values = new Map(found.map(({ _id, value }) => [_id, value]));
+      return names.map((name) => values.get(name) ?? 0);
+    },
+
+    raise: (numbers: Map<string, number>) =>
+      counters.bulkWrite(
+        [...numbers].map(([_id, value]) => ({
+          updateOne: { filter: { _id }, update: { $max: { value } }, upsert: true },
+        })),
+        { ordered: false },
+      ),
 
     /** The value is the time at which the lease ends, by the database's clock: those of the processes may differ. */
     async takeLease(_id: string, holder: string, leaseMs: number): Promise<boolean> {

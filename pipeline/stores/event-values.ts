@@ -8,6 +8,7 @@ import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type EventValueDocument } from '../../schemas/documents.ts';
 import { OTHER_EVENTS } from '../formats/parse-rows.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 import { StaleRead } from './stale-read.ts';
 
 export type EventValueStore = ReturnType<typeof createEventValueStore>;
@@ -102,8 +103,9 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
       ]);
     },
 
-    /** Of a cleared generation. */
-    remove: (audience: number, generation: number) => values.deleteMany({ audience, generation }),
+    /** Of cleared generations. */
+    removeBelow: (audience: number, generation: number, signal?: AbortSignal) =>
+      removeInSteps(values, { audience, generation: { $lt: generation } }, signal),
   };
 }
 

@@ -1,8 +1,15 @@
 /** The frozen list of a job's files, and the decision about each. */
 import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
-import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+import {
+  collections,
+  type FileDocument,
+  type FileFailure,
+  type JobDocument,
+  JobStatus,
+} from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { inGroups, within } from '../runtime/in-groups.ts';
+import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -16,6 +23,17 @@ export type DecidedFile = Pick<
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 const INSERT_AT_ONCE = 5_000;
+const PATHS_AT_ONCE = 1_000;
+
+/** What a load changes in the files of its audience. */
+export interface UploadChange {
+  uploaded: number;
+  failed: number;
+}
+
+type Entry = Pick<FileDocument, 'path' | 'status' | 'accepted'>;
+const entryFields = { _id: 0, path: 1, status: 1, accepted: 1 };
+const decided = { $in: [JobStatus.done, JobStatus.error] };
 
 /** Pending or running; or loaded by an earlier attempt at the job, and to be loaded again. A failed file stays failed. */
 const undecidedIn = (attempt: number): Filter<FileDocument> => ({
@@ -174,26 +192,32 @@ export function createFileStore(db: Db) {
       return identities;
     },
 
-    /** Over the newest entry of each path: the sum of accepted rows, and whether any of them failed. */
-    async summaryOf(audience: number, generation: number): Promise<{ accepted: number; failed: boolean }> {
-      const [summary] = await files
-        .aggregate<{ accepted: number; failed: boolean }>(
-          [
-            { $match: { audience, generation, status: { $in: [JobStatus.done, JobStatus.error] } } },
-            { $sort: { path: 1, job: -1 } },
-            { $group: { _id: '$path', accepted: { $first: '$accepted' }, status: { $first: '$status' } } },
-            {
-              $group: {
-                _id: null,
-                accepted: { $sum: { $cond: [{ $eq: ['$status', JobStatus.done] }, '$accepted', 0] } },
-                failed: { $max: { $eq: ['$status', JobStatus.error] } },
-              },
-            },
-          ],
-          { allowDiskUse: true },
-        )
-        .toArray();
-      return { accepted: summary?.accepted ?? 0, failed: summary?.failed ?? false };
+    /**
+     * What a load changes in its audience, of which the newest entry of each path counts: accepted rows, and failed files. It costs
+     * what the load has, however much was loaded before.
+     */
+    async changeBy({ _id, listing, audience, generation }: JobDocument): Promise<UploadChange> {
+      const change: UploadChange = { uploaded: 0, failed: 0 };
+      const add = ({ status, accepted }: Entry, sign: 1 | -1) => {
+        if (status === JobStatus.done) change.uploaded += sign * accepted;
+        else change.failed += sign;
+      };
+      if (listing === undefined) return change;
+      const own = files.find({ job: _id, listing, status: decided }).project<Entry>(entryFields);
+      for await (const some of inGroupsAsync(own, within({ count: PATHS_AT_ONCE }))) {
+        const path = { $in: some.map((entry) => entry.path) };
+        const earlier = files
+          .find({ audience, generation, path, job: { $lt: _id }, status: decided })
+          .sort({ path: 1, job: -1 })
+          .project<Entry>(entryFields);
+        for (const entry of some) add(entry, 1);
+        let last: string | undefined;
+        for await (const entry of earlier) {
+          if (entry.path !== last) add(entry, -1);
+          last = entry.path;
+        }
+      }
+      return change;
     },
 
     /** Accepted rows by event, over the newest entry of each path among the loads up to this one. */
@@ -217,6 +241,8 @@ export function createFileStore(db: Db) {
         ],
         { allowDiskUse: true },
       ),
+
+    removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(files, { job: { $in: jobs } }, signal),
 
     /** Listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),

@@ -1,9 +1,12 @@
-/** All indexes of all collections. The first process to start creates them. */
-import type { Db, IndexDescription } from 'mongodb';
+/** All indexes of all collections. The first process to start creates them, and drops those of earlier versions. */
+import type { Collection, Db, IndexDescription } from 'mongodb';
 import { collections, JobStatus } from '../../schemas/documents.ts';
 
 /** For how long a repeated request gets the answer of the first. */
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
+
+/** Of a load or its file. A compound index that is merely sparse would have an entry for every import, too. */
+const ofAudience = { audience: { $gt: 0 } };
 
 const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   jobs: [
@@ -17,18 +20,32 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
       name: 'failed',
       partialFilterExpression: { status: JobStatus.error },
     },
-    { key: { audience: 1, _id: 1 }, name: 'by_audience', sparse: true },
+    { key: { audience: 1, _id: 1 }, name: 'loads', partialFilterExpression: ofAudience },
     { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
-    { key: { statusUnpublished: 1 }, name: 'status_unpublished', sparse: true },
+    {
+      key: { statusUnpublished: 1, _id: 1 },
+      name: 'unpublished',
+      partialFilterExpression: { statusUnpublished: true },
+    },
   ],
   files: [
     { key: { job: 1, number: 1 }, name: 'by_job' },
-    { key: { audience: 1, generation: 1, path: 1 }, name: 'by_audience', sparse: true },
+    {
+      key: { audience: 1, generation: 1, path: 1, job: -1 },
+      name: 'by_path',
+      partialFilterExpression: ofAudience,
+    },
   ],
   audiences: [
     { key: { partner: 1, _id: -1 }, name: 'by_partner' },
     { key: { partner: 1, customer: 1, _id: -1 }, name: 'by_customer' },
     { key: { segment: 1 }, name: 'segment', unique: true },
+    { key: { clearedAt: 1 }, name: 'cleared', sparse: true },
+    {
+      key: { partner: 1, outcome: 1, _id: -1 },
+      name: 'failed',
+      partialFilterExpression: { outcome: JobStatus.error },
+    },
   ],
   attributes: [
     { key: { partner: 1, _id: 1 }, name: 'by_partner' },
@@ -39,6 +56,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
       partialFilterExpression: { foreignKey: { $exists: true } },
     },
   ],
+  apiKeys: [{ key: { partner: 1 }, name: 'by_partner' }],
   // Unique, so that of two dispatchers only one gives a number.
   eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
@@ -47,7 +65,10 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   acks: [{ key: { job: 1 }, name: 'by_job' }],
   checks: [{ key: { job: 1 }, name: 'by_job' }],
-  spills: [{ key: { slot: 1, job: 1, range: 1 }, name: 'by_slot' }],
+  spills: [
+    { key: { slot: 1, job: 1, range: 1 }, name: 'by_range' },
+    { key: { job: 1 }, name: 'by_job' },
+  ],
   // By space for a cleared audience, by slot for a device. Neither field ever changes.
   manifests: [
     { key: { space: 1 }, name: 'by_space' },
@@ -55,10 +76,26 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   ],
 };
 
+/** An index that changes gets another name. */
+const retired: Partial<Record<keyof typeof collections, string[]>> = {
+  jobs: ['by_audience', 'status_unpublished'],
+  files: ['by_audience'],
+  spills: ['by_slot'],
+  manifests: ['set_1_slot_1', 'slot_1_set_1'],
+};
+
 export async function ensureIndexes(db: Db): Promise<void> {
   await Promise.all(
-    Object.entries(indexes).map(([name, wanted]) =>
-      db.collection(collections[name as keyof typeof collections]).createIndexes(wanted),
-    ),
+    Object.entries(indexes).map(async ([name, wanted]) => {
+      const collection = db.collection(collections[name as keyof typeof collections]);
+      await collection.createIndexes(wanted);
+      for (const old of retired[name as keyof typeof collections] ?? []) await dropIndex(collection, old);
+    }),
   );
+}
+
+async function dropIndex(collection: Collection, name: string): Promise<void> {
+  await collection.dropIndex(name).catch((error: { codeName?: string }) => {
+    if (error.codeName !== 'IndexNotFound') throw error;
+  });
 }

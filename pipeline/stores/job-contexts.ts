@@ -53,9 +53,11 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
     const byId = new Map(found.map((job) => [job._id, job]));
     const loading = found.filter(isLoading).map(({ audience }) => audience);
     const generations = await audiences.generationsOf(loading.filter((audience) => audience !== null));
+    // Everything before the first unfinished job has ended, and may have been removed since.
+    const { first } = found.length < ids.length ? await jobs.extent() : { first: 0 };
     return ids.map((id) => {
       const job = byId.get(id);
-      if (!job) return unknown(id);
+      if (!job) return id < first ? null : unknown(id);
       unknownSince.delete(id);
       return contextOf(job, generations);
     });

@@ -19,6 +19,9 @@ export type OpenLoad = Pick<JobDocument, 'audience' | 'generation' | 'phase' | '
 export type ListedJob = Pick<JobDocument, '_id' | 'phase' | 'listing'>;
 type SealedJob = Pick<JobDocument, '_id' | 'partner'> & { credentials: Binary };
 
+/** All of them: the index by partner has the kind in front of the number. */
+const kinds: JobDocument['kind'][] = ['import', 'delete', 'audience'];
+
 const openLoad = { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 };
 
 /** The phases in which a job's list of files is frozen. */
@@ -189,7 +192,7 @@ export function createJobQueryStore(db: Db) {
       jobs
         .find({
           ...(options.all ? {} : unfinished),
-          ...(options.partner === undefined ? {} : { partner: options.partner }),
+          ...(options.partner === undefined ? {} : { partner: options.partner, kind: { $in: kinds } }),
         })
         .sort({ _id: options.all ? -1 : 1 })
         .limit(options.limit)

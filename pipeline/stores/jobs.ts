@@ -38,6 +38,12 @@ export interface SealedOutcome {
 /** How far the files of a job are loaded. */
 export type LoadProgress = Required<Pick<JobDocument, 'filesDone' | 'rows' | 'bytesDone'>>;
 
+/** What decides whether a finished job can go. */
+export type EndedJob = Pick<JobDocument, '_id' | 'kind' | 'partner' | 'phase' | 'audience' | 'generation'>;
+
+const endedFields = { kind: 1, partner: 1, phase: 1, audience: 1, generation: 1 };
+const DAY_MS = 86_400_000;
+
 interface Step {
   id: number;
   from: JobDocument['phase'][];
@@ -99,13 +105,38 @@ export function createJobStore(db: Db) {
 
     /** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
     async extent(): Promise<{ first: number; newest: number }> {
-      const [oldest, newest] = await Promise.all([
-        jobs.find(unfinished).sort({ _id: 1 }).limit(1).project({ _id: 1 }).next(),
-        jobs.find().sort({ _id: -1 }).limit(1).project({ _id: 1 }).next(),
-      ]);
-      const last = (newest?._id ?? 0) as number;
-      return { first: (oldest?._id ?? last + 1) as number, newest: last };
+      // In this order: a job that is accepted between the two reads is found to be unfinished.
+      const last = await jobs.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } });
+      const oldest = await jobs.findOne(unfinished, { sort: { _id: 1 }, projection: { _id: 1 } });
+      const newest = last?._id ?? 0;
+      return { first: oldest?._id ?? newest + 1, newest };
     },
+
+    /**
+     * Finished jobs behind this one and before the other, in the order in which they ended, as far as they ended so many days ago by
+     * the database's clock.
+     */
+    async endedBefore(daysAgo: number, { after, before }: { after: number; before: number }, limit: number) {
+      const longAgo = { $lt: ['$updatedAt', { $subtract: ['$$NOW', daysAgo * DAY_MS] }] };
+      const found = await jobs
+        .find({ _id: { $gt: after, $lt: before } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .project<EndedJob & { isOld: boolean }>({ ...endedFields, isOld: longAgo })
+        .toArray();
+      const young = found.findIndex(({ isOld }) => !isOld);
+      return young < 0 ? found : found.slice(0, young);
+    },
+
+    /** Loads of cleared generations of an audience, up to a job. */
+    loadsBelow: (audience: number, generation: number, upToJob: number, limit: number) =>
+      jobs
+        .find({ audience, generation: { $lt: generation }, _id: { $lte: upToJob } })
+        .limit(limit)
+        .project<EndedJob>(endedFields)
+        .toArray(),
+
+    remove: (ids: number[]) => jobs.deleteMany({ _id: { $in: ids } }),
 
     /** Claims the job and makes this listing its list of files, unless another dispatcher did, or the API withdrew the job. */
     freeze: (id: number, listing: string, fileCount: number, bytes: number) =>

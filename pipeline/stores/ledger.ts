@@ -8,6 +8,7 @@ import type { ResumePoint } from '../formats/cut-rows.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
@@ -183,7 +184,7 @@ export function createLedgerStore(db: Db) {
       return new Map(byFile.map(({ _id, ...counts }) => [_id, counts]));
     },
 
-    forget: (jobs: number[]) => ledger.deleteMany({ job: { $in: jobs } }),
-    forgetBefore: (job: number) => ledger.deleteMany({ job: { $lt: job } }),
+    forget: (jobs: number[]) => removeInSteps(ledger, { job: { $in: jobs } }),
+    forgetBefore: (job: number) => removeInSteps(ledger, { job: { $lt: job } }),
   };
 }

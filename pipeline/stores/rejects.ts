@@ -2,6 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type RejectStore = ReturnType<typeof createRejectStore>;
 
@@ -25,6 +26,8 @@ export function createRejectStore(db: Db) {
       }
       return rows;
     },
+
+    removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(rejects, { job: { $in: jobs } }, signal),
 
     /** In the order of files and batches. */
     ofJob: (job: number) => rejects.find({ job }).sort({ file: 1, batch: 1 }),

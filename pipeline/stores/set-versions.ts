@@ -1,11 +1,12 @@
 /**
  * How far the jobs have come that change device sets. A set is changed only by a job that is being merged: sealed, and so is every
  * job before it. Jobs end in their order. So where none was being merged and the last ended one is the same before and after, no
- * set has changed in between.
+ * set has changed in between. Old jobs are removed; of those, the last is known.
  */
 import type { Db, Filter } from 'mongodb';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
+import { createCounterStore, lastRemoved } from './counters.ts';
 import { jobCollection, unfinished } from './jobs.ts';
 
 export type SetVersions = ReturnType<typeof createSetVersions>;
@@ -27,6 +28,7 @@ export interface SetVersion {
 
 export function createSetVersions(db: Db) {
   const jobs = jobCollection(db);
+  const counters = createCounterStore(db);
 
   /** Only jobs before the first of these. */
   const before = async (filter: Filter<JobDocument>): Promise<Filter<JobDocument>> => {
@@ -67,7 +69,15 @@ export function createSetVersions(db: Db) {
       last({ kind: 'delete' }, 'by_kind'),
       last({ kind: 'audience', partner }, 'by_partner'),
     ]);
-    return { marketplace: Math.max(imports, deletions), loads };
+    // After the jobs: one that is removed in between is found in one of the two.
+    const [fromMarketplace = 0, fromLoads = 0] = await counters.highest([
+      lastRemoved({ kind: 'import', partner }),
+      lastRemoved({ kind: 'audience', partner }),
+    ]);
+    return {
+      marketplace: Math.max(imports, deletions, fromMarketplace),
+      loads: Math.max(loads, fromLoads),
+    };
   }
 
   return {

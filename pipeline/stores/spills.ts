@@ -7,11 +7,12 @@ import { Binary, type Db, ObjectId } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { SpillDocument } from '../../schemas/stage-documents.ts';
 import type { SlotTotal, ValidatedDevices } from '../../schemas/topics.ts';
-import { cutByAddress, RANGES } from '../formats/address-ranges.ts';
+import { cutByAddress, type InRange, RANGES } from '../formats/address-ranges.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { countGroups } from '../formats/slot-totals.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { decode, encode } from '../wire/codec.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
@@ -105,14 +106,14 @@ export function createSpillStore(db: Db) {
     },
 
     /** The devices of ranges from the one up to, without, the other; a document or two in memory at a time. */
-    async *read(job: number, slot: number, from = 0, to = RANGES): AsyncGenerator<ValidatedDevices> {
-      const range = { $gte: from, $lt: to };
-      for await (const { messages } of spills.find({ slot, job, range }).batchSize(2)) {
+    async *read(job: number, slot: number, from = 0, to = RANGES): AsyncGenerator<InRange> {
+      const ranges = { $gte: from, $lt: to };
+      for await (const { range, messages } of spills.find({ slot, job, range: ranges }).batchSize(2)) {
         const bytes = Buffer.from(messages.buffer.buffer, messages.buffer.byteOffset, messages.length());
         for (let at = 0; at < bytes.length; ) {
           const length = bytes.readUInt32BE(at);
           const decoded = decode(bytes.subarray(at + LENGTH, at + LENGTH + length), ['ValidatedDevices']);
-          yield decoded.value as ValidatedDevices;
+          yield { range, message: decoded.value as ValidatedDevices };
           at += LENGTH + length;
         }
       }
@@ -120,6 +121,6 @@ export function createSpillStore(db: Db) {
 
     forget: (slots: number[], upToJob: number) =>
       spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
-    forgetBefore: (job: number) => spills.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

@@ -5,6 +5,7 @@ import { createAttributeDeviceStore } from './attribute-devices.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
+import { createCounterStore } from './counters.ts';
 import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
@@ -21,6 +22,7 @@ export const createStores = (db: Db) => ({
   audiences: createAudienceStore(db),
   eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),
+  counters: createCounterStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
   spills: createSpillStore(db),

@@ -165,13 +165,13 @@ describe('the list', () => {
 
 describe('an audience', () => {
   /** As dispatch does it when a load ends. */
-  const finish = async (id: number, errors: JobError[] | null, someFileFailed = false) => {
+  const finish = async (id: number, errors: JobError[] | null, failedFiles = 0) => {
     const job = (await api.jobs.findOne({ _id: id }))!;
     await createAudienceStore(api.db).recordLoad(job, {
       uniqueDevices: 1,
       matchedDevices: 0,
       uploadedDevices: 1,
-      someFileFailed,
+      failedFiles,
       errors,
     });
     await end(id, errors);
@@ -198,19 +198,19 @@ describe('an audience', () => {
     expect(await status(id)).toBe(3);
     // Not a success: one of its files failed.
     const bad: JobError = { code: 'not_text', message: 'Bytes.', file: 'p-x/$bad/1.csv' };
-    await finish(await append(id, '$bad/'), [bad], true);
+    await finish(await append(id, '$bad/'), [bad], 1);
     await finish(await append(id, 'other.csv'), null);
     expect(await status(id)).toBe(3);
-    await finish(await append(id, '$bad/'), null);
+    await finish(await append(id, '$bad/'), null, -1);
     expect(await status(id)).toBe(2);
   });
 
   it('files that failed beyond those that a job lists do not count as the whole load', async () => {
     const id = await create('day/');
     const bad: JobError = { code: 'not_text', message: 'Bytes.', file: 'p-x/day/1.csv' };
-    await finish(id, [bad, { code: 'not_text', message: '50 more files failed.', count: 50 }], true);
+    await finish(id, [bad, { code: 'not_text', message: '50 more files failed.', count: 50 }], 51);
     expect(await status(id)).toBe(3);
-    await finish(await append(id, 'day/1'), null);
+    await finish(await append(id, 'day/'), null, -51);
     expect(await status(id)).toBe(2);
   });
 

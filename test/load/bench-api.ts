@@ -32,7 +32,7 @@ const { values } = parseArgs({
 });
 const duration = Number(values.seconds ?? 2);
 const rounds = Number(values.rounds ?? 7);
-const least = { list: 0.25, post: 0.1 };
+const least = { list: 0.35, post: 0.2 };
 const IMPORT = '/v1/marketplace/import';
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const say = (line: string) => process.stderr.write(`${line}\n`);

@@ -17,6 +17,7 @@ import { ensureRunning, type Run, type Startable, settlePorts } from '../../depl
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
+import { type AttributeDocument, type CounterDocument, collections } from '../../schemas/documents.ts';
 import { createPartnerCalls } from './partner-calls.ts';
 import type { Progress } from './progress.ts';
 
@@ -121,16 +122,31 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
       /** Where Kafka, or the first of several brokers, keeps its topics; there is none to look into when it runs elsewhere. */
       kafkaLogs: join(folder.data('kafka'), 'logs'),
 
+      /** Written together: one transaction each would take a minute for 20,000. */
       async attributes(count: number): Promise<number[]> {
-        const ids: number[] = [];
-        for (let number = 1; number <= count; number++) {
-          const made = await stores.attributes.create({
-            partner: partner.partner_id,
-            name: `Bench ${number}`,
-          });
-          ids.push(made._id);
-        }
+        const counter = await db
+          .collection<CounterDocument>(collections.counters)
+          .findOneAndUpdate(
+            { _id: 'attributes' },
+            { $inc: { value: count } },
+            { upsert: true, returnDocument: 'after' },
+          );
+        const ids = Array.from({ length: count }, (_, i) => counter!.value - count + 1 + i);
+        const documents = ids.map((id) => ({
+          _id: id,
+          partner: partner.partner_id,
+          name: `Bench ${id}`,
+          sequence: id,
+          createdAt: new Date(),
+        }));
+        await db.collection<AttributeDocument>(collections.attributes).insertMany(documents);
         return ids;
+      },
+
+      /** Somebody else, who works at the same time. */
+      async anotherPartner() {
+        const other = await provisionPartner(stores, config, 'Another');
+        return { partner: other, calls: createPartnerCalls(apiUrl(folder), other.api_key) };
       },
 
       /** Stops everything; with `keep`, leaves it running. */

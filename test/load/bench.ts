@@ -1,16 +1,15 @@
 /** `npm run bench`: how fast the real service is, with all guarantees and its default settings. */
 import { writeFileSync } from 'node:fs';
+import { allBenchmarks, growthBenchmarks } from './benchmarks.ts';
 import { drawChart } from './chart.ts';
 import { type CountCheck, wrongOnes } from './check-counts.ts';
 import { createProgram, type Options } from './options.ts';
 import { createProgress } from './progress.ts';
-import { describeAppend, describeComposition, describeJobs, describePrefix } from './report.ts';
+import { describeJobs, describePrefix } from './report.ts';
 import { createRunOn, type RunOn } from './run-on-stack.ts';
-import { measureAppend } from './scenarios/append.ts';
-import { measureComposition } from './scenarios/composition.ts';
 import { measureJobs } from './scenarios/many-jobs.ts';
 import { measurePrefix, type PrefixResult } from './scenarios/one-prefix.ts';
-import { describeTable, measureTable } from './scenarios/table.ts';
+import { describeTable, measureTable, type TableRow } from './table.ts';
 
 const progress = createProgress();
 const say = (lines: readonly string[]) => void process.stdout.write(`${lines.join('\n')}\n`);
@@ -19,7 +18,7 @@ const say = (lines: readonly string[]) => void process.stdout.write(`${lines.joi
 interface Outcome {
   readonly lines: readonly string[];
   readonly json: unknown;
-  readonly charts?: Record<string, PrefixResult>;
+  readonly chart?: PrefixResult;
   readonly passed: boolean;
 }
 
@@ -28,44 +27,33 @@ const outcomeOf = <T extends { checks: readonly CountCheck[] }>(
   describe: (result: T) => string[],
 ): Outcome => ({ lines: describe(result), json: result, passed: wrongOnes(result.checks).length === 0 });
 
+async function measureAll({ table, only, scale, seed }: Options, runOn: RunOn): Promise<Outcome> {
+  const wanted = (table || only ? allBenchmarks : growthBenchmarks).filter(
+    ({ name }) => only?.includes(name) ?? true,
+  );
+  const sized = (full: number) => Math.max(1, Math.round(full * scale));
+  const onRow = ({ passed, what, small, full, result, bar }: TableRow) =>
+    progress.step(`${passed ? 'pass' : 'FAIL'}: ${what}: ${small}; ${full}: ${result} (${bar})`);
+  const { rows, details } = await measureTable(wanted, { runOn, seed, sized }, onRow);
+  const note =
+    scale === 1 ? [] : ['', `Sizes were multiplied by ${scale}: the targets are meant for the full sizes.`];
+  return {
+    lines: [...describeTable(rows), ...note],
+    json: { rows, details },
+    passed: rows.every(({ passed }) => passed),
+  };
+}
+
 async function measure(options: Options, runOn: RunOn): Promise<Outcome> {
-  const { seed, files, duplicates, gzip, baseline, scale } = options;
-  if (options.table) {
-    const onRow = (row: Parameters<typeof describeTable>[0][number]) =>
-      progress.step(`${row.passed ? 'pass' : 'FAIL'}: ${row.what}: ${row.measured} (${row.bar})`);
-    const { rows, results, loads } = await measureTable(runOn, { scale, seed, onRow });
-    const note =
-      scale === 1 ? [] : ['', `Sizes were multiplied by ${scale}: the targets are meant for the full sizes.`];
-    return {
-      lines: [...describeTable(rows), ...note],
-      json: { rows, results },
-      charts: loads,
-      passed: rows.every(({ passed }) => passed),
-    };
-  }
-  if (options.composition) {
-    const sizes = {
-      devices: options.rows ?? Math.round(1_000_000 * scale),
-      attributes: options.attributes ?? 200,
-      attributeDevices: Math.round(100_000 * scale),
-    };
-    const result = await runOn('composition', (bench) => measureComposition(bench, { ...sizes, seed }));
-    return outcomeOf(result, describeComposition);
-  }
-  if (options.append) {
-    const devices = options.rows ?? 10_000_000;
-    const events = options.attributes ?? 4;
-    const result = await runOn('append', (bench) =>
-      measureAppend(bench, { devices, appended: 10_000, files, events, seed }),
-    );
-    return outcomeOf(result, describeAppend);
-  }
+  const { seed, files, duplicates, gzip, baseline } = options;
+  if (options.table || options.growth || options.only) return measureAll(options, runOn);
   if (options.jobs !== undefined || options.idleJobs !== undefined) {
     const layout = options.layout ?? 'a';
     const result = await runOn('jobs', (bench) =>
       measureJobs(bench, {
         jobs: options.jobs ?? 0,
         idleJobs: options.idleJobs ?? 0,
+        history: options.history,
         rows: options.rows ?? 1_000,
         duplicates,
         layout,
@@ -82,16 +70,15 @@ async function measure(options: Options, runOn: RunOn): Promise<Outcome> {
   const result = await runOn('load', (bench) =>
     measurePrefix(bench, { rows, files, duplicates, layout, keys, gzip, seed, baseline }),
   );
-  return { ...outcomeOf(result, describePrefix), charts: { '': result } };
+  return { ...outcomeOf(result, describePrefix), chart: result };
 }
 
-function write(file: string, { json, charts = {} }: Outcome): void {
+function write(file: string, { json, chart }: Outcome): void {
   writeFileSync(file, `${JSON.stringify(json, null, 2)}\n`);
-  for (const [name, result] of Object.entries(charts)) {
-    const chart = `${file.replace(/\.json$/, '')}${name === '' ? '' : `.${name}`}.svg`;
-    writeFileSync(chart, drawChart(result));
-    progress.step(`wrote ${chart}`);
-  }
+  if (!chart) return;
+  const picture = `${file.replace(/\.json$/, '')}.svg`;
+  writeFileSync(picture, drawChart(chart));
+  progress.step(`wrote ${picture}`);
 }
 
 async function run(options: Options): Promise<void> {

@@ -1,7 +1,8 @@
 /** A fast wrong result is a failure: compares every count of the service with the generator's. */
 import type { Db } from 'mongodb';
-import { type AudienceDocument, collections, setNames } from '../../schemas/documents.ts';
-import type { ManifestDocument } from '../../schemas/stage-documents.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
+import { spaces } from '../../schemas/documents.ts';
 import type { GeneratedCounts } from './generate.ts';
 import type { LoadRecord } from './partner-calls.ts';
 
@@ -27,26 +28,21 @@ export function describeChecks(checks: readonly CountCheck[]): string[] {
   return [`WRONG: ${wrong.length} of ${checks.length} counts`, ...lines.slice(0, 20)];
 }
 
-/** Devices by set, summed over the manifests. */
-async function storedCounts(db: Db): Promise<Map<string, number>> {
-  const sums = await db
-    .collection<ManifestDocument>(collections.manifests)
-    .aggregate<{ _id: string; count: number }>([{ $group: { _id: '$set', count: { $sum: '$count' } } }])
-    .toArray();
-  return new Map(sums.map(({ _id, count }) => [_id, count]));
-}
+/** Distinct devices of a space, as they are stored. */
+export const checkSpace = async (db: Db, space: string, expected: number): Promise<CountCheck> =>
+  checkCount(`devices in ${space}`, expected, await createDeviceSets(db).count(space));
 
 /** The keys are ids of attributes, in the generator's order. */
 export async function checkAttributes(
   db: Db,
-  attributes: readonly string[],
-  { devicesByKey }: GeneratedCounts,
+  keys: readonly string[],
+  { devices, devicesByKey }: GeneratedCounts,
 ): Promise<CountCheck[]> {
-  const stored = await storedCounts(db);
-  return attributes.map((attribute, i) => {
-    const set = setNames.attribute(Number(attribute));
-    return checkCount(`stored in ${set}`, devicesByKey[i]!, stored.get(set));
-  });
+  const stored = await createAttributeDeviceStore(db).all();
+  return [
+    await checkSpace(db, spaces.marketplace, devices),
+    ...keys.map((key, i) => checkCount(`devices of ${key}`, devicesByKey[i]!, stored.get(Number(key)))),
+  ];
 }
 
 export const checkImport = (record: LoadRecord, rows: number, devices: number): CountCheck[] => [
@@ -65,19 +61,16 @@ export function checkAudience(record: LoadRecord, rows: number, devices: number)
   ];
 }
 
-/** An audience and its events as they are stored. */
-export async function checkAudienceSets(
-  db: Db,
-  audience: number,
+/** An audience by event, as its report shows it. */
+export function checkReport(
+  report: LoadRecord,
   events: readonly string[],
   { devices, devicesByKey }: GeneratedCounts,
-): Promise<CountCheck[]> {
-  const known = await db.collection<AudienceDocument>(collections.audiences).findOne({ _id: audience });
-  const generation = known!.generation;
-  const stored = await storedCounts(db);
-  const check = (set: string, expected: number) => checkCount(`stored in ${set}`, expected, stored.get(set));
+): CountCheck[] {
+  const rows = report.events as { event: string; devices: number }[];
+  const found = new Map(rows.map((row) => [row.event, row.devices]));
   return [
-    check(setNames.audience(audience, generation), devices),
-    ...events.map((event, i) => check(setNames.event(audience, generation, event), devicesByKey[i]!)),
+    checkCount('unique_devices of the report', devices, report.unique_devices),
+    ...events.map((event, i) => checkCount(`devices of ${event}`, devicesByKey[i]!, found.get(event))),
   ];
 }

@@ -1,9 +1,8 @@
-/** What is on disk: bytes of each topic, and what the device sets take in MongoDB. */
+/** What is on disk: bytes of each topic, and what the device data takes in MongoDB. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoServerError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
-import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 
 /** Bytes of the segments by topic, replicas not counted twice since there is one. Indexes are preallocated and left out. */
 export function topicBytes(kafkaLogs: string, prefix: string): Map<string, number> {
@@ -27,53 +26,35 @@ export function grown(before: Map<string, number>, after: Map<string, number>): 
   return Object.fromEntries(more.toSorted((a, b) => b[1] - a[1]));
 }
 
-export interface SetStorage {
-  /** Devices in attributes, audiences and events: what is stored, counted once for each set it is in. */
-  readonly memberships: number;
-  /** On disk, of chunks and manifests. */
-  readonly dataBytes: number;
-  readonly indexBytes: number;
-  /** Both. */
-  readonly bytesPerMembership: number;
-}
-
 /** Everything written so far in its place on disk, so that neither sizes nor the next measurement depend on what is still to come. */
 export async function flush(db: Db): Promise<void> {
   await db.admin().command({ fsync: 1 });
 }
 
-async function sizeOf(db: Db, collection: string): Promise<{ data: number; index: number }> {
+interface StorageStats {
+  storageSize: number;
+  /** Blocks of earlier versions, which the next write takes. */
+  freeStorageSize: number;
+  totalIndexSize: number;
+}
+
+async function bytesOf(db: Db, collection: string): Promise<number> {
   try {
     const [stats] = await db
       .collection(collection)
-      .aggregate<{ storageStats: { storageSize: number; totalIndexSize: number } }>([
-        { $collStats: { storageStats: {} } },
-      ])
+      .aggregate<{ storageStats: StorageStats }>([{ $collStats: { storageStats: {} } }])
       .toArray();
-    return { data: stats?.storageStats.storageSize ?? 0, index: stats?.storageStats.totalIndexSize ?? 0 };
+    const { storageSize, freeStorageSize, totalIndexSize } = stats!.storageStats;
+    return storageSize - freeStorageSize + totalIndexSize;
   } catch (error) {
-    // Small sets need no chunks, and then the collection does not exist.
-    if (error instanceof MongoServerError) return { data: 0, index: 0 };
+    // Nothing is stored yet, and so the collection does not exist.
+    if (error instanceof MongoServerError) return 0;
     throw error;
   }
 }
 
-export async function setStorage(db: Db): Promise<SetStorage> {
+/** Of all device data, with its indexes. */
+export async function deviceBytes(db: Db): Promise<number> {
   await flush(db);
-  const sizes = await Promise.all(
-    [collections.chunks, collections.manifests].map((name) => sizeOf(db, name)),
-  );
-  const [sum] = await db
-    .collection<ManifestDocument>(collections.manifests)
-    .aggregate<{ memberships: number }>([{ $group: { _id: null, memberships: { $sum: '$count' } } }])
-    .toArray();
-  const memberships = sum?.memberships ?? 0;
-  const dataBytes = sizes.reduce((total, { data }) => total + data, 0);
-  const indexBytes = sizes.reduce((total, { index }) => total + index, 0);
-  return {
-    memberships,
-    dataBytes,
-    indexBytes,
-    bytesPerMembership: memberships === 0 ? 0 : (dataBytes + indexBytes) / memberships,
-  };
+  return (await bytesOf(db, collections.pages)) + (await bytesOf(db, collections.manifests));
 }

@@ -1,7 +1,10 @@
 /** The command line of the benchmark. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ClusterSize, clusterSizes } from '../../deploy/local/names.ts';
+import { allBenchmarks } from './benchmarks.ts';
 import type { Layout } from './partner-calls.ts';
+
+const names = allBenchmarks.map(({ name }) => name);
 
 export interface Options {
   readonly rows?: number;
@@ -13,9 +16,10 @@ export interface Options {
   readonly seed: number;
   readonly jobs?: number;
   readonly idleJobs?: number;
-  readonly append: boolean;
-  readonly composition: boolean;
+  readonly history: number;
+  readonly growth: boolean;
   readonly table: boolean;
+  readonly only?: string[];
   readonly scale: number;
   readonly json?: string;
   readonly profile: boolean;
@@ -43,6 +47,13 @@ function between(from: number, to: number) {
   };
 }
 
+function some(text: string): string[] {
+  const wanted = text.split(',').map((name) => name.trim());
+  const unknown = wanted.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new InvalidArgumentError(`there is no ${unknown.join(', ')}`);
+  return wanted;
+}
+
 const sizeOption = (flags: string, what: string) =>
   new Option(flags, what).choices(clusterSizes.map(String)).argParser(Number).default(1);
 
@@ -52,9 +63,10 @@ Examples:
   npm run bench -- --rows 4000000 --layout a --gzip    load 20 attributes from gzip files
   npm run bench -- --jobs 1000 --rows 1000             many small jobs
   npm run bench -- --idle-jobs 30 --rows 1000          one small job at a time
-  npm run bench -- --append --rows 10000000            append 10,000 rows, compared with a new audience of 10,000
-  npm run bench -- --composition                       the composition report of a large audience
-  npm run bench -- --table --scale 0.1                 every benchmark, at a tenth of the size`;
+  npm run bench -- --jobs 1000 --history 100000        many small jobs on a service that has run 100,000 before
+  npm run bench -- --growth --scale 0.01               every operation, small and large, at a hundredth of the size
+  npm run bench -- --growth --only append,files        some of them
+  npm run bench -- --table                             every benchmark that has a target`;
 
 export function createProgram(run: (options: Options) => Promise<void>): Command {
   const layout = new Option('--layout <layout>', 'a: attributes, b: an audience with events').choices([
@@ -82,19 +94,16 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
     .option('--seed <number>', 'the same seed gives the same files', whole(0), 1)
     .option('--jobs <number>', 'run this many small jobs, with 16 requests in flight', whole(1))
     .option('--idle-jobs <number>', 'run this many small jobs, one at a time', whole(1))
-    .option('--append', 'measure appending to a large audience', false)
-    .option(
-      '--composition',
-      'the composition report of an audience of 1 million against 200 attributes of 100,000',
-      false,
+    .option('--history <number>', 'with --jobs or --idle-jobs: jobs that have ended before', whole(0), 0)
+    .option('--growth', 'run every operation on an empty or small installation and on a full one', false)
+    .option('--table', 'run every benchmark that has a target, those of --growth included', false)
+    .addOption(
+      new Option(
+        '--only <names>',
+        `some of --growth or --table, separated by commas: ${names.join(', ')}`,
+      ).argParser(some),
     )
-    .option('--table', 'run every benchmark and compare each result with its target', false)
-    .option(
-      '--scale <factor>',
-      'multiply the sizes of --table and --composition by this',
-      between(0.001, 10),
-      1,
-    )
+    .option('--scale <factor>', 'multiply the sizes of --growth and --table by this', between(0.001, 10), 1)
     .option('--json <file>', 'write the result to this file, and a chart next to it')
     .option('--profile', 'write a CPU profile of the pipeline and print its top 25 functions', false)
     .option('--no-baseline', 'skip the baseline (bulk upserts)')

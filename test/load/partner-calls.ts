@@ -95,6 +95,12 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
       }
     },
     untilDone,
+    clear: (audience: number) => call('PUT', `${pathOf.b}/${audience}`),
+    deleteKeys: (keys: readonly string[], wait: Wait) =>
+      timed('a', wait, async () => {
+        const record = await call('DELETE', pathOf.a, { key_type: 0, keys });
+        return Number(record[idField.a]);
+      }),
     load: (layout: Layout, filePath: string, gzip: boolean, wait: Wait) =>
       timed(layout, wait, () => queue(layout, filePath, gzip)),
     append: (audience: number, filePath: string, wait: Wait) =>

@@ -2,8 +2,6 @@
 import { describeChecks } from './check-counts.ts';
 import { columns, count, megabytes, seconds, share } from './format.ts';
 import type { Percentiles } from './percentiles.ts';
-import type { AppendResult } from './scenarios/append.ts';
-import type { CompositionResult } from './scenarios/composition.ts';
 import type { JobsResult } from './scenarios/many-jobs.ts';
 import type { PrefixResult } from './scenarios/one-prefix.ts';
 import type { RunUse } from './watch-run.ts';
@@ -37,7 +35,7 @@ function describeUse({ processes, pipeline, topicBytes, window }: RunUse): strin
   ];
 }
 
-export function describePrefix({ options, baseline, storage, ...result }: PrefixResult): string[] {
+export function describePrefix({ options, baseline, ...result }: PrefixResult): string[] {
   const { layout, rows, files, duplicates, keys, gzip, seed } = options;
   const rate = `${count(result.rowsPerSecond)} rows/s`;
   const lead =
@@ -57,7 +55,7 @@ export function describePrefix({ options, baseline, storage, ...result }: Prefix
     '',
     ...describeUse(result.use),
     '',
-    `MongoDB: ${storage.bytesPerMembership.toFixed(1)} bytes per membership (${count(storage.memberships)} memberships; chunks and manifests ${megabytes(storage.dataBytes)}, their indexes ${megabytes(storage.indexBytes)})`,
+    `MongoDB: ${result.bytesPerDevice.toFixed(1)} bytes per device (${count(result.devices)} devices, indexes included)`,
   ];
 }
 
@@ -82,20 +80,3 @@ export function describeJobs({ options, together, idleLatency, checks }: JobsRes
     ...(together ? ['', ...describeUse(together.use)] : []),
   ];
 }
-
-const each = (values: readonly number[]) => values.map((value) => value.toFixed(3)).join(', ');
-
-export const describeAppend = ({ options, ...result }: AppendResult): string[] => [
-  `${result.ratio.toFixed(2)} times: appending ${count(options.appended)} rows to ${count(options.devices)} devices against a new audience of ${count(options.appended)}`,
-  `  append ${each(result.appendedSeconds)} s`,
-  `  create ${each(result.createdSeconds)} s`,
-  ...describeChecks(result.checks),
-  '',
-  ...describeUse(result.use),
-];
-
-export const describeComposition = ({ options, ...result }: CompositionResult): string[] => [
-  `${seconds(result.medianSeconds)}: report of ${count(options.devices)} devices against ${options.attributes} attributes of ${count(options.attributeDevices)}, from POST to 200 (${each(result.seconds)} s; ${each([result.knownSeconds])} s if the marketplace has been counted)`,
-  `other requests meanwhile: ${latencies(result.others)}`,
-  ...describeChecks(result.checks),
-];

@@ -1,19 +1,19 @@
 /** Generated files to the real S3 server, with the partner's own credentials. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Bench } from './bench-stack.ts';
 import { type Generator, spread } from './generate.ts';
 
 const compress = promisify(gzip);
 
-export type Uploader = ReturnType<typeof createUploader>;
+type Partner = Bench['stack']['partner'];
 
-export function createUploader({ stack: { partner, config } }: Bench) {
-  const { region, bucket, prefix, access_key_id, secret_access_key } = partner.s3;
+export function createUploader({ s3 }: Partner) {
+  const { region, endpoint, bucket, prefix, access_key_id, secret_access_key } = s3;
   const client = new S3Client({
     region,
-    endpoint: config.s3Endpoint,
+    endpoint,
     forcePathStyle: true,
     credentials: { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
   });
@@ -25,8 +25,22 @@ export function createUploader({ stack: { partner, config } }: Bench) {
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + path, Body: body }));
       return body.length;
     },
+    /** Returns the bytes of the object. */
+    async get(path: string): Promise<number> {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: prefix + path }));
+      return (await Body!.transformToByteArray()).length;
+    },
     close: () => client.destroy(),
   };
+}
+
+export async function uploadFile(partner: Partner, path: string, bytes: Buffer): Promise<void> {
+  const uploader = createUploader(partner);
+  try {
+    await uploader.put(path, bytes);
+  } finally {
+    uploader.close();
+  }
 }
 
 export const fileName = (number: number, gzipped: boolean): string =>
@@ -38,7 +52,7 @@ export async function uploadPrefix(
   generator: Generator,
   to: { prefix: string; rows: number; files: number; gzip: boolean },
 ): Promise<number> {
-  const uploader = createUploader(bench);
+  const uploader = createUploader(bench.stack.partner);
   let bytes = 0;
   try {
     for (const [number, rows] of spread(to.rows, to.files).entries()) {

@@ -12,6 +12,10 @@ export interface RunUse {
   readonly topicBytes: Record<string, number>;
 }
 
+/** The most that the pipeline has taken so far. */
+export const pipelinePeakMb = ({ processes }: RunUse): number =>
+  Math.max(processes.pipeline!.peakRssMb, processes.pipeline!.highWaterMb);
+
 export async function watchRun<T>(
   { stack, progress }: Bench,
   work: () => Promise<T>,

@@ -55,7 +55,7 @@ describe('values', () => {
 
   it('of a cleared generation are removed, and no others', async () => {
     for (const generation of [1, 2]) await store().assign(audience, generation, values(0, 3));
-    await store().remove(audience, 1);
+    await store().removeBelow(audience, 2);
     expect([await dictionary(1), await dictionary(2)]).toEqual([[other], [other, ...numbered(values(0, 3))]]);
   });
 });

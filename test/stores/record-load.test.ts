@@ -16,7 +16,7 @@ it('matches among the new devices are added, once a load; a report replaces them
       uniqueDevices,
       matchedDevices,
       uploadedDevices: uniqueDevices,
-      someFileFailed: false,
+      failedFiles: 0,
       errors: null,
     });
   const audience = () => database.db.collection<AudienceDocument>(collections.audiences).findOne({ _id: 1 });

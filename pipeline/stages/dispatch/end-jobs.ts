@@ -50,12 +50,12 @@ export function createEndJobs(deps: Dependencies) {
     acked: AckDocument[],
     errors: JobError[] | null,
   ): Promise<void> {
-    const { accepted, failed } = await files.summaryOf(job.audience!, job.generation!);
+    const { uploaded, failed } = await files.changeBy(job);
     await audiences.recordLoad(job, {
       uniqueDevices: sum(acked, 'audienceDevices'),
       matchedDevices: sum(acked, 'matchedDevices'),
-      uploadedDevices: accepted,
-      someFileFailed: failed,
+      uploadedDevices: uploaded,
+      failedFiles: failed,
       errors,
     });
   }

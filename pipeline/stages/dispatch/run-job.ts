@@ -209,6 +209,8 @@ export function createRunJob(deps: RunDependencies) {
     const isSealed = current.phase === 'sealed';
     if (isSealed) await merge(current, turns);
     else await turns.markers.pass(job._id, null);
+    // What a load adds to its audience is counted after the load before it, whatever became of the two.
+    await turns.earlierLoad;
     const ending = isSealed ? await deps.endJobs.conclude(current, step) : null;
     const ended = await turns.ends.pass(job._id, ending);
     current = ended ?? current;

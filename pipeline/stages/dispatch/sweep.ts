@@ -1,51 +1,87 @@
-/** Clears away what can no longer be seen: the devices of cleared audiences, and pages that a crash left behind. */
-import { spaces } from '../../../schemas/documents.ts';
+/** Clears away what can no longer be seen: what cleared audiences held, and what a lost race or a crash left behind. */
+import { type AudienceDocument, spaces } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
+import { removedUpTo } from '../../stores/counters.ts';
 import type { Stores } from '../../stores/stores.ts';
+import type { RemoveJobs } from './remove-jobs.ts';
 
 const SWEEP_AGAIN_MS = 15 * 60_000;
+/** Well above the differences between clocks: what is written carries the time of its writer. */
 const ORPHAN_AGE_MS = 6 * 3_600_000;
+const LOADS_AT_ONCE = 500;
 
 interface Dependencies
-  extends Pick<Stores, 'jobs' | 'audiences' | 'compositions' | 'ledger' | 'acks' | 'checks' | 'spills'> {
+  extends Pick<
+    Stores,
+    | 'jobs'
+    | 'audiences'
+    | 'compositions'
+    | 'eventValues'
+    | 'counters'
+    | 'ledger'
+    | 'acks'
+    | 'checks'
+    | 'spills'
+  > {
   log: Logger;
-  sets: DeviceSets;
+  sets: Pick<DeviceSets, 'spacesOf' | 'removeSpace' | 'sweepOrphans'>;
+  removeJobs: RemoveJobs;
 }
 
 export function createSweep(deps: Dependencies) {
-  const { log, sets, jobs, audiences, compositions, ledger, acks, checks, spills } = deps;
+  const { log, sets, jobs, audiences, compositions, eventValues, counters } = deps;
   let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**
-   * Only when no job of an older generation is left that could still write; and for a while afterwards again and again: a sink
-   * that was frozen between its fence and its manifest writes when it wakes up, and finds no version there to lose against.
+   * Only when no job of an earlier generation is left that could still write; and for a while afterwards again and again: a process
+   * that was frozen before its write makes it when it wakes up, and finds nothing there that would refuse it.
    */
-  async function sweepCleared(step: Step<'dispatch'>): Promise<void> {
-    for await (const { _id, generation, sweptBelow = 1 } of audiences.toSweep(SWEEP_AGAIN_MS)) {
-      if (step.signal.aborted) return;
-      await compositions.forgetBelow(_id, generation);
-      await removeBelow(_id, sweptBelow);
-      if (generation === sweptBelow) continue;
-      if (await jobs.hasOpenBelow(_id, generation)) continue;
-      for (let old = sweptBelow; old < generation; old++)
-        await sets.removeSpace(spaces.audience(_id, old), step.signal);
-      await audiences.markSwept(_id, generation);
-      log.info({ audience: _id, below: generation }, 'removed the data of cleared generations');
+  async function sweepAudience(audience: AudienceDocument, { signal }: Step<'dispatch'>): Promise<void> {
+    const { _id, generation } = audience;
+    await compositions.forgetBelow(_id, generation);
+    if (await jobs.hasOpenBelow(_id, generation)) return;
+    for (const space of await sets.spacesOf(_id)) {
+      if (spaces.parse(space)!.generation >= generation) continue;
+      await sets.removeSpace(space, signal);
+      log.info({ audience: _id, space }, 'removed the devices of a cleared generation');
+    }
+    await eventValues.removeBelow(_id, generation, signal);
+    await removeLoads(audience, signal);
+    await audiences.markSwept(audience, SWEEP_AGAIN_MS);
+  }
+
+  /** Loads that had expired before the clear, and stayed only for what they had loaded. */
+  async function removeLoads({ _id, generation }: AudienceDocument, signal: AbortSignal): Promise<void> {
+    const [upTo = 0] = await counters.highest([removedUpTo.jobs]);
+    for (;;) {
+      signal.throwIfAborted();
+      const loads = await jobs.loadsBelow(_id, generation, upTo, LOADS_AT_ONCE);
+      if (loads.length === 0) return;
+      await deps.removeJobs(loads, signal);
     }
   }
 
-  async function removeBelow(audience: number, generation: number): Promise<void> {
-    if (generation === 1) return;
-    for (const space of await sets.spacesOf(audience))
-      if (spaces.parse(space)!.generation < generation) await sets.removeSpace(space);
+  /** What fails for one audience is tried again next time, and is no reason to leave the others. */
+  async function sweepCleared(step: Step<'dispatch'>): Promise<void> {
+    for await (const audience of audiences.toSweep()) {
+      step.signal.throwIfAborted();
+      await sweepAudience(audience, step).catch((error) => {
+        step.signal.throwIfAborted();
+        log.warn(
+          { err: error, audience: audience._id },
+          'could not sweep a cleared audience: trying again later',
+        );
+      });
+    }
   }
 
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
   async function sweepEnded(): Promise<void> {
     const { first } = await jobs.extent();
-    await Promise.all([ledger, acks, checks, spills].map((store) => store.forgetBefore(first)));
+    const stores = [deps.ledger, deps.acks, deps.checks, deps.spills];
+    await Promise.all(stores.map((store) => store.forgetBefore(first)));
   }
 
   return async (step: Step<'dispatch'>): Promise<void> => {
@@ -53,6 +89,6 @@ export function createSweep(deps: Dependencies) {
     await sweepEnded();
     if (performance.now() - lastOrphanSweep < SWEEP_AGAIN_MS) return;
     lastOrphanSweep = performance.now();
-    await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS });
+    await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS, signal: step.signal });
   };
 }

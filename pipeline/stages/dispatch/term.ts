@@ -34,6 +34,8 @@ export interface TermDependencies extends AdmissionDependencies, LoadDependencie
   status: StatusPublisher;
   /** Clears away what cleared audiences and ended jobs left behind. */
   sweep(step: Step<'dispatch'>): Promise<void>;
+  /** Removes what the operator does not want to keep. */
+  expireJobs(step: Step<'dispatch'>): Promise<void>;
   readAheadBytes: number;
   onJobsInFlight(jobs: number): void;
   onFatal(error: unknown): void;
@@ -43,6 +45,7 @@ export type Term = ReturnType<typeof createTerm>;
 
 const FIND_LOST_MS = 1_000;
 const SWEEP_MS = 30_000;
+const EXPIRE_MS = 60_000;
 
 export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
   const { log, jobs } = deps;
@@ -74,6 +77,7 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
     deps.status.publishMissed(step).catch(fail);
     repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);
     repeat(SWEEP_MS, 'sweep', () => deps.sweep(step));
+    repeat(EXPIRE_MS, 'remove expired jobs', () => deps.expireJobs(step));
     return admitted;
   }
 

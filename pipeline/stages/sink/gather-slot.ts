@@ -1,5 +1,6 @@
 /** Sorts what came for a job in one slot, or in a range of it, and counts it. */
-import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { InRange } from '../../formats/address-ranges.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
 import { IDENTIFIER_BYTES } from '../../formats/identifier.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
@@ -20,7 +21,7 @@ export type NumberKeys = (keys: Iterable<string>) => Promise<Map<string, number>
 /** Only files that passed, and each batch once. */
 export async function gatherSlot(
   marker: CommitMarker,
-  messages: AsyncIterable<ValidatedDevices>,
+  messages: AsyncIterable<InRange>,
   numberKeys: NumberKeys,
 ): Promise<GatheredSlot> {
   const passed = createFileRanges(marker.passed);
@@ -28,8 +29,9 @@ export async function gatherSlot(
   const seen = new Set<string>();
   const groups: { name: string; file: number; devices: Uint8Array }[] = [];
   let count = 0;
-  for await (const { file, batch, part, groups: some } of messages) {
-    const name = `${file}.${batch}.${part}`;
+  for await (const { range, message } of messages) {
+    const { file, batch, part, groups: some } = message;
+    const name = `${range}.${file}.${batch}.${part}`;
     if (!passed(file) || seen.has(name)) continue;
     seen.add(name);
     for (const { key, devices } of some) {

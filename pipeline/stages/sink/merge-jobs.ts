@@ -5,7 +5,7 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
-import { cutByAddress, RANGES } from '../../formats/address-ranges.ts';
+import { cutByAddress, type InRange, RANGES } from '../../formats/address-ranges.ts';
 import { packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
@@ -100,20 +100,17 @@ export function createMergeJobs(deps: Dependencies) {
   ): AsyncGenerator<Devices> {
     counts.clear();
     const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
-    const isCut = size < RANGES;
     const held = new Map<number, ValidatedDevices[][]>();
     for (const { job } of markers) {
       const messages = uncommitted.of(job, slot);
+      const isCut = size < RANGES || uncommitted.hasSpilled(job);
       held.set(job, isCut ? cutByAddress(messages) : [messages]);
     }
     for (let from = 0; from < RANGES; from += size) {
       const gathered: Devices[] = [];
       for (const marker of markers) {
         const { job } = marker;
-        const inMemory = held
-          .get(job)!
-          .slice(from, from + size)
-          .flat();
+        const inMemory = inRanges(held.get(job)!, from, from + size);
         const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
         const one = await gatherSlot(marker, both(spilled, inMemory), numberKeysOf(marker));
         addTo(counts, job, one);
@@ -145,6 +142,11 @@ export function createMergeJobs(deps: Dependencies) {
     if (spilled.length === 0) return new Map();
     return step.read('see what was spilled', () => spills.sizes(spilled, slots));
   }
+}
+
+function* inRanges(held: ValidatedDevices[][], from: number, to: number): Generator<InRange> {
+  for (let range = from; range < Math.min(to, held.length); range++)
+    for (const message of held[range]!) yield { range, message };
 }
 
 const none = { newDevices: 0, matchedDevices: 0 };

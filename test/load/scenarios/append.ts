@@ -1,75 +1,47 @@
-/** What it costs to add a little to a lot: 10,000 rows to a large audience, against a new audience of 10,000. */
+/** A little more for a small audience, and for a large one. */
 import type { Bench } from '../bench-stack.ts';
-import { type CountCheck, checkAudience, checkAudienceSets } from '../check-counts.ts';
+import { type CountCheck, checkAudience } from '../check-counts.ts';
+import { seconds } from '../format.ts';
 import { createGenerator } from '../generate.ts';
-import { median } from '../percentiles.ts';
-import { createUploader, fileName, uploadPrefix } from '../upload.ts';
-import { type RunUse, watchRun } from '../watch-run.ts';
-import { keysOf } from './one-prefix.ts';
+import { medianOfRounds } from '../rounds.ts';
+import { storeAudience } from '../store-space.ts';
+import { atMost, type Benchmark } from '../table.ts';
+import { uploadFile } from '../upload.ts';
 
-const ROUNDS = 5;
-const pollEveryMs = 20;
+const ROWS = 10_000;
 
-export interface AppendOptions {
-  /** Devices of the large audience. */
-  readonly devices: number;
-  readonly appended: number;
-  readonly files: number;
-  readonly events: number;
-  readonly seed: number;
+async function measure(bench: Bench, large: number, seed: number) {
+  const { stack, signal } = bench;
+  const checks: CountCheck[] = [];
+
+  /** Every file has devices that the audience does not have yet. */
+  async function appendTo(devices: number) {
+    const audience = await storeAudience(bench, seed, devices);
+    const generator = createGenerator({ seed, duplicates: 0, keys: ['visit'], firstDevice: devices });
+    return medianOfRounds(async (round) => {
+      const path = `append/${audience}/${round}.csv`;
+      await uploadFile(stack.partner, path, generator.nextFile({ rows: ROWS }).bytes);
+      const { record, seconds } = await stack.calls.append(audience, path, { everyMs: 5, signal });
+      const { rows } = generator.counts();
+      checks.push(...checkAudience(record, rows, devices + rows));
+      return seconds;
+    });
+  }
+
+  const small = await appendTo(ROWS);
+  const full = await appendTo(large);
+  return { small, full, checks };
 }
 
-export interface AppendResult {
-  readonly options: AppendOptions;
-  readonly createdSeconds: number[];
-  readonly appendedSeconds: number[];
-  /** Of the medians. */
-  readonly ratio: number;
-  readonly checks: CountCheck[];
-  readonly use: RunUse;
-}
-
-export async function measureAppend(bench: Bench, options: AppendOptions): Promise<AppendResult> {
-  const { stack, signal, progress } = bench;
-  const { devices, appended, files, events, seed } = options;
-  const keys = await keysOf(bench, 'b', events);
-  // Without duplicates, a file's rows are devices that are nowhere else.
-  const large = createGenerator({ seed, duplicates: 0, keys });
-  await uploadPrefix(bench, large, { prefix: 'large/', rows: devices, files, gzip: false });
-  const wait = { everyMs: pollEveryMs, signal };
-  const created = await stack.calls.load('b', 'large/', false, wait);
-  progress.step(`an audience of ${devices} devices after ${created.seconds.toFixed(2)} s`);
-  const checks = checkAudience(created.record, devices, devices);
-
-  const uploader = createUploader(bench);
-  const putNext = async (path: string, generator: typeof large) => {
-    await uploader.put(path, generator.nextFile({ rows: appended }).bytes);
-    return path;
-  };
-  const createdSeconds: number[] = [];
-  const appendedSeconds: number[] = [];
-  const { use } = await watchRun(bench, async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const own = createGenerator({ seed: seed + 1 + round, duplicates: 0, keys });
-      const small = await stack.calls.load(
-        'b',
-        await putNext(`small/${round}/${fileName(0, false)}`, own),
-        false,
-        wait,
-      );
-      createdSeconds.push(small.seconds);
-      checks.push(...checkAudience(small.record, appended, appended));
-
-      const path = await putNext(`more/${round}/${fileName(0, false)}`, large);
-      const more = await stack.calls.append(created.id, path, wait);
-      appendedSeconds.push(more.seconds);
-      const { rows } = large.counts();
-      checks.push(...checkAudience(more.record, rows, rows));
-      progress.live(`${round + 1} of ${ROUNDS} rounds`);
-    }
-  });
-  uploader.close();
-  checks.push(...(await checkAudienceSets(stack.db, created.id, keys, large.counts())));
-  const ratio = median(appendedSeconds) / median(createdSeconds);
-  return { options, createdSeconds, appendedSeconds, ratio, checks, use };
-}
+export const append: Benchmark = {
+  name: 'append',
+  async measure({ runOn, sized, seed }) {
+    const { small, full, checks } = await runOn('append', (bench) => measure(bench, sized(50_000_000), seed));
+    const compared = {
+      what: 'append of 10,000 rows: to 10,000 devices; to 50 M devices',
+      small: seconds(small.median),
+      full: seconds(full.median),
+    };
+    return { rows: [atMost(compared, full.median / small.median, 3)], checks, details: { small, full } };
+  },
+};

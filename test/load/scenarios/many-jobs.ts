@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAttributes, checkAudience, checkImport } from '../check-counts.ts';
+import { fillHistory } from '../fill-history.ts';
 import { createGenerator, type Generator } from '../generate.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Layout, LoadRecord } from '../partner-calls.ts';
@@ -22,6 +23,8 @@ const idlePauseMs = 100;
 export interface JobsOptions {
   readonly jobs: number;
   readonly idleJobs: number;
+  /** Jobs that have ended before. */
+  readonly history?: number;
   /** Of each job. */
   readonly rows: number;
   readonly duplicates: number;
@@ -55,9 +58,10 @@ interface SmallFile {
 }
 
 async function uploadFiles(bench: Bench, generator: Generator, options: JobsOptions): Promise<SmallFile[]> {
-  const uploader = createUploader(bench);
+  const uploader = createUploader(bench.stack.partner);
   const files: SmallFile[] = [];
-  await inParallel(options.jobs + options.idleJobs, IN_FLIGHT, async (number) => {
+  const first = options.history ? 1 : 0;
+  await inParallel(first + options.idleJobs + options.jobs, IN_FLIGHT, async (number) => {
     bench.signal.throwIfAborted();
     const { bytes, rows, newDevices } = generator.nextFile({
       rows: options.rows,
@@ -72,6 +76,20 @@ async function uploadFiles(bench: Bench, generator: Generator, options: JobsOpti
   uploader.close();
   bench.progress.step(`uploaded ${files.length} files of ${options.rows} rows`);
   return files;
+}
+
+/** Dispatch comes across the jobs of the history, one after the other, before it takes the first new one. */
+async function passHistory(
+  bench: Bench,
+  ended: number,
+  file: SmallFile,
+  options: JobsOptions,
+): Promise<void> {
+  const { stack, signal, progress } = bench;
+  await fillHistory(stack.db, stack.partner.partner_id, ended);
+  progress.step(`stored ${ended} ended jobs`);
+  await stack.calls.load(options.layout, file.path, options.gzip, { everyMs: pollEveryMs, signal });
+  progress.step('the first job after them is done');
 }
 
 const checkLoad = (layout: Layout, record: LoadRecord, { rows, devices }: SmallFile) =>
@@ -133,8 +151,9 @@ export async function measureJobs(bench: Bench, options: JobsOptions): Promise<J
   const generator = createGenerator({ seed: options.seed, duplicates: options.duplicates, keys });
   const files = await uploadFiles(bench, generator, options);
   const checks: CountCheck[] = [];
-  const idle = files.slice(0, options.idleJobs);
-  const rest = files.slice(options.idleJobs);
+  const rest = [...files];
+  if (options.history) await passHistory(bench, options.history, rest.shift()!, options);
+  const idle = rest.splice(0, options.idleJobs);
   const idleLatency = idle.length > 0 ? await measureIdle(bench, options, idle, checks) : null;
   const together = rest.length > 0 ? await measureTogether(bench, options, rest, checks) : null;
   if (options.layout === 'a')

@@ -5,11 +5,11 @@ import {
   type CountCheck,
   checkAttributes,
   checkAudience,
-  checkAudienceSets,
   checkImport,
+  checkReport,
 } from '../check-counts.ts';
 import { createGenerator, type GeneratedCounts } from '../generate.ts';
-import { type SetStorage, setStorage } from '../observe-storage.ts';
+import { deviceBytes } from '../observe-storage.ts';
 import type { Layout, TimedLoad } from '../partner-calls.ts';
 import { uploadPrefix } from '../upload.ts';
 import { type RunUse, watchRun } from '../watch-run.ts';
@@ -36,7 +36,9 @@ export interface PrefixResult {
   readonly rowsPerSecond: number;
   readonly checks: CountCheck[];
   readonly use: RunUse;
-  readonly storage: SetStorage;
+  readonly devices: number;
+  /** In MongoDB, indexes included. */
+  readonly bytesPerDevice: number;
   readonly baseline: Baseline | null;
   /** How many times the baseline's rows a second. */
   readonly ratio: number | null;
@@ -48,16 +50,17 @@ export async function keysOf({ stack }: Bench, layout: Layout, count: number): P
 }
 
 async function checkPrefix(
-  { stack: { db } }: Bench,
+  { stack: { db, calls }, signal }: Bench,
   layout: Layout,
   keys: readonly string[],
   counts: GeneratedCounts,
   { id, record }: TimedLoad,
 ): Promise<CountCheck[]> {
   const { rows, devices } = counts;
-  return layout === 'a'
-    ? [...checkImport(record, rows, devices), ...(await checkAttributes(db, keys, counts))]
-    : [...checkAudience(record, rows, devices), ...(await checkAudienceSets(db, id, keys, counts))];
+  if (layout === 'a')
+    return [...checkImport(record, rows, devices), ...(await checkAttributes(db, keys, counts))];
+  const { report } = await calls.compose(id, { everyMs: pollEveryMs, signal });
+  return [...checkAudience(record, rows, devices), ...checkReport(report, keys, counts)];
 }
 
 /** The same seed gives the same first rows again. */
@@ -96,8 +99,20 @@ export async function measurePrefix(bench: Bench, options: PrefixOptions): Promi
   progress.step(`done in ${seconds.toFixed(2)} s: ${Math.round(rowsPerSecond)} rows/s`);
 
   const checks = await checkPrefix(bench, layout, keys, generator.counts(), load);
-  const storage = await setStorage(stack.db);
+  const { devices } = generator.counts();
+  const bytesPerDevice = (await deviceBytes(stack.db)) / devices;
   const baseline = options.baseline ? await baselineOf(bench, options, keys) : null;
   const ratio = baseline && rowsPerSecond / baseline.rowsPerSecond;
-  return { options, fileBytes, seconds, rowsPerSecond, checks, use, storage, baseline, ratio };
+  return {
+    options,
+    fileBytes,
+    seconds,
+    rowsPerSecond,
+    checks,
+    use,
+    devices,
+    bytesPerDevice,
+    baseline,
+    ratio,
+  };
 }

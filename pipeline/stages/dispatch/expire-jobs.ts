@@ -1,0 +1,65 @@
+/**
+ * Removes history: ended jobs with their files after some days, and rejected rows, usually sooner. Jobs end in the order of their
+ * numbers, so what is old enough stands in front, and a number says how far the removal is. A load stays for as long as its audience
+ * has what it loaded: its files say what an append ignores. The newest job always stays: the next one is numbered after it.
+ *
+ * Any step can be taken again: a job goes last, after all that belongs to it.
+ */
+import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
+import { removedUpTo } from '../../stores/counters.ts';
+import type { EndedJob } from '../../stores/jobs.ts';
+import type { Stores } from '../../stores/stores.ts';
+import type { RemoveJobs } from './remove-jobs.ts';
+
+interface Dependencies extends Pick<Stores, 'jobs' | 'audiences' | 'rejects' | 'counters'> {
+  log: Logger;
+  removeJobs: RemoveJobs;
+  retentionDaysJobs: number;
+  retentionDaysRejects: number;
+}
+
+const AT_ONCE = 500;
+
+export function createExpireJobs(deps: Dependencies) {
+  const { log, jobs, audiences, rejects, counters } = deps;
+
+  /** Those that no living generation of an audience needs. */
+  async function removable(ended: EndedJob[]): Promise<EndedJob[]> {
+    const loads = ended.filter(({ audience, phase }) => audience !== null && phase === 'ended');
+    const generations = await audiences.generationsOf(loads.map(({ audience }) => audience!));
+    const living = new Set(
+      loads.filter((load) => (generations.get(load.audience!) ?? 0) <= load.generation!),
+    );
+    return ended.filter((job) => !living.has(job));
+  }
+
+  async function expire(
+    what: keyof typeof removedUpTo,
+    days: number,
+    remove: (ended: EndedJob[]) => Promise<unknown>,
+    { signal }: Step<'dispatch'>,
+  ): Promise<void> {
+    const { first, newest } = await jobs.extent();
+    const before = Math.min(first, newest);
+    const name = removedUpTo[what];
+    let [after = 0] = await counters.highest([name]);
+    for (;;) {
+      signal.throwIfAborted();
+      const ended = await jobs.endedBefore(days, { after, before }, AT_ONCE);
+      if (ended.length === 0) return;
+      await remove(ended);
+      after = ended.at(-1)!._id;
+      await counters.raise(new Map([[name, after]]));
+      log.info({ up_to_job: after }, `removed expired ${what}`);
+    }
+  }
+
+  return async (step: Step<'dispatch'>): Promise<void> => {
+    const idsOf = (ended: EndedJob[]) => ended.map(({ _id }) => _id);
+    const removeRejects = (ended: EndedJob[]) => rejects.removeOf(idsOf(ended), step.signal);
+    const removeExpired = async (ended: EndedJob[]) => deps.removeJobs(await removable(ended), step.signal);
+    await expire('rejects', deps.retentionDaysRejects, removeRejects, step);
+    await expire('jobs', deps.retentionDaysJobs, removeExpired, step);
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * Removes all documents that match, a limited number at a time: no command runs for long, and what others want of MongoDB comes in
+ * between. Interrupted, it is simply done again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Collection, Document, Filter } from 'mongodb';
+
+const AT_ONCE = 2_000;
+
+export async function removeInSteps<T extends Document>(
+  collection: Collection<T>,
+  filter: Filter<T>,
+  signal?: AbortSignal,
+): Promise<number> {
+  for (let removed = 0; ; ) {
+    const began = performance.now();
+    const found = await collection.find(filter).limit(AT_ONCE).project<{ _id: never }>({ _id: 1 }).toArray();
+    if (found.length === 0) return removed;
+    await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } } as Filter<T>);
+    removed += found.length;
+    if (found.length < AT_ONCE) return removed;
+    await sleep(performance.now() - began, undefined, { signal });
+  }
+}

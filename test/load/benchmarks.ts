@@ -1,0 +1,25 @@
+/** Everything that has a target, in the order in which it is measured. */
+import { alternatives } from './scenarios/alternatives.ts';
+import { append } from './scenarios/append.ts';
+import { audience } from './scenarios/audience.ts';
+import { composition } from './scenarios/composition.ts';
+import { history } from './scenarios/history.ts';
+import { files } from './scenarios/many-files.ts';
+import { attributes, rows } from './scenarios/prefixes.ts';
+import { clear, deletion } from './scenarios/removals.ts';
+import { storage } from './scenarios/storage.ts';
+
+/** How the cost of an operation grows with what is stored or what is asked for at once. */
+export const growthBenchmarks = [
+  audience,
+  append,
+  attributes,
+  deletion,
+  clear,
+  files,
+  rows,
+  history,
+  composition,
+  storage,
+];
+export const allBenchmarks = [alternatives, ...growthBenchmarks];

@@ -1,0 +1,40 @@
+/** Numbered devices by slot. One byte a device is kept, so that a slot of many millions can be generated without the others. */
+import { hashWords, SLOTS, slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
+import { createIdentifiers } from './identifiers.ts';
+
+/** Numbers from the first up to, without, the second. */
+export type NumberRange = readonly [number, number];
+
+export type DevicePool = ReturnType<typeof createDevicePool>;
+
+export function createDevicePool(seed: number, count: number) {
+  const identifiers = createIdentifiers(seed);
+  const slots = new Uint8Array(count);
+  const one = new Uint32Array(WORDS);
+  for (let device = 0; device < count; device++) {
+    identifiers.writeWords(one, 0, device);
+    slots[device] = slotOfHash(hashWords(one, 0));
+  }
+
+  return {
+    /** The identifiers of these numbers that are in the slot, one after the other. */
+    inSlot(slot: number, ranges: readonly NumberRange[]): Uint8Array {
+      const expected = ranges.reduce((sum, [from, to]) => sum + (to - from), 0) / SLOTS;
+      let words = new Uint32Array(WORDS * Math.ceil(expected * 1.1 + 100));
+      let at = 0;
+      for (const [from, to] of ranges) {
+        for (let device = from; device < to; device++) {
+          if (slots[device] !== slot) continue;
+          if (at === words.length) {
+            const larger = new Uint32Array(words.length * 2);
+            larger.set(words);
+            words = larger;
+          }
+          identifiers.writeWords(words, at, device);
+          at += WORDS;
+        }
+      }
+      return new Uint8Array(words.buffer, 0, at * Uint32Array.BYTES_PER_ELEMENT);
+    },
+  };
+}

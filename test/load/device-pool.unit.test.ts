@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import {
+  hashWords,
+  IDENTIFIER_BYTES,
+  Parsed,
+  parseIdentifier,
+  SLOTS,
+  slotOfHash,
+} from '../../pipeline/formats/identifier.ts';
+import { createDevicePool } from './device-pool.ts';
+import { createGenerator } from './generate.ts';
+
+const SEED = 7;
+const ROW = 38;
+
+/** What a file with these devices holds, as hexadecimal digits. */
+function inFile(from: number, to: number): string[] {
+  const generator = createGenerator({ seed: SEED, duplicates: 0, keys: [''], firstDevice: from });
+  const { bytes } = generator.nextFile({ rows: to - from });
+  return Array.from({ length: to - from }, (_, row) => {
+    const device = Buffer.alloc(IDENTIFIER_BYTES);
+    expect(parseIdentifier(bytes, row * ROW, device, 0)).toBe(Parsed.ok);
+    return device.toString('hex');
+  });
+}
+
+function inPool(slot: number, ranges: readonly (readonly [number, number])[]): string[] {
+  const devices = Buffer.from(createDevicePool(SEED, 5_000).inSlot(slot, ranges));
+  return Array.from({ length: devices.length / IDENTIFIER_BYTES }, (_, n) =>
+    devices.toString('hex', n * IDENTIFIER_BYTES, (n + 1) * IDENTIFIER_BYTES),
+  );
+}
+
+describe('devices that the bench stores directly', () => {
+  it('are those that a generated file holds under the same numbers, each in its slot', () => {
+    const found: string[] = [];
+    for (let slot = 0; slot < SLOTS; slot++) {
+      const devices = inPool(slot, [
+        [0, 1_000],
+        [3_000, 5_000],
+      ]);
+      const words = new Uint32Array(new Uint8Array(Buffer.from(devices.join(''), 'hex')).buffer);
+      for (const n of devices.keys()) expect(slotOfHash(hashWords(words, n * 4))).toBe(slot);
+      found.push(...devices);
+    }
+    expect(found.sort()).toEqual([...inFile(0, 1_000), ...inFile(3_000, 5_000)].sort());
+  });
+});

@@ -1,0 +1,83 @@
+/** A full installation, stored directly: what the pipeline would need hours for. It is written as the sink writes it. */
+import { IDENTIFIER_BYTES } from '../../pipeline/formats/identifier.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
+import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
+import { SLOTS } from '../../schemas/topics.ts';
+import type { Bench } from './bench-stack.ts';
+import { createDevicePool, type NumberRange } from './device-pool.ts';
+import { createGenerator } from './generate.ts';
+import { flush } from './observe-storage.ts';
+import { uploadFile } from './upload.ts';
+
+/** Before the first job, which has the number 1: a slot takes jobs in their order. */
+const BEFORE_ALL_JOBS = 0.5;
+/** The number of the event "(other)", which needs no dictionary. */
+const OTHER_EVENT = 1;
+
+/** The devices of an attribute in the marketplace, or of an event in an audience. */
+export interface StoredKey {
+  readonly key: number;
+  readonly ranges: readonly NumberRange[];
+}
+
+export interface StoredSpace {
+  readonly space: string;
+  /** Devices are those that a generator with this seed numbers; no range goes beyond `numbers`. */
+  readonly seed: number;
+  readonly numbers: number;
+  readonly keys: readonly StoredKey[];
+}
+
+/** One slot at a time in memory. */
+export async function storeSpace(
+  { stack: { db }, progress, signal }: Bench,
+  { space, seed, numbers, keys }: StoredSpace,
+): Promise<void> {
+  const sets = createDeviceSets(db);
+  const pool = createDevicePool(seed, numbers);
+  for (let slot = 0; slot < SLOTS; slot++) {
+    signal.throwIfAborted();
+    const groups = keys.map(({ key, ranges }) => ({ key, file: 0, devices: pool.inSlot(slot, ranges) }));
+    const count = groups.reduce((sum, { devices }) => sum + devices.length / IDENTIFIER_BYTES, 0);
+    const { devices } = sortPairs({ groups, count });
+    await sets.merge({ space, slot, job: BEFORE_ALL_JOBS, since: 0 }, async function* () {
+      yield devices;
+    });
+    progress.live(`stored ${slot + 1} of ${SLOTS} slots`);
+  }
+  await flush(db);
+  progress.step(`stored ${keys.length} keys over ${numbers} devices`);
+}
+
+/** The marketplace, with the counts of its attributes. The ranges of a key do not overlap. */
+export async function storeAttributes(bench: Bench, stored: Omit<StoredSpace, 'space'>): Promise<void> {
+  await storeSpace(bench, { ...stored, space: spaces.marketplace });
+  const added = stored.keys.map(({ key, ranges }): [number, number] => [
+    key,
+    ranges.reduce((sum, [from, to]) => sum + (to - from), 0),
+  ]);
+  await createAttributeDeviceStore(bench.stack.db).record([
+    { job: BEFORE_ALL_JOBS, added: new Map(added), emptied: [] },
+  ]);
+}
+
+/** An audience with these devices and one event. It is cleared first, so that no load has written to its generation. */
+export async function storeAudience(bench: Bench, seed: number, devices: number): Promise<number> {
+  const { stack, signal } = bench;
+  const { bytes } = createGenerator({ seed, duplicates: 0, keys: ['first'] }).nextFile({ rows: 1 });
+  await uploadFile(stack.partner, 'stored/first.csv', bytes);
+  const { id } = await stack.calls.load('b', 'stored/first.csv', false, { everyMs: 50, signal });
+  await stack.calls.clear(id);
+  await storeSpace(bench, {
+    space: spaces.audience(id, 2),
+    seed,
+    numbers: devices,
+    keys: [{ key: OTHER_EVENT, ranges: [[0, devices]] }],
+  });
+  await stack.db
+    .collection<AudienceDocument>(collections.audiences)
+    .updateOne({ _id: id }, { $set: { uniqueDevices: devices } });
+  return id;
+}

@@ -1,0 +1,109 @@
+/** Benchmarks with targets: each compares something small or empty with something full, and says whether the result is within its bar. */
+import { type CountCheck, wrongOnes } from './check-counts.ts';
+import type { RunOn } from './run-on-stack.ts';
+
+export interface TableRow {
+  readonly what: string;
+  /** On an empty or small installation, or by other means. */
+  readonly small: string;
+  readonly full: string;
+  readonly result: string;
+  readonly bar: string;
+  readonly passed: boolean;
+}
+
+export interface Measured {
+  readonly rows: readonly TableRow[];
+  readonly checks: readonly CountCheck[];
+  /** For the file of results only. */
+  readonly details?: unknown;
+}
+
+export interface BenchmarkContext {
+  readonly runOn: RunOn;
+  readonly seed: number;
+  /** A size at the scale of this run. */
+  sized(full: number): number;
+}
+
+export interface Benchmark {
+  readonly name: string;
+  measure(context: BenchmarkContext): Promise<Measured>;
+}
+
+type Compared = Pick<TableRow, 'what' | 'small' | 'full'>;
+
+const digits = (value: number) => (value < 10 ? 2 : value < 100 ? 1 : 0);
+const written = (value: number, unit: string) => `${value.toFixed(digits(value))} ${unit}`;
+
+export const atMost = (compared: Compared, value: number, bound: number, unit = 'times'): TableRow => ({
+  ...compared,
+  result: written(value, unit),
+  bar: `≤ ${bound} ${unit}`,
+  passed: value <= bound,
+});
+
+export const atLeast = (compared: Compared, value: number, bound: number, unit = 'times'): TableRow => ({
+  ...compared,
+  result: written(value, unit),
+  bar: `≥ ${bound} ${unit}`,
+  passed: value >= bound,
+});
+
+const failed = (what: string, bar: string, result: string): TableRow => ({
+  what,
+  small: '',
+  full: '',
+  result,
+  bar,
+  passed: false,
+});
+
+/** A wrong count is a failure, however fast it was. */
+async function rowsOf({ name, measure }: Benchmark, context: BenchmarkContext) {
+  try {
+    const { rows, checks, details } = await measure(context);
+    const wrong = wrongOnes(checks);
+    const said = wrong.map(({ what, expected, actual }) => `${what}: ${actual} instead of ${expected}`);
+    const bad =
+      wrong.length === 0
+        ? []
+        : [failed(name, 'every count right', `${wrong.length} of ${checks.length} wrong, ${said[0]}`)];
+    return { rows: [...rows, ...bad], details: { checks: checks.length, wrong, ...(details ?? {}) } };
+  } catch (error) {
+    if ((error as Error).name === 'AbortError') throw error;
+    return {
+      rows: [failed(name, 'it ends', (error as Error).message.split('\n')[0]!)],
+      details: { error: String((error as Error).stack) },
+    };
+  }
+}
+
+export async function measureTable(
+  benchmarks: readonly Benchmark[],
+  context: BenchmarkContext,
+  onRow: (row: TableRow) => void,
+) {
+  const rows: TableRow[] = [];
+  const details: Record<string, unknown> = {};
+  for (const benchmark of benchmarks) {
+    const found = await rowsOf(benchmark, context);
+    details[benchmark.name] = found.details;
+    rows.push(...found.rows);
+    found.rows.forEach(onRow);
+  }
+  return { rows, details };
+}
+
+export function describeTable(rows: readonly TableRow[]): string[] {
+  const lines = rows.map(({ what, small, full, result, bar, passed }) => [
+    what,
+    small,
+    full,
+    result,
+    bar,
+    passed ? 'pass' : 'FAIL',
+  ]);
+  const heading = ['what', 'small, or compared with', 'full, or measured', 'result', 'bar', ''];
+  return [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`);
+}

@@ -1,0 +1,117 @@
+/** A database with a long history, in which a few documents are what a test is about. */
+import type { Db } from 'mongodb';
+import { segmentOf } from '../../pipeline/stores/audiences.ts';
+import { fileId } from '../../pipeline/stores/files.ts';
+import {
+  type AudienceDocument,
+  collections,
+  type FileDocument,
+  type JobDocument,
+  type JobPhase,
+  JobStatus,
+} from '../../schemas/documents.ts';
+import { fillHistory } from '../load/fill-history.ts';
+import type { Subject } from './store-calls.ts';
+
+export const HISTORY = 3_000;
+const partner = 'p-plans';
+
+/** What other jobs, long ended or in flight, have left in the collections of the stages. */
+async function fillStages(db: Db): Promise<void> {
+  const many = <T>(make: (i: number) => T) => Array.from({ length: HISTORY }, (_, i) => make(i));
+  const of = (i: number) => ({ _id: `other.${i}`, job: 1_000_000 + i, slot: 2 + (i % 14) });
+  const fill = (name: string, documents: object[]) => db.collection(name).insertMany(documents);
+  await fill(
+    collections.ledger,
+    many((i) => ({ ...of(i), attempt: 0, file: 0, batch: i })),
+  );
+  await fill(
+    collections.rejects,
+    many((i) => ({ ...of(i), file: 0, batch: i, rows: [] })),
+  );
+  await fill(collections.acks, many(of));
+  await fill(
+    collections.checks,
+    many((i) => ({ ...of(i), attempt: 0, partition: 0, lacking: [1] })),
+  );
+  await fill(
+    collections.manifests,
+    many((i) => ({ _id: `a${i}.1#5`, space: `a${i}.1`, slot: 5 })),
+  );
+  await fill(
+    collections.eventValues,
+    many((i) => ({ _id: `1.1.${i}`, audience: 1, generation: 1, number: i })),
+  );
+  await fill(collections.spills, many(of));
+  await fill(
+    collections.idempotency,
+    many((i) => ({ _id: `k${i}`, createdAt: new Date() }) as object),
+  );
+  await fill(
+    collections.compositions,
+    many((i) => ({ _id: 2_000_000 + i, generation: 1 }) as object),
+  );
+  await fill(
+    collections.attributes,
+    many(
+      (i) =>
+        ({
+          _id: 10 + i,
+          partner: 'p-other',
+          sequence: 10 + i,
+          foreignKey: `f${i}`,
+        }) as object,
+    ),
+  );
+  await fill(
+    collections.attributes,
+    [1, 2].map((_id) => ({ _id, partner, name: 'a', sequence: _id }) as object),
+  );
+  await fill(collections.partners, [{ _id: partner as never, name: 'Plans', createdAt: new Date() }]);
+}
+
+/** An audience with a load, and a job in each phase behind the history. */
+export async function fillStores(db: Db): Promise<Subject> {
+  await fillHistory(db, partner, HISTORY / 2);
+  // Those of others are the newer ones: what goes backwards from the newest job has to pass them.
+  const last = await fillHistory(db, 'p-other', HISTORY / 2);
+  await fillStages(db);
+  const jobs = db.collection<JobDocument>(collections.jobs);
+  const [template] = await jobs
+    .find({ audience: { $ne: null } })
+    .limit(1)
+    .toArray();
+  const audienceId = last + 1;
+  const load = (id: number, phase: JobPhase): JobDocument => ({
+    ...template!,
+    _id: id,
+    phase,
+    requestToken: `token ${id}`,
+    status: phase === 'ended' ? JobStatus.done : JobStatus.running,
+    audience: audienceId,
+    generation: 1,
+    audienceName: 'Plans',
+    listing: `${id}-plans`,
+  });
+  const [job, sealed, loading, accepted] = (['ended', 'sealed', 'loading', 'accepted'] as const).map(
+    (phase, i) => load(audienceId + i, phase),
+  ) as [JobDocument, JobDocument, JobDocument, JobDocument];
+  await jobs.insertMany([job, sealed, loading, accepted]);
+  const [file] = await db.collection<FileDocument>(collections.files).find().limit(1).toArray();
+  await db.collection<FileDocument>(collections.files).insertMany(
+    [job, sealed, loading].map(({ _id, listing, audience, generation }) => ({
+      ...file!,
+      _id: fileId(listing!, 0),
+      job: _id,
+      listing: listing!,
+      audience,
+      generation,
+      status: _id === job._id ? JobStatus.done : JobStatus.running,
+    })),
+  );
+  const audiences = db.collection<AudienceDocument>(collections.audiences);
+  const [known] = await audiences.find().limit(1).toArray();
+  const audience = { ...known!, _id: audienceId, segment: segmentOf(audienceId), uniqueDevices: 1 };
+  await audiences.insertOne(audience);
+  return { partner, job, sealed, loading, accepted, audience };
+}

@@ -1,0 +1,94 @@
+/**
+ * Every query finds what it wants by an index, however much is stored: each method of each store is called on a database with a long
+ * history, and MongoDB's profiler tells how each command was carried out.
+ */
+import type { Db, Document } from 'mongodb';
+import { beforeAll, expect, it } from 'vitest';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { collections } from '../../schemas/documents.ts';
+import { openDatabase } from '../sets/database.ts';
+import { fillStores, HISTORY } from './fill-stores.ts';
+import { callsFor, createAllStores, type Subject } from './store-calls.ts';
+
+const database = openDatabase();
+const MARK = 'marks';
+/** What the calls are about is a handful of documents of each kind. */
+const FEW = 60;
+
+/** Calls that may scan or examine more, and why. */
+const mayExamine: [RegExp, string][] = [
+  [/^(partners|apiKeys)\.list/, 'an operator lists all of them'],
+  [/^attributeDevices\.all/, 'a report shows every attribute'],
+  [/^apiKeys\.countOthers/, 'an operator asks, after a secret was rotated'],
+  [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
+  [/^audiences\.withDevices/, 'most audiences of a partner hold devices'],
+];
+
+/** Calls that may sort in memory, and what bounds it. */
+const maySort: [RegExp, string][] = [
+  [/^(partners|apiKeys)\.list/, 'an operator has made all of them'],
+  [/^audiences\.list.*"segment"/, 'a segment has one audience'],
+  [/^checks\.ofAttempt/, 'the number of partitions'],
+  [/^jobQueries\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
+  [/^ledger\.events/, 'the event values of a file: 1,000, or none are listed'],
+];
+const isAmong = (exceptions: [RegExp, string][], call: string) => exceptions.some(([of]) => of.test(call));
+
+let subject: Subject;
+beforeAll(async () => {
+  const { db } = database;
+  await ensureIndexes(db);
+  subject = await fillStores(db);
+  await db.createCollection('system.profile', { capped: true, size: 64 << 20 });
+  await db.command({ profile: 2 });
+});
+
+async function drain(call: () => unknown): Promise<void> {
+  const settled = await call();
+  if (settled !== null && typeof settled === 'object' && Symbol.asyncIterator in settled)
+    for await (const _ of settled as AsyncIterable<unknown>);
+}
+
+/** The commands that a call sent: those between two marks. */
+async function profiled(db: Db, call: () => unknown): Promise<Document[]> {
+  const marks = db.collection(MARK);
+  await marks.findOne({ mark: 'before' });
+  // That there is nothing to do for a call is as good as a result: its query was made.
+  await drain(call).catch(() => {});
+  await marks.findOne({ mark: 'after' });
+  const entries = await db.collection('system.profile').find().sort({ $natural: -1 }).limit(100).toArray();
+  const places = entries.flatMap(({ ns, command }, i) =>
+    ns === `${db.databaseName}.${MARK}` && command?.filter ? [i] : [],
+  );
+  return entries.slice(places[0]! + 1, places[1]!).filter(({ ns }) => !ns.endsWith('.system.profile'));
+}
+
+function problemOf(call: string, { op, ns, planSummary = '', hasSortStage, ...stats }: Document) {
+  const examined = Math.max(stats.keysExamined ?? 0, stats.docsExamined ?? 0);
+  const mayRead = isAmong(mayExamine, call);
+  const what = `${call}: ${op} ${ns.slice(ns.indexOf('.') + 1)} [${planSummary}] examined ${examined}`;
+  if (!mayRead && planSummary.includes('COLLSCAN')) return `${what}: a collection scan`;
+  if (!mayRead && examined > FEW) return `${what}: more than it wants`;
+  return hasSortStage && !isAmong(maySort, call) ? `${what}: sorts in memory` : undefined;
+}
+
+it('no query scans a collection, sorts in memory, or examines what it does not want', async () => {
+  const { db } = database;
+  type Store = Record<string, (...args: unknown[]) => unknown>;
+  const stores = createAllStores(db) as unknown as Record<string, Store>;
+  const problems: (string | undefined)[] = [];
+  for (const [store, methods] of Object.entries(callsFor(subject)))
+    for (const [method, calls] of Object.entries(methods))
+      for (const args of calls as unknown[][]) {
+        const call = `${store}.${method} ${JSON.stringify(args).slice(0, 200)}`;
+        const commands = await profiled(db, () => stores[store]![method]!(...args));
+        if (commands.length === 0) problems.push(`${call}: sent no command`);
+        problems.push(...commands.map((command) => problemOf(call, command)));
+      }
+  expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
+});
+
+it('the history is there: the checks above would be worth nothing on empty collections', async () => {
+  for (const name of [collections.jobs, collections.files, collections.ledger, collections.rejects])
+    expect(await database.db.collection(name).estimatedDocumentCount()).toBeGreaterThanOrEqual(HISTORY / 2);
+});

@@ -1,0 +1,338 @@
+/**
+ * A call of every method of every store, and of the device sets, as the service makes it. The type demands them all: a query that is not here does not
+ * compile. A method with several shapes of query has several calls.
+ */
+import { Binary, type Db } from 'mongodb';
+import { createApiStores } from '../../api/stores.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createCrashStore } from '../../pipeline/stores/crashes.ts';
+import { createStores } from '../../pipeline/stores/stores.ts';
+import {
+  type AudienceDocument,
+  type FileDocument,
+  type FileFailure,
+  type IdempotencyDocument,
+  type JobDocument,
+  JobStatus,
+  type PartnerDocument,
+  spaces,
+} from '../../schemas/documents.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+
+export function createAllStores(db: Db) {
+  const { jobs: jobQueries, ...api } = createApiStores(db);
+  // Changes follow the oplog, which has no index.
+  const { changes: _, ...rest } = api;
+  return {
+    ...rest,
+    ...createStores(db),
+    jobQueries,
+    crashes: createCrashStore(db),
+    sets: createDeviceSets(db),
+  };
+}
+
+type AllStores = ReturnType<typeof createAllStores>;
+type Calls<Method> = Method extends (...args: infer Args) => unknown ? Args[] : never;
+export type StoreCalls = {
+  [Store in keyof AllStores]: { [Method in keyof AllStores[Store]]: Calls<AllStores[Store][Method]> };
+};
+
+/** What the calls are about. */
+export interface Subject {
+  partner: string;
+  /** The first load of an audience, ended; and a job of each other kind and phase. */
+  job: JobDocument;
+  accepted: JobDocument;
+  loading: JobDocument;
+  sealed: JobDocument;
+  audience: AudienceDocument;
+}
+
+const { signal } = new AbortController();
+const all = { status: 1 } as never;
+const failure: FileFailure = { code: 'cancelled', message: 'cleared' };
+const device = numberedDevices(0, 1);
+const some = keyed({ devices: numberedDevices(0, 10), key: 2 });
+const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: [] };
+const newPartner = { _id: 'p-new', name: 'new', prefix: 'p-new/' } as PartnerDocument;
+
+export function callsFor({ partner, job, accepted, loading, sealed, audience }: Subject): StoreCalls {
+  const { _id: id } = job;
+  const listing = loading.listing!;
+  const { generation } = audience;
+  const scope = { partner, customer: null };
+  const customer = { partner, customer: 'c' };
+  const file = { job: loading._id, attempt: 0, file: 0 };
+  const mark = { _id: `${partner}/key`, token: 'token' } as IdempotencyDocument;
+  const secret = new Uint8Array(32);
+  const page = { limit: 10, maxMs: 1_000 };
+  const batch = { ...file, batch: 0, last: true } as never;
+  const verdict = { passed: [], collapsed: [], attempt: 0, expected: new Binary() };
+  const outcome = { verdict, rows: 0, accepted: 0, rejected: {}, filesDone: 0, errors: null };
+  const decided = { number: 0, failure: null, rows: 1, accepted: 1, pairsRead: 1, rejected: {} };
+  const ended = { status: JobStatus.done, uniqueDevices: 1, rows: 1, errors: null };
+  const loaded = {
+    uniqueDevices: 1,
+    matchedDevices: 1,
+    uploadedDevices: 1,
+    failedFiles: 0,
+    errors: null,
+  };
+  const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id, since: 0 };
+  const report = { generation, ended: { marketplace: 0, loads: 0 } } as never;
+  return {
+    acks: {
+      recordAndAdvance: [[[{ job: id, slot: 1, filePairs: [] } as never]]],
+      countByJob: [[[id]]],
+      ofJob: [[id]],
+      committedJobs: [[[0, 1]]],
+      forget: [[[id]]],
+      forgetBefore: [[1]],
+    },
+    apiKeys: {
+      find: [['aaaaaaaa']],
+      isKey: [],
+      countOthers: [[secret]],
+      create: [[secret, partner]],
+      revoke: [['aaaaaaaa']],
+      list: [[], [partner]],
+      removeAll: [['p-new']],
+    },
+    attributes: {
+      create: [[{ partner, name: 'new', foreignKey: 'fk' }]],
+      associate: [[1, 'fk-1']],
+      list: [[partner]],
+      namesOf: [[[1, 2]]],
+      keysOf: [[{ ...job, keyType: 0 }], [{ ...job, keyType: 1 }]],
+      resolve: [
+        [partner, 0, ['1']],
+        [partner, 1, ['fk-1']],
+      ],
+    },
+    attributeDevices: {
+      record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
+      all: [[]],
+    },
+    audiences: {
+      generationsOf: [[[audience._id]]],
+      ensure: [[job]],
+      find: [
+        [scope, audience._id],
+        [customer, audience._id],
+      ],
+      findAll: [[[audience._id]]],
+      list: [
+        [scope, { limit: 10 }],
+        [customer, { limit: 10 }],
+        [scope, { limit: 10, before: audience._id }],
+        [scope, { segment: audience.segment }],
+        [scope, { among: [audience._id] }],
+        [scope, { limit: 10, outcome: JobStatus.error }],
+        [scope, { limit: 10, search: 'a', maxMs: 1_000 }],
+      ],
+      withDevices: [[partner]],
+      namesOf: [[scope, [audience._id]]],
+      recordMatched: [[audience, 1]],
+      clear: [[scope, audience._id, generation]],
+      clearedAmong: [[[job]]],
+      toSweep: [[]],
+      markSwept: [[audience, 900_000]],
+      recordLoad: [[job, loaded]],
+    },
+    checks: {
+      record: [[[{ job: id, attempt: 0, partition: 0, lacking: [] }]]],
+      answersTo: [[[id], [id + 1]]],
+      ofAttempt: [[id, 0]],
+      forget: [[[id]]],
+      forgetBefore: [[1]],
+    },
+    compositions: {
+      find: [[audience._id]],
+      report: [[audience._id, 'token']],
+      claim: [[audience._id, generation, 'token']],
+      beat: [[[{ audience: audience._id, token: 'token', progress: 0 }]]],
+      finish: [[audience._id, 'token', report]],
+      fail: [[audience._id, 'token']],
+      release: [[audience._id, 'token']],
+      takeFailure: [[audience._id, new Date()]],
+      forgetBelow: [[audience._id, 1]],
+    },
+    contexts: {
+      get: [[loading._id, 0]],
+      keysOf: [[{ ...job, keyType: 0 }]],
+    },
+    counters: {
+      attributeSequence: [[]],
+      nextAttributeSequence: [],
+      keepPartitionCount: [['devices', 4]],
+      highest: [[['jobs', 'rejects']]],
+      raise: [[new Map([['jobs', 1]])]],
+      takeLease: [['lease', 'me', 1_000]],
+      endLease: [['lease', 'me']],
+    },
+    crashes: {
+      begin: [['sink', 0, '1']],
+      take: [['sink', 0, '1']],
+      release: [['sink', 0]],
+    },
+    endedSessions: {
+      add: [['session', new Date(Date.now() + 60_000)]],
+      has: [['session']],
+    },
+    eventValues: {
+      assign: [[audience._id, generation, ['a', 'b']]],
+      numbersOf: [[audience._id, generation, ['a', 'new']]],
+      valuesOf: [[audience._id, generation]],
+      removeBelow: [[audience._id, generation, signal]],
+    },
+    files: {
+      insertListing: [[[{ _id: 'new', job: loading._id } as FileDocument]]],
+      undecided: [
+        [listing, 0, 0, 10],
+        [listing, 1, 0, 10],
+      ],
+      get: [[listing, 0]],
+      markRunning: [[listing, [0]]],
+      decide: [[[{ ...decided, listing, attempt: 0 }]], [[{ ...decided, listing, attempt: 1 }]]],
+      decidedOf: [
+        [listing, 0],
+        [listing, 1],
+      ],
+      cancelUndecided: [[listing, failure]],
+      failAll: [[listing, failure]],
+      ofListing: [[listing]],
+      ofAudience: [[audience._id, generation]],
+      eventsOf: [[listing]],
+      pathsOf: [[listing, [0]]],
+      countByStatus: [[listing]],
+      recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
+      loadedOf: [[audience._id, generation]],
+      changeBy: [[job]],
+      rowsByEvent: [[audience._id, generation, id]],
+      forgetOthers: [[loading._id, listing]],
+      forgetListing: [[`${loading._id}-other`]],
+      removeOf: [[[loading._id], signal]],
+    },
+    idempotency: {
+      claim: [[scope, 'key', 'hash']],
+      renewToken: [[mark]],
+      storeAnswer: [[mark, { status: 202 }]],
+      fixIntent: [[mark, '1']],
+    },
+    jobs: {
+      range: [[id, id + 10]],
+      extent: [[]],
+      freeze: [[accepted._id, listing, 1, 1]],
+      progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
+      seal: [[loading._id, outcome]],
+      nextAttempt: [[sealed]],
+      recordReason: [[id, 'reason']],
+      find: [[id]],
+      findMany: [[[id, id + 1]]],
+      endedBefore: [[1, { after: id - 10, before: id }, 10]],
+      loadsBelow: [[audience._id, 2, id, 10]],
+      remove: [[[1]]],
+      cancelRequested: [[[id]]],
+      endedAmong: [[[id]]],
+      hasOpenBelow: [[audience._id, 2]],
+      statusUnpublished: [[]],
+      statusPublished: [[id]],
+      end: [[[{ id: sealed._id, outcome: ended }]]],
+    },
+    jobQueries: {
+      find: [[id]],
+      findShown: [[id, all]],
+      listImportLogs: [[partner, 10, {}]],
+      searchImportLogs: [
+        [partner, all, page],
+        [partner, all, { ...page, before: id }],
+        ...Object.values(JobStatus).map((status) => [partner, all, { ...page, status }] as never),
+        [partner, all, { ...page, search: 'history' }],
+      ],
+      findImportLog: [[partner, id, all]],
+      openLoads: [[partner], [partner, audience._id]],
+      findAll: [[[id], all]],
+      openLoadsOf: [[[audience._id]]],
+      cancelledLoads: [[[{ ...audience, generation: 2 }], all, { limit: 10 }]],
+      listedLoads: [[audience._id, generation]],
+      listLoads: [
+        [audience, all, { limit: 10 }],
+        [audience, all, { limit: 10, before: id + 1 }],
+      ],
+      findLoad: [[audience, id, all]],
+      findMaker: [[scope, audience._id]],
+      list: [
+        [{ all: false, limit: 10 }],
+        [{ all: true, limit: 10 }],
+        [{ all: false, limit: 10, partner }],
+        [{ all: true, limit: 10, partner }],
+      ],
+      countBefore: [[loading._id]],
+      earlierThan: [[job], [loading]],
+      requestCancel: [[accepted._id]],
+      withCredentials: [[]],
+      replaceCredentials: [[{ _id: id, partner, credentials: new Binary() }, new Binary()]],
+    },
+    ledger: {
+      record: [[batch]],
+      resumePoint: [[file]],
+      tally: [[[{ job: loading._id, attempt: 0, files: [0, 1] }]]],
+      countUpTo: [[file, 5]],
+      firstFailure: [[file, 5]],
+      events: [[file]],
+      slotTotals: [[{ job: loading._id, attempt: 0, isWanted: () => true }]],
+      countByFile: [[loading._id, 0]],
+      forget: [[[id]]],
+      forgetBefore: [[1]],
+    },
+    newJobs: {
+      highestNumber: [[]],
+      insert: [],
+      findByToken: [['history 1']],
+      hasToken: [['history 1']],
+      countPending: [[partner, 10_000]],
+      promise: [[accepted], [job]],
+      withdraw: [[[accepted]]],
+    },
+    partners: {
+      insert: [[newPartner]],
+      find: [[partner]],
+      list: [[]],
+      remove: [['p-new']],
+    },
+    rejects: {
+      keep: [[{ job: loading._id, file: 0, batch: 0, rows: [] }, 10]],
+      ofJob: [[loading._id]],
+      removeOf: [[[loading._id], signal]],
+    },
+    sets: {
+      merge: [[{ ...slot, matchIn: spaces.marketplace }, onePart(some)]],
+      removeKeys: [[slot, new Set([1])]],
+      count: [[slot.space]],
+      read: [[slot.space, slot.slot]],
+      compose: [[{ space: slot.space, others: ['a1.1'] }, slot.slot]],
+      keysOf: [[slot.space, device]],
+      find: [[device]],
+      spacesOf: [[audience._id]],
+      removeSpace: [[slot.space, signal]],
+      sweepOrphans: [[{ unnamedForMs: 0, signal }]],
+    },
+    setVersions: {
+      ended: [[partner], ['p-nobody']],
+      of: [[partner, audience._id]],
+    },
+    spills: {
+      save: [[{ job: id, slot: 0, devices: [devices] }]],
+      jobsIn: [[[0, 1]]],
+      sizes: [[[id], [0, 1]]],
+      totals: [[id, 0]],
+      read: [
+        [id, 0],
+        [id, 0, 1, 2],
+      ],
+      forget: [[[0], id]],
+      forgetBefore: [[1]],
+    },
+  };
+}

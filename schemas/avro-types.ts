@@ -41,6 +41,12 @@ export const record = <F extends Fields>(name: string, doc: string, fields: F) =
     })),
   });
 
+/** A record again, where the schema has it already: Avro defines a name once. */
+export const again = <T>({ schema }: Avro<T>): Avro<T> => {
+  const { namespace, name } = schema as { namespace: string; name: string };
+  return { schema: `${namespace}.${name}` };
+};
+
 export interface Version {
   id: number;
   schema: Schema;

@@ -129,6 +129,8 @@ const environment = z.object({
   /** How many files of a job may be in flight. */
   HEADRACE_FILE_WINDOW: integer(1, 10_000, 64),
   HEADRACE_MAX_FILES: integer(1, 10_000_000, 1_000_000),
+  /** Objects asked for at once when a prefix is listed. */
+  HEADRACE_LIST_PAGE: integer(1, 1_000, 1_000),
   HEADRACE_BATCH_BYTES: integer(1_000, 900_000, 700_000),
   HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 128),
   HEADRACE_MAX_INVALID_SHARE: z.coerce

@@ -76,16 +76,31 @@ export interface JobError {
 
 /** The decision about a job, as its markers carry it. */
 export interface JobVerdict {
-  /** Files to merge, as ranges: first, last, first, last, … */
+  /** Files to merge, as ranges: first, last, first, last, … Of a stored verdict, one range from the first to the last of them. */
   passed: number[];
   /** Files with more than 1,000 distinct events, which are stored as one event. */
   collapsed: number[];
+  /** The duplicates of every file are known already: the sinks need not count pairs by file. */
+  filesCounted?: true;
+  /** Where both lists are stored (stores/verdicts.ts), if they are too long for a job and its markers. */
+  stored?: string;
   /** The attempt in which it was decided. */
   attempt: number;
   /** Some of these files have event values, which are numbered before the job is merged. */
   hasEvents?: true | undefined;
   /** What each slot must hold of the files that passed: a count and a checksum, packed (formats/slot-totals.ts) to keep jobs small. */
   expected: Binary;
+}
+
+/** The pages of a listing that are stored. */
+export interface PartialListing {
+  listing: string;
+  /** The last key of the last page. */
+  after: string;
+  /** Objects found so far, and those of them that are files of the job: without those that the audience has loaded. */
+  found: number;
+  files: number;
+  bytes: number;
 }
 
 export interface JobDocument {
@@ -118,6 +133,8 @@ export interface JobDocument {
   audienceName?: string;
   customer?: string | null;
 
+  /** How far its files are listed, while a listing of several pages is being stored. */
+  listed?: PartialListing;
   /** The id of the frozen listing. */
   listing?: string;
   /** How often its files have been dispatched again because something was lost; absent means 0. */
@@ -258,6 +275,8 @@ export const collections = {
   ledger: 'ledger',
   acks: 'acks',
   checks: 'checks',
+  filePairs: 'file_pairs',
+  verdicts: 'verdicts',
   rejects: 'rejects',
   manifests: 'manifests',
   pages: 'pages',

@@ -23,6 +23,8 @@ export interface LedgerDocument {
   accepted: number;
   /** Device-key pairs before the batch was deduplicated. */
   pairsRead: number;
+  /** The distinct ones of them. Absent in older entries. */
+  pairs?: number;
   rejected: Partial<Record<RejectCode, number>>;
   events?: { event: string; rows: number }[];
   /** This batch alone has more than 1,000 distinct events. */
@@ -53,14 +55,36 @@ export interface AckDocument {
   uniqueDevices: number;
   /** Pairs received for the files that passed (a deletion: pairs removed). */
   pairs: number;
-  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. */
+  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. Empty if they are in pages. */
   filePairs: number[];
+  /** How many files the pages span, if there are pages. */
+  pagedFiles?: number;
   /** The audience's devices in this slot after the merge; those that are new with it; and those of them that have an attribute. */
   audienceDevices: number;
   newDevices: number;
   matchedDevices: number;
   /** Of imports: pairs added by attribute, rows of two numbers (formats/number-table.ts). */
   attributePairs?: Binary;
+}
+
+/** Distinct pairs by file of an ack that would be too large with them: those of the files of one page. */
+export interface FilePairsDocument {
+  /** `<job>.<slot>.<page>` */
+  _id: string;
+  job: number;
+  slot: number;
+  page: number;
+  /** As in an ack, packed (formats/number-table.ts). */
+  pairs: Binary;
+}
+
+/** Which files of a job pass, if they are too many to list in the job: a bit for each file. Never changed. */
+export interface VerdictDocument {
+  /** `<job>-<unique>`: each dispatcher that decides writes its own, and the job names the one that counts. */
+  _id: string;
+  job: number;
+  passed: Binary;
+  collapsed: Binary;
 }
 
 /**

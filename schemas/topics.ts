@@ -3,6 +3,7 @@
  * schema never changes, and new versions of a schema only add fields that have a default.
  */
 import {
+  again,
   array,
   boolean,
   bytes,
@@ -29,6 +30,12 @@ const deviceGroup = record('DeviceGroup', 'An attribute’s id or an event, and 
   /** An attribute's id, or an event ('' for none). */
   key: string,
   devices: packed('Device', 16),
+});
+
+const fileDevices = record('FileDevices', 'Devices of one batch in the slot of the message, by key.', {
+  file: int,
+  batch: int,
+  groups: array(again(deviceGroup)),
 });
 
 const readFailure = record('ReadFailure', 'Why the file could not be read to its end.', {
@@ -99,6 +106,9 @@ export const messages = {
     /** 0, 1, … if the devices of a slot do not fit into one message. */
     part: int,
     groups: array(deviceGroup),
+  }).grow(13, {
+    /** Small batches of the same job share a message. */
+    more: otherwise(array(fileDevices), []),
   }),
 
   /**
@@ -116,15 +126,22 @@ export const messages = {
     attributes: array(long),
     audience: optional(long),
     generation: optional(long),
-  }).grow(11, {
-    /** Only check whether the slots hold what is expected; merge nothing yet. */
-    check: otherwise(boolean, false),
-    attempt,
-    /** What each slot must hold of the files to merge, by slot number. */
-    expected: otherwise(array(slotTotal), []),
-    /** The job that must be merged before this one; 0 if there is none. */
-    previous: otherwise(long, 0),
-  }),
+  })
+    .grow(11, {
+      /** Only check whether the slots hold what is expected; merge nothing yet. */
+      check: otherwise(boolean, false),
+      attempt,
+      /** What each slot must hold of the files to merge, by slot number. */
+      expected: otherwise(array(slotTotal), []),
+      /** The job that must be merged before this one; 0 if there is none. */
+      previous: otherwise(long, 0),
+    })
+    .grow(12, {
+      /** Which stored verdict lists the files, if there are too many for a message; otherwise ''. */
+      verdict: otherwise(string, ''),
+      /** Nobody asks for the distinct pairs of each file. */
+      files_counted: otherwise(boolean, false),
+    }),
 
   RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {
     job: long,
@@ -160,7 +177,11 @@ export const messages = {
 };
 
 export type MessageName = keyof typeof messages;
-export type MessageTypes = { [Name in MessageName]: MessageValue<(typeof messages)[Name]> };
+type Declared = { [Name in MessageName]: MessageValue<(typeof messages)[Name]> };
+/** Most messages of devices hold a single batch. */
+type Shareable = Omit<Declared['ValidatedDevices'], 'more'> &
+  Partial<Pick<Declared['ValidatedDevices'], 'more'>>;
+export type MessageTypes = Omit<Declared, 'ValidatedDevices'> & { ValidatedDevices: Shareable };
 export type AcceptedJob = MessageTypes['AcceptedJob'];
 export type ListedFile = MessageTypes['ListedFile'];
 export type RowBatch = MessageTypes['RowBatch'];

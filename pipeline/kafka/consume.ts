@@ -32,7 +32,7 @@ const HEARTBEAT_MS = 1_000;
 const COMMIT_MS = 500;
 const GATHER_MS = 10;
 /** What is handled at the same time, of one partition. */
-const AT_ONCE = { bytes: 1_000_000, count: 16 };
+const AT_ONCE = { bytes: 1_000_000, count: 64 };
 
 interface Dependencies {
   config: Config;

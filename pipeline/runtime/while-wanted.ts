@@ -1,4 +1,6 @@
 /** Gives up a work that nobody wants any more, be it stuck in a wait: what is wanted is asked every second. */
+import { linkedAbort } from './linked-abort.ts';
+
 const CHECK_MS = 1_000;
 
 /** Undefined if the work was given up. */
@@ -7,21 +9,26 @@ export async function whileWanted<T>(
   isWanted: () => Promise<boolean>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | undefined> {
-  const unwanted = new AbortController();
+  const { controller, unlink } = linkedAbort(signal);
+  let isUnwanted = false;
   const timer = setInterval(() => {
     isWanted().then(
-      (wanted) => wanted || unwanted.abort(new Error('not wanted any more')),
+      (wanted) => {
+        isUnwanted ||= !wanted;
+        if (!wanted) controller.abort(new Error('not wanted any more'));
+      },
       // Not known: the work goes on.
       () => {},
     );
   }, CHECK_MS);
   try {
-    return await work(AbortSignal.any([signal, unwanted.signal]));
+    return await work(controller.signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (unwanted.signal.aborted) return undefined;
+    if (isUnwanted) return undefined;
     throw error;
   } finally {
     clearInterval(timer);
+    unlink();
   }
 }

@@ -74,7 +74,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
       credentials: openCredentials(secretsOf(config), job),
       idleMs,
     });
-    const store = createObjectStore(client, patienceOf(job.partner, bucket));
+    const store = createObjectStore(client, patienceOf(job.partner, bucket), config);
     owned.set(job._id, { client, store });
     return store;
   }
@@ -85,7 +85,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
       if (job.pathType === 0) {
         const prefix = await cached(prefixes, job.partner, () => prefixOf(job.partner));
         const key = prefix + job.filePath;
-        const store = createObjectStore(sharedClient, patienceOf(job.partner));
+        const store = createObjectStore(sharedClient, patienceOf(job.partner), config);
         return { store, bucket: config.s3Bucket, key };
       }
       const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.*)$/s.exec(job.filePath) ?? [];

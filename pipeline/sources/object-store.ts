@@ -19,11 +19,22 @@ export interface ListedObject {
   size: number;
 }
 
+export interface ObjectPage {
+  objects: ListedObject[];
+  /** The last key of the page, data or not: the next page begins behind it. */
+  lastKey: string;
+  isLast: boolean;
+}
+
 export interface ObjectStore {
   /** Null if there is no such object (or no such bucket, which only `list` can tell). */
   head(bucket: string, key: string, signal?: AbortSignal): Promise<ListedObject | null>;
-  /** All objects with data whose key begins so, a page at a time, in the order of their keys. */
-  list(bucket: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject[], void, undefined>;
+  /** All objects with data whose key begins so, a page at a time, in the order of their keys; those behind `after`, if given. */
+  list(
+    bucket: string,
+    prefix: string,
+    options?: { after?: string | undefined; signal?: AbortSignal },
+  ): AsyncGenerator<ObjectPage, void, undefined>;
   /** The bytes of the object as it was listed, from `from` to its end. */
   open(bucket: string, key: string, options: ReadOptions): AsyncGenerator<Buffer, void, undefined>;
 }
@@ -51,13 +62,14 @@ const notAStorage = () => new StoreUnavailable('The answer is not one of an obje
 export async function listPage(
   client: StorageClient,
   bucket: string,
-  { prefix = '', after, max }: { prefix?: string; after?: string | undefined; max?: number },
+  { prefix = '', after, max }: { prefix?: string; after?: string | undefined; max?: number | undefined },
   signal?: AbortSignal,
-): Promise<{ objects: ListedObject[]; next: string | undefined }> {
+): Promise<{ objects: ListedObject[]; isLast: boolean }> {
+  // By key, not by the storage's own token: a token may expire, and is nothing to a successor.
   const command = new ListObjectsV2Command({
     Bucket: bucket,
     Prefix: prefix,
-    ContinuationToken: after,
+    StartAfter: after,
     MaxKeys: max,
   });
   try {
@@ -68,7 +80,7 @@ export async function listPage(
       etag: plainEtag(ETag),
       size: Size,
     }));
-    return { objects, next: page.IsTruncated ? page.NextContinuationToken : undefined };
+    return { objects, isLast: !page.IsTruncated || objects.length === 0 };
   } catch (error) {
     throw await explained(client, error, bucket, prefix);
   }
@@ -110,19 +122,27 @@ function isData({ key, size }: ListedObject): boolean {
   return !/^[_.]/.test(key.slice(key.lastIndexOf('/') + 1));
 }
 
-export function createObjectStore(client: StorageClient, patience: Patience): ObjectStore {
+export function createObjectStore(
+  client: StorageClient,
+  patience: Patience,
+  { listPage: max }: { listPage?: number } = {},
+): ObjectStore {
   return {
     head: (bucket, key, signal) =>
       persist(patience.wait(bucket, key, signal), () => headOnce(client, bucket, key, signal)),
 
-    async *list(bucket, prefix, signal) {
-      let after: string | undefined;
-      do {
+    async *list(bucket, prefix, { after = '', signal } = {}) {
+      let lastKey = after;
+      for (let isLast = false; !isLast; ) {
         const wait = patience.wait(bucket, prefix, signal);
-        const page = await persist(wait, () => listPage(client, bucket, { prefix, after }, signal));
-        yield page.objects.filter(isData);
-        after = page.next;
-      } while (after);
+        const from = lastKey || undefined;
+        const page = await persist(wait, () =>
+          listPage(client, bucket, { prefix, after: from, max }, signal),
+        );
+        lastKey = page.objects.at(-1)?.key ?? lastKey;
+        isLast = page.isLast;
+        yield { objects: page.objects.filter(isData), lastKey, isLast };
+      }
     },
 
     open: (bucket, key, options) => readObject(client, patience, bucket, key, options),

@@ -1,5 +1,6 @@
 /** A connection to storage that speaks S3, with one set of credentials. Every request is one try with an end; patience.ts repeats. */
 import { S3Client } from '@aws-sdk/client-s3';
+import { linkedAbort } from '../runtime/linked-abort.ts';
 import { StoreUnavailable } from './store-errors.ts';
 
 export interface StorageOptions {
@@ -48,20 +49,20 @@ export function connectStorage({ credentials, ...options }: StorageOptions): Sto
     ...options,
     async ask(request, signal) {
       // The client's own limits end with the headers; it would wait for ever for a listing, or an error, that never comes.
-      const limit = new AbortController();
+      const { controller, unlink } = linkedAbort(signal);
       const late = new StoreUnavailable(`No whole answer came within ${2 * idleMs} ms.`);
       let timer: NodeJS.Timeout | undefined;
       const given = new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
           reject(late);
-          limit.abort(late);
+          controller.abort(late);
         }, 2 * idleMs);
       });
-      const abortSignal = signal ? AbortSignal.any([limit.signal, signal]) : limit.signal;
       try {
-        return await Promise.race([request(s3, { abortSignal }), given]);
+        return await Promise.race([request(s3, { abortSignal: controller.signal }), given]);
       } finally {
         clearTimeout(timer);
+        unlink();
       }
     },
     close: () => s3.destroy(),

@@ -6,7 +6,7 @@
 import { Binary } from 'mongodb';
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
-import { type RowBatch, type SlotTotal, slotPartition } from '../../schemas/topics.ts';
+import type { RowBatch, SlotTotal } from '../../schemas/topics.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { countGroups, noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
@@ -18,12 +18,7 @@ import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
 import { encode } from '../wire/codec.ts';
-
-type Group = ParsedRows['slots'][number]['groups'][number];
-
-/** A multiple of 16, and well below what one message may hold. */
-const PART_BYTES = 16 * 50_000;
-const GROUP_OVERHEAD = 12;
+import { createSendDevices } from './validate/send-devices.ts';
 
 export interface ValidateDependencies {
   log: Logger;
@@ -41,24 +36,13 @@ type ValidateStep = Step<'validate'>;
 
 export function createValidateRows(deps: ValidateDependencies): Stage<'validate'> {
   const { publisher, contexts, ledger, rejects } = deps;
+  const sendDevices = createSendDevices(publisher, deps.devicePartitions);
 
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
     rowFormatOf(batch.path).parse(batch, {
       ...(batch.layout === 'attributes' ? { keys: await contexts.keysOf(job) } : {}),
       maxRejects: deps.rejectsPerFile,
     });
-
-  async function sendDevices(batch: RowBatch, parsed: ParsedRows, step: ValidateStep): Promise<void> {
-    const { job, file, batch: number } = batch;
-    const messages: OutgoingMessage[] = parsed.slots.flatMap(({ slot, groups }) =>
-      [...partsOf(groups)].map((some, part) => ({
-        partition: slotPartition(slot, deps.devicePartitions),
-        key: String(slot),
-        value: encode('ValidatedDevices', { job, file, batch: number, slot, part, groups: some }),
-      })),
-    );
-    if (messages.length > 0) await step('devices', () => publisher.send('devices', messages));
-  }
 
   async function sendRejects(
     batch: RowBatch,
@@ -105,7 +89,11 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
         return;
       }
       const parsed = await step.read('look up the keys', () => parse(batch, context.job));
-      if (!parsed.failure) await sendDevices(batch, parsed, step);
+      const { slots } = parsed;
+      if (!parsed.failure && slots.length > 0)
+        await step('devices', () =>
+          sendDevices({ job: batch.job, file: batch.file, batch: batch.batch, slots }),
+        );
       await sendRejects(batch, context.job, parsed, step);
       await step('ledger', () => ledger.record(entryOf(batch, parsed)));
       deps.onValidated?.(parsed.rows);
@@ -120,19 +108,6 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
 
 const internalError = { code: 'internal_error', message: fileFailureCodes.internal_error, line: null };
 
-/** A row may name thousands of keys, all in one slot: cut so that each part fits a message, the same way every time. */
-const partsOf = (groups: Group[]) =>
-  inGroups(
-    piecesOf(groups),
-    within({ bytes: PART_BYTES }, ({ key, devices }) => devices.length + key.length + GROUP_OVERHEAD),
-  );
-
-function* piecesOf(groups: Group[]): Generator<Group> {
-  for (const { key, devices } of groups)
-    for (let at = 0; at < devices.length; at += PART_BYTES)
-      yield { key, devices: devices.subarray(at, at + PART_BYTES) };
-}
-
 function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
   const failure = batch.failure
     ? { ...batch.failure, line: batch.failure.line ?? undefined }
@@ -145,6 +120,7 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     rows: parsed?.rows ?? 0,
     accepted: parsed?.accepted ?? 0,
     pairsRead: parsed?.pairsRead ?? 0,
+    pairs: parsed?.pairs ?? 0,
     rejected: parsed?.rejected ?? {},
     ...(parsed?.slots.length ? { slots: new Binary(packTotals(totalsOf(parsed.slots))) } : {}),
     ...(parsed?.events?.length ? { events: parsed.events } : {}),

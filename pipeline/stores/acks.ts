@@ -1,7 +1,8 @@
 /** Acks: what each slot counted when it merged a job; and the last job that each slot has merged. */
-import type { AnyBulkWriteOperation, Db } from 'mongodb';
+import { type AnyBulkWriteOperation, Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
-import type { AckDocument, SlotDocument } from '../../schemas/stage-documents.ts';
+import type { AckDocument, FilePairsDocument, SlotDocument } from '../../schemas/stage-documents.ts';
+import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { removeInSteps } from './remove-in-steps.ts';
@@ -9,9 +10,51 @@ import { removeInSteps } from './remove-in-steps.ts';
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
 
+/** Of an ack with more files than this, the pairs by file are in pages, each of so many file numbers: an ack stays small. */
+const PAGE_FILES = 10_000;
+
+const pageOf = (file: number) => Math.floor(file / PAGE_FILES);
+
+const isPaged = (acked: AckDocument[]) => acked.some(({ pagedFiles }) => pagedFiles !== undefined);
+
+/** The pages that the pairs by file of these acks make; one, if no ack has pages. */
+export function pagesIn(acked: AckDocument[]): number[] {
+  let files = 1;
+  if (isPaged(acked))
+    for (const { pagedFiles = 0, filePairs } of acked) {
+      files = Math.max(files, pagedFiles);
+      for (let i = 0; i < filePairs.length; i += 2) files = Math.max(files, filePairs[i]! + 1);
+    }
+  return Array.from({ length: pageOf(files - 1) + 1 }, (_, page) => page);
+}
+
+/** An ack as it is stored, and its pages. */
+function splitIntoPages(ack: Ack): { ack: Ack; pages: FilePairsDocument[] } {
+  if (ack.filePairs.length <= 2 * PAGE_FILES) return { ack, pages: [] };
+  const rows = new Map<number, number[][]>();
+  let lastFile = 0;
+  for (let i = 0; i < ack.filePairs.length; i += 2) {
+    const [file, pairs] = [ack.filePairs[i]!, ack.filePairs[i + 1]!];
+    const page = rows.get(pageOf(file)) ?? [];
+    rows.set(pageOf(file), page);
+    page.push([file, pairs]);
+    lastFile = Math.max(lastFile, file);
+  }
+  const { job, slot } = ack;
+  const pages = [...rows].map(([page, some]) => ({
+    _id: `${job}.${slot}.${page}`,
+    job,
+    slot,
+    page,
+    pairs: new Binary(packNumbers(some)),
+  }));
+  return { ack: { ...ack, filePairs: [], pagedFiles: lastFile + 1 }, pages };
+}
+
 export function createAckStore(db: Db) {
   const acks = db.collection<AckDocument>(collections.acks);
   const slots = db.collection<SlotDocument>(collections.acks);
+  const filePairs = db.collection<FilePairsDocument>(collections.filePairs);
   const slotId = (slot: number) => `slot ${slot}`;
 
   /** The first write wins: a merge that is repeated after a crash may count less than the first one did. */
@@ -27,10 +70,18 @@ export function createAckStore(db: Db) {
   });
   type Write = AnyBulkWriteOperation<AckDocument>;
 
+  /** Before their ack. They are the same however often the job is merged. */
+  async function storePages(pages: FilePairsDocument[]): Promise<void> {
+    for (const { _id, ...page } of pages)
+      await filePairs.updateOne({ _id }, { $setOnInsert: page }, { upsert: true });
+  }
+
   return {
     /** One ordered write, acks first: a slot that has advanced past a job is never asked for it again. */
     recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
-      const entries = runs.flat();
+      const stored = runs.flat().map(splitIntoPages);
+      const entries = stored.map(({ ack }) => ack);
+      await storePages(stored.flatMap(({ pages }) => pages));
       const last = new Map<number, number>();
       for (const { slot, job } of entries) last.set(slot, Math.max(job, last.get(slot) ?? 0));
       const advances = [...last].map(([slot, job]) => advance(slot, job) as Write);
@@ -53,8 +104,33 @@ export function createAckStore(db: Db) {
       const byJob = groupBy(found, ({ job }) => job);
       return jobs.map((job) => byJob.get(job) ?? []);
     }),
-    forget: (jobs: number[]) => acks.deleteMany({ job: { $in: jobs } }),
-    forgetBefore: (job: number) => removeInSteps(acks, { job: { $lt: job } }),
+
+    /** Distinct pairs by file over all slots, for the files of one page (`pagesIn`). */
+    async filePairs(acked: AckDocument[], page: number): Promise<Map<number, number>> {
+      const inPages = isPaged(acked);
+      const byFile = new Map<number, number>();
+      const add = (file: number, pairs: number) => byFile.set(file, (byFile.get(file) ?? 0) + pairs);
+      for (const { filePairs: listed } of acked)
+        for (let i = 0; i < listed.length; i += 2)
+          if (!inPages || pageOf(listed[i]!) === page) add(listed[i]!, listed[i + 1]!);
+      if (!inPages) return byFile;
+      for await (const { pairs } of filePairs.find({ job: acked[0]!.job, page }))
+        for (const [file, count] of unpackNumbers(pairs.buffer, 2)) add(file!, count!);
+      return byFile;
+    },
+
+    async forget(jobs: number[]): Promise<void> {
+      await Promise.all([
+        acks.deleteMany({ job: { $in: jobs } }),
+        filePairs.deleteMany({ job: { $in: jobs } }),
+      ]);
+    },
+    async forgetBefore(job: number): Promise<void> {
+      await Promise.all([
+        removeInSteps(acks, { job: { $lt: job } }),
+        removeInSteps(filePairs, { job: { $lt: job } }),
+      ]);
+    },
 
     /** The last job that each of the slots has merged. */
     committedJobs: groupCommit(async (groups: number[][]): Promise<Map<number, number>[]> => {

@@ -18,6 +18,8 @@ export type DecidedFile = Pick<
   'rows' | 'accepted' | 'pairsRead' | 'rejected' | 'events' | 'eventsCollapsed'
 > & {
   number: number;
+  /** If they are known already. */
+  duplicates?: number | null;
   failure: FileFailure | null;
 };
 
@@ -73,9 +75,9 @@ export function createFileStore(db: Db) {
 
     get: (listing: string, number: number) => files.findOne({ _id: fileId(listing, number) }),
 
-    async markRunning(listing: string, numbers: number[]): Promise<void> {
+    async markRunning(listing: string, first: number, last: number): Promise<void> {
       await files.updateMany(
-        { _id: { $in: numbers.map((number) => fileId(listing, number)) }, status: JobStatus.pending },
+        { job: jobOf(listing), number: { $gte: first, $lte: last }, listing, status: JobStatus.pending },
         { $set: { status: JobStatus.running, updatedAt: new Date() } },
       );
     },
@@ -92,8 +94,6 @@ export function createFileStore(db: Db) {
               $set: {
                 ...counts,
                 ...(attempt > 0 ? { attempt } : {}),
-                // No ack will mention a file without a single pair.
-                ...(failure === null && counts.pairsRead === 0 ? { duplicates: 0 } : {}),
                 failure,
                 status: failure ? JobStatus.error : JobStatus.done,
                 updatedAt,
@@ -131,7 +131,7 @@ export function createFileStore(db: Db) {
     failAll: (listing: string, failure: FileFailure) =>
       files.updateMany(
         { job: jobOf(listing), listing, status: { $ne: JobStatus.error } },
-        { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
+        { $set: { status: JobStatus.error, failure, duplicates: null, updatedAt: new Date() } },
       ),
 
     ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
@@ -142,6 +142,25 @@ export function createFileStore(db: Db) {
         .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
         .sort({ number: 1 })
         .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
+
+    /** What a job's outcome is added up from, in the order of the list. */
+    decisionsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing })
+        .sort({ number: 1 })
+        .project<DecidedFile & { path: string }>({
+          _id: 0,
+          number: 1,
+          path: 1,
+          rows: 1,
+          accepted: 1,
+          pairsRead: 1,
+          rejected: 1,
+          events: 1,
+          eventsCollapsed: 1,
+          duplicates: 1,
+          failure: 1,
+        }),
 
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>
@@ -178,18 +197,13 @@ export function createFileStore(db: Db) {
       if (operations.length > 0) await files.bulkWrite(operations, { ordered: false });
     }),
 
-    /** Identities (path and ETag) of the files that the audience has loaded. */
-    async loadedOf(audience: number, generation: number): Promise<Set<string>> {
-      const loaded = files
-        .find({ audience, generation, status: JobStatus.done })
-        .project<{ path: string; etag: string }>({
-          _id: 0,
-          path: 1,
-          etag: 1,
-        });
-      const identities = new Set<string>();
-      for await (const { path, etag } of loaded) identities.add(identityOf(path, etag));
-      return identities;
+    /** Identities (path and ETag) of the files of these paths that the audience has loaded. */
+    async loadedAmong(audience: number, generation: number, paths: string[]): Promise<Set<string>> {
+      const loaded = await files
+        .find({ audience, generation, path: { $in: paths }, status: JobStatus.done })
+        .project<{ path: string; etag: string }>({ _id: 0, path: 1, etag: 1 })
+        .toArray();
+      return new Set(loaded.map(({ path, etag }) => identityOf(path, etag)));
     },
 
     /**

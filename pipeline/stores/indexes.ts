@@ -65,6 +65,8 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   acks: [{ key: { job: 1 }, name: 'by_job' }],
   checks: [{ key: { job: 1 }, name: 'by_job' }],
+  filePairs: [{ key: { job: 1, page: 1 }, name: 'by_page' }],
+  verdicts: [{ key: { job: 1 }, name: 'by_job' }],
   spills: [
     { key: { slot: 1, job: 1, range: 1 }, name: 'by_range' },
     { key: { job: 1 }, name: 'by_job' },

@@ -144,6 +144,7 @@ export function createJobStore(db: Db) {
         id,
         from: ['accepted'],
         set: { phase: 'loading', listing, fileCount, bytes, status: JobStatus.running },
+        unset: { listed: '' },
         begins: true,
       }),
 
@@ -212,7 +213,7 @@ export function createJobStore(db: Db) {
           id,
           from: ['sealed'],
           set: { ...outcome, phase: 'ended', statusUnpublished: true },
-          unset: { credentials: '', verdict: '' },
+          unset: { credentials: '', verdict: '', listed: '' },
         })),
       ),
   };

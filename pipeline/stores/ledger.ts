@@ -1,7 +1,6 @@
 /** The ledger: a batch counts once however often it is validated, and a file is complete when its batches join from end to end. */
 import type { Binary, Db } from 'mongodb';
-import { rejectCodeList } from '../../schemas/codes.ts';
-import { collections, type FileFailure } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
 import type { LedgerDocument } from '../../schemas/stage-documents.ts';
 import type { SlotTotal } from '../../schemas/topics.ts';
 import type { ResumePoint } from '../formats/cut-rows.ts';
@@ -20,23 +19,8 @@ export interface FileAttempt {
   file: number;
 }
 
-/** What the ledger says of a file so far. */
-export interface FileTally extends FileAttempt {
-  batches: number;
-  /** Number of the last batch, or -1 while it is not there. */
-  lastBatch: number;
-  /** Number of the first batch that failed the file. */
-  failedBatch: number | null;
-  bytes: number;
-  end: number;
-  rows: number;
-  accepted: number;
-  pairsRead: number;
-  rejected: Record<string, number>;
-  /** Event values listed over all batches, repeated ones included. */
-  eventEntries: number;
-  eventsOverflow: boolean;
-}
+/** A batch as dispatch reads it. */
+export type RecordedBatch = Omit<LedgerEntry, 'slots' | 'firstLine' | 'lines' | 'delimiter'>;
 
 /** Files of a job, in one attempt. */
 export interface WantedFiles {
@@ -86,66 +70,23 @@ export function createLedgerStore(db: Db) {
       return files.map((file) => resumeBehind(byFile.get(nameOf(file)) ?? []));
     }),
 
-    async tally(wanted: { job: number; attempt: number; files: number[] }[]): Promise<FileTally[]> {
-      if (wanted.length === 0) return [];
-      const sum = (field: string) => ({ $sum: `$${field}` });
-      return ledger
-        .aggregate<FileTally>([
-          {
-            $match: {
-              $or: wanted.map(({ job, attempt, files }) => ({ job, file: { $in: files }, attempt })),
-            },
-          },
-          {
-            $group: {
-              _id: { job: '$job', attempt: '$attempt', file: '$file' },
-              batches: { $sum: 1 },
-              lastBatch: { $max: { $cond: ['$last', '$batch', -1] } },
-              failedBatch: { $min: { $cond: [{ $gt: ['$failure', null] }, '$batch', null] } },
-              bytes: { $sum: { $subtract: ['$end', '$start'] } },
-              end: { $max: '$end' },
-              rows: sum('rows'),
-              accepted: sum('accepted'),
-              pairsRead: sum('pairsRead'),
-              eventEntries: { $sum: { $size: { $ifNull: ['$events', []] } } },
-              eventsOverflow: { $max: { $ifNull: ['$eventsOverflow', false] } },
-              ...Object.fromEntries(rejectCodeList.map((code) => [code, sum(`rejected.${code}`)])),
-            },
-          },
-          {
-            $replaceWith: {
-              $mergeObjects: [
-                '$$ROOT',
-                '$_id',
-                { rejected: Object.fromEntries(rejectCodeList.map((code) => [code, `$${code}`])) },
-              ],
-            },
-          },
-        ])
-        .toArray();
+    /** Batches of files, each file's from a number on: what a file has before it is not read again. */
+    async *batchesOf(
+      wanted: { job: number; attempt: number; files: { file: number; from: number }[] }[],
+    ): AsyncGenerator<RecordedBatch> {
+      const $or = wanted.flatMap(({ job, attempt, files }) => {
+        const untouched = files.filter(({ from }) => from === 0).map(({ file }) => file);
+        const begun = files.filter(({ from }) => from > 0);
+        return [
+          ...(untouched.length > 0 ? [{ job, file: { $in: untouched }, attempt }] : []),
+          ...begun.map(({ file, from }) => ({ job, file, batch: { $gte: from }, attempt })),
+        ];
+      });
+      if ($or.length === 0) return;
+      yield* ledger
+        .find({ $or })
+        .project<RecordedBatch>({ _id: 0, slots: 0, firstLine: 0, lines: 0, delimiter: 0 });
     },
-
-    /** Batches up to and with the given one that are there. */
-    countUpTo: ({ job, attempt, file }: FileAttempt, batch: number) =>
-      ledger.countDocuments({ job, file, batch: { $lte: batch }, attempt }),
-
-    /** The earliest failure up to and with the given batch. */
-    async firstFailure({ job, attempt, file }: FileAttempt, upTo: number): Promise<FileFailure | undefined> {
-      const failed = { job, file, batch: { $lte: upTo }, attempt, failure: { $exists: true } };
-      return (await ledger.findOne(failed, { sort: { batch: 1 } }))?.failure;
-    },
-
-    /** Rows by event of a complete file. */
-    events: ({ job, attempt, file }: FileAttempt) =>
-      ledger
-        .aggregate<{ event: string; rows: number }>([
-          { $match: { job, file, attempt } },
-          { $unwind: '$events' },
-          { $group: { _id: '$events.event', rows: { $sum: '$events.rows' } } },
-          { $project: { _id: 0, event: '$_id', rows: 1 } },
-          { $sort: { event: 1 } },
-        ])
-        .toArray(),
 
     /** What each slot must hold of the files that the job is to merge. */
     slotTotals: groupCommit(async (wanted: WantedFiles[]): Promise<SlotTotal[][]> => {

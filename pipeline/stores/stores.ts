@@ -11,12 +11,15 @@ import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
 import { createLedgerStore } from './ledger.ts';
+import { createListingStore } from './listings.ts';
 import { createRejectStore } from './rejects.ts';
 import { createSpillStore } from './spills.ts';
+import { createVerdictStore } from './verdicts.ts';
 
 export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
+  listings: createListingStore(db),
   ledger: createLedgerStore(db),
   attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
@@ -25,6 +28,7 @@ export const createStores = (db: Db) => ({
   counters: createCounterStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
+  verdicts: createVerdictStore(db),
   spills: createSpillStore(db),
   rejects: createRejectStore(db),
   contexts: createJobContexts(db),

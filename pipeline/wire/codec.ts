@@ -21,7 +21,10 @@ interface Reader {
 }
 
 function readerOf(name: MessageName, { id, schema }: Version): Reader {
-  if (name === 'ValidatedDevices') return { name, read: decodeDevices };
+  if (name === 'ValidatedDevices') {
+    const hasMore = id === messages.ValidatedDevices.id;
+    return { name, read: (body) => decodeDevices(body, { hasMore }) };
+  }
   if (name === 'RowBatch') {
     const hasAttempt = id === messages.RowBatch.id;
     return { name, read: (body) => decodeRowBatch(body, { hasAttempt }) };

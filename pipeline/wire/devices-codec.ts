@@ -9,18 +9,21 @@ import { varintLength } from './varint.ts';
 
 const DEVICE = 16;
 
-export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer {
-  const { job, file, batch, slot, part, groups } = message;
-  const numbers = [job, file, batch, slot, part];
-  let size = numbers.reduce((sum, number) => sum + varintLength(number), 1);
-  if (groups.length > 0) size += varintLength(groups.length);
+type Groups = ValidatedDevices['groups'];
+
+/** Of an array with a single block, or none. */
+const countLength = (count: number) => (count > 0 ? varintLength(count) : 0) + 1;
+
+function groupsLength(groups: Groups): number {
+  let size = countLength(groups.length);
   for (const { key, devices } of groups) {
     const keyBytes = Buffer.byteLength(key);
-    const count = devices.length / DEVICE;
-    size += varintLength(keyBytes) + keyBytes + 1 + (count > 0 ? varintLength(count) + devices.length : 0);
+    size += varintLength(keyBytes) + keyBytes + countLength(devices.length / DEVICE) + devices.length;
   }
-  const writer = new AvroWriter(header, size);
-  for (const number of numbers) writer.long(number);
+  return size;
+}
+
+function writeGroups(writer: AvroWriter, groups: Groups): void {
   if (groups.length > 0) writer.long(groups.length);
   for (const { key, devices } of groups) {
     writer.string(key);
@@ -31,20 +34,30 @@ export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer
     writer.long(0);
   }
   writer.long(0);
+}
+
+export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer {
+  const { job, file, batch, slot, part, groups, more = [] } = message;
+  const numbers = [job, file, batch, slot, part];
+  let size = numbers.reduce((sum, number) => sum + varintLength(number), groupsLength(groups));
+  size += countLength(more.length);
+  for (const other of more)
+    size += varintLength(other.file) + varintLength(other.batch) + groupsLength(other.groups);
+  const writer = new AvroWriter(header, size);
+  for (const number of numbers) writer.long(number);
+  writeGroups(writer, groups);
+  if (more.length > 0) writer.long(more.length);
+  for (const other of more) {
+    writer.long(other.file);
+    writer.long(other.batch);
+    writeGroups(writer, other.groups);
+  }
+  writer.long(0);
   return writer.bytes;
 }
 
-/** The devices are views into `body`: copy what you keep. */
-export function decodeDevices(body: Buffer): ValidatedDevices {
-  const reader = new AvroReader(body);
-  const job = reader.long();
-  const file = reader.long();
-  const batch = reader.long();
-  const slot = reader.long();
-  const part = reader.long();
-  if (Math.min(job, file, batch, slot, part) < 0 || slot >= SLOTS)
-    throw new Error('a number is out of range');
-  const groups: ValidatedDevices['groups'] = [];
+function readGroups(reader: AvroReader): Groups {
+  const groups: Groups = [];
   reader.blocks((count) => {
     for (let i = 0; i < count; i++) {
       const key = reader.string();
@@ -53,6 +66,43 @@ export function decodeDevices(body: Buffer): ValidatedDevices {
       groups.push({ key, devices: parts.length === 1 ? parts[0]! : Buffer.concat(parts) });
     }
   });
+  return groups;
+}
+
+const natural = (number: number): number => {
+  if (number < 0) throw new Error('a number is out of range');
+  return number;
+};
+
+/** The devices are views into `body`: copy what you keep. The first version of the schema has one batch a message. */
+export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): ValidatedDevices {
+  const reader = new AvroReader(body);
+  const message: ValidatedDevices = {
+    job: natural(reader.long()),
+    file: natural(reader.long()),
+    batch: natural(reader.long()),
+    slot: natural(reader.long()),
+    part: natural(reader.long()),
+    groups: readGroups(reader),
+  };
+  if (message.slot >= SLOTS) throw new Error('a number is out of range');
+  const more: NonNullable<ValidatedDevices['more']> = [];
+  if (hasMore)
+    reader.blocks((count) => {
+      for (let i = 0; i < count; i++)
+        more.push({
+          file: natural(reader.long()),
+          batch: natural(reader.long()),
+          groups: readGroups(reader),
+        });
+    });
   reader.end();
-  return { job, file, batch, slot, part, groups };
+  return more.length > 0 ? { ...message, more } : message;
+}
+
+/** Each batch of a shared message, as a message of its own. */
+export function* batchesIn(message: ValidatedDevices): Generator<ValidatedDevices> {
+  const { more = [], ...first } = message;
+  yield first;
+  for (const other of more) yield { ...first, ...other, part: 0 };
 }

@@ -30,8 +30,12 @@ let driver: Driver;
 let pipeline: Managed;
 let lane: Lane;
 beforeAll(async () => {
-  // Little memory and a narrow window: jobs of a few files put devices aside and hand files out in turns.
-  const settings = settingsFor(servers(), { HEADRACE_SINK_MEMORY_MB: '1', HEADRACE_FILE_WINDOW: '2' });
+  // Little memory, a narrow window and short pages: jobs of a few files spill devices, publish files in turns, list in pages.
+  const settings = settingsFor(servers(), {
+    HEADRACE_SINK_MEMORY_MB: '1',
+    HEADRACE_FILE_WINDOW: '2',
+    HEADRACE_LIST_PAGE: '2',
+  });
   driver = await connectDriver(settings);
   pipeline = await manage('pipeline', settings, newLogFolder());
   lane = await createLane(driver, submitByDriver(driver), random.fork());

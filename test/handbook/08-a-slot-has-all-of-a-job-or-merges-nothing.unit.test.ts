@@ -3,6 +3,7 @@
  *    their order. Whatever was lost on the way, and wherever, shows here. Then the files are published again; nothing is merged.
  */
 import { expect, it } from 'vitest';
+import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import type { SpillStore } from '../../pipeline/stores/spills.ts';
@@ -21,7 +22,10 @@ const message = (batch: number): ValidatedDevices => ({
   groups: [{ key: '5', devices: numberedDevices(batch * 10, batch * 10 + 10) }],
 });
 const marker = markerOf({ job: 1 }, [message(0), message(1)]);
-const verify = createVerifySlots({ spills: {} as SpillStore });
+const verify = createVerifySlots({
+  spills: {} as SpillStore,
+  verdicts: { passedOf: async ({ passed }) => createFileRanges(passed) },
+});
 
 async function lackingAfter(...received: ValidatedDevices[]): Promise<number[]> {
   const uncommitted = createUncommitted();

@@ -18,10 +18,10 @@ export const DEADLINE_MS = 2_500;
 const log = createLogger({ logLevel: 'silent' }, 'test');
 
 type ClosableStore = ObjectStore & { close(): void };
-export function connect(options: StorageOptions): ClosableStore {
+export function connect(options: StorageOptions, paging?: { listPage?: number }): ClosableStore {
   const client = connectStorage(options);
   const patience = createPatience({ deadlineMs: DEADLINE_MS, log });
-  return { ...createObjectStore(client, patience), close: client.close };
+  return { ...createObjectStore(client, patience, paging), close: client.close };
 }
 
 export function setUpStorage() {
@@ -49,18 +49,19 @@ export function setUpStorage() {
 
   const list = async (prefix: string): Promise<ListedObject[][]> => {
     const pages: ListedObject[][] = [];
-    for await (const page of store.list(bucket, folder + prefix)) pages.push(page);
+    for await (const { objects } of store.list(bucket, folder + prefix)) pages.push(objects);
     return pages;
   };
 
-  const storeWith = (options: { accessKeyId?: string; secretAccessKey?: string; region?: string }) => {
+  const storeWith = (options: {
+    accessKeyId?: string;
+    secretAccessKey?: string;
+    region?: string;
+    listPage?: number;
+  }) => {
     const { region, accessKeyId, secretAccessKey } = { ...servers().s3, ...options };
-    return connect({
-      endpoint: proxy.endpoint,
-      region,
-      credentials: { accessKeyId, secretAccessKey },
-      idleMs: IDLE_MS,
-    });
+    const credentials = { accessKeyId, secretAccessKey };
+    return connect({ endpoint: proxy.endpoint, region, credentials, idleMs: IDLE_MS }, options);
   };
 
   beforeAll(async () => {

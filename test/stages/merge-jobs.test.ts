@@ -7,6 +7,7 @@ import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
@@ -84,7 +85,14 @@ describe.each([
     const acks = createAckStore(db);
     const spills = createSpillStore(db);
     const eventValues = createEventValueStore(db);
-    const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, groupBytes });
+    const mergeJobs = createMergeJobs({
+      sets,
+      acks,
+      spills,
+      eventValues,
+      verdicts: createVerdictStore(db),
+      groupBytes,
+    });
     const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
 
     for (let again = 0; again < 2; again++) {

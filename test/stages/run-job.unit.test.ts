@@ -46,6 +46,7 @@ function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: 
     },
     files: { forgetOthers: async () => {} },
     ledger: { slotTotals: async () => noTotals() },
+    verdicts: { keep: async (_: number, verdict: unknown) => verdict },
     audiences: { ensure: async () => {} },
     async listFiles() {
       if (failsToList-- > 0) throw new Error('it cannot');
@@ -77,7 +78,7 @@ function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: 
 }
 
 const merging = ['mark', 'merged', 'conclude', 'end', 'publish end'];
-const loading = ['make-audience', 'list', 'publish running', 'load', 'check'];
+const loading = ['make-audience', 'list', 'publish running', 'load', 'verdict', 'check'];
 
 it('a load: listed, loaded, checked, decided, merged, ended, published', async () => {
   const { run, actions } = setUp();
@@ -94,7 +95,7 @@ it('a deletion has nothing to list', async () => {
 it('what was lost on the way is loaded again before anything is decided', async () => {
   const { run, actions } = setUp({ lacking: [[3]] });
   await run();
-  expect(actions).toEqual([...loading, 'attempt', 'load', 'check', 'seal', ...merging]);
+  expect(actions).toEqual([...loading, 'attempt', 'load', 'verdict', 'check', 'seal', ...merging]);
 });
 
 it('lost in every attempt: nothing is merged', async () => {

@@ -12,6 +12,7 @@ import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createCheckStore } from '../../pipeline/stores/checks.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
@@ -28,16 +29,17 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
   const { db } = database;
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
+  const verdicts = createVerdictStore(db);
   const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
   const eventValues = createEventValueStore(db);
-  const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues });
+  const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts });
   const checks = createCheckStore(db);
   const sink = createSinkDevices({
     log,
     acks,
     checks,
     spills,
-    verifySlots: createVerifySlots({ spills }),
+    verifySlots: createVerifySlots({ spills, verdicts }),
     async mergeJobs(...args) {
       await mergesMay();
       await mergeJobs(...args);

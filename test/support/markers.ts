@@ -13,6 +13,8 @@ export function markerOf(
     check: false,
     passed: [0, 0],
     collapsed: [],
+    verdict: '',
+    files_counted: false,
     attributes: [],
     audience: null,
     generation: null,

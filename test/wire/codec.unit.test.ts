@@ -23,31 +23,41 @@ const int = fc.nat();
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const devices = (most: number) =>
   fc.nat({ max: most }).chain((count) => fc.uint8Array({ minLength: 16 * count, maxLength: 16 * count }));
-const validated: fc.Arbitrary<ValidatedDevices> = fc.record({
-  job: long,
-  file: int,
-  batch: int,
-  slot: fc.nat({ max: SLOTS - 1 }),
-  part: int,
-  groups: fc.array(fc.record({ key: text, devices: devices(70) }), { maxLength: 5 }),
-});
+const groupsOf = (most: number) =>
+  fc.array(fc.record({ key: text, devices: devices(most) }), { maxLength: 5 });
+const validated: fc.Arbitrary<ValidatedDevices> = fc.record(
+  {
+    job: long,
+    file: int,
+    batch: int,
+    slot: fc.nat({ max: SLOTS - 1 }),
+    part: int,
+    groups: groupsOf(70),
+    more: fc.array(fc.record({ file: int, batch: int, groups: groupsOf(3) }), { minLength: 1, maxLength: 5 }),
+  },
+  { requiredKeys: ['job', 'file', 'batch', 'slot', 'part', 'groups'] },
+);
 
+type Groups = ValidatedDevices['groups'];
 /** As avsc has it: an array of Buffers. */
-const inPieces = (message: ValidatedDevices) => ({
-  ...message,
-  groups: message.groups.map(({ key, devices: packed }) => ({
+const pieces = (groups: Groups) =>
+  groups.map(({ key, devices: packed }) => ({
     key,
     devices: Array.from({ length: packed.length / 16 }, (_, n) =>
       Buffer.from(packed.subarray(16 * n, 16 * n + 16)),
     ),
-  })),
-});
-const plain = (message: ValidatedDevices) => ({
+  }));
+const inPieces = ({ more = [], groups, ...message }: ValidatedDevices) => ({
   ...message,
-  groups: message.groups.map(({ key, devices: packed }) => ({
-    key,
-    devices: Buffer.from(packed).toString('hex'),
-  })),
+  groups: pieces(groups),
+  more: more.map((other) => ({ ...other, groups: pieces(other.groups) })),
+});
+const inHex = (groups: Groups) =>
+  groups.map(({ key, devices: packed }) => ({ key, devices: Buffer.from(packed).toString('hex') }));
+const plain = ({ more = [], groups, ...message }: ValidatedDevices) => ({
+  ...message,
+  groups: inHex(groups),
+  more: more.map((other) => ({ ...other, groups: inHex(other.groups) })),
 });
 const decoded = (bytes: Buffer) => plain(decode(bytes, ['ValidatedDevices']).value as ValidatedDevices);
 const type = avro.Type.forSchema(messages.ValidatedDevices.schema);
@@ -126,12 +136,19 @@ function inBlocks(message: ValidatedDevices, sizes: number[], withSizes: boolean
     return Buffer.concat([...parts, varint(0)]);
   };
   const { job, file, batch, slot, part } = message;
-  const groups = inPieces(message).groups.map((group) => {
-    const key = Buffer.from(group.key);
-    return Buffer.concat([varint(key.length), key, array(group.devices)]);
-  });
+  const groupsInBlocks = (groups: ReturnType<typeof pieces>) =>
+    array(
+      groups.map((group) => {
+        const key = Buffer.from(group.key);
+        return Buffer.concat([varint(key.length), key, array(group.devices)]);
+      }),
+    );
+  const { groups, more } = inPieces(message);
+  const others = more.map((other) =>
+    Buffer.concat([varint(other.file), varint(other.batch), groupsInBlocks(other.groups)]),
+  );
   const numbers = [job, file, batch, slot, part].map(varint);
-  return Buffer.concat([wireHeader('ValidatedDevices'), ...numbers, array(groups)]);
+  return Buffer.concat([wireHeader('ValidatedDevices'), ...numbers, groupsInBlocks(groups), array(others)]);
 }
 
 const job: fc.Arbitrary<AcceptedJob> = fc.record({
@@ -196,6 +213,7 @@ describe('every message', () => {
   it('of an earlier version is read, with the defaults of what was added', () => {
     const names = Object.keys(messages) as MessageName[];
     const earlier = { ListedFile: { attempt: 0 }, RowBatch: { attempt: 0 }, CommitMarker: { check: false } };
+
     for (const [name, added] of Object.entries(earlier)) {
       const [{ id, schema }] = messages[name as keyof typeof earlier].earlier as [Version];
       const type = avro.Type.forSchema(schema);

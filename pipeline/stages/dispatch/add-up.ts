@@ -25,6 +25,7 @@ export async function addUp(
   let rows = 0;
   let accepted = 0;
   let filesDone = 0;
+  let filesCounted = true;
   for await (const file of judged) {
     filesDone++;
     rows += file.rows;
@@ -37,6 +38,7 @@ export async function addUp(
     }
     if (passed.length > 0 && passed.at(-1) === file.number - 1) passed[passed.length - 1] = file.number;
     else passed.push(file.number, file.number);
+    filesCounted &&= typeof file.duplicates === 'number';
     if (file.eventsCollapsed) collapsed.push(file.number);
     if (file.events?.some(({ event }) => isNumbered(event))) hasEvents = true;
   }
@@ -45,7 +47,14 @@ export async function addUp(
     errors.push({ code: errors[0]!.code, message, count: failed - MAX_ERRORS });
   }
   return {
-    verdict: { passed, collapsed, attempt, hasEvents, expected: noneExpected },
+    verdict: {
+      passed,
+      collapsed,
+      ...(filesCounted ? { filesCounted } : {}),
+      attempt,
+      hasEvents,
+      expected: noneExpected,
+    },
     rows,
     accepted,
     rejected,

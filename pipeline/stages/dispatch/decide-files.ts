@@ -2,35 +2,17 @@
 
 import type { Step } from '../../runtime/step.ts';
 import type { DecidedFile, FileStore } from '../../stores/files.ts';
-import type { FileTally, LedgerStore } from '../../stores/ledger.ts';
 import { judgeFile } from './judge-file.ts';
 import type { LoadingJob } from './loading-job.ts';
 
 export interface DecideDependencies {
   files: FileStore;
-  ledger: LedgerStore;
   maxInvalidShare: number;
 }
 
-export function createDecideFiles(
-  { files, ledger, maxInvalidShare }: DecideDependencies,
-  step: Step<'dispatch'>,
-  onFailure: (entry: LoadingJob, error: unknown) => void,
-) {
-  /** A file that cannot be judged is the trouble of its job, and of no other. */
-  async function judge(entry: LoadingJob, tally: FileTally) {
-    try {
-      const file = await step.read('judge a file', () => judgeFile(tally, ledger, maxInvalidShare));
-      return file && { entry, file, tally };
-    } catch (error) {
-      step.signal.throwIfAborted();
-      onFailure(entry, error);
-      return null;
-    }
-  }
-
-  function count({ entry, file, tally }: { entry: LoadingJob; file: DecidedFile; tally: FileTally }): void {
-    const { size, compressed } = entry.inFlight.get(file.number)!;
+export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies, step: Step<'dispatch'>) {
+  function count(entry: LoadingJob, file: DecidedFile): void {
+    const { size, compressed, tally } = entry.inFlight.get(file.number)!;
     entry.inFlight.delete(file.number);
     entry.filesDone++;
     entry.rowsDone += file.rows;
@@ -42,10 +24,14 @@ export function createDecideFiles(
     entry.decided?.push({ ...file, path: entry.paths.get(file.number)! });
   }
 
-  /** Gives the jobs of which something was decided. */
-  return async (open: { entry: LoadingJob; tally: FileTally }[]): Promise<Set<LoadingJob>> => {
-    const judged = await Promise.all(open.map(({ entry, tally }) => judge(entry, tally)));
-    const decided = judged.filter((one) => one !== null);
+  /** Of the files of which something new is known. Gives the jobs of which something was decided. */
+  return async (touched: Map<LoadingJob, Set<number>>): Promise<Set<LoadingJob>> => {
+    const decided: { entry: LoadingJob; file: DecidedFile }[] = [];
+    for (const [entry, numbers] of touched)
+      for (const number of numbers) {
+        const file = judgeFile(number, entry.inFlight.get(number)!.tally, maxInvalidShare);
+        if (file) decided.push({ entry, file });
+      }
     if (decided.length === 0) return new Set();
     const documents = decided.map(({ entry, file }) => ({
       ...file,
@@ -53,7 +39,7 @@ export function createDecideFiles(
       attempt: entry.attempt,
     }));
     await step('decide', () => files.decide(documents));
-    for (const one of decided) count(one);
+    for (const { entry, file } of decided) count(entry, file);
     return new Set(decided.map(({ entry }) => entry));
   };
 }

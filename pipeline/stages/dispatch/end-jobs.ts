@@ -6,6 +6,7 @@ import { SLOTS } from '../../../schemas/topics.ts';
 import { unpackNumbers } from '../../formats/number-table.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
+import { pagesIn } from '../../stores/acks.ts';
 import type { AttributeChange } from '../../stores/attribute-devices.ts';
 import type { JobOutcome } from '../../stores/jobs.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
@@ -19,7 +20,10 @@ export interface Ending {
 }
 
 interface Dependencies
-  extends Pick<Stores, 'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks'> {
+  extends Pick<
+    Stores,
+    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts'
+  > {
   log: Logger;
 }
 
@@ -29,7 +33,7 @@ export type EndJobs = ReturnType<typeof createEndJobs>;
 const FORGET_MS = 2_000;
 
 export function createEndJobs(deps: Dependencies) {
-  const { log, jobs, files, ledger, acks, checks, attributeDevices, audiences } = deps;
+  const { log, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences } = deps;
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -38,9 +42,9 @@ export function createEndJobs(deps: Dependencies) {
     clearing ??= setTimeout(() => {
       clearing = undefined;
       const some = ended.splice(0);
-      step('forget', () => Promise.all([ledger.forget(some), acks.forget(some), checks.forget(some)])).catch(
-        (error) => log.debug({ err: error }, 'the ledger of ended jobs is left to the sweep'),
-      );
+      step('forget', () =>
+        Promise.all([ledger, acks, checks, verdicts].map((store) => store.forget(some))),
+      ).catch((error) => log.debug({ err: error }, 'the ledger of ended jobs is left to the sweep'));
     }, FORGET_MS);
     clearing.unref();
   }
@@ -68,16 +72,26 @@ export function createEndJobs(deps: Dependencies) {
     throw new StaleRead(`${found.length} slots have acknowledged job ${job}`);
   }
 
+  /** Distinct pairs by file over all slots: at once, or page by page where there are pages. */
+  async function* pagesOfPairs(
+    acked: AckDocument[],
+    step: Step<'dispatch'>,
+  ): AsyncGenerator<Map<number, number>> {
+    for (const page of pagesIn(acked)) {
+      const pairs = await step.read('read pairs by file', () => acks.filePairs(acked, page));
+      if (pairs.size > 0) yield pairs;
+    }
+  }
+
   return {
     /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
     async conclude(job: JobDocument, step: Step<'dispatch'>): Promise<Ending | null> {
       const acked = await step.read('read the acks', () => allAcks(job._id));
       if (!acked) return null;
       const { errors } = job;
-      const distinct = pairsByFile(acked);
       const listing = job.listing!;
-      if (distinct.size > 0)
-        await step('duplicates', () => files.recordDistinctPairs({ listing, pairs: distinct }));
+      for await (const pairs of pagesOfPairs(acked, step))
+        await step('duplicates', () => files.recordDistinctPairs({ listing, pairs }));
       // Nothing of it was merged, so no file of it is loaded, whatever was decided of the file itself.
       const wholeFailure = errors?.find(({ file }) => file === undefined);
       if (job.listing && wholeFailure && job.verdict!.passed.length === 0) {
@@ -121,16 +135,6 @@ function sum(
   field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'newDevices' | 'matchedDevices',
 ): number {
   return acked.reduce((total, ack) => total + ack[field], 0);
-}
-
-function pairsByFile(acked: AckDocument[]): Map<number, number> {
-  const byFile = new Map<number, number>();
-  for (const { filePairs } of acked) {
-    for (let i = 0; i < filePairs.length; i += 2) {
-      byFile.set(filePairs[i]!, (byFile.get(filePairs[i]!) ?? 0) + filePairs[i + 1]!);
-    }
-  }
-  return byFile;
 }
 
 function pairsByAttribute(acked: AckDocument[]): Map<number, number> {

@@ -2,30 +2,17 @@
 import type { FileFailure } from '../../../schemas/documents.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import type { DecidedFile } from '../../stores/files.ts';
-import type { FileTally, LedgerStore } from '../../stores/ledger.ts';
+import type { FileTally } from './file-tally.ts';
 
-/** Event values that a file may have before they count as one. */
-const MAX_EVENTS = 1_000;
-
-type LedgerView = Pick<LedgerStore, 'countUpTo' | 'firstFailure' | 'events'>;
-
-export async function judgeFile(
-  tally: FileTally,
-  ledger: LedgerView,
-  maxInvalidShare: number,
-): Promise<DecidedFile | null> {
-  const { file } = tally;
-  if (tally.failedBatch !== null) {
-    // The earliest failure counts, so everything before it must have been seen: the verdict is the same however often it is made.
-    if ((await ledger.countUpTo(tally, tally.failedBatch)) <= tally.failedBatch) return null;
-    // Asked for only now: a batch that came since the tally was made may have failed too, and stand before it.
-    const failure = await ledger.firstFailure(tally, tally.failedBatch);
-    return failure ? failed(file, failure) : null;
+export function judgeFile(number: number, tally: FileTally, maxInvalidShare: number): DecidedFile | null {
+  if (tally.failed && tally.failed.batch < tally.joined) {
+    // The earliest failure counts, and everything before it has been seen: the verdict is the same however often it is made.
+    return failed(number, tally.failed.failure);
   }
-  if (tally.lastBatch < 0 || tally.batches <= tally.lastBatch) return null;
+  if (tally.lastBatch < 0 || tally.joined <= tally.lastBatch) return null;
 
   const counts = {
-    number: file,
+    number,
     rows: tally.rows,
     accepted: tally.accepted,
     pairsRead: tally.pairsRead,
@@ -44,18 +31,22 @@ export async function judgeFile(
     const message = `${invalid} of ${tally.rows} rows are invalid; at most ${maxInvalidShare * 100} % may be.`;
     return { ...counts, failure: { code: 'too_many_invalid', message, count: invalid } };
   }
-  return { ...counts, ...(await eventsOf(tally, ledger)), failure: null };
+  return { ...counts, ...eventsOf(tally), ...duplicatesOf(tally), failure: null };
 }
 
-async function eventsOf(
-  tally: FileTally,
-  ledger: LedgerView,
-): Promise<Pick<DecidedFile, 'events' | 'eventsCollapsed'>> {
-  if (tally.eventEntries === 0) return {};
-  const events = await ledger.events(tally);
-  if (!tally.eventsOverflow && events.length <= MAX_EVENTS) return { events };
-  const rows = events.reduce((sum, event) => sum + event.rows, 0);
-  return { events: [{ event: OTHER_EVENTS, rows }], eventsCollapsed: true };
+function eventsOf(tally: FileTally): Pick<DecidedFile, 'events' | 'eventsCollapsed'> {
+  if (tally.eventRows === 0) return {};
+  if (tally.hasTooManyEvents)
+    return { events: [{ event: OTHER_EVENTS, rows: tally.eventRows }], eventsCollapsed: true };
+  const events = [...tally.events].map(([event, rows]) => ({ event, rows }));
+  return { events: events.sort((a, b) => (a.event < b.event ? -1 : 1)) };
+}
+
+/** A file of one batch has no duplicates but those within the batch. Of others, only the sinks know; and they, of none without a pair. */
+function duplicatesOf({ lastBatch, hasTooManyEvents, pairsRead, pairs }: FileTally) {
+  if (pairsRead === 0) return { duplicates: 0 };
+  const isKnown = lastBatch === 0 && !hasTooManyEvents && !Number.isNaN(pairs);
+  return isKnown ? { duplicates: pairsRead - pairs } : {};
 }
 
 /** A file that failed before its end says nothing of its rows: how many were read by then is chance. */

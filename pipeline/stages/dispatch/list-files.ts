@@ -1,4 +1,7 @@
-/** Finds a job's files and freezes the list: what is read later is exactly what was there now. */
+/**
+ * Finds a job's files and freezes the list: what is read later is exactly what was there now. A list of one page, as most are, is
+ * stored at once. A longer one is stored page by page, and a successor goes on behind the last page.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
@@ -8,22 +11,32 @@ import {
   type JobDocument,
   type JobError,
   JobStatus,
+  type PartialListing,
 } from '../../../schemas/documents.ts';
 import { isCompressed } from '../../formats/compressions.ts';
 import type { Step } from '../../runtime/step.ts';
-import { type ListedObject, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
+import {
+  type ListedObject,
+  type ObjectPage,
+  type ObjectStore,
+  StoreFailure,
+} from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
+import type { ListingStore } from '../../stores/listings.ts';
+import { StaleRead } from '../../stores/stale-read.ts';
+import { takeThatFit } from './file-window.ts';
 
 export interface ListDependencies {
   jobs: JobStore;
   files: FileStore;
+  listings: ListingStore;
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string; key: string }>;
   /** Why the job is not wanted any more. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   maxFiles: number;
   batchBytes: number;
-  /** How many files are published at once, and so begin as running. */
+  /** How many files may be in flight: those that are published at once begin as running. */
   fileWindow: number;
 }
 
@@ -34,46 +47,44 @@ export interface Listed {
   problem?: JobError;
 }
 
+type DispatchStep = Step<'dispatch'>;
+
 const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailureCodes[code]): JobError => ({
   code,
   message,
 });
 
-const newListing = (job: number) => `${job}-${randomBytes(9).toString('base64url')}`;
+/** Nothing is listed yet. */
+const newListing = (job: number): PartialListing => ({
+  listing: `${job}-${randomBytes(9).toString('base64url')}`,
+  after: '',
+  found: 0,
+  files: 0,
+  bytes: 0,
+});
 
 export function createListFiles(deps: ListDependencies) {
-  async function find(
+  const { files, jobs, listings } = deps;
+
+  /** The object itself, or everything that begins so, from where the stored pages end. */
+  async function* pagesOf(
     job: JobDocument,
-    { signal }: Step<'dispatch'>,
-  ): Promise<{ objects: ListedObject[]; exact: boolean } | JobError> {
+    signal: AbortSignal,
+  ): AsyncGenerator<ObjectPage & { isExact: boolean }> {
     const { store, bucket, key } = await deps.sourceOf(job);
-    if (!key.endsWith('/')) {
-      const object = await store.head(bucket, key, signal);
-      if (object) return { objects: [object], exact: true };
-    }
-    const objects: ListedObject[] = [];
-    for await (const page of store.list(bucket, key, signal)) {
-      objects.push(...page);
-      if (objects.length > deps.maxFiles) {
-        return problem('too_many_files', `More than ${deps.maxFiles} files match the path.`);
-      }
-    }
-    return { objects, exact: false };
+    const after = job.listed?.after;
+    const object = key.endsWith('/') || job.listed ? null : await store.head(bucket, key, signal);
+    if (object) yield { objects: [object], lastKey: key, isLast: true, isExact: true };
+    else
+      for await (const page of store.list(bucket, key, { after, signal })) yield { ...page, isExact: false };
   }
 
-  /** What of the job is to be loaded, or why nothing can be. */
-  async function select(
-    job: JobDocument,
-    step: Step<'dispatch'>,
-  ): Promise<{ objects: ListedObject[] } | JobError> {
-    const found = await find(job, step);
-    if ('code' in found) return found;
-    if (found.objects.length === 0) return problem('no_files', `No object matches ${job.filePath}.`);
-    if (job.kind === 'audience') {
-      const loaded = await deps.files.loadedOf(job.audience!, job.generation!);
-      return { objects: found.objects.filter(({ key, etag }) => !loaded.has(identityOf(key, etag))) };
-    }
-    return job.compressed === null && !found.exact ? problem('compressed_required') : found;
+  /** Without those that the audience has loaded. */
+  async function selectNew(job: JobDocument, objects: ListedObject[]): Promise<ListedObject[]> {
+    if (job.kind !== 'audience' || objects.length === 0) return objects;
+    const paths = objects.map(({ key }) => key);
+    const loaded = await files.loadedAmong(job.audience!, job.generation!, paths);
+    return objects.filter(({ key, etag }) => !loaded.has(identityOf(key, etag)));
   }
 
   function documentOf(job: JobDocument, listing: string, number: number, object: ListedObject): FileDocument {
@@ -89,7 +100,7 @@ export function createListFiles(deps: ListDependencies) {
       size: object.size,
       compressed: isCompressed(object.key, job.compressed),
       batchBytes: deps.batchBytes,
-      status: number < deps.fileWindow ? JobStatus.running : JobStatus.pending,
+      status: JobStatus.pending,
       rows: 0,
       accepted: 0,
       pairsRead: 0,
@@ -100,31 +111,86 @@ export function createListFiles(deps: ListDependencies) {
     };
   }
 
+  /** Why the job cannot be loaded, by what was found of it so far. */
+  function problemOf(job: JobDocument, found: number, page: { isLast: boolean; isExact: boolean }) {
+    if (found > deps.maxFiles)
+      return problem('too_many_files', `More than ${deps.maxFiles} files match the path.`);
+    if (page.isLast && found === 0) return problem('no_files', `No object matches ${job.filePath}.`);
+    const isGuess = job.kind === 'import' && job.compressed === null && !page.isExact;
+    return isGuess && found > 0 ? problem('compressed_required') : undefined;
+  }
+
+  async function freeze(
+    job: JobDocument,
+    { listing, files: count, bytes }: PartialListing,
+    first: FileDocument[],
+    step: DispatchStep,
+  ): Promise<Listed> {
+    const frozen = await step('freeze', () => jobs.freeze(job._id, listing, count, bytes));
+    if (frozen.listing === listing) return { job: frozen, first };
+    await step('forget-lists', () => files.forgetListing(listing));
+    return { job: frozen };
+  }
+
   /**
-   * Each step is tried again by itself, under the same listing: tried again as a whole, they would leave the first list behind.
+   * Each step is retried by itself, under the same listing: retried as a whole, they would leave the first list behind. The signal
+   * ends the wait for the storage only: what is begun in MongoDB is finished.
    */
-  return async (job: JobDocument, step: Step<'dispatch'>): Promise<Listed> => {
-    const { files, jobs } = deps;
-    const listing = newListing(job._id);
+  async function list(job: JobDocument, step: DispatchStep, signal: AbortSignal): Promise<Listed> {
+    let stored = job.listed;
+    let listed = stored ?? newListing(job._id);
+    for await (const page of pagesOf(job, signal)) {
+      const found = listed.found + page.objects.length;
+      const reason = problemOf(job, found, page);
+      if (reason) return { job, problem: reason };
+      const objects = await step.read('see what is loaded', () => selectNew(job, page.objects));
+      const { listing, files: before } = listed;
+      const documents = objects.map((object, i) => documentOf(job, listing, before + i, object));
+      listed = {
+        listing,
+        after: page.lastKey,
+        found,
+        files: before + objects.length,
+        bytes: objects.reduce((sum, { size }) => sum + size, listed.bytes),
+      };
+      if (page.isLast && !stored) {
+        const first = takeThatFit(documents, deps.fileWindow);
+        for (const file of first) file.status = JobStatus.running;
+        await step('listing', () => files.insertListing(documents));
+        return freeze(job, listed, first, step);
+      }
+      const [known, next] = [stored, listed];
+      if (!(await step('listing-page', () => listings.addPage(job._id, known, next, documents))))
+        return resume(job, known, step, signal);
+      stored = listed;
+    }
+    return freeze(job, listed, [], step);
+  }
+
+  /** Somebody has stored the page: a predecessor that still works; or we have, and did not hear of it. */
+  async function resume(
+    { _id }: JobDocument,
+    known: PartialListing | undefined,
+    step: DispatchStep,
+    signal: AbortSignal,
+  ): Promise<Listed> {
+    const current = await step.read('see how far the files are listed', async () => {
+      const job = await jobs.find(_id);
+      if (job && (job.phase !== 'accepted' || job.listed?.after !== known?.after)) return job;
+      throw new StaleRead(`job ${_id} is not seen to be listed further`);
+    });
+    return current.phase === 'accepted' ? list(current, step, signal) : { job: current };
+  }
+
+  return async (job: JobDocument, step: DispatchStep): Promise<Listed> => {
     const isWanted = async () => (await deps.cancellationOf(job)) === undefined;
-    let selected: Awaited<ReturnType<typeof select>> | undefined;
     try {
-      selected = await step.whileWanted('list files', isWanted, (each) => select(job, each));
+      const listed = await step.whileWanted('list files', isWanted, ({ signal }) => list(job, step, signal));
+      return listed ?? { job, problem: problem('cancelled') };
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error;
       const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
       return { job, problem: problem(code, error.message) };
     }
-    if (!selected) return { job, problem: problem('cancelled') };
-    if ('code' in selected) return { job, problem: selected };
-    const documents = selected.objects.map((object, number) => documentOf(job, listing, number, object));
-    const bytes = documents.reduce((sum, { size }) => sum + size, 0);
-    await step('listing', () => files.insertListing(documents));
-    const frozen = await step('freeze', () => jobs.freeze(job._id, listing, documents.length, bytes));
-    if (frozen.listing !== listing) {
-      await step('forget-lists', () => files.forgetListing(listing));
-      return { job: frozen };
-    }
-    return { job: frozen, first: documents.slice(0, deps.fileWindow) };
   };
 }

@@ -2,13 +2,15 @@
 import type { FileDocument, FileFailure, JobDocument } from '../../../schemas/documents.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
-import type { FileTally } from '../../stores/ledger.ts';
+import type { LedgerStore } from '../../stores/ledger.ts';
 import { createDecideFiles, type DecideDependencies } from './decide-files.ts';
+import { countBatch } from './file-tally.ts';
 import { bytesReadOf, createLoadingJob, type JudgedFile, type LoadingJob } from './loading-job.ts';
 import { createPublishFiles, type PublishDependencies } from './publish-files.ts';
 
 export interface LoadDependencies extends PublishDependencies, DecideDependencies {
   jobs: JobStore;
+  ledger: LedgerStore;
   /** Why some of the jobs are not wanted any more. */
   cancelledAmong(jobs: JobDocument[]): Promise<Map<number, FileFailure>>;
 }
@@ -21,25 +23,26 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
   const { jobs, files, ledger } = deps;
   const loading = new Map<number, LoadingJob>();
   const { publishFirst, publishMore, publishStalled } = createPublishFiles(deps, step);
-  const decide = createDecideFiles(deps, step, (entry, error) => {
-    loading.delete(entry.job._id);
-    entry.fail(error);
-  });
+  const decide = createDecideFiles(deps, step);
 
   async function begin(entry: LoadingJob, first: FileDocument[] | null): Promise<void> {
-    if (!first) await publishMore(entry);
-    else if (first.length > 0) await publishFirst(entry, first);
+    if (first && first.length > 0) await publishFirst(entry, first);
+    else await publishMore(entry);
     loading.set(entry.job._id, entry);
     wake();
   }
 
-  async function report(entry: LoadingJob, waiting: FileTally[]): Promise<void> {
-    const rows = entry.rowsDone + waiting.reduce((sum, tally) => sum + tally.rows, 0);
-    const isDue = performance.now() - entry.reported.at >= REPORT_MS && rows !== entry.reported.rows;
+  async function report(entry: LoadingJob): Promise<void> {
+    const isDue = performance.now() - entry.reported.at >= REPORT_MS;
     if (!isDue || entry.filesDone === entry.job.fileCount) return;
-    entry.reported = { at: performance.now(), rows };
     const { filesDone } = entry;
-    const bytesDone = entry.bytesDone + waiting.reduce((sum, tally) => sum + bytesReadOf(entry, tally), 0);
+    let { rowsDone: rows, bytesDone } = entry;
+    for (const file of entry.inFlight.values()) {
+      rows += file.tally.rows;
+      bytesDone += bytesReadOf(entry, file);
+    }
+    if (rows === entry.reported.rows) return;
+    entry.reported = { at: performance.now(), rows };
     await step('progress', () => jobs.progress(entry.job._id, { filesDone, rows, bytesDone }));
     deps.log.info({ job: entry.job._id, files_done: filesDone, rows }, 'loading');
   }
@@ -62,16 +65,25 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     return cancelled.size > 0;
   }
 
-  /** What the ledger says of the files in flight. */
-  async function tallyInFlight(): Promise<{ entry: LoadingJob; tally: FileTally }[]> {
-    const wanted = [...loading.values()]
-      .filter(({ inFlight }) => inFlight.size > 0)
-      .map(({ job, attempt, inFlight }) => ({ job: job._id, attempt, files: [...inFlight.keys()] }));
-    const tallies = await step.read('read the ledger', () => ledger.tally(wanted));
-    return tallies.flatMap((tally) => {
-      const entry = loading.get(tally.job);
-      return entry?.attempt === tally.attempt && entry.inFlight.has(tally.file) ? [{ entry, tally }] : [];
-    });
+  /** Counts what the ledger has got since the last look. Gives the files that it concerns. */
+  async function readLedger(): Promise<Map<LoadingJob, Set<number>>> {
+    const touched = new Map<LoadingJob, Set<number>>();
+    const wanted = [...loading.values()].map(({ job, attempt, inFlight }) => ({
+      job: job._id,
+      attempt,
+      files: [...inFlight].map(([file, { tally }]) => ({ file, from: tally.joined })),
+    }));
+    const count = async () => {
+      for await (const batch of ledger.batchesOf(wanted)) {
+        const entry = loading.get(batch.job);
+        const file = entry?.attempt === batch.attempt ? entry.inFlight.get(batch.file) : undefined;
+        if (!entry || !file || !countBatch(file.tally, batch)) continue;
+        entry.batchesSeen++;
+        touched.set(entry, (touched.get(entry) ?? new Set()).add(batch.file));
+      }
+    };
+    await step.read('read the ledger', count);
+    return touched;
   }
 
   return {
@@ -93,15 +105,12 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     async look(): Promise<boolean> {
       if (loading.size === 0) return false;
       const isCancelled = await cancelUnwanted();
-      const open = await tallyInFlight();
-      const changed = await decide(open);
+      const touched = await readLedger();
+      const changed = await decide(touched);
       for (const entry of loading.values()) {
-        const waiting = open
-          .filter((one) => one.entry === entry && entry.inFlight.has(one.tally.file))
-          .map(({ tally }) => tally);
-        await report(entry, waiting);
+        await report(entry);
         if (changed.has(entry)) await publishMore(entry);
-        await publishStalled(entry, waiting);
+        await publishStalled(entry);
         if (entry.inFlight.size === 0 && entry.nextFile >= entry.job.fileCount) finish(entry);
       }
       return isCancelled || changed.size > 0;

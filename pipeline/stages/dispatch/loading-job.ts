@@ -1,12 +1,12 @@
 /** A job whose files are being loaded, as far as this term has come with it. */
 import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
 import type { DecidedFile } from '../../stores/files.ts';
-import type { FileTally } from '../../stores/ledger.ts';
+import type { FileTally } from './file-tally.ts';
 
 /** What a job's outcome is added up from. */
 export type JudgedFile = DecidedFile & { path: string };
 
-export type FileInFlight = Pick<FileDocument, 'size' | 'compressed'>;
+export type FileInFlight = Pick<FileDocument, 'size' | 'compressed' | 'batchBytes'> & { tally: FileTally };
 
 export interface LoadingJob {
   job: JobDocument;
@@ -20,8 +20,10 @@ export interface LoadingJob {
   /** What the compressed files decided in this term came to: how far others are is estimated from it. */
   unpacked: { stored: number; bytes: number };
   reported: { at: number; rows: number };
-  /** Batches and files seen so far, when that last changed, and how long it may stay so. */
-  progress: { seen: string; at: number; patienceMs: number };
+  /** Batches that the ledger was seen to have. */
+  batchesSeen: number;
+  /** How many these were when that last changed, and how long it may stay so. */
+  progress: { seen: number; at: number; patienceMs: number };
   /** Kept for a job whose files are all published at once; otherwise MongoDB has them. */
   decided: JudgedFile[] | null;
   paths: Map<number, string>;
@@ -50,7 +52,8 @@ export function createLoadingJob(job: JobDocument, start: Start): LoadingJob {
     bytesDone: start.before.bytes,
     unpacked: { stored: 0, bytes: 0 },
     reported: { at: now, rows: start.before.rows },
-    progress: { seen: '', at: now, patienceMs: start.patienceMs },
+    batchesSeen: 0,
+    progress: { seen: 0, at: now, patienceMs: start.patienceMs },
     decided,
     paths: new Map(start.first?.map(({ number, path }) => [number, path])),
     done: () => start.resolve(decided?.length === job.fileCount ? decided : null),
@@ -59,10 +62,11 @@ export function createLoadingJob(job: JobDocument, start: Start): LoadingJob {
 }
 
 /** Stored bytes that have been read of a file in flight. The ledger counts unpacked ones. */
-export function bytesReadOf({ inFlight, unpacked }: LoadingJob, tally: FileTally): number {
-  const file = inFlight.get(tally.file);
-  if (!file) return 0;
-  if (!file.compressed) return Math.min(file.size, tally.bytes);
+export function bytesReadOf(
+  { unpacked }: Pick<LoadingJob, 'unpacked'>,
+  { size, compressed, tally }: FileInFlight,
+): number {
+  if (!compressed) return Math.min(size, tally.bytes);
   if (unpacked.bytes === 0) return 0;
-  return Math.min(file.size, Math.floor((tally.bytes * unpacked.stored) / unpacked.bytes));
+  return Math.min(size, Math.floor((tally.bytes * unpacked.stored) / unpacked.bytes));
 }

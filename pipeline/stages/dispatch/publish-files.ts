@@ -3,20 +3,21 @@
  * may have been lost. Split sends only what the ledger lacks.
  */
 
-import type { FileDocument, JobDocument } from '../../../schemas/documents.ts';
+import { type FileDocument, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { FileStore } from '../../stores/files.ts';
-import type { FileTally } from '../../stores/ledger.ts';
 import { encode } from '../../wire/codec.ts';
+import { noBatches } from './file-tally.ts';
+import { placesOf, SMALL_FILES_A_PLACE, takeThatFit } from './file-window.ts';
 import type { LoadingJob } from './loading-job.ts';
 
 export interface PublishDependencies {
   log: Logger;
   publisher: Publisher;
   files: FileStore;
-  /** How many files of a job may be in flight. */
+  /** How many files of a job may be in flight; of small ones, more (file-window.ts). */
   fileWindow: number;
   filePartitions: number;
   /** How long a job may make no progress before its files are published again. */
@@ -35,7 +36,16 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
       value: encodeFile(entry.job, file),
     }));
     await step('publish-files', () => deps.publisher.send('files', messages));
-    for (const { number, size, compressed } of some) entry.inFlight.set(number, { size, compressed });
+    for (const { number, size, compressed, batchBytes } of some) {
+      const tally = entry.inFlight.get(number)?.tally ?? noBatches();
+      entry.inFlight.set(number, { size, compressed, batchBytes, tally });
+    }
+  }
+
+  function roomOf({ inFlight }: LoadingJob): number {
+    let room = fileWindow;
+    for (const file of inFlight.values()) room -= placesOf(file);
+    return room;
   }
 
   return {
@@ -45,25 +55,28 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
     },
 
     async publishMore(entry: LoadingJob): Promise<void> {
-      const room = fileWindow - entry.inFlight.size;
+      const room = roomOf(entry);
       if (room < Math.min(fileWindow, 1 + fileWindow / 4) || entry.nextFile >= entry.job.fileCount) return;
       const listing = entry.job.listing!;
-      const next = await step.read('find files to publish', () =>
-        files.undecided(listing, entry.attempt, entry.nextFile, room),
+      const found = await step.read('find files to publish', () =>
+        files.undecided(listing, entry.attempt, entry.nextFile, Math.ceil(room * SMALL_FILES_A_PLACE)),
       );
-      if (next.length === 0) {
+      const next = takeThatFit(found, room);
+      if (found.length === 0) {
         entry.nextFile = entry.job.fileCount;
         return;
       }
-      const waiting = next.filter(({ status }) => status === 0).map(({ number }) => number);
-      if (waiting.length > 0) await step('mark-running', () => files.markRunning(listing, waiting));
+      const waiting = next.filter(({ status }) => status === JobStatus.pending);
+      if (waiting.length > 0) {
+        const [first, last] = [waiting[0]!.number, waiting.at(-1)!.number];
+        await step('mark-running', () => files.markRunning(listing, first, last));
+      }
       await publish(entry, next);
       entry.nextFile = next.at(-1)!.number + 1;
     },
 
-    async publishStalled(entry: LoadingJob, tallies: FileTally[]): Promise<void> {
-      const { progress, inFlight, job, attempt } = entry;
-      const seen = `${entry.filesDone} ${tallies.reduce((sum, { batches }) => sum + batches, 0)}`;
+    async publishStalled(entry: LoadingJob): Promise<void> {
+      const { progress, inFlight, job, attempt, batchesSeen: seen } = entry;
       const now = performance.now();
       if (seen !== progress.seen) {
         entry.progress = { seen, at: now, patienceMs: deps.stallMs };

@@ -31,7 +31,8 @@ import type { ReadAhead } from './read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
 import type { SlotWatch } from './watch-slots.ts';
 
-export interface RunDependencies extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences'> {
+export interface RunDependencies
+  extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {
   log: Logger;
   listFiles: ReturnType<typeof createListFiles>;
   endJobs: EndJobs;
@@ -99,14 +100,15 @@ export function createRunJob(deps: RunDependencies) {
     const attempt = job.attempt ?? 0;
     const judged = await turns.files.load(job, first);
     const outcome = await step.read('add up the files', () =>
-      addUp(inOrder(judged) ?? files.ofListing(job.listing!), attempt),
+      addUp(inOrder(judged) ?? files.decisionsOf(job.listing!), attempt),
     );
     if (outcome.verdict.passed.length === 0) return outcome;
     const isWanted = createFileRanges(outcome.verdict.passed);
     const totals = await step.read('add up the slots', () =>
       deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
     );
-    outcome.verdict.expected = new Binary(packTotals(totals));
+    const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
+    outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));
     const lacking = await turns.slots.check(job, outcome.verdict);
     if (lacking.length === 0) return outcome;
     // What is not wanted any more is not sent any more either, and sealing drops the rest.
@@ -204,7 +206,7 @@ export function createRunJob(deps: RunDependencies) {
     const log = deps.log.child({ job: job._id });
     let current = await prepareOrFail(job, turns);
     // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
-    if (turns.mayBeListed(job._id))
+    if (current.listed || turns.mayBeListed(job._id))
       await step('forget-lists', () => files.forgetOthers(job._id, current.listing));
     const isSealed = current.phase === 'sealed';
     if (isSealed) await merge(current, turns);

@@ -24,6 +24,7 @@ interface Dependencies
     | 'acks'
     | 'checks'
     | 'spills'
+    | 'verdicts'
   > {
   log: Logger;
   sets: Pick<DeviceSets, 'spacesOf' | 'removeSpace' | 'sweepOrphans'>;
@@ -80,7 +81,7 @@ export function createSweep(deps: Dependencies) {
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
   async function sweepEnded(): Promise<void> {
     const { first } = await jobs.extent();
-    const stores = [deps.ledger, deps.acks, deps.checks, deps.spills];
+    const stores = [deps.ledger, deps.acks, deps.checks, deps.spills, deps.verdicts];
     await Promise.all(stores.map((store) => store.forgetBefore(first)));
   }
 

@@ -55,6 +55,8 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
       check,
       passed: verdict.passed,
       collapsed: verdict.collapsed,
+      verdict: verdict.stored ?? '',
+      files_counted: verdict.filesCounted ?? false,
       // A deletion that failed or was cancelled removes nothing.
       attributes: (!job.errors && job.attributes) || [],
       audience: job.audience,

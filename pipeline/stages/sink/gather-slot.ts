@@ -1,7 +1,6 @@
 /** Sorts what came for a job in one slot, or in a range of it, and counts it. */
 import type { CommitMarker } from '../../../schemas/topics.ts';
 import type { InRange } from '../../formats/address-ranges.ts';
-import { createFileRanges } from '../../formats/file-ranges.ts';
 import { IDENTIFIER_BYTES } from '../../formats/identifier.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import type { Devices } from '../../sets/devices.ts';
@@ -18,29 +17,40 @@ export interface GatheredSlot {
 /** The numbers of keys: attributes are numbers already, events have one in the audience's dictionary. */
 export type NumberKeys = (keys: Iterable<string>) => Promise<Map<string, number>>;
 
+/** Instead of a file, where pairs are not counted by file. */
+const ALL_FILES = 0;
+
 /** Only files that passed, and each batch once. */
 export async function gatherSlot(
-  marker: CommitMarker,
+  { files_counted }: CommitMarker,
+  files: { isPassed(file: number): boolean; isCollapsed(file: number): boolean },
   messages: AsyncIterable<InRange>,
   numberKeys: NumberKeys,
 ): Promise<GatheredSlot> {
-  const passed = createFileRanges(marker.passed);
-  const collapsed = new Set(marker.collapsed);
   const seen = new Set<string>();
   const groups: { name: string; file: number; devices: Uint8Array }[] = [];
   let count = 0;
   for await (const { range, message } of messages) {
     const { file, batch, part, groups: some } = message;
     const name = `${range}.${file}.${batch}.${part}`;
-    if (!passed(file) || seen.has(name)) continue;
+    if (!files.isPassed(file) || seen.has(name)) continue;
     seen.add(name);
     for (const { key, devices } of some) {
       count += devices.length / IDENTIFIER_BYTES;
-      groups.push({ name: collapsed.has(file) ? OTHER_EVENTS : key, file, devices });
+      groups.push({
+        name: files.isCollapsed(file) ? OTHER_EVENTS : key,
+        file: files_counted ? ALL_FILES : file,
+        devices,
+      });
     }
   }
   const numbers = await numberKeys(new Set(groups.map(({ name }) => name)));
   const numbered = groups.map(({ name, ...group }) => ({ key: numbers.get(name) ?? 0, ...group }));
   const { devices, filePairs } = sortPairs({ groups: numbered, count });
-  return { devices, uniqueDevices: devices.count, pairs: count, filePairs };
+  return {
+    devices,
+    uniqueDevices: devices.count,
+    pairs: count,
+    filePairs: files_counted ? new Map() : filePairs,
+  };
 }

@@ -15,6 +15,7 @@ import { type Devices, merge } from '../../sets/devices.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import type { SpillStore } from '../../stores/spills.ts';
+import type { VerdictStore } from '../../stores/verdicts.ts';
 import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
@@ -24,6 +25,7 @@ interface Dependencies {
   acks: Pick<AckStore, 'recordAndAdvance'>;
   spills: SpillStore;
   eventValues: Pick<EventValueStore, 'numbersOf'>;
+  verdicts: Pick<VerdictStore, 'passedOf' | 'collapsedOf'>;
 }
 
 type SinkStep = Step<'sink'>;
@@ -47,7 +49,7 @@ export const GROUP_BYTES = 8_000_000;
 type Counts = Omit<GatheredSlot, 'devices'>;
 
 export function createMergeJobs(deps: Dependencies) {
-  const { sets, acks, spills, eventValues, groupBytes = GROUP_BYTES } = deps;
+  const { sets, acks, spills, eventValues, verdicts, groupBytes = GROUP_BYTES } = deps;
   const budget = createByteBudget(groupBytes);
 
   const numberKeysOf = ({ audience, generation }: CommitMarker): NumberKeys =>
@@ -112,7 +114,10 @@ export function createMergeJobs(deps: Dependencies) {
         const { job } = marker;
         const inMemory = inRanges(held.get(job)!, from, from + size);
         const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
-        const one = await gatherSlot(marker, both(spilled, inMemory), numberKeysOf(marker));
+        const isPassed = await verdicts.passedOf(marker);
+        const isCollapsed = await verdicts.collapsedOf(marker);
+        const messages = both(spilled, inMemory);
+        const one = await gatherSlot(marker, { isPassed, isCollapsed }, messages, numberKeysOf(marker));
         addTo(counts, job, one);
         gathered.push(one.devices);
       }

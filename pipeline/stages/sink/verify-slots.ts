@@ -3,15 +3,20 @@
  * way, and wherever, shows here, before anything of the job is merged.
  */
 import type { CommitMarker } from '../../../schemas/topics.ts';
-import { createFileRanges } from '../../formats/file-ranges.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { SpillStore } from '../../stores/spills.ts';
+import type { VerdictStore } from '../../stores/verdicts.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
-export function createVerifySlots({ spills }: { spills: SpillStore }) {
+interface Dependencies {
+  spills: SpillStore;
+  verdicts: Pick<VerdictStore, 'passedOf'>;
+}
+
+export function createVerifySlots({ spills, verdicts }: Dependencies) {
   async function holdsAll(marker: CommitMarker, slot: number, uncommitted: Uncommitted): Promise<boolean> {
-    const isPassed = createFileRanges(marker.passed);
+    const isPassed = await verdicts.passedOf(marker);
     const seen = new Set<string>();
     const total = { pairs: 0, checksum: 0 };
     const isNew = ({ file, batch, part }: { file: number; batch: number; part: number }) => {

@@ -84,7 +84,7 @@ async function timeClear({ stack, signal }: Bench, id: number) {
   const answered = (performance.now() - since) / 1_000;
   const isSwept = async () => {
     const found = await audiences.findOne({ _id: id });
-    return (found?.sweptBelow ?? 1) >= (found?.generation ?? 0);
+    return found?.sweptAt !== undefined;
   };
   while (!(await isSwept())) await sleep(200, undefined, { signal });
   return { answered, removed: (performance.now() - since) / 1_000 };

@@ -1,0 +1,73 @@
+/** What the ledger says of a file so far. Batches are counted in whatever order they are seen, and each once. */
+import type { FileFailure } from '../../../schemas/documents.ts';
+import { MAX_EVENTS } from '../../formats/row-layouts.ts';
+import type { RecordedBatch } from '../../stores/ledger.ts';
+
+export interface FileTally {
+  /** Batches 0 to joined − 1 are all counted, and these behind a gap. */
+  joined: number;
+  behindGap: Set<number>;
+  /** Number of the last batch, or -1 while it is not there. */
+  lastBatch: number;
+  /** The first batch seen that failed the file. */
+  failed: { batch: number; failure: FileFailure } | null;
+  bytes: number;
+  end: number;
+  rows: number;
+  accepted: number;
+  pairsRead: number;
+  /** Distinct within each batch; NaN if a batch does not say. */
+  pairs: number;
+  rejected: Record<string, number>;
+  /** Rows by event, of up to MAX_EVENTS events; of the others only the number of rows is known. */
+  events: Map<string, number>;
+  eventRows: number;
+  hasTooManyEvents: boolean;
+}
+
+export const noBatches = (): FileTally => ({
+  joined: 0,
+  behindGap: new Set(),
+  lastBatch: -1,
+  failed: null,
+  bytes: 0,
+  end: 0,
+  rows: 0,
+  accepted: 0,
+  pairsRead: 0,
+  pairs: 0,
+  rejected: {},
+  events: new Map(),
+  eventRows: 0,
+  hasTooManyEvents: false,
+});
+
+/** False if the batch was counted before. */
+export function countBatch(tally: FileTally, entry: RecordedBatch): boolean {
+  const { batch, failure, start, end } = entry;
+  if (batch < tally.joined || tally.behindGap.has(batch)) return false;
+  tally.behindGap.add(batch);
+  while (tally.behindGap.delete(tally.joined)) tally.joined++;
+  if (entry.last) tally.lastBatch = batch;
+  if (failure && batch < (tally.failed?.batch ?? Number.POSITIVE_INFINITY)) tally.failed = { batch, failure };
+  tally.bytes += end - start;
+  tally.end = Math.max(tally.end, end);
+  tally.rows += entry.rows;
+  tally.accepted += entry.accepted;
+  tally.pairsRead += entry.pairsRead;
+  tally.pairs += entry.pairs ?? Number.NaN;
+  for (const [code, count] of Object.entries(entry.rejected))
+    tally.rejected[code] = (tally.rejected[code] ?? 0) + count;
+  countEvents(tally, entry);
+  return true;
+}
+
+function countEvents(tally: FileTally, { events = [], eventsOverflow = false }: RecordedBatch): void {
+  tally.hasTooManyEvents ||= eventsOverflow;
+  for (const { event, rows } of events) {
+    tally.eventRows += rows;
+    const known = tally.events.get(event);
+    if (known === undefined && tally.events.size === MAX_EVENTS) tally.hasTooManyEvents = true;
+    else tally.events.set(event, (known ?? 0) + rows);
+  }
+}

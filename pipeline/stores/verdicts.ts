@@ -1,0 +1,65 @@
+/** Verdicts on jobs of very many files. A short one is in the job and in its markers; of a long one these only say where it is. */
+import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { Binary, type Db } from 'mongodb';
+import { collections, type JobVerdict } from '../../schemas/documents.ts';
+import type { VerdictDocument } from '../../schemas/stage-documents.ts';
+import type { CommitMarker } from '../../schemas/topics.ts';
+import { createFileBits, packFiles, packRanges } from '../formats/file-bits.ts';
+import { createFileRanges } from '../formats/file-ranges.ts';
+import { cached } from '../runtime/cached.ts';
+import { StaleRead } from './stale-read.ts';
+
+export type VerdictStore = ReturnType<typeof createVerdictStore>;
+type FileTest = (file: number) => boolean;
+type NamedFiles = Pick<CommitMarker, 'passed' | 'collapsed' | 'verdict'>;
+
+/** Numbers that a job and each of its markers may list. */
+const MAX_LISTED = 1_000;
+/** A sink needs few at a time, each for all slots of a partition. */
+const KEPT = 4;
+
+export function createVerdictStore(db: Db) {
+  const verdicts = db.collection<VerdictDocument>(collections.verdicts);
+  const kept = new LRUCache<string, Promise<{ isPassed: FileTest; isCollapsed: FileTest }>>({ max: KEPT });
+
+  async function read(id: string) {
+    const found = await verdicts.findOne({ _id: id });
+    if (!found) throw new StaleRead(`verdict ${id} is not seen yet`);
+    return {
+      isPassed: createFileBits(found.passed.buffer),
+      isCollapsed: createFileBits(found.collapsed.buffer),
+    };
+  }
+  const stored = (id: string) => cached(kept, id, () => read(id));
+
+  return {
+    /** Stores the lists of a long verdict. Gives the verdict as a job and its markers can hold it. */
+    async keep(job: number, verdict: JobVerdict): Promise<JobVerdict> {
+      const { passed, collapsed } = verdict;
+      if (passed.length + collapsed.length <= MAX_LISTED) return verdict;
+      const _id = `${job}-${randomBytes(9).toString('base64url')}`;
+      await verdicts.insertOne({
+        _id,
+        job,
+        passed: new Binary(packRanges(passed)),
+        collapsed: new Binary(packFiles(collapsed)),
+      });
+      return { ...verdict, passed: [passed[0]!, passed.at(-1)!], collapsed: [], stored: _id };
+    },
+
+    /** Whether a file of the marker's job is to be merged. */
+    passedOf: async ({ passed, verdict }: NamedFiles): Promise<FileTest> =>
+      verdict === '' ? createFileRanges(passed) : (await stored(verdict)).isPassed,
+
+    /** Whether all events of a file are stored as one. */
+    async collapsedOf({ collapsed, verdict }: NamedFiles): Promise<FileTest> {
+      if (verdict !== '') return (await stored(verdict)).isCollapsed;
+      const files = new Set(collapsed);
+      return (file) => files.has(file);
+    },
+
+    forget: (jobs: number[]) => verdicts.deleteMany({ job: { $in: jobs } }),
+    forgetBefore: (job: number) => verdicts.deleteMany({ job: { $lt: job } }),
+  };
+}

@@ -289,9 +289,9 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       addPage: [[accepted._id, undefined, { listing: `${accepted._id}-new`, after: 'p/a.csv' } as never, []]],
     },
     verdicts: {
-      keep: [[id, { passed: [0, 0], collapsed: [] } as never]],
-      passedOf: [[{ passed: [0, 0], collapsed: [], verdict: '' }]],
-      collapsedOf: [[{ passed: [0, 0], collapsed: [], verdict: '' }]],
+      keep: [[id, { ...verdict, passed: Array.from({ length: 2_000 }, (_, i) => 2 * i) }]],
+      passedOf: [[{ passed: [], collapsed: [], verdict: 'one' }]],
+      collapsedOf: [[{ passed: [], collapsed: [], verdict: 'another' }]],
       forget: [[[id]]],
       forgetBefore: [[1]],
     },

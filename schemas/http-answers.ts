@@ -106,7 +106,7 @@ const audienceFields = {
   ),
   matched_devices: described(
     count,
-    'The number of devices of the audience that also have a marketplace attribute, as of the last load or, if that is newer, the last composition report. 0 if it is below the privacy floor.',
+    'The number of devices of the audience that had a marketplace attribute when they were loaded. A composition report counts all of them anew, and later loads add to its number. 0 if it is below the privacy floor.',
     4_100,
   ),
 };

@@ -19,6 +19,8 @@ import { submitByDriver } from './support/submit.ts';
 const random = roundSeed('loads-killed');
 const points: FaultPoint[] = [
   'dispatch:after-seal',
+  'dispatch:before-number-events',
+  'dispatch:after-number-events',
   'dispatch:after-markers',
   'sink:after-merge',
   'sink:after-ack',

@@ -2,7 +2,9 @@
 import { hashWords, IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
 
 export const slotOf = (devices: Uint8Array, offset: number): number =>
-  slotOfHash(hashWords(new Uint32Array(devices.slice(offset, offset + IDENTIFIER_BYTES).buffer), 0));
+  slotOfHash(
+    hashWords(new Uint32Array(new Uint8Array(devices.subarray(offset, offset + IDENTIFIER_BYTES)).buffer), 0),
+  );
 
 export function formatIdentifier(bytes: Uint8Array, offset = 0): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset + offset, IDENTIFIER_BYTES).toString('hex');

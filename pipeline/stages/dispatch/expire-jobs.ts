@@ -38,20 +38,22 @@ export function createExpireJobs(deps: Dependencies) {
     what: keyof typeof removedUpTo,
     days: number,
     remove: (ended: EndedJob[]) => Promise<unknown>,
-    { signal }: Step<'dispatch'>,
+    step: Step<'dispatch'>,
   ): Promise<void> {
     const { first, newest } = await jobs.extent();
     const before = Math.min(first, newest);
     const name = removedUpTo[what];
     let [after = 0] = await counters.highest([name]);
     for (;;) {
-      signal.throwIfAborted();
+      const began = performance.now();
       const ended = await jobs.endedBefore(days, { after, before }, AT_ONCE);
       if (ended.length === 0) return;
       await remove(ended);
       after = ended.at(-1)!._id;
       await counters.raise(new Map([[name, after]]));
       log.info({ up_to_job: after }, `removed expired ${what}`);
+      // As long again for the jobs that wait.
+      await step.pause(performance.now() - began);
     }
   }
 

@@ -81,7 +81,7 @@ async function compareLane(driver: Driver, lane: Lane, violations: Violations): 
 
 function differences(partner: string, is: Picture, should: Picture): Violations {
   const found: Violations = [];
-  for (const part of ['jobs', 'files', 'audiences', 'sets'] as const) {
+  for (const part of ['jobs', 'files', 'audiences', 'sets', 'attributes'] as const) {
     const [a, b] = [is[part], should[part]] as Record<string, unknown>[];
     for (const key of new Set([...Object.keys(a!), ...Object.keys(b!)])) {
       const [one, other] = [JSON.stringify(a![key]), JSON.stringify(b![key])];

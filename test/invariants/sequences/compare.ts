@@ -1,4 +1,5 @@
 /** The service's state in the oracle's words. */
+import { createAttributeDeviceStore } from '../../../pipeline/stores/attribute-devices.ts';
 import { collections, type FileDocument } from '../../../schemas/documents.ts';
 import type { RejectsDocument } from '../../../schemas/stage-documents.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -16,6 +17,8 @@ export interface Picture {
   files: Record<number, ExpectedFile[]>;
   audiences: Record<number, ExpectedAudience>;
   sets: Record<string, string[]>;
+  /** Devices by attribute, of those that have any. */
+  attributes: Record<number, number>;
 }
 
 const inOrder = <T>(list: T[], by: (one: T) => string) => [...list].sort((a, b) => (by(a) < by(b) ? -1 : 1));
@@ -29,7 +32,7 @@ const only = ({ code, file, line, count }: ExpectedError): ExpectedError => ({
 });
 
 export function expected(oracle: Oracle): Picture {
-  const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {} };
+  const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {}, attributes: {} };
   for (const [id, job] of oracle.jobs) picture.jobs[id] = { ...job, errors: byFile(job.errors) };
   for (const [id, files] of oracle.files) picture.files[id] = byPath(files);
   for (const [
@@ -38,11 +41,15 @@ export function expected(oracle: Oracle): Picture {
   ] of oracle.audiences)
     picture.audiences[id] = { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome };
   for (const name of oracle.filledSets()) picture.sets[name] = [...oracle.members(name)].sort();
+  for (const { id } of oracle.attributes) {
+    const { size } = oracle.members(setNames.attribute(id));
+    if (size > 0) picture.attributes[id] = size;
+  }
   return picture;
 }
 
 export async function observed(driver: Driver, oracle: Oracle): Promise<Picture> {
-  const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {} };
+  const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {}, attributes: {} };
   const ids = [...oracle.jobs.keys()];
   for (const job of await driver.jobs.find({ _id: { $in: ids } }).toArray()) {
     const { _id, status, rows, uniqueDevices, filesDone, errors, accepted, rejected } = job;
@@ -82,6 +89,8 @@ export async function observed(driver: Driver, oracle: Oracle): Promise<Picture>
   for await (const { _id, generation, uniqueDevices, uploadedDevices, matchedDevices, outcome } of audiences)
     picture.audiences[_id] = { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome };
   picture.sets = await setsOf(driver, oracle);
+  const counts = await createAttributeDeviceStore(driver.db).all();
+  for (const { id } of oracle.attributes) if (counts.has(id)) picture.attributes[id] = counts.get(id)!;
   return picture;
 }
 

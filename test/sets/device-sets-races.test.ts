@@ -1,0 +1,108 @@
+/** Two owners of one slot, readers beside a writer, and what a process leaves behind that dies in the middle. */
+import { beforeEach, expect, it } from 'vitest';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { beforeManifests, checkEveryManifest, createGate, openDatabase, pagesOf } from './database.ts';
+import { keyed, numberedDevices, onePart, toPlain } from './devices.ts';
+
+const database = openDatabase();
+const tiny = { pageBytes: 128, regionBytes: 1_024, levelRatio: 3 };
+const space = spaces.marketplace;
+const slot = 1;
+const open = (db = database.db) => createDeviceSets(db, { layout: tiny });
+const devices = (from: number, to: number, key = 1) =>
+  onePart(keyed({ devices: numberedDevices(from, to), key }));
+
+beforeEach(async () => {
+  await database.db.dropDatabase();
+  await ensureIndexes(database.db);
+});
+
+it('of two that merge the same job one does, and both tell the same', async () => {
+  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 50));
+  const target = { space, slot, job: 2, since: 1 };
+  const results = await Promise.all([1, 2, 3].map(() => open().merge(target, devices(30, 100))));
+  for (const result of results) expect(result).toEqual(results[0]);
+  expect(results[0]).toMatchObject({ total: 100, changes: [{ job: 2, devices: 50 }] });
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('one that was frozen between its pages and its manifest finds the job merged, or a later one', async () => {
+  const gate = createGate();
+  const frozen = open(beforeManifests(database.db, gate.wait));
+  const writing = frozen.merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
+  await gate.reached;
+  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
+  await open().removeKeys({ space, slot, job: 2, since: 1 }, new Set([1]));
+  gate.open();
+  await writing;
+  expect(await open().count(space)).toBe(0);
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('what imports added is told job by job, also when they were merged together and not acknowledged', async () => {
+  const sets = open();
+  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 10));
+  // Jobs 2 and 3 together, then a crash; then 2, 3 and 4 together.
+  await sets.merge({ space, slot, job: 3, since: 1 }, devices(0, 30));
+  const { changes } = await sets.merge({ space, slot, job: 4, since: 1 }, devices(0, 60));
+  expect(changes).toMatchObject([
+    { job: 3, devices: 20, pairs: new Map([[1, 20]]) },
+    { job: 4, devices: 30, pairs: new Map([[1, 30]]) },
+  ]);
+  const next = await sets.merge({ space, slot, job: 5, since: 4 }, devices(50, 70));
+  expect(next.changes).toMatchObject([{ job: 5, devices: 10 }]);
+});
+
+it('a reader beside a writer finds each moment whole', async () => {
+  const sets = open();
+  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 200));
+  let isDone = false;
+  const writing = (async () => {
+    for (let job = 2; job < 15; job++)
+      await sets.merge({ space, slot, job, since: job - 1 }, devices(0, 200 + 20 * job, job));
+    isDone = true;
+  })();
+  const wanted = new Set(toPlain(keyed({ devices: numberedDevices(0, 200) })).keys());
+  for (let reads = 0; !isDone || reads < 3; reads++) {
+    const found = new Set<string>();
+    for await (const part of open().read(space, slot))
+      for (const [device] of toPlain(part)) found.add(device);
+    expect([...wanted].filter((device) => !found.has(device))).toEqual([]);
+  }
+  await writing;
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('pages that nobody named are swept when they are old, and no others', async () => {
+  const sets = open();
+  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 200));
+  await sets.merge({ space, slot, job: 2, since: 1 }, devices(0, 300, 2));
+  const [stored] = await pagesOf(database.db).find().limit(1).toArray();
+  const token = (ms: number) => `${(Date.now() - ms).toString(36)}abcdef`;
+  const left = [`m#1:${token(9e6)}.0:0000000`, `a9.1#3:${token(9e6)}.1:0000000`];
+  const young = `m#1:${token(1e3)}.0:0000000`;
+  for (const _id of [...left, young]) await pagesOf(database.db).insertOne({ ...stored!, _id });
+  expect(await sets.sweepOrphans({ unnamedForMs: 3.6e6 })).toBe(2);
+  expect(await checkEveryManifest(database.db)).toEqual([young]);
+  expect(await sets.count(space)).toBe(300);
+});
+
+it('a device is found in every space that holds it', async () => {
+  const sets = createDeviceSets(database.db);
+  const device = numberedDevices(7, 8);
+  const { slotOf } = await import('../formats/identifiers.ts');
+  const own = slotOf(device, 0);
+  for (const [n, where] of [space, spaces.audience(3, 1), spaces.audience(4, 2)].entries())
+    await sets.merge({ space: where, slot: own, job: n + 1, since: 0 }, devices(n === 1 ? 8 : 0, 20, n + 1));
+  const found: unknown[] = [];
+  for await (const one of sets.find(device)) found.push(one);
+  expect(found).toEqual(
+    expect.arrayContaining([
+      { space, keys: [1] },
+      { space: spaces.audience(4, 2), keys: [3] },
+    ]),
+  );
+  expect(found).toHaveLength(2);
+});

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { SLOTS } from '../../schemas/topics.ts';
+import { openDatabase } from './database.ts';
+import { keyed, onePart, randomDevices } from './devices.ts';
+
+const database = openDatabase();
+const DEVICES = 1_000_000;
+
+/** Bytes in use, after a checkpoint: what removed pages leave is used again. */
+async function storedBytes(): Promise<number> {
+  await database.db.admin().command({ fsync: 1 });
+  const sizes = await Promise.all(
+    ['pages', 'manifests'].map((name) => database.db.command({ collStats: name })),
+  );
+  return sizes.reduce((sum, { totalSize, freeStorageSize }) => sum + totalSize - freeStorageSize, 0);
+}
+
+/** A large marketplace numbers its attributes so. */
+const key = (n: number) => 1_000_000 + n;
+
+it.each([
+  [1, 22],
+  [2, 26],
+  [5, 38],
+])('a device with %i keys takes %i bytes at most, indexes included', async (keys, most) => {
+  const sets = createDeviceSets(database.db);
+  await database.db.dropDatabase();
+  await ensureIndexes(database.db);
+  for (let slot = 0; slot < SLOTS; slot++) {
+    const devices = randomDevices(DEVICES / SLOTS, slot + 1);
+    const all = keyed(...Array.from({ length: keys }, (_, n) => ({ devices, key: key(1_000 * n) })));
+    await sets.merge({ space: spaces.marketplace, slot, job: 1, since: 0 }, onePart(all));
+  }
+  const bytes = (await storedBytes()) / DEVICES;
+  console.info(`${keys} keys: ${bytes.toFixed(1)} bytes a device on disk`);
+  expect(bytes).toBeLessThanOrEqual(most);
+});

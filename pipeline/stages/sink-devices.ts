@@ -13,7 +13,6 @@ import type { Step } from '../runtime/step.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
-import { batchesIn } from '../wire/devices-codec.ts';
 import { type createMergeJobs, GROUP_BYTES } from './sink/merge-jobs.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
@@ -83,7 +82,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   function collect(owner: OwnedPartition, devices: ValidatedDevices, offset: bigint): void {
     const committed = owner.committed.get(devices.slot);
     if (committed === undefined || devices.job <= committed) return;
-    for (const batch of batchesIn(devices)) owner.uncommitted.add(batch, offset);
+    owner.uncommitted.add(devices, offset);
   }
 
   async function spillIfFull(owner: OwnedPartition, step: SinkStep): Promise<void> {

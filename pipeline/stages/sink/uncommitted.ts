@@ -1,5 +1,6 @@
 /** Devices of jobs that are not merged yet, in the order in which they came, of one partition. */
 import type { ValidatedDevices } from '../../../schemas/topics.ts';
+import { batchesIn } from '../../wire/devices-codec.ts';
 
 export interface Uncommitted {
   readonly bytes: number;
@@ -27,6 +28,24 @@ interface JobDevices {
 /** What a message costs beside its devices. */
 const OVERHEAD = 200;
 
+/** The message's bytes are a view into everything that was fetched with it: what is kept is copied, all of a message into one buffer. */
+function copyOf({ groups, more = [], ...message }: ValidatedDevices): ValidatedDevices {
+  const all = [groups, ...more.map((other) => other.groups)].flat();
+  const copy = new Uint8Array(all.reduce((sum, { devices }) => sum + devices.length, 0));
+  let end = 0;
+  const keep = (some: ValidatedDevices['groups']) =>
+    some.map(({ key, devices }) => {
+      copy.set(devices, end);
+      end += devices.length;
+      return { key, devices: copy.subarray(end - devices.length, end) };
+    });
+  return {
+    ...message,
+    groups: keep(groups),
+    more: more.map((other) => ({ ...other, groups: keep(other.groups) })),
+  };
+}
+
 export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {
   const spilled = new Set(spilledEarlier);
   const jobs = new Map<number, JobDevices>();
@@ -52,15 +71,12 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
         slot = { devices: [], bytes: 0 };
         job.slots.set(devices.slot, slot);
       }
-      // A copy: the message's bytes are a view into everything that was fetched with it.
-      const groups = devices.groups.map((group) => ({
-        key: group.key,
-        devices: new Uint8Array(group.devices),
-      }));
-      const size = groups.reduce((sum, group) => sum + group.devices.length + OVERHEAD, OVERHEAD);
-      slot.devices.push({ ...devices, groups });
-      slot.bytes += size;
-      bytes += size;
+      for (const batch of batchesIn(copyOf(devices))) {
+        const size = batch.groups.reduce((sum, group) => sum + group.devices.length + OVERHEAD, OVERHEAD);
+        slot.devices.push(batch);
+        slot.bytes += size;
+        bytes += size;
+      }
     },
     of: (job, slot) => jobs.get(job)?.slots.get(slot)?.devices ?? [],
     bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.bytes ?? 0,

@@ -1,11 +1,12 @@
 /** Devices of jobs that are not merged yet, in the order in which they came, of one partition. */
 import type { ValidatedDevices } from '../../../schemas/topics.ts';
-import { batchesIn } from '../../wire/devices-codec.ts';
+import { batchesIn, decodeDevices, encodeDevices } from '../../wire/devices-codec.ts';
 
 export interface Uncommitted {
   readonly bytes: number;
   add(devices: ValidatedDevices, offset: bigint): void;
   of(job: number, slot: number): ValidatedDevices[];
+  /** When they are merged. */
   bytesOf(job: number, slot: number): number;
   /** Where the oldest of them stands in the partition, if any is left. */
   oldestOffset(): bigint | undefined;
@@ -22,29 +23,36 @@ export interface Uncommitted {
 
 interface JobDevices {
   firstOffset: bigint;
-  slots: Map<number, { devices: ValidatedDevices[]; bytes: number }>;
+  slots: Map<number, SlotDevices>;
+}
+
+interface SlotDevices {
+  /** Messages of one batch each. */
+  single: ValidatedDevices[];
+  /** Messages of many small batches, as they are sent: as objects they would take ten times as much. */
+  shared: Buffer[];
+  /** What is held, and what it comes to when it is merged. */
+  bytes: number;
+  mergedBytes: number;
 }
 
 /** What a message costs beside its devices. */
 const OVERHEAD = 200;
+const NO_HEADER = Buffer.alloc(0);
 
-/** The message's bytes are a view into everything that was fetched with it: what is kept is copied, all of a message into one buffer. */
-function copyOf({ groups, more = [], ...message }: ValidatedDevices): ValidatedDevices {
-  const all = [groups, ...more.map((other) => other.groups)].flat();
-  const copy = new Uint8Array(all.reduce((sum, { devices }) => sum + devices.length, 0));
-  let end = 0;
-  const keep = (some: ValidatedDevices['groups']) =>
-    some.map(({ key, devices }) => {
-      copy.set(devices, end);
-      end += devices.length;
-      return { key, devices: copy.subarray(end - devices.length, end) };
-    });
-  return {
-    ...message,
-    groups: keep(groups),
-    more: more.map((other) => ({ ...other, groups: keep(other.groups) })),
-  };
-}
+/** A copy: the message's bytes are a view into everything that was fetched with it. */
+const copyOf = (message: ValidatedDevices): ValidatedDevices => ({
+  ...message,
+  groups: message.groups.map(({ key, devices }) => ({ key, devices: new Uint8Array(devices) })),
+});
+
+const sizeOf = ({ groups }: Pick<ValidatedDevices, 'groups'>) =>
+  groups.reduce((sum, { devices }) => sum + devices.length + OVERHEAD, OVERHEAD);
+
+const batchesOf = ({ single, shared }: SlotDevices): ValidatedDevices[] => [
+  ...single,
+  ...shared.flatMap((bytes) => [...batchesIn(decodeDevices(bytes, { hasMore: true }))]),
+];
 
 export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {
   const spilled = new Set(spilledEarlier);
@@ -68,18 +76,27 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       }
       let slot = job.slots.get(devices.slot);
       if (!slot) {
-        slot = { devices: [], bytes: 0 };
+        slot = { single: [], shared: [], bytes: 0, mergedBytes: 0 };
         job.slots.set(devices.slot, slot);
       }
-      for (const batch of batchesIn(copyOf(devices))) {
-        const size = batch.groups.reduce((sum, group) => sum + group.devices.length + OVERHEAD, OVERHEAD);
-        slot.devices.push(batch);
-        slot.bytes += size;
-        bytes += size;
+      const { more = [] } = devices;
+      const mergedBytes = more.reduce((sum, other) => sum + sizeOf(other), sizeOf(devices));
+      let held = mergedBytes;
+      if (more.length === 0) slot.single.push(copyOf(devices));
+      else {
+        const encoded = encodeDevices(NO_HEADER, devices);
+        slot.shared.push(encoded);
+        held = encoded.length + OVERHEAD;
       }
+      slot.bytes += held;
+      slot.mergedBytes += mergedBytes;
+      bytes += held;
     },
-    of: (job, slot) => jobs.get(job)?.slots.get(slot)?.devices ?? [],
-    bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.bytes ?? 0,
+    of(job, slot) {
+      const held = jobs.get(job)?.slots.get(slot);
+      return held ? batchesOf(held) : [];
+    },
+    bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.mergedBytes ?? 0,
     oldestOffset() {
       let oldest: bigint | undefined;
       for (const { firstOffset } of jobs.values()) {
@@ -91,7 +108,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       const before = bytes;
       for (const [job, { slots }] of [...jobs]) {
         spilled.add(job);
-        for (const [slot, { devices }] of slots) await save({ job, slot, devices });
+        for (const [slot, held] of slots) await save({ job, slot, devices: batchesOf(held) });
         drop(job);
       }
       return before - bytes;

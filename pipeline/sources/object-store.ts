@@ -131,16 +131,21 @@ export function createObjectStore(
     head: (bucket, key, signal) =>
       persist(patience.wait(bucket, key, signal), () => headOnce(client, bucket, key, signal)),
 
-    async *list(bucket, prefix, { after = '', signal } = {}) {
-      let lastKey = after;
-      for (let isLast = false; !isLast; ) {
+    /** The next page is asked for while the last one is dealt with. */
+    async *list(bucket, prefix, { after, signal } = {}) {
+      const ask = (from: string | undefined) => {
         const wait = patience.wait(bucket, prefix, signal);
-        const from = lastKey || undefined;
-        const page = await persist(wait, () =>
-          listPage(client, bucket, { prefix, after: from, max }, signal),
-        );
+        const page = persist(wait, () => listPage(client, bucket, { prefix, after: from, max }, signal));
+        // Whoever waits for it sees why it failed; nobody does if they need no more pages.
+        page.catch(() => {});
+        return page;
+      };
+      let next = ask(after);
+      for (let lastKey = after ?? '', isLast = false; !isLast; ) {
+        const page = await next;
         lastKey = page.objects.at(-1)?.key ?? lastKey;
         isLast = page.isLast;
+        if (!isLast) next = ask(lastKey);
         yield { objects: page.objects.filter(isData), lastKey, isLast };
       }
     },

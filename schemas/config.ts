@@ -126,7 +126,7 @@ const environment = z.object({
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
   /** Work without progress for this long is dispatched again. */
   HEADRACE_STALL_MS: integer(100, 3_600_000, 60_000),
-  /** How many files of a job may be in flight. */
+  /** How many files of a job may be in flight; up to 32 small ones count as one. */
   HEADRACE_FILE_WINDOW: integer(1, 10_000, 64),
   HEADRACE_MAX_FILES: integer(1, 10_000_000, 1_000_000),
   /** Objects asked for at once when a prefix is listed. */

@@ -1,5 +1,6 @@
 /** The stores of the API and the admin commands, created once per process. */
 import type { Db } from 'mongodb';
+import { createDeviceSets } from '../pipeline/sets/device-sets.ts';
 import { createAckStore } from '../pipeline/stores/acks.ts';
 import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
@@ -9,6 +10,7 @@ import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
 import { createEndedSessionStore } from '../pipeline/stores/ended-sessions.ts';
+import { createEventValueStore } from '../pipeline/stores/event-values.ts';
 import { createFileStore } from '../pipeline/stores/files.ts';
 import { createIdempotencyStore } from '../pipeline/stores/idempotency.ts';
 import { createJobQueryStore } from '../pipeline/stores/job-queries.ts';
@@ -30,6 +32,7 @@ export const createApiStores = (db: Db) => ({
   compositions: createCompositionStore(db),
   counters: createCounterStore(db),
   endedSessions: createEndedSessionStore(db),
+  eventValues: createEventValueStore(db),
   files: createFileStore(db),
   idempotency: createIdempotencyStore(db),
   jobs: createJobQueryStore(db),
@@ -37,5 +40,6 @@ export const createApiStores = (db: Db) => ({
   newJobs: createNewJobStore(db),
   partners: createPartnerStore(db),
   rejects: createRejectStore(db),
+  sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
 });

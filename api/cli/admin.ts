@@ -1,5 +1,6 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { registerDeviceCommands } from './admin-devices.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
 import { registerSecretCommands } from './admin-secret.ts';
@@ -21,7 +22,7 @@ const wholeNumber = (text: string) => {
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
   const admin = program
     .command('admin')
-    .description('manage partners, API keys, attributes, user tokens, jobs and the secret');
+    .description('manage partners, API keys, attributes, user tokens, devices, jobs and the secret');
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
@@ -120,6 +121,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
       }),
     );
 
+  registerDeviceCommands(admin, run, common);
   registerJobCommands(admin, run, common);
   registerSecretCommands(admin, run, common);
   registerTokenCommand(admin, run, common);

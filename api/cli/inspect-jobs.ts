@@ -1,4 +1,5 @@
 /** Jobs as an operator sees them: their progress, what each is waiting for, and since when. */
+import type { BatchCounts } from '../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
@@ -20,7 +21,7 @@ export interface InspectedJob {
   files: { waiting: number; dispatched: number; done: number; failed: number };
   /** The first files that are not decided yet. */
   undecided: InspectedFile[];
-  ledger: { batches: number; rows: number; accepted: number };
+  ledger: BatchCounts;
   /** The partitions that have checked whether they hold all of the job, and their slots with missing devices. */
   checks: { partition: number; lacking: number[] }[];
   acks: { merged: number[]; missing: number[] };
@@ -40,7 +41,8 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
       if (earlier.ofAudience)
         return `job ${earlier.ofAudience}, an earlier load of the same audience, to end`;
       if (earlier.count >= jobWindow) return `job ${earlier.first} to end: ${earlier.count} jobs are ahead`;
-      return job.kind === 'delete' ? 'dispatch' : 'the storage to list its files';
+      if (job.kind === 'delete') return 'dispatch';
+      return `the storage to list its files${job.listed ? `; ${job.listed.found} so far` : ''}`;
     }
     if (job.phase === 'loading') {
       const open = seen.files.waiting + seen.files.dispatched;
@@ -54,17 +56,17 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
 
   async function inspect(job: JobDocument): Promise<InspectedJob> {
     const { _id, listing = '', attempt = 0 } = job;
-    const [byStatus, byFile, undecided, acked, checked] = await Promise.all([
+    const [byStatus, all, undecided, acked, checked] = await Promise.all([
       files.countByStatus(listing),
-      ledger.countByFile(_id, attempt),
+      ledger.countAll(_id, attempt),
       files.undecided(listing, 0, 0, UNDECIDED_SHOWN),
       acks.ofJob(_id),
       checks.ofAttempt(_id, attempt),
     ]);
+    const numbers = undecided.map(({ number }) => number);
+    const byFile = await ledger.countByFile(_id, attempt, numbers);
     const withStatus = (status: JobStatus) => byStatus.get(status) ?? 0;
     const merged = acked.map(({ slot }) => slot).sort((a, b) => a - b);
-    const sum = (field: 'batches' | 'rows' | 'accepted') =>
-      [...byFile.values()].reduce((total, counts) => total + counts[field], 0);
     const slots = Array.from({ length: SLOTS }, (_, slot) => slot);
     const seen = {
       files: {
@@ -82,7 +84,7 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
         rows: byFile.get(number)?.rows ?? 0,
         since: updatedAt,
       })),
-      ledger: { batches: sum('batches'), rows: sum('rows'), accepted: sum('accepted') },
+      ledger: all,
       checks: checked.map(({ partition, lacking }) => ({ partition, lacking })),
       acks: { merged, missing: slots.filter((slot) => !merged.includes(slot)) },
     };

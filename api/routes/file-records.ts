@@ -1,19 +1,20 @@
 /** Files and rejected rows of a job or an audience. Only the files of a job's frozen list count. */
+import type { ShownFile } from '../../pipeline/stores/files.ts';
 import { frozen, type ListedJob } from '../../pipeline/stores/job-queries.ts';
-import { type FileDocument, JobStatus } from '../../schemas/documents.ts';
+import { JobStatus } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores.ts';
 
 /** A file that failed was read but not loaded. */
-const loadedRows = (file: FileDocument) => (file.status === JobStatus.error ? 0 : file.accepted);
+const loadedRows = (file: ShownFile) => (file.status === JobStatus.error ? 0 : file.accepted);
 
-export const toFileEntry = (file: FileDocument) => ({
+export const toFileEntry = (file: ShownFile) => ({
   s3_path: file.path,
   status: file.status,
   rows_uploaded: loadedRows(file),
   updated_at: file.updatedAt,
 });
 
-export const toFileReport = (file: FileDocument) => ({
+export const toFileReport = (file: ShownFile) => ({
   ...toFileEntry(file),
   rows: file.rows,
   rows_accepted: file.accepted,
@@ -25,7 +26,7 @@ export const toFileReport = (file: FileDocument) => ({
 const listingOf = ({ phase, listing }: ListedJob) => (frozen.includes(phase) ? listing : undefined);
 
 /** In the order of the job's list. */
-export async function* filesOfJob({ files }: ApiStores, job: ListedJob): AsyncGenerator<FileDocument> {
+export async function* filesOfJob({ files }: ApiStores, job: ListedJob): AsyncGenerator<ShownFile> {
   const listing = listingOf(job);
   if (listing !== undefined) yield* files.ofListing(listing);
 }
@@ -35,10 +36,10 @@ export async function* filesOfAudience(
   { files, jobs }: ApiStores,
   audience: number,
   generation: number,
-): AsyncGenerator<FileDocument> {
+): AsyncGenerator<ShownFile> {
   const loads = await jobs.listedLoads(audience, generation);
   const listings = new Set(loads.map(({ listing }) => listing));
-  let latest: FileDocument | undefined;
+  let latest: ShownFile | undefined;
   for await (const file of files.ofAudience(audience, generation)) {
     if (!listings.has(file.listing)) continue;
     if (latest && latest.path !== file.path) {

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { pino } from 'pino';
 import { type Config, parseConfig } from '../../schemas/config.ts';
-import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
+import { type MessageName, type TopicKey, topics, type ValidatedDevices } from '../../schemas/topics.ts';
 import { createPublisher } from '../kafka/publish.ts';
 import { type ReadMessage, readTopic } from '../kafka/read-topic.ts';
 import { topicName } from '../kafka/topics.ts';
@@ -44,11 +44,13 @@ export function line(topic: TopicKey, { partition, offset, timestamp, key, value
   try {
     const message = decode(value, topics[topic].holds as readonly MessageName[]);
     if (message.name === 'ValidatedDevices') {
-      const groups = message.value.groups.map((group) => ({
-        key: group.key,
-        devices: group.devices.length / 16,
-      }));
-      return JSON.stringify({ ...where, type: message.name, value: { ...message.value, groups } });
+      const { more = [], ...first } = message.value;
+      const counted = <T extends Pick<ValidatedDevices, 'groups'>>(batch: T) => ({
+        ...batch,
+        groups: batch.groups.map(({ key, devices }) => ({ key, devices: devices.length / 16 })),
+      });
+      const value = { ...counted(first), ...(more.length > 0 ? { more: more.map(counted) } : {}) };
+      return JSON.stringify({ ...where, type: message.name, value });
     }
     return JSON.stringify({ ...where, type: message.name, value: message.value }, readable);
   } catch (error) {

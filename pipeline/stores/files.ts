@@ -1,5 +1,5 @@
 /** The frozen list of a job's files, and the decision about each. */
-import { type Db, type Filter, MongoBulkWriteError } from 'mongodb';
+import type { Db, Filter } from 'mongodb';
 import {
   collections,
   type FileDocument,
@@ -9,6 +9,7 @@ import {
 } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
+import { insertNew } from './insert-new.ts';
 import { removeInSteps } from './remove-in-steps.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
@@ -22,6 +23,9 @@ export type DecidedFile = Pick<
   duplicates?: number | null;
   failure: FileFailure | null;
 };
+
+/** Without what may be long. */
+export type ShownFile = Omit<FileDocument, 'events'>;
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 const INSERT_AT_ONCE = 5_000;
@@ -60,9 +64,7 @@ export function createFileStore(db: Db) {
     insertListing: groupCommit(async (listings: FileDocument[][]) => {
       const documents = listings.flat();
       for (const some of inGroups(documents, within({ count: INSERT_AT_ONCE }))) {
-        await files.insertMany(some, { ordered: false }).catch((error: unknown) => {
-          if (!(error instanceof MongoBulkWriteError) || error.code !== 11000) throw error;
-        });
+        await insertNew(files, some);
       }
     }),
 
@@ -134,14 +136,11 @@ export function createFileStore(db: Db) {
         { $set: { status: JobStatus.error, failure, duplicates: null, updatedAt: new Date() } },
       ),
 
-    ofListing: (listing: string) => files.find({ job: jobOf(listing), listing }).sort({ number: 1 }),
-
-    /** Rows by event of each loaded file, in the order of the list. */
-    eventsOf: (listing: string) =>
+    ofListing: (listing: string) =>
       files
-        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+        .find({ job: jobOf(listing), listing })
         .sort({ number: 1 })
-        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
+        .project<ShownFile>({ events: 0 }),
 
     /** What a job's outcome is added up from, in the order of the list. */
     decisionsOf: (listing: string) =>
@@ -156,15 +155,22 @@ export function createFileStore(db: Db) {
           accepted: 1,
           pairsRead: 1,
           rejected: 1,
-          events: 1,
           eventsCollapsed: 1,
+          'events.event': 1,
           duplicates: 1,
           failure: 1,
         }),
 
+    /** Rows by event of each loaded file, in the order of the list. */
+    eventsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+        .sort({ number: 1 })
+        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
+
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>
-      files.find({ audience, generation }).sort({ path: 1 }),
+      files.find({ audience, generation }).sort({ path: 1 }).project<ShownFile>({ events: 0 }),
 
     async pathsOf(listing: string, numbers: number[]): Promise<Map<number, string>> {
       const found = await files

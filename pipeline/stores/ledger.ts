@@ -7,6 +7,7 @@ import type { ResumePoint } from '../formats/cut-rows.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { insertNew } from './insert-new.ts';
 import { removeInSteps } from './remove-in-steps.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
@@ -29,6 +30,17 @@ export interface WantedFiles {
   isWanted(file: number): boolean;
 }
 
+export interface BatchCounts {
+  batches: number;
+  rows: number;
+  accepted: number;
+}
+const sumOfBatches = {
+  batches: { $sum: 1 },
+  rows: { $sum: '$rows' },
+  accepted: { $sum: '$accepted' },
+};
+
 type KnownBatch = Omit<LedgerEntry, 'rejected' | 'events' | 'slots'>;
 
 function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
@@ -40,6 +52,14 @@ function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
   return batches.at(-1) ?? null;
 }
 
+/** A branch for each file would cost more to plan than to read. */
+const sameAttempts = (files: FileAttempt[]) =>
+  [...groupBy(files, ({ job, attempt }) => `${job}.${attempt}`).values()].map((some) => ({
+    job: some[0]!.job,
+    file: { $in: some.map(({ file }) => file) },
+    attempt: some[0]!.attempt,
+  }));
+
 const idOf = ({ job, attempt, file, batch }: LedgerEntry) => `${job}.${attempt}.${file}.${batch}`;
 const nameOf = ({ job, attempt, file }: FileAttempt) => `${job}.${attempt}.${file}`;
 
@@ -49,20 +69,16 @@ export function createLedgerStore(db: Db) {
   return {
     /** First writer wins. */
     record: groupCommit(async (entries: LedgerEntry[]) => {
-      const operations = entries.map((entry) => ({
-        updateOne: {
-          filter: { _id: idOf(entry) },
-          update: { $setOnInsert: entry },
-          upsert: true,
-        },
-      }));
-      await ledger.bulkWrite(operations, { ordered: false });
+      await insertNew(
+        ledger,
+        entries.map((entry) => ({ _id: idOf(entry), ...entry })),
+      );
     }),
 
     /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
     resumePoint: groupCommit(async (files: FileAttempt[]): Promise<(ResumePoint | 'complete' | null)[]> => {
       const known = await ledger
-        .find({ $or: files.map(({ job, attempt, file }) => ({ job, file, attempt })) })
+        .find({ $or: sameAttempts(files) })
         .sort({ job: 1, file: 1, batch: 1 })
         .project<KnownBatch>({ _id: 0, rejected: 0, events: 0, slots: 0 })
         .toArray();
@@ -107,22 +123,27 @@ export function createLedgerStore(db: Db) {
       return wanted.map(({ job }) => totals.get(job)!.sums);
     }),
 
-    /** Batches and rows by file. */
-    async countByFile(job: number, attempt: number) {
+    /** Batches and rows of the files. */
+    async countByFile(job: number, attempt: number, files: number[]) {
       const byFile = await ledger
-        .aggregate<{ _id: number; batches: number; rows: number; accepted: number }>([
-          { $match: { job, attempt } },
-          {
-            $group: {
-              _id: '$file',
-              batches: { $sum: 1 },
-              rows: { $sum: '$rows' },
-              accepted: { $sum: '$accepted' },
-            },
-          },
+        .aggregate<BatchCounts & { _id: number }>([
+          { $match: { job, file: { $in: files }, attempt } },
+          { $group: { _id: '$file', ...sumOfBatches } },
         ])
         .toArray();
       return new Map(byFile.map(({ _id, ...counts }) => [_id, counts]));
+    },
+
+    /** Batches and rows of all files. */
+    async countAll(job: number, attempt: number): Promise<BatchCounts> {
+      const [all] = await ledger
+        .aggregate<BatchCounts>([
+          { $match: { job, attempt } },
+          { $group: { _id: null, ...sumOfBatches } },
+          { $project: { _id: 0 } },
+        ])
+        .toArray();
+      return all ?? { batches: 0, rows: 0, accepted: 0 };
     },
 
     forget: (jobs: number[]) => removeInSteps(ledger, { job: { $in: jobs } }),

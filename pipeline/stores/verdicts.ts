@@ -8,6 +8,7 @@ import type { CommitMarker } from '../../schemas/topics.ts';
 import { createFileBits, packFiles, packRanges } from '../formats/file-bits.ts';
 import { createFileRanges } from '../formats/file-ranges.ts';
 import { cached } from '../runtime/cached.ts';
+import { removeInSteps } from './remove-in-steps.ts';
 import { StaleRead } from './stale-read.ts';
 
 export type VerdictStore = ReturnType<typeof createVerdictStore>;
@@ -60,6 +61,6 @@ export function createVerdictStore(db: Db) {
     },
 
     forget: (jobs: number[]) => verdicts.deleteMany({ job: { $in: jobs } }),
-    forgetBefore: (job: number) => verdicts.deleteMany({ job: { $lt: job } }),
+    forgetBefore: (job: number) => removeInSteps(verdicts, { job: { $lt: job } }),
   };
 }

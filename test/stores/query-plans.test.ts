@@ -30,7 +30,6 @@ const maySort: [RegExp, string][] = [
   [/^audiences\.list.*"segment"/, 'a segment has one audience'],
   [/^checks\.ofAttempt/, 'the number of partitions'],
   [/^jobQueries\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
-  [/^ledger\.events/, 'the event values of a file: 1,000, or none are listed'],
 ];
 const isAmong = (exceptions: [RegExp, string][], call: string) => exceptions.some(([of]) => of.test(call));
 

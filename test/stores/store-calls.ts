@@ -69,6 +69,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
   const page = { limit: 10, maxMs: 1_000 };
   const batch = { ...file, batch: 0, last: true } as never;
   const verdict = { passed: [], collapsed: [], attempt: 0, expected: new Binary() };
+  const listed = { listing: `${accepted._id}-new`, after: 'a', found: 1, files: 1, bytes: 1 };
+  const stored = { passed: [], collapsed: [], verdict: `${id}-stored` };
   const outcome = { verdict, rows: 0, accepted: 0, rejected: {}, filesDone: 0, errors: null };
   const decided = { number: 0, failure: null, rows: 1, accepted: 1, pairsRead: 1, rejected: {} };
   const ended = { status: JobStatus.done, uniqueDevices: 1, rows: 1, errors: null };
@@ -86,7 +88,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       recordAndAdvance: [[[{ job: id, slot: 1, filePairs: [] } as never]]],
       countByJob: [[[id]]],
       ofJob: [[id]],
-      filePairs: [[[{ job: id, pagedFiles: 100_000, filePairs: [] } as never], 0]],
+      filePairs: [[[{ job: id, filePairs: [], pagedFiles: 20_000 } as never], 1]],
       committedJobs: [[[0, 1]]],
       forget: [[[id]]],
       forgetBefore: [[1]],
@@ -194,7 +196,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [listing, 1, 0, 10],
       ],
       get: [[listing, 0]],
-      markRunning: [[listing, 0, 0]],
+      markRunning: [[listing, 0, 1]],
       decide: [[[{ ...decided, listing, attempt: 0 }]], [[{ ...decided, listing, attempt: 1 }]]],
       decidedOf: [
         [listing, 0],
@@ -209,7 +211,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       pathsOf: [[listing, [0]]],
       countByStatus: [[listing]],
       recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
-      loadedAmong: [[audience._id, generation, ['p/a.csv']]],
+      loadedAmong: [[audience._id, generation, ['a', 'b']]],
       changeBy: [[job]],
       rowsByEvent: [[audience._id, generation, id]],
       forgetOthers: [[loading._id, listing]],
@@ -279,21 +281,31 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     ledger: {
       record: [[batch]],
       resumePoint: [[file]],
-      batchesOf: [[[{ job: loading._id, attempt: 0, files: [{ file: 0, from: 0 }] }]]],
+      batchesOf: [
+        [
+          [
+            {
+              job: loading._id,
+              attempt: 0,
+              files: [
+                { file: 0, from: 0 },
+                { file: 1, from: 1 },
+              ],
+            },
+          ],
+        ],
+      ],
       slotTotals: [[{ job: loading._id, attempt: 0, isWanted: () => true }]],
-      countByFile: [[loading._id, 0]],
+      countByFile: [[loading._id, 0, [0, 1]]],
+      countAll: [[loading._id, 0]],
       forget: [[[id]]],
       forgetBefore: [[1]],
     },
     listings: {
-      addPage: [[accepted._id, undefined, { listing: `${accepted._id}-new`, after: 'p/a.csv' } as never, []]],
-    },
-    verdicts: {
-      keep: [[id, { ...verdict, passed: Array.from({ length: 2_000 }, (_, i) => 2 * i) }]],
-      passedOf: [[{ passed: [], collapsed: [], verdict: 'one' }]],
-      collapsedOf: [[{ passed: [], collapsed: [], verdict: 'another' }]],
-      forget: [[[id]]],
-      forgetBefore: [[1]],
+      addPage: [
+        [accepted._id, undefined, listed, []],
+        [accepted._id, listed, { ...listed, after: 'b' }, []],
+      ],
     },
     newJobs: {
       highestNumber: [[]],
@@ -341,6 +353,13 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [id, 0, 1, 2],
       ],
       forget: [[[0], id]],
+      forgetBefore: [[1]],
+    },
+    verdicts: {
+      keep: [[id, { ...verdict, passed: Array.from({ length: 1_002 }, (_, file) => 2 * file) }]],
+      passedOf: [[stored]],
+      collapsedOf: [[stored]],
+      forget: [[[id]]],
       forgetBefore: [[1]],
     },
   };

@@ -18,7 +18,6 @@ const rates = (what: string, small: PrefixResult, full: PrefixResult) => ({
   full: rate(full),
 });
 
-/** Of the issue of many keys: rows of one file go to as many attributes. */
 export const attributes: Benchmark = {
   name: 'attributes',
   async measure(context) {

@@ -1,6 +1,8 @@
 /** Large removals: in bounded memory, and others go on. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AudienceDocument, collections, spaces } from '../../../schemas/documents.ts';
+import { createDeviceSets } from '../../../pipeline/sets/device-sets.ts';
+import { collections, spaces } from '../../../schemas/documents.ts';
+import type { PageDocument } from '../../../schemas/stage-documents.ts';
 import { type Meanwhile, prepareAnother } from '../another-partner.ts';
 import type { Bench } from '../bench-stack.ts';
 import { checkCount, checkSpace } from '../check-counts.ts';
@@ -78,17 +80,18 @@ export const deletion: Benchmark = {
 
 /** The answer, and the removal behind it. */
 async function timeClear({ stack, signal }: Bench, id: number) {
-  const audiences = stack.db.collection<AudienceDocument>(collections.audiences);
+  const sets = createDeviceSets(stack.db);
   const since = performance.now();
   await stack.calls.clear(id);
   const answered = (performance.now() - since) / 1_000;
-  const isSwept = async () => {
-    const found = await audiences.findOne({ _id: id });
-    return found?.sweptAt !== undefined;
-  };
-  while (!(await isSwept())) await sleep(200, undefined, { signal });
+  while ((await sets.spacesOf(id)).length > 0) await sleep(200, undefined, { signal });
   return { answered, removed: (performance.now() - since) / 1_000 };
 }
+
+const pagesOf = ({ stack: { db } }: Bench, space: string) =>
+  db
+    .collection<PageDocument>(collections.pages)
+    .countDocuments({ _id: { $gte: `${space}#`, $lt: `${space}#~` } });
 
 async function measureClear(bench: Bench, devices: number, seed: number) {
   const { stack } = bench;
@@ -99,7 +102,7 @@ async function measureClear(bench: Bench, devices: number, seed: number) {
   const { result: full, meanwhile } = result;
   const checks = [
     checkCount('devices after the clear', 0, (await stack.calls.read('b', id)).unique_devices),
-    await checkSpace(stack.db, spaces.audience(id, 2), 0),
+    checkCount('pages after the clear', 0, await pagesOf(bench, spaces.audience(id, 2))),
     ...meanwhile.checks,
   ];
   return { small, full, peakMb: pipelinePeakMb(use), meanwhile, checks };

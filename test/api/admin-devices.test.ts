@@ -1,0 +1,54 @@
+/** `headrace admin device show`: everything that holds a device, by name. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createApiStores } from '../../api/stores.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { formatIdentifier, slotOf } from '../formats/identifiers.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+
+const AUDIENCE = 7;
+let env: Record<string, string>;
+let mongo: Awaited<ReturnType<typeof connectMongo>>;
+const run = (...args: string[]) => runHeadrace(['admin', 'device', 'show', ...args], env);
+
+beforeAll(async () => {
+  env = uniqueEnvironment();
+  mongo = await connectMongo(parseConfig(env));
+});
+afterAll(async () => {
+  await mongo?.db.dropDatabase();
+  await mongo?.close();
+});
+
+it('shows attributes and audiences with events, and nothing of a cleared generation', async () => {
+  const { sets, audiences, eventValues } = createApiStores(mongo.db);
+  const load = { kind: 'audience', partner: 'p-1', customer: null, createdAt: new Date() } as const;
+  await audiences.ensure({ ...load, _id: AUDIENCE, audience: AUDIENCE, audienceName: 'Winter' });
+  await eventValues.assign(AUDIENCE, 1, ['visit']);
+  const device = numberedDevices(0, 1);
+  const slot = slotOf(device, 0);
+  const hold = (space: string, key: number) =>
+    sets.merge({ space, slot, job: AUDIENCE, since: 0 }, onePart(keyed({ devices: device, key })));
+  await hold(spaces.marketplace, 3);
+  await hold(spaces.audience(AUDIENCE, 1), 2);
+  await hold(spaces.audience(AUDIENCE, 2), 2);
+
+  const { code, stdout } = await run(formatIdentifier(device).toUpperCase(), '--json');
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    expect.arrayContaining([
+      { kind: 'attribute', id: 3, name: '' },
+      { kind: 'audience', id: AUDIENCE, name: 'Winter', events: ['visit'] },
+    ]),
+  ]);
+  expect(JSON.parse(stdout)).toHaveLength(2);
+  expect((await run(formatIdentifier(numberedDevices(1, 2)))).stdout).toBe('nothing holds it\n');
+});
+
+it('refuses what is no identifier', async () => {
+  const { code, stderr } = await run('6d92078a');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('expected an identifier')]);
+});

@@ -142,6 +142,13 @@ export function createFileStore(db: Db) {
         .sort({ number: 1 })
         .project<ShownFile>({ events: 0 }),
 
+    /** Rows by event of each loaded file, in the order of the list. */
+    eventsOf: (listing: string) =>
+      files
+        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+        .sort({ number: 1 })
+        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
+
     /** What a job's outcome is added up from, in the order of the list. */
     decisionsOf: (listing: string) =>
       files
@@ -155,18 +162,11 @@ export function createFileStore(db: Db) {
           accepted: 1,
           pairsRead: 1,
           rejected: 1,
-          eventsCollapsed: 1,
           'events.event': 1,
+          eventsCollapsed: 1,
           duplicates: 1,
           failure: 1,
         }),
-
-    /** Rows by event of each loaded file, in the order of the list. */
-    eventsOf: (listing: string) =>
-      files
-        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
-        .sort({ number: 1 })
-        .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
 
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>

@@ -85,8 +85,14 @@ describe.each([
     const acks = createAckStore(db);
     const spills = createSpillStore(db);
     const eventValues = createEventValueStore(db);
-    const verdicts = createVerdictStore(db);
-    const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts, groupBytes });
+    const mergeJobs = createMergeJobs({
+      sets,
+      acks,
+      spills,
+      eventValues,
+      verdicts: createVerdictStore(db),
+      groupBytes,
+    });
     const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
 
     for (let again = 0; again < 2; again++) {

@@ -114,7 +114,10 @@ export function createMergeJobs(deps: Dependencies) {
         const { job } = marker;
         const inMemory = inRanges(held.get(job)!, from, from + size);
         const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
-        const one = await gatherSlot(marker, both(spilled, inMemory), verdicts, numberKeysOf(marker));
+        const isPassed = await verdicts.passedOf(marker);
+        const isCollapsed = await verdicts.collapsedOf(marker);
+        const messages = both(spilled, inMemory);
+        const one = await gatherSlot(marker, { isPassed, isCollapsed }, messages, numberKeysOf(marker));
         addTo(counts, job, one);
         gathered.push(one.devices);
       }

@@ -15,7 +15,7 @@ import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
 import { ensureIndexes } from './stores/indexes.ts';
 import { createJobStore } from './stores/jobs.ts';
-import { connectMongo, requireReplicaSet } from './stores/mongo.ts';
+import { connectMongo, requireCurrentLayout, requireReplicaSet } from './stores/mongo.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadHealth {
@@ -64,6 +64,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     return ensureTopics(config, log);
   });
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
+  await reach('reach MongoDB', () => requireCurrentLayout(mongo));
   if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensureIndexes(mongo.db));
   await retry('compare the number of partitions', () =>

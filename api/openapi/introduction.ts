@@ -13,6 +13,8 @@ export type Described = Pick<
   | 'limitPathBytes'
   | 'maxInvalidShare'
   | 'rejectsPerFile'
+  | 'retentionDaysJobs'
+  | 'retentionDaysRejects'
   | 'ratePerSecond'
   | 'rateBurst'
   | 'maxPendingJobs'
@@ -88,7 +90,9 @@ and detected. The first column is the device identifier: 32 hex digits in 8-4-4-
 - **Audience**: exactly two columns, identifier and event. The event may be empty.
 
 A file is loaded completely or not at all. It fails when more than ${config.maxInvalidShare * 100} % of its rows are invalid. The other files of the
-job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file.`;
+job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file,
+for ${number(config.retentionDaysRejects)} days after the end of the job. Imports and deletions are listed for ${number(config.retentionDaysJobs)} days after their end; loads of an
+audience at least until it is cleared.`;
 
 const order = `
 ## Order and status

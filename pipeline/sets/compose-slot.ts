@@ -1,5 +1,6 @@
 /** Everything that the composition of an audience needs to know about one slot. A device is in one slot, so counts add up. */
 import { spaces } from '../../schemas/documents.ts';
+import { countKeys, createKeyCounts } from './count-keys.ts';
 import type { Devices } from './devices.ts';
 import type { EditDeps } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
@@ -40,7 +41,7 @@ export async function composeSlot(
     const devices = devicesOf(loaded.levels);
     if (devices.count === 0) continue;
     composition.devices += devices.count;
-    for (const event of devices.keys) addTo(composition.events, event, 1);
+    countKeys(devices.keys, composition.events);
     composition.matched += await countAttributes(deps, slot, devices, composition.attributes, signal);
     for (const other of others) {
       signal?.throwIfAborted();
@@ -57,7 +58,7 @@ async function countAttributes(
   attributes: Map<number, number>,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const counts = createCounts();
+  const counts = createKeyCounts();
   let matched = 0;
   for await (const loaded of readSlot(deps, { space: spaces.marketplace, slot }, devices)) {
     signal?.throwIfAborted();
@@ -70,24 +71,8 @@ async function countAttributes(
       onKey: counts.add,
     });
   }
-  for (const [attribute, count] of counts.entries()) addTo(attributes, attribute, count);
+  counts.addTo(attributes);
   return matched;
-}
-
-/** A map's entry for each of millions of keys would take most of the time: small keys are counted in an array. */
-function createCounts() {
-  const small = new Uint32Array(1 << 16);
-  const large = new Map<number, number>();
-  return {
-    add(key: number): void {
-      if (key < small.length) small[key]!++;
-      else addTo(large, key, 1);
-    },
-    *entries(): Generator<[number, number]> {
-      for (const [key, count] of small.entries()) if (count > 0) yield [key, count];
-      yield* large;
-    },
-  };
 }
 
 const addTo = <K>(counts: Map<K, number>, key: K, count: number) =>

@@ -12,6 +12,7 @@ export interface Fresh {
 
 export function findFresh(loaded: LoadedRegion): Fresh {
   const wanted = loaded.wanted!;
+  if (loaded.levels.length === 0) return { devices: wanted, added: wanted };
   const stored = new Uint8Array(wanted.count);
   const known = new Uint8Array(wanted.keys.length);
   let next = 0;

@@ -2,7 +2,7 @@
 import type { PageDocument } from '../../schemas/stage-documents.ts';
 import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
 import { compareWords, type Devices, positionOf } from './devices.ts';
-import { createKeyReader, wordsOf } from './page-format.ts';
+import { createKeyReader } from './page-format.ts';
 import type { LoadedRegion } from './read-regions.ts';
 import { pageSize, startOf } from './regions.ts';
 
@@ -32,8 +32,9 @@ export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits): void {
 }
 
 function joinPage(wanted: Devices, from: number, to: number, { d, k }: PageDocument, hits: Hits): void {
-  const words = wordsOf(d);
+  const words = toScratch(d);
   const reader = createKeyReader(k);
+  const end = d.length / 4;
   let passed = 0;
   const onHit = (n: number, place: number) => {
     hits.onDevice(n);
@@ -42,16 +43,36 @@ function joinPage(wanted: Devices, from: number, to: number, { d, k }: PageDocum
     reader.next(hits.onKey);
     passed = place + 1;
   };
-  if (to - from <= FEW) search(wanted, from, to, words, onHit);
-  else mergeJoin(wanted, from, to, words, onHit);
+  if (to - from <= FEW) search(wanted, from, to, words, end, onHit);
+  else mergeJoin(wanted, from, to, words, end, onHit);
+}
+
+/** Aligned, and used again for each page: an array for every page would cost more than the search. */
+let scratch = new Uint32Array(1 << 12);
+let scratchBytes = new Uint8Array(scratch.buffer);
+
+function toScratch(devices: Uint8Array): Uint32Array {
+  if (devices.length > scratchBytes.length) {
+    scratch = new Uint32Array(devices.length / 2);
+    scratchBytes = new Uint8Array(scratch.buffer);
+  }
+  scratchBytes.set(devices);
+  return scratch;
 }
 
 type OnHit = (n: number, place: number) => void;
 
-function search(wanted: Devices, from: number, to: number, words: Uint32Array, onHit: OnHit): void {
+function search(
+  wanted: Devices,
+  from: number,
+  to: number,
+  words: Uint32Array,
+  end: number,
+  onHit: OnHit,
+): void {
   for (let n = from; n < to; n++) {
     const first = wanted.words[n * WORDS]!;
-    for (let at = 0; at < words.length; at += WORDS) {
+    for (let at = 0; at < end; at += WORDS) {
       if (words[at] !== first || compareWords(words, at, wanted.words, n * WORDS) !== 0) continue;
       onHit(n, at / WORDS);
       break;
@@ -59,9 +80,16 @@ function search(wanted: Devices, from: number, to: number, words: Uint32Array, o
   }
 }
 
-function mergeJoin(wanted: Devices, from: number, to: number, words: Uint32Array, onHit: OnHit): void {
+function mergeJoin(
+  wanted: Devices,
+  from: number,
+  to: number,
+  words: Uint32Array,
+  end: number,
+  onHit: OnHit,
+): void {
   let n = from;
-  for (let at = 0; at < words.length && n < to; at += WORDS) {
+  for (let at = 0; at < end && n < to; at += WORDS) {
     const address = addressOf(hashWords(words, at));
     while (n < to && wanted.addresses[n]! < address) n++;
     while (n < to && wanted.addresses[n] === address && compareWords(wanted.words, n * WORDS, words, at) < 0)

@@ -1,5 +1,6 @@
 /** Adds devices with their keys to a slot of a space: costs what they change. */
 import type { PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import { countKeys } from './count-keys.ts';
 import { concatenate, type Devices, merge, sizeOf } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { findFresh } from './find-fresh.ts';
@@ -53,8 +54,7 @@ async function addTo(deps: EditDeps, edit: SlotEdit, loaded: Loaded): Promise<De
   const { region, levels, ratio } = loaded;
   const fresh = findFresh(loaded);
   if (fresh.devices.count === 0) return fresh.added;
-  const { pairs } = edit.change;
-  for (const key of fresh.devices.keys) pairs.set(key, (pairs.get(key) ?? 0) + 1);
+  countKeys(fresh.devices.keys, edit.change.pairs);
 
   // More may stay, because less is new than was wanted.
   const keep = Math.max(loaded.keep, levelsToKeep(region, sizeOf(fresh.devices), ratio));

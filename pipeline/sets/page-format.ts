@@ -13,28 +13,34 @@ export interface Encoded {
 const MAX_VARINT = 5;
 const NONE = new Uint8Array(0);
 
-export function encode(sorted: Devices): Encoded {
-  const { words, ends, keys, count } = sorted;
-  const devices = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
-  if (keys.length === 0) return { devices, keys: NONE };
-  const out = new Uint8Array(keys.length * MAX_VARINT + count);
+/** Used again for each page, and copied from. */
+let scratch = new Uint8Array(1 << 16);
+
+/** Those from the one up to, without, the other. */
+export function encode(sorted: Devices, from = 0, to = sorted.count): Encoded {
+  const { words, ends, keys } = sorted;
+  const devices = new Uint8Array(words.buffer, words.byteOffset + from * 16, (to - from) * 16);
+  const first = firstKey(sorted, from);
+  const count = firstKey(sorted, to) - first;
+  if (count === 0) return { devices, keys: NONE };
+  const most = count * MAX_VARINT + to - from;
+  if (scratch.length < most) scratch = new Uint8Array(2 * most);
   let at = 0;
-  for (let n = 0; n < count; n++) {
+  for (let n = from, key = first; n < to; n++) {
     const end = ends[n]!;
-    let key = firstKey(sorted, n);
-    if (key === end) out[at++] = 0;
+    if (key === end) scratch[at++] = 0;
     for (let previous = 0; key < end; key++) {
       // Up to 33 bits: arithmetic instead of shifts.
       let value = (keys[key]! - previous) * 2 + (key + 1 < end ? 1 : 0);
       previous = keys[key]!;
       while (value >= 0x80) {
-        out[at++] = (value % 0x80) | 0x80;
+        scratch[at++] = (value % 0x80) | 0x80;
         value = Math.floor(value / 0x80);
       }
-      out[at++] = value;
+      scratch[at++] = value;
     }
   }
-  return { devices, keys: out.subarray(0, at) };
+  return { devices, keys: scratch.slice(0, at) };
 }
 
 /** Reads the lists of keys one after the other. */

@@ -23,10 +23,8 @@ export function createPages(db: Db) {
 
   /** In the order of ids. Read as bytes: making objects of them would take longer than reading them. */
   async function find(filter: Filter<PageDocument>, most: number): Promise<PageDocument[]> {
-    const cursor = collection.find(filter, { raw: true, batchSize: most + 1 });
-    const found: PageDocument[] = [];
-    for await (const document of cursor) found.push(parsePage(document as unknown as Uint8Array));
-    return found;
+    const found = await collection.find(filter, { raw: true, batchSize: most + 1 }).toArray();
+    return found.map((document) => parsePage(document as unknown as Uint8Array));
   }
 
   return {
@@ -80,24 +78,29 @@ function fitting<T>(waiting: readonly { item: T[] }[], most: number, sizeOf: (it
 
 const STRING = 0x02;
 const BINARY = 0x05;
+const UNDERSCORE = 0x5f;
+const D = 0x64;
+const K = 0x6b;
+/** Up to the bytes of `_id`, and of `d` and `k`: a type, the name with a zero behind it, a length. */
+const ID_HEAD = 9;
+const HEAD = 7;
 
-/** The fields of a page in BSON: strings and binary data, each a type, a name, a length and its bytes. */
+/** The fields of a page in BSON, read by hand: there may be ten thousand of them in a look-up. */
 function parsePage(bson: Uint8Array): PageDocument {
   const buffer = Buffer.from(bson.buffer, bson.byteOffset, bson.byteLength);
   const page: PageDocument = { _id: '', d: noBytes, k: noBytes };
   for (let at = 4; buffer[at] !== 0; ) {
     const type = buffer[at];
-    const named = buffer.indexOf(0, at + 1);
-    const name = buffer.toString('latin1', at + 1, named);
-    const length = buffer.readInt32LE(named + 1);
-    const start = named + 5;
-    if (type === STRING && name === '_id') {
+    const name = buffer[at + 1];
+    const start = at + (name === UNDERSCORE ? ID_HEAD : HEAD);
+    const length = buffer.readInt32LE(start - 4);
+    if (type === STRING && name === UNDERSCORE) {
       page._id = buffer.toString('latin1', start, start + length - 1);
       at = start + length;
-    } else if (type === BINARY && (name === 'd' || name === 'k')) {
-      page[name] = buffer.subarray(start + 1, start + 1 + length);
+    } else if (type === BINARY && (name === D || name === K)) {
       at = start + 1 + length;
-    } else throw new TypeError(`a page has a field ${name} of type ${type}`);
+      page[name === D ? 'd' : 'k'] = bson.subarray(start + 1, at);
+    } else throw new TypeError(`a page has a field of type ${type}`);
   }
   return page;
 }

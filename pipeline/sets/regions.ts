@@ -95,7 +95,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
       const page = pageOf(level, devices.addresses[from]!);
       const to = positionOf(devices, page + pageSize(level), from);
       if (to - from > most) return undefined;
-      const { devices: d, keys: k } = encode(slice(devices, from, to));
+      const { devices: d, keys: k } = encode(devices, from, to);
       level.bytes += d.length + k.length;
       pages.push({ _id: pageId(manifest, level.token, page), d, k });
       from = to;

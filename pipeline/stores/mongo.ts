@@ -73,3 +73,11 @@ export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
       'HEADRACE_MONGO_URL: this MongoDB is not a replica set; expected a replica set (mongod --replSet) or a sharded cluster',
     );
 }
+
+/** Device data of before the pages (versions up to 0.1) cannot be read any more. */
+export async function requireCurrentLayout({ db }: Mongo): Promise<void> {
+  if (await db.collection('chunks').findOne({}, { projection: { _id: 1 } }))
+    throw new StartRefused(
+      `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds device data in the layout of an earlier version; load the files again into another database`,
+    );
+}

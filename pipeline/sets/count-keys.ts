@@ -1,0 +1,40 @@
+/** Counts by key: small keys in an array, because a map would take most of the time of millions of them. */
+const SMALL = 1 << 16;
+
+export function createKeyCounts() {
+  let small: Uint32Array | undefined;
+  const large = new Map<number, number>();
+  return {
+    add(key: number): void {
+      if (key >= SMALL) {
+        large.set(key, (large.get(key) ?? 0) + 1);
+        return;
+      }
+      small ??= new Uint32Array(SMALL);
+      small[key]!++;
+    },
+    /** Adds what was counted, and begins anew. */
+    addTo(counts: Map<number, number>): void {
+      const add = (key: number, count: number) => counts.set(key, (counts.get(key) ?? 0) + count);
+      small?.forEach((count, key) => {
+        if (count > 0) add(key, count);
+      });
+      for (const [key, count] of large) add(key, count);
+      small = undefined;
+      large.clear();
+    },
+  };
+}
+
+/** For a few keys an array would cost more than it saves. */
+const FEW = 1_000;
+
+export function countKeys(keys: Uint32Array, counts: Map<number, number>): void {
+  if (keys.length < FEW) {
+    for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return;
+  }
+  const counted = createKeyCounts();
+  for (let at = 0; at < keys.length; at++) counted.add(keys[at]!);
+  counted.addTo(counts);
+}

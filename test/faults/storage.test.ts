@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 async function expectLoaded(job: number, rows: number): Promise<void> {
-  expect(await driver.ended(job, 60_000)).toMatchObject({
+  expect(await driver.ended(job)).toMatchObject({
     status: 2,
     rows,
     uniqueDevices: rows,
@@ -75,10 +75,10 @@ it('a connection that ends at every megabyte: plain and gzip files are loaded ex
     proxy.faults.push(...Array.from({ length: 12 }, () => ({ kind: 'cut', after: 1_000_000 }) as const));
   cut();
   const first = await driver.import(partner, 'plain.csv');
-  await driver.ended(first, 60_000);
+  await driver.ended(first);
   expect(proxy.seen.filter(({ range }) => range).length).toBeGreaterThanOrEqual(plain.length / 1_000_000 - 1);
   cut();
-  const second = await driver.ended(await driver.import(partner, 'packed.csv.gz'), 60_000);
+  const second = await driver.ended(await driver.import(partner, 'packed.csv.gz'));
   expect(second).toMatchObject({ status: 2, rows: ROWS, uniqueDevices: ROWS });
   expect(await driver.sets.count(setNames.attribute(attribute))).toBe(3 * ROWS);
 });
@@ -92,7 +92,7 @@ it('an object replaced while it is read fails with `changed`, leaves nothing, an
   const job = await driver.import(partner, 'c/', { compressed: false });
   await waitFor(() => isRead('c/1.csv'), { what: 'the file being read', everyMs: 5 });
   await driver.upload(partner, 'c/1.csv', bigFile(ROWS, attribute));
-  const ended = await driver.ended(job, 60_000);
+  const ended = await driver.ended(job);
   expect(ended).toMatchObject({ status: 3, uniqueDevices: 1_000 });
   expect(ended.errors).toEqual([
     expect.objectContaining({ code: 'changed', file: `${partner.prefix}c/1.csv` }),
@@ -112,7 +112,7 @@ it('a gzip file replaced while the pipeline is down fails with `changed`, behind
   await driver.upload(partner, 'e.csv.gz', gzipSync(bigFile(1_000, attribute)));
   pipeline.start();
   await pipeline.ready();
-  const ended = await driver.ended(job, 60_000);
+  const ended = await driver.ended(job);
   expect(ended).toMatchObject({ status: 3, uniqueDevices: 0, errors: [{ code: 'changed' }] });
   expect(await driver.sets.count(setNames.attribute(attribute))).toBe(0);
 });

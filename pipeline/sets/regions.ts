@@ -17,7 +17,7 @@ export interface Layout {
   levelRatio: number;
 }
 
-export const defaultLayout: Layout = { pageBytes: 2_048, regionBytes: 4 << 20, levelRatio: 8 };
+export const defaultLayout: Layout = { pageBytes: 4_096, regionBytes: 4 << 20, levelRatio: 8 };
 
 /** A page with so many times the devices of others shows that its region is filled unevenly, and must be split. */
 const UNEVEN = 8;

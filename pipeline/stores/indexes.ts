@@ -1,6 +1,7 @@
 /** All indexes of all collections. The first process to start creates them, and drops those of earlier versions. */
-import type { Collection, Db, IndexDescription } from 'mongodb';
+import { type Collection, type Db, type IndexDescription, MongoServerError } from 'mongodb';
 import { collections, JobStatus } from '../../schemas/documents.ts';
+import { isTransient } from '../runtime/retry.ts';
 
 /** For how long a repeated request gets the answer of the first. */
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
@@ -86,7 +87,22 @@ const retired: Partial<Record<keyof typeof collections, string[]>> = {
   manifests: ['set_1_slot_1', 'slot_1_set_1'],
 };
 
+/**
+ * Whoever looks for a device reads its page, of about 3 KB: WiredTiger must not read 32 KB for it, and what does not compress need not
+ * be tried. On disk a leaf takes whole units of allocation, which must be small beside it.
+ */
+const SMALL_LEAVES = 'leaf_page_max=8KB,allocation_size=512B,block_compressor=none';
+
+async function createPages(db: Db): Promise<void> {
+  const storageEngine = { wiredTiger: { configString: SMALL_LEAVES } };
+  await db.createCollection(collections.pages, { storageEngine }).catch((error: unknown) => {
+    // It exists; or this server does not let its clients choose, and creates it as it likes.
+    if (!(error instanceof MongoServerError) || isTransient(error)) throw error;
+  });
+}
+
 export async function ensureIndexes(db: Db): Promise<void> {
+  await createPages(db);
   await Promise.all(
     Object.entries(indexes).map(async ([name, wanted]) => {
       const collection = db.collection(collections[name as keyof typeof collections]);

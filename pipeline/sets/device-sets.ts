@@ -22,8 +22,8 @@ import { createOrphanSweep } from './sweep-orphans.ts';
 
 export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
 export type { Edited, SlotTarget } from './edit-slot.ts';
-export { ContendedError } from './errors.ts';
 export type { Merge } from './merge-devices.ts';
+export { ContendedError } from './races.ts';
 
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
 

@@ -4,14 +4,13 @@
  * An owner that does not know that it has been replaced finds a later job, or loses against the version. There is no other fence.
  */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Binary } from 'mongodb';
 import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
-import { ContendedError } from './errors.ts';
 import type { Manifest } from './manifests.ts';
-import { Raced, type ReadDeps } from './read-regions.ts';
+import { Raced, waitAfterLoss } from './races.ts';
+import type { ReadDeps } from './read-regions.ts';
 import { createLayOut, documentBytes, type IdRange, type Layout, pagesOf, writtenWith } from './regions.ts';
 
 export interface EditDeps extends ReadDeps {
@@ -60,8 +59,6 @@ export interface SlotEdit {
   regions(): RegionEntry[];
 }
 
-const ATTEMPTS = 30;
-const MAX_WAIT_MS = 200;
 const WRITE_BYTES = 4 << 20;
 /** A sweep takes what was never named for an orphan when it is much older. */
 const NAME_WITHIN_MS = 3_600_000;
@@ -81,9 +78,7 @@ export async function editSlot(
     if (manifest.job >= target.job) return { total: manifest.devices, changes: changesOf(manifest) };
     const done = await tryToEdit(deps, target, manifest, work);
     if (done) return done;
-    if (attempt === ATTEMPTS) throw new ContendedError(manifest._id);
-    // What beat us may not be visible to majority reads yet; and two that collide should not do so in step.
-    await sleep(Math.random() * Math.min(2 ** attempt, MAX_WAIT_MS));
+    await waitAfterLoss(attempt, manifest._id);
   }
 }
 

@@ -11,7 +11,6 @@ const INSERT_BYTES = 4 << 20;
 const INSERT_AT_ONCE = 10_000;
 const READ_AT_ONCE = 2_000;
 const REPLY_DOCUMENTS = 10_000;
-const REMOVE_AT_ONCE = 5_000;
 
 export type Pages = ReturnType<typeof createPages>;
 
@@ -54,12 +53,10 @@ export function createPages(db: Db) {
     ),
 
     remove: groupCommit(async (groups: IdRange[][]): Promise<undefined> => {
-      const ranges = groups.flat();
-      const single = ranges.filter(({ from, to }) => from === to).map(({ from }) => from);
-      for (const _id of inGroups(single, within({ count: REMOVE_AT_ONCE })))
-        await collection.deleteMany({ _id: { $in: _id } });
-      for (const { from, to } of ranges)
-        if (from !== to) await collection.deleteMany({ _id: { $gte: from, $lte: to } });
+      const deletions = groups.flat().map(({ from, to }) => ({
+        deleteMany: { filter: { _id: { $gte: from, $lte: to } } },
+      }));
+      if (deletions.length > 0) await collection.bulkWrite(deletions, { ordered: false });
     }),
   };
 }

@@ -2,14 +2,13 @@
  * Reads regions of a slot with the pages that hold their devices: all of them, or those that may hold some wanted ones. A reader beside
  * a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { concatenate, type Devices, merge, positionOf, slice } from './devices.ts';
-import { ContendedError } from './errors.ts';
 import type { Manifest, Manifests } from './manifests.ts';
 import { decode } from './page-format.ts';
 import type { Pages } from './pages.ts';
+import { Raced, waitAfterLoss } from './races.ts';
 import { endOf, pageId, pageOf, pagesOf } from './regions.ts';
 
 export interface LoadedLevel {
@@ -30,15 +29,10 @@ export interface ReadDeps {
   pages: Pages;
 }
 
-/** A page was gone that the manifest named: somebody else has replaced it. */
-export class Raced extends Error {}
-
 /** Far enough below the server's 16 MB for one reply that a group is a round trip or two. */
 const GROUP_BYTES = 4 << 20;
 /** From this share of a level's pages on, all of them are read, in their order. */
 const SCAN_SHARE = 1 / 3;
-const ATTEMPTS = 30;
-const MAX_WAIT_MS = 200;
 
 /** The pages that may hold some of the devices; undefined: most of them. */
 function pagesFor(level: LevelEntry, bits: number, wanted: Devices): number[] | undefined {
@@ -129,8 +123,7 @@ export async function* readSlot(
       attempt = 0;
       continue;
     }
-    if (++attempt === ATTEMPTS) throw new ContendedError(manifest._id);
-    await sleep(Math.random() * Math.min(2 ** attempt, MAX_WAIT_MS));
+    await waitAfterLoss(++attempt, manifest._id);
   }
 }
 

@@ -1,0 +1,25 @@
+/** Somebody else has changed what we are reading or changing. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A page was gone that the manifest named: somebody else has replaced it. */
+export class Raced extends Error {}
+
+/** It was changed under us again and again. */
+export class ContendedError extends Error {
+  readonly code = 'contended';
+  readonly retriable = true;
+
+  constructor(manifest: string) {
+    super(`${manifest} was changed by somebody else again and again`);
+    this.name = 'ContendedError';
+  }
+}
+
+const ATTEMPTS = 30;
+const MAX_WAIT_MS = 200;
+
+/** What beat us may not be visible to majority reads yet; and two that collide should not do so in step. */
+export async function waitAfterLoss(attempt: number, manifest: string): Promise<void> {
+  if (attempt === ATTEMPTS) throw new ContendedError(manifest);
+  await sleep(Math.random() * Math.min(2 ** attempt, MAX_WAIT_MS));
+}

@@ -248,9 +248,17 @@ export const rejectedRow = z
     file: fullPath,
     line: described(z.int().positive(), 'The line number, from 1, counting headers and blank lines.', 17),
     code: described(z.string(), 'A stable code; the introduction lists them all.', 'bad_identifier'),
-    raw: described(z.string(), 'The row as in the file, truncated to 200 bytes.', 'not-a-device,17'),
+    raw: described(z.string(), 'The row as in the file, or its first 200 bytes.', 'not-a-device,17'),
+    truncated: described(z.literal(true), 'Present if the row is longer than `raw`.').optional(),
+    omitted: described(
+      count,
+      'In the last row of a file, if not all of its rejected rows are kept: how many more there were.',
+    ).optional(),
   })
   .meta({ id: 'RejectedRow', description: 'One line of the NDJSON response.' });
+export const rejectedRowOfLoad = rejectedRow
+  .extend({ load_id: described(id, 'The load that the row was part of.', 57) })
+  .meta({ id: 'RejectedRowOfLoad', description: 'One line of the NDJSON response.' });
 
 export const problem = z
   .object({

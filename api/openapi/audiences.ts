@@ -9,7 +9,7 @@ import {
   audienceLoad,
   audienceLoadDetails,
   fileReport,
-  rejectedRow,
+  rejectedRowOfLoad,
 } from '../../schemas/http-answers.ts';
 import {
   body,
@@ -27,7 +27,7 @@ import {
   writeProblems,
 } from './answers.ts';
 import { appends, audiences, loads } from './examples.ts';
-import { audienceQuery, link, pageQuery } from './queries.ts';
+import { audienceQuery, link, pageQuery, rejectsLink } from './queries.ts';
 
 const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
@@ -127,7 +127,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     description: 'The load with its files. Poll until `status` is 2 or 3.',
     request: { headers: readHeaders, params: z.object({ ...params.shape, ...pathId('load_id').shape }) },
     responses: {
-      ...tagged(json(audienceLoadDetails, 'The load')),
+      ...tagged(json(audienceLoadDetails, 'The load', { headers: rejectsLink })),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });
@@ -153,7 +153,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     description: 'NDJSON: one JSON object per line, ordered by load, file and line. Empty after a clear.',
     request: { headers: readHeaders, params },
     responses: {
-      ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
+      ...tagged(json(rejectedRowOfLoad, 'Rejected rows', { type: 'application/x-ndjson' })),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });

@@ -16,7 +16,7 @@ import {
   tagged,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
-import { importQuery, link } from './queries.ts';
+import { importQuery, link, rejectsLink } from './queries.ts';
 
 const path = '/v1/marketplace/import';
 const one = `${path}/{import_log_id}`;
@@ -71,7 +71,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     description: 'Poll until `status` is 2 or 3.',
     request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: {
-      ...tagged(json(importLog, 'The import log', { examples: failedImport })),
+      ...tagged(json(importLog, 'The import log', { examples: failedImport, headers: rejectsLink })),
       ...readProblems('not_found'),
     },
   });

@@ -32,6 +32,12 @@ export const audienceQuery = z.object({
     .meta({ description: 'Only the audience with this `default_warehouse_segment_id`.' }),
 });
 
+export const rejectsLink = {
+  Link: {
+    description: 'The URL of the rejected rows, `rel="rejects"`, if there are any',
+    schema: { type: 'string' as const },
+  },
+};
 export const link = {
   Link: {
     description: 'The URL of the next page, `rel="next"`; absent on the last page',

@@ -15,6 +15,7 @@ import { validate } from '../validate.ts';
 import { readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
 import { filesOfAudience, toFileEntry } from './file-records.ts';
 import { createListAudiences } from './list-audiences.ts';
+import { checkPrefixLeftOut } from './own-prefix.ts';
 
 /** How long the response waits for the audience document. Its job is already queued and creates it otherwise. */
 const AUDIENCE_MS = 1_000;
@@ -42,6 +43,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
   const create: Handler = async (ctx) => {
     const body = validate(bodies.createAudience, ctx.request.body);
     const { partner, customer } = ctx.state.scope;
+    checkPrefixLeftOut(partner, body.file_path);
     const request = {
       kind: 'audience',
       partner,
@@ -68,6 +70,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
 
   const append: Handler = async (ctx) => {
     const body = validate(bodies.appendFiles, ctx.request.body);
+    checkPrefixLeftOut(ctx.state.scope.partner, body.file_path);
     const { _id: audience, generation } = await audienceOf(ctx);
     const { partner } = ctx.state.scope;
     const request = { kind: 'audience', partner, filePath: body.file_path, audience, generation } as const;

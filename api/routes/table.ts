@@ -6,7 +6,7 @@ import { createDescription } from './description.ts';
 import { createEvents } from './events.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
-import { createMarketplaceImport } from './marketplace-import.ts';
+import { createMarketplaceImport, importPath } from './marketplace-import.ts';
 import { audienceQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { createReports } from './reports.ts';
@@ -25,7 +25,6 @@ export interface Route {
   handler: Handler;
 }
 
-export const importPath = '/v1/marketplace/import';
 /** One resource under two versions: the specification has both. */
 export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audience'];
 

@@ -208,7 +208,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       decisionsOf: [[listing]],
       ofAudience: [[audience._id, generation]],
       eventsOf: [[listing]],
-      pathsOf: [[listing, [0]]],
+      rejectedIn: [[listing, [0]]],
       countByStatus: [[listing]],
       recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
       loadedAmong: [[audience._id, generation, ['a', 'b']]],

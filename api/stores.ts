@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { createDeviceSets } from '../pipeline/sets/device-sets.ts';
 import { createAckStore } from '../pipeline/stores/acks.ts';
 import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
+import { createAttributeDeviceStore } from '../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
 import { createChangeStore } from '../pipeline/stores/changes.ts';
@@ -26,6 +27,7 @@ export const createApiStores = (db: Db) => ({
   acks: createAckStore(db),
   apiKeys: createApiKeyStore(db),
   attributes: createAttributeStore(db),
+  attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
   changes: createChangeStore(db),
   checks: createCheckStore(db),

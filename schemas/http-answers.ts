@@ -86,6 +86,20 @@ export const importLogId = z
   .strictObject({ import_log_id: described(id, 'The id of the job. Poll the import log with it.', 42) })
   .meta({ id: 'ImportLogId' });
 
+export const attribute = z
+  .strictObject({
+    attribute_id: described(id, 'Assigned by the service; the key of rows with key_type 0.', 17),
+    name: described(z.string(), 'Its display name.', 'Sports fans'),
+    partner_foreign_key: described(
+      z.string().nullable(),
+      'Your own key for it, the key of rows with key_type 1; null if none is associated.',
+      'sports',
+    ),
+    devices: described(count, 'The number of distinct devices that have the attribute.', 16_000),
+    created_at: created,
+  })
+  .meta({ id: 'Attribute' });
+
 const segment = described(
   id,
   'The segment id in the link to the audience composition report in the console.',

@@ -2,7 +2,7 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { Bodies } from '../../schemas/http.ts';
-import { fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
+import { attribute, fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
 import {
   body,
   idempotencyKey,
@@ -16,7 +16,7 @@ import {
   tagged,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
-import { importQuery, link, rejectsLink } from './queries.ts';
+import { importQuery, link, pageQuery, rejectsLink } from './queries.ts';
 
 const path = '/v1/marketplace/import';
 const one = `${path}/{import_log_id}`;
@@ -97,6 +97,20 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     responses: {
       ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
       ...readProblems('not_found'),
+    },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    path: '/v1/marketplace/attribute',
+    operationId: 'listAttributes',
+    summary: 'List attributes',
+    description:
+      'Your attributes with their sizes, newest first. All of them, or a page if `limit` is given.',
+    request: { headers: ifNoneMatch, query: pageQuery },
+    responses: {
+      ...tagged(json(z.array(attribute), 'Attributes', { headers: link })),
+      ...readProblems(),
     },
   });
 }

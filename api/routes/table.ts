@@ -6,6 +6,7 @@ import { createDescription } from './description.ts';
 import { createEvents } from './events.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
+import { createMarketplaceAttributes } from './marketplace-attributes.ts';
 import { createMarketplaceImport, importPath } from './marketplace-import.ts';
 import { audienceQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
 import { createProgress } from './progress.ts';
@@ -30,6 +31,7 @@ export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audienc
 
 export function createRoutes(deps: Dependencies): Route[] {
   const imports = createMarketplaceImport(deps);
+  const attributes = createMarketplaceAttributes(deps);
   const audiences = createFirstpartyAudience(deps);
   const loads = createAudienceLoads(deps, audiences);
   const reports = createReports(deps, audiences);
@@ -57,6 +59,13 @@ export function createRoutes(deps: Dependencies): Route[] {
     { method: 'get', path: `${importLog}/files`, access: 'partner', handler: reports.importFiles },
     { method: 'get', path: `${importLog}/rejects`, access: 'partner', handler: reports.importRejects },
     { method: 'get', path: `${importLog}/progress`, access: 'partner', handler: progress.ofImport },
+    {
+      method: 'get',
+      path: '/v1/marketplace/attribute',
+      access: 'partner',
+      query: parametersOf(pageQuery),
+      handler: attributes.list,
+    },
   ];
   const user = audiencePaths.flatMap((path): Route[] => [
     { method: 'get', path, access: 'user', query: parametersOf(audienceQuery), handler: audiences.list },

@@ -28,13 +28,14 @@ export function createCounterStore(db: Db) {
       return counter?.value ?? 0;
     },
 
-    async nextAttributeSequence(session: ClientSession): Promise<number> {
+    /** The first of so many numbers in a row. */
+    async takeAttributeSequences(count: number, session: ClientSession): Promise<number> {
       const counter = await counters.findOneAndUpdate(
         { _id: ATTRIBUTES },
-        { $inc: { value: 1 } },
+        { $inc: { value: count } },
         { upsert: true, returnDocument: 'after', session },
       );
-      return counter!.value;
+      return counter!.value - count + 1;
     },
 
     /**

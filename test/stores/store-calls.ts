@@ -105,7 +105,13 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     attributes: {
       create: [[{ partner, name: 'new', foreignKey: 'fk' }]],
       associate: [[1, 'fk-1']],
+      createAll: [[partner, [{ name: 'one' }, { name: 'two', foreignKey: 'fk-two' }]]],
+      withForeignKeys: [[partner, ['fk-1', 'fk-two']]],
       list: [[partner]],
+      page: [
+        [partner, {}],
+        [partner, { before: 5, limit: 2 }],
+      ],
       namesOf: [[[1, 2]]],
       keysOf: [[{ ...job, keyType: 0 }], [{ ...job, keyType: 1 }]],
       resolve: [
@@ -116,6 +122,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     attributeDevices: {
       record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
       all: [[]],
+      of: [[[1, 2]]],
     },
     audiences: {
       generationsOf: [[[audience._id]]],
@@ -167,7 +174,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
     counters: {
       attributeSequence: [[]],
-      nextAttributeSequence: [],
+      takeAttributeSequences: [],
       keepPartitionCount: [['devices', 4]],
       highest: [[['jobs', 'rejects']]],
       raise: [[new Map([['jobs', 1]])]],

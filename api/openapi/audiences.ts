@@ -86,12 +86,15 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     ...shared,
     method: 'patch',
     path: one,
-    operationId: `appendFiles${suffix}`,
-    summary: 'Append files',
+    operationId: `changeAudience${suffix}`,
+    summary: 'Append files, or rename an audience',
     description:
-      'Queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
-    request: { headers: writeHeaders, params, ...body(bodies.appendFiles, { examples: appends }) },
-    responses: { 204: nothing('Queued', location), ...queueProblems('bad_user_token', 'not_found') },
+      'With `name`, renames the audience at once. With `file_path`, queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
+    request: { headers: writeHeaders, params, ...body(bodies.changeAudience, { examples: appends }) },
+    responses: {
+      204: nothing('Queued or renamed', location),
+      ...queueProblems('bad_user_token', 'not_found'),
+    },
   });
   registry.registerPath({
     ...shared,
@@ -103,6 +106,17 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
       'Takes effect immediately: removes all devices and cancels pending and running loads. Files appended afterwards are loaded in full, even if they were loaded before.',
     request: { headers: writeHeaders, params, ...body(bodies.nothing, { required: false }) },
     responses: { 204: nothing('Cleared'), ...writeProblems('bad_user_token', 'not_found') },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'delete',
+    path: one,
+    operationId: `deleteAudience${suffix}`,
+    summary: 'Delete an audience',
+    description:
+      'Permanent, and takes effect immediately: what clearing does, and the audience with its loads, files and report is gone (404). Deleting it again changes nothing.',
+    request: { headers: writeHeaders, params, ...body(bodies.nothing, { required: false }) },
+    responses: { 204: nothing('Deleted'), ...writeProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
     ...shared,

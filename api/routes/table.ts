@@ -77,7 +77,7 @@ export function createRoutes(deps: Dependencies): Route[] {
       path: `${path}/:audience_id`,
       access: 'user',
       body: 'required',
-      handler: audiences.append,
+      handler: audiences.change,
     },
     {
       method: 'put',
@@ -85,6 +85,13 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'user',
       body: 'optional',
       handler: audiences.clear,
+    },
+    {
+      method: 'delete',
+      path: `${path}/:audience_id`,
+      access: 'user',
+      body: 'optional',
+      handler: audiences.remove,
     },
     {
       method: 'get',

@@ -125,6 +125,9 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       of: [[[1, 2]]],
     },
     audiences: {
+      isDeleted: [[scope, audience._id]],
+      rename: [[scope, audience._id, 'renamed']],
+      delete: [[scope, audience._id + 1]],
       generationsOf: [[[audience._id]]],
       ensure: [[job]],
       find: [

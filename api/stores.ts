@@ -10,6 +10,7 @@ import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
+import { createDryRunStore } from '../pipeline/stores/dry-runs.ts';
 import { createEndedSessionStore } from '../pipeline/stores/ended-sessions.ts';
 import { createEventValueStore } from '../pipeline/stores/event-values.ts';
 import { createFileStore } from '../pipeline/stores/files.ts';
@@ -33,6 +34,7 @@ export const createApiStores = (db: Db) => ({
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),
   counters: createCounterStore(db),
+  dryRuns: createDryRunStore(db),
   endedSessions: createEndedSessionStore(db),
   eventValues: createEventValueStore(db),
   files: createFileStore(db),

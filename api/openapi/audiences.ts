@@ -8,6 +8,8 @@ import {
   audienceIds,
   audienceLoad,
   audienceLoadDetails,
+  dryRun,
+  dryRunId,
   fileReport,
   rejectedRowOfLoad,
 } from '../../schemas/http-answers.ts';
@@ -27,7 +29,7 @@ import {
   writeProblems,
 } from './answers.ts';
 import { appends, audiences, loads } from './examples.ts';
-import { audienceQuery, link, pageQuery, rejectsLink } from './queries.ts';
+import { audienceQuery, dryRunQuery, link, pageQuery, rejectsLink } from './queries.ts';
 
 const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
@@ -63,11 +65,26 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `createAudience${suffix}`,
     summary: 'Create an audience',
     description: 'Creates the audience and queues the load of its files.',
-    request: { headers: writeHeaders, ...body(bodies.createAudience, { examples: audiences }) },
+    request: {
+      headers: writeHeaders,
+      query: dryRunQuery,
+      ...body(bodies.createAudience, { examples: audiences }),
+    },
     responses: {
       201: json(audienceIds, 'Created', { headers: location }),
+      202: json(dryRunId, 'The dry run is queued', { headers: location }),
       ...queueProblems('bad_user_token'),
     },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    path: `${path}/dry-runs/{dry_run_id}`,
+    operationId: `getAudienceDryRun${suffix}`,
+    summary: 'Get a dry run of an audience',
+    description: 'What would be loaded and rejected. Poll until `status` is 2 or 3. Kept for a day.',
+    request: { headers: readHeaders, params: pathId('dry_run_id') },
+    responses: { ...tagged(json(dryRun, 'The dry run')), ...readProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
     ...shared,

@@ -13,6 +13,7 @@ import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
 import { readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
+import { type DryRuns, isDryRun } from './dry-runs.ts';
 import { filesOfAudience, toFileEntry } from './file-records.ts';
 import { createListAudiences } from './list-audiences.ts';
 import { checkPrefixLeftOut } from './own-prefix.ts';
@@ -20,7 +21,7 @@ import { checkPrefixLeftOut } from './own-prefix.ts';
 /** How long the response waits for the audience document. Its job is already queued and creates it otherwise. */
 const AUDIENCE_MS = 1_000;
 
-export function createFirstpartyAudience(deps: Dependencies) {
+export function createFirstpartyAudience(deps: Dependencies, dryRuns: DryRuns) {
   const { audiences, idempotency, bodies, log, config } = deps;
   const addressOf = createPublicAddress(config);
   const pathOf = (ctx: Context) => ctx.path.replace(/\/$/, '');
@@ -51,6 +52,7 @@ export function createFirstpartyAudience(deps: Dependencies) {
       audienceName: body.name,
       customer,
     } as const;
+    if (isDryRun(ctx)) return dryRuns.queue(ctx, request, customer);
     const answer = await queueOnce(deps, ctx, request, async (job: JobDocument): Promise<Answer> => {
       // The job is queued, and dispatch creates the audience if this fails: the response is the same either way.
       await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>

@@ -10,6 +10,7 @@ import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
+import { type DryRuns, isDryRun } from './dry-runs.ts';
 import { findImportLog, shown, toImportLog } from './import-records.ts';
 import { checkPrefixLeftOut } from './own-prefix.ts';
 import { importQuery, nextPage, readQuery } from './pages.ts';
@@ -19,7 +20,7 @@ import { createRenderer } from './render-records.ts';
 const LISTED = 100;
 export const importPath = '/v1/marketplace/import';
 
-export function createMarketplaceImport(deps: Dependencies) {
+export function createMarketplaceImport(deps: Dependencies, dryRuns: DryRuns) {
   const { attributes, jobs, config, bodies } = deps;
   const addressOf = createPublicAddress(config);
   const queued = (job: JobDocument): Answer => ({
@@ -78,6 +79,7 @@ export function createMarketplaceImport(deps: Dependencies) {
       request.credentials = (_id) => sealCredentials(config.secret, { _id, partner }, credentials);
       request.region = region;
     }
+    if (isDryRun(ctx)) return dryRuns.queue(ctx, request, null);
     send(ctx, await queueOnce(deps, ctx, request, queued));
   };
 

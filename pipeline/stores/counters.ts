@@ -10,6 +10,7 @@ export class PartitionCountChanged extends Error {
 
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
+const DRY_RUNS = 'dry runs';
 
 /** Up to which job expired history is removed. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
@@ -36,6 +37,15 @@ export function createCounterStore(db: Db) {
         { upsert: true, returnDocument: 'after', session },
       );
       return counter!.value - count + 1;
+    },
+
+    async nextDryRun(): Promise<number> {
+      const counter = await counters.findOneAndUpdate(
+        { _id: DRY_RUNS },
+        { $inc: { value: 1 } },
+        { upsert: true, returnDocument: 'after' },
+      );
+      return counter!.value;
     },
 
     /**

@@ -52,31 +52,39 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
     return errors || files.some(({ failure }) => failure) ? JobStatus.error : JobStatus.done;
   }
 
-  /** False if there was none. */
-  async function runOne(): Promise<boolean> {
-    // Longer than the run may take: whoever holds it at the end of the lease is gone.
-    const take = () => dryRuns.take(runner, deadlineMs + 30_000);
-    const dryRun = await retry('take a dry run', take, signal);
-    if (!dryRun) return false;
+  async function run(dryRun: TakenDryRun): Promise<void> {
     const result = await readWithin(dryRun);
     await retry('end a dry run', () => dryRuns.end(dryRun, { ...result, status: statusOf(result) }), signal);
     log.info({ dry_run: dryRun._id, files: result.files.length }, 'dry run ended');
-    return true;
   }
 
-  async function runUntilStopped(): Promise<void> {
-    while (!signal.aborted) if (!(await runOne())) await sleep(everyMs, undefined, { signal, ref: false });
+  /** One that ends badly is run again when its lease has ended. */
+  function start(dryRun: TakenDryRun): void {
+    const one = run(dryRun).catch((error) => {
+      if (!signal.aborted) log.error({ err: error, dry_run: dryRun._id }, 'a dry run was given up');
+    });
+    running.add(one);
+    void one.then(() => running.delete(one));
   }
 
-  const running = Array.from({ length: AT_ONCE }, () =>
-    runUntilStopped().catch((error) => {
-      if (!signal.aborted) log.error({ err: error }, 'dry runs have stopped in this thread');
-    }),
-  );
+  async function takeUntilStopped(): Promise<void> {
+    // Longer than the run may take: whoever holds it at the end of the lease is gone.
+    const take = () => dryRuns.take(runner, deadlineMs + 30_000);
+    while (!signal.aborted) {
+      const taken = running.size < AT_ONCE ? await retry('take a dry run', take, signal) : null;
+      if (taken) start(taken);
+      else await sleep(everyMs, undefined, { signal, ref: false });
+    }
+  }
+
+  const running = new Set<Promise<void>>();
+  const taking = takeUntilStopped().catch((error) => {
+    if (!signal.aborted) log.error({ err: error }, 'this thread takes no more dry runs');
+  });
   return {
     async stop() {
       stopping.abort();
-      await Promise.all(running);
+      await Promise.all([taking, ...running]);
     },
   };
 }

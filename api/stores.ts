@@ -3,12 +3,14 @@ import type { Db } from 'mongodb';
 import { createDeviceSets } from '../pipeline/sets/device-sets.ts';
 import { createAckStore } from '../pipeline/stores/acks.ts';
 import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
+import { createAttributeDeviceStore } from '../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
 import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
+import { createDryRunStore } from '../pipeline/stores/dry-runs.ts';
 import { createEndedSessionStore } from '../pipeline/stores/ended-sessions.ts';
 import { createEventValueStore } from '../pipeline/stores/event-values.ts';
 import { createFileStore } from '../pipeline/stores/files.ts';
@@ -26,11 +28,13 @@ export const createApiStores = (db: Db) => ({
   acks: createAckStore(db),
   apiKeys: createApiKeyStore(db),
   attributes: createAttributeStore(db),
+  attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
   changes: createChangeStore(db),
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),
   counters: createCounterStore(db),
+  dryRuns: createDryRunStore(db),
   endedSessions: createEndedSessionStore(db),
   eventValues: createEventValueStore(db),
   files: createFileStore(db),

@@ -2,6 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Config, parseConfig } from '../schemas/config.ts';
 import type { StageName } from '../schemas/stages.ts';
+import { createReadDryRun } from './dry-runs/read-dry-run.ts';
+import { startDryRuns } from './dry-runs/run-dry-runs.ts';
 import { type Consumption, consume } from './kafka/consume.ts';
 import { createPublisher } from './kafka/publish.ts';
 import { ensureTopics, topicName } from './kafka/topics.ts';
@@ -16,6 +18,7 @@ import { createCrashStore } from './stores/crashes.ts';
 import { ensureIndexes } from './stores/indexes.ts';
 import { createJobStore } from './stores/jobs.ts';
 import { connectMongo, requireCurrentLayout, requireReplicaSet } from './stores/mongo.ts';
+import { createStores } from './stores/stores.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadHealth {
@@ -31,7 +34,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log);
   const sources = createJobSources(config, mongo.db, log);
-  const consumptions: Consumption[] = [];
+  const consumptions: Pick<Consumption, 'stop'>[] = [];
   const readsStorage = stages.includes('dispatch') || stages.includes('split');
   let ready = false;
 
@@ -99,6 +102,11 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     await consumption.joined;
   };
   await Promise.all(stages.map(run));
+  if (stages.includes('split')) {
+    const { dryRuns, contexts } = createStores(mongo.db);
+    const read = createReadDryRun({ ...config, ...contexts, ...sources });
+    consumptions.push(startDryRuns({ log, dryRuns, read }));
+  }
   ready = true;
   log.info({ stages, partitions }, 'ready');
 }

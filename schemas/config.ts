@@ -144,6 +144,9 @@ const environment = z.object({
   /** How long a job's storage may deliver nothing before the file or the listing fails. */
   HEADRACE_STORAGE_DEADLINE_MS: integer(100, 86_400_000, 300_000),
 
+  /** Megabytes that a dry run reads at most. */
+  HEADRACE_DRY_RUN_MB: integer(1, 100_000, 100),
+
   /** Counts of an audience's devices below this are hidden, and all of them if the audience itself is smaller. */
   HEADRACE_PRIVACY_FLOOR: integer(0, 1_000_000, 0),
 

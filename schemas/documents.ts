@@ -230,6 +230,8 @@ export interface AudienceDocument {
   loadedBy?: number;
   /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
   clearedAt?: Date;
+  /** It is no longer there for anybody. The document stays, so that the first job does not create the audience again. */
+  deletedAt?: Date;
   sweptAt?: Date;
   createdAt: Date;
   updatedAt: Date;
@@ -262,6 +264,40 @@ export interface EndedSessionDocument {
   expiresAt: Date;
 }
 
+/** Rows that a file would lose, and some of them. */
+export interface DryFile {
+  path: string;
+  rows: number;
+  accepted: number;
+  rejected: Partial<Record<RejectCode, number>>;
+  failure: FileFailure | null;
+  examples: { line: number; code: RejectCode; raw: string; isCut?: true }[];
+  /** False: only its beginning was read. */
+  isWhole: boolean;
+}
+
+/** A load that changes nothing: what of its files would be accepted. Removed a day after it was asked for. */
+export interface DryRunDocument {
+  _id: number;
+  partner: string;
+  customer: string | null;
+  /** As the job would be, but for its number: that is the negative of ours, which no job has. */
+  job: JobDocument;
+  status: JobStatus;
+  /** Whoever runs it, until then; afterwards somebody else may. */
+  runner?: string;
+  leasedUntil?: Date;
+  tries: number;
+  /** Objects that the path names, and their bytes. */
+  fileCount: number;
+  bytes: number;
+  /** Those that were read. The others are beyond the limit of a dry run. */
+  files: DryFile[];
+  errors: JobError[] | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
 export const collections = {
   partners: 'partners',
   apiKeys: 'api_keys',
@@ -285,6 +321,7 @@ export const collections = {
   idempotency: 'idempotency',
   endedSessions: 'ended_sessions',
   compositions: 'compositions',
+  dryRuns: 'dry_runs',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */

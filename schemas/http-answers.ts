@@ -86,6 +86,20 @@ export const importLogId = z
   .strictObject({ import_log_id: described(id, 'The id of the job. Poll the import log with it.', 42) })
   .meta({ id: 'ImportLogId' });
 
+export const attribute = z
+  .strictObject({
+    attribute_id: described(id, 'Assigned by the service; the key of rows with key_type 0.', 17),
+    name: described(z.string(), 'Its display name.', 'Sports fans'),
+    partner_foreign_key: described(
+      z.string().nullable(),
+      'Your own key for it, the key of rows with key_type 1; null if none is associated.',
+      'sports',
+    ),
+    devices: described(count, 'The number of distinct devices that have the attribute.', 16_000),
+    created_at: created,
+  })
+  .meta({ id: 'Attribute' });
+
 const segment = described(
   id,
   'The segment id in the link to the audience composition report in the console.',
@@ -248,9 +262,59 @@ export const rejectedRow = z
     file: fullPath,
     line: described(z.int().positive(), 'The line number, from 1, counting headers and blank lines.', 17),
     code: described(z.string(), 'A stable code; the introduction lists them all.', 'bad_identifier'),
-    raw: described(z.string(), 'The row as in the file, truncated to 200 bytes.', 'not-a-device,17'),
+    raw: described(z.string(), 'The row as in the file, or its first 200 bytes.', 'not-a-device,17'),
+    truncated: described(z.literal(true), 'Present if the row is longer than `raw`.').optional(),
+    omitted: described(
+      count,
+      'In the last row of a file, if not all of its rejected rows are kept: how many more there were.',
+    ).optional(),
   })
   .meta({ id: 'RejectedRow', description: 'One line of the NDJSON response.' });
+export const rejectedRowOfLoad = rejectedRow
+  .extend({ load_id: described(id, 'The load that the row was part of.', 57) })
+  .meta({ id: 'RejectedRowOfLoad', description: 'One line of the NDJSON response.' });
+
+export const dryRunId = z
+  .strictObject({ dry_run_id: described(id, 'The id of the dry run. Poll it with it.', 3) })
+  .meta({ id: 'DryRunId' });
+
+const dryFile = z.strictObject({
+  s3_path: fullPath,
+  complete: described(z.boolean(), 'False if only the beginning of the file was read.', true),
+  rows: described(count, 'Data rows read.', 2_610),
+  rows_accepted: described(count, 'Valid rows, even if the file would fail.', 2_600),
+  rows_rejected: described(z.record(z.string(), count), 'The number of rejected rows by code.', {
+    bad_identifier: 10,
+  }),
+  failure: described(
+    importLogError.omit({ file: true }).nullable(),
+    'Why the file would not be loaded; otherwise null.',
+  ),
+  examples: described(z.array(rejectedRow.omit({ file: true, omitted: true })), 'Some of the rejected rows.'),
+});
+export const dryRun = z
+  .strictObject({
+    dry_run_id: described(id, 'The id of the dry run.', 3),
+    file_path: described(z.string(), 'As submitted.', 'day=2026-06-01/'),
+    status: statusOf('2 if a load would end as done, 3 if not.'),
+    complete: described(
+      z.boolean().nullable(),
+      'Whether all files were read to their end: a dry run has a limit. Null until it has ended.',
+      true,
+    ),
+    files: described(count, 'The number of files that match the path.', 2),
+    files_read: described(count, 'The number of files that were read.', 2),
+    total_rows: described(count, 'Data rows read.', 5_210),
+    rows_accepted: described(count, 'Valid rows of the files that would be loaded.', 5_200),
+    errors: described(
+      z.array(importLogError).nullable(),
+      'Why the load would fail as a whole; otherwise null.',
+    ),
+    file: described(z.array(dryFile), 'The files that were read.'),
+    created_at: created,
+    updated_at: updated,
+  })
+  .meta({ id: 'DryRun' });
 
 export const problem = z
   .object({

@@ -158,7 +158,17 @@ export function createBodies(limits: BodyLimits) {
     createAudience: z
       .strictObject({ name: audienceName, file_path: audiencePath })
       .meta({ id: 'CreateAudience' }),
-    appendFiles: z.strictObject({ file_path: audiencePath }).meta({ id: 'AppendFiles' }),
+    changeAudience: z
+      .strictObject({ file_path: audiencePath.optional(), name: audienceName.optional() })
+      .superRefine(({ file_path, name }, check) => {
+        const issue = (path: string, message: string) =>
+          check.addIssue({ code: 'custom', path: [path], message });
+        if (file_path === undefined && name === undefined)
+          issue('file_path', 'is required, or name to rename the audience');
+        if (file_path !== undefined && name !== undefined)
+          issue('name', 'must be sent alone: append the files in another request');
+      })
+      .meta({ id: 'ChangeAudience', oneOf: [{ required: ['file_path'] }, { required: ['name'] }] }),
     /** What the console sends to sign in: one of the two. */
     signIn: z
       .strictObject({

@@ -104,7 +104,8 @@ export interface RejectsDocument {
   job: number;
   file: number;
   batch: number;
-  rows: { line: number; code: RejectCode; raw: string }[];
+  /** The row as in the file, or as much of it as is kept. */
+  rows: { line: number; code: RejectCode; raw: string; isCut?: true }[];
 }
 
 /**

@@ -98,6 +98,27 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
         return { json: attributeRecord(made), text: attributeLines([made]) };
       }),
     );
+  common(
+    attribute
+      .command('import')
+      .description(
+        'create many attributes from a CSV file with the columns name and, optionally, foreign key',
+      )
+      .argument('<file>', 'the file, or - for standard input'),
+  )
+    .requiredOption('--partner <id>', 'the partner that owns them')
+    .action((file: string, options: { partner: string }, command: Command) =>
+      run(command, async (stores) => {
+        const { importAttributes } = await import('./import-attributes.ts');
+        const { created, existing } = await importAttributes(stores, options.partner, file);
+        const all = [...created, ...existing].sort((a, b) => a._id - b._id);
+        const json = { created: created.length, existing: existing.length };
+        return {
+          json: { ...json, attributes: all.map(attributeRecord) },
+          text: [`created ${created.length} attributes; ${existing.length} were there already`],
+        };
+      }),
+    );
   common(attribute.command('list').description('list the attributes of a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>

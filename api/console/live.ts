@@ -60,6 +60,8 @@ export function openLive(path: string, onEvent: (event: LiveEvent) => void): () 
     source = new EventSource(path);
     source.onopen = restored;
     source.onerror = lost;
+    // What shows a deleted audience must read anew.
+    source.addEventListener('deleted', () => onEvent({ type: 'resync', data: {} }));
     for (const type of types)
       source.addEventListener(type, (event) =>
         onEvent({ type, data: JSON.parse((event as MessageEvent).data) }),

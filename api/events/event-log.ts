@@ -5,7 +5,7 @@ import type { Position } from '../../pipeline/stores/changes.ts';
 export interface RecordEvent {
   /** The newest change that it shows. */
   at: Position;
-  name: 'import' | 'audience' | 'load';
+  name: 'import' | 'audience' | 'load' | 'deleted';
   id: number;
   /** Who may see it. */
   partner: string;

@@ -77,22 +77,28 @@ export function createRenderEvents(
     // Before the audiences: readOpenLoads says why.
     const open = byAudience(await jobs.openLoadsOf(ids, session));
     const found = new Map((await audiences.findAll(ids, session)).map((one) => [one._id, one]));
+    const isDeleted = (id: number) => found.get(id)?.deletedAt !== undefined;
     const cancelled = await cancelledIn(
-      [...found.values()].filter(({ _id }) => changedAudiences.has(_id)),
+      [...found.values()].filter(({ _id }) => changedAudiences.has(_id) && !isDeleted(_id)),
       session,
     );
     return [
       ...visible
         .filter(({ kind }) => kind !== 'audience')
         .map((job) => importEvent(job, jobTimes.get(job._id)!)),
-      ...[...loads, ...cancelled.filter(({ _id }) => !jobTimes.has(_id))].map((load) => {
+      ...[
+        ...loads.filter(({ audience }) => !isDeleted(audience!)),
+        ...cancelled.filter(({ _id }) => !jobTimes.has(_id)),
+      ].map((load) => {
         const at = latest(jobTimes.get(load._id), changedAudiences.get(load.audience!) ?? '');
         return loadEvent(load, found.get(load.audience!) ?? ownerBefore(load), at);
       }),
       ...[...found.values()].map((audience): RecordEvent => {
         const { _id: id, partner, customer } = audience;
+        const event = { at: audienceTimes.get(id)!, id, partner, customer };
+        if (isDeleted(id)) return { ...event, name: 'deleted', data: JSON.stringify({ audience_id: id }) };
         const data = JSON.stringify(toAudience(audience, open, privacyFloor));
-        return { at: audienceTimes.get(id)!, name: 'audience', id, partner, customer, data };
+        return { ...event, name: 'audience', data };
       }),
     ];
   };

@@ -8,8 +8,10 @@ import {
   audienceIds,
   audienceLoad,
   audienceLoadDetails,
+  dryRun,
+  dryRunId,
   fileReport,
-  rejectedRow,
+  rejectedRowOfLoad,
 } from '../../schemas/http-answers.ts';
 import {
   body,
@@ -27,7 +29,7 @@ import {
   writeProblems,
 } from './answers.ts';
 import { appends, audiences, loads } from './examples.ts';
-import { audienceQuery, link, pageQuery } from './queries.ts';
+import { audienceQuery, dryRunQuery, link, pageQuery, rejectsLink } from './queries.ts';
 
 const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });
@@ -63,11 +65,26 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     operationId: `createAudience${suffix}`,
     summary: 'Create an audience',
     description: 'Creates the audience and queues the load of its files.',
-    request: { headers: writeHeaders, ...body(bodies.createAudience, { examples: audiences }) },
+    request: {
+      headers: writeHeaders,
+      query: dryRunQuery,
+      ...body(bodies.createAudience, { examples: audiences }),
+    },
     responses: {
       201: json(audienceIds, 'Created', { headers: location }),
+      202: json(dryRunId, 'The dry run is queued', { headers: location }),
       ...queueProblems('bad_user_token'),
     },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    path: `${path}/dry-runs/{dry_run_id}`,
+    operationId: `getAudienceDryRun${suffix}`,
+    summary: 'Get a dry run of an audience',
+    description: 'What would be loaded and rejected. Poll until `status` is 2 or 3. Kept for a day.',
+    request: { headers: readHeaders, params: pathId('dry_run_id') },
+    responses: { ...tagged(json(dryRun, 'The dry run')), ...readProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
     ...shared,
@@ -86,12 +103,15 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     ...shared,
     method: 'patch',
     path: one,
-    operationId: `appendFiles${suffix}`,
-    summary: 'Append files',
+    operationId: `changeAudience${suffix}`,
+    summary: 'Append files, or rename an audience',
     description:
-      'Queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
-    request: { headers: writeHeaders, params, ...body(bodies.appendFiles, { examples: appends }) },
-    responses: { 204: nothing('Queued', location), ...queueProblems('bad_user_token', 'not_found') },
+      'With `name`, renames the audience at once. With `file_path`, queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
+    request: { headers: writeHeaders, params, ...body(bodies.changeAudience, { examples: appends }) },
+    responses: {
+      204: nothing('Queued or renamed', location),
+      ...queueProblems('bad_user_token', 'not_found'),
+    },
   });
   registry.registerPath({
     ...shared,
@@ -103,6 +123,17 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
       'Takes effect immediately: removes all devices and cancels pending and running loads. Files appended afterwards are loaded in full, even if they were loaded before.',
     request: { headers: writeHeaders, params, ...body(bodies.nothing, { required: false }) },
     responses: { 204: nothing('Cleared'), ...writeProblems('bad_user_token', 'not_found') },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'delete',
+    path: one,
+    operationId: `deleteAudience${suffix}`,
+    summary: 'Delete an audience',
+    description:
+      'Permanent, and takes effect immediately: what clearing does, and the audience with its loads, files and report is gone (404). Deleting it again changes nothing.',
+    request: { headers: writeHeaders, params, ...body(bodies.nothing, { required: false }) },
+    responses: { 204: nothing('Deleted'), ...writeProblems('bad_user_token', 'not_found') },
   });
   registry.registerPath({
     ...shared,
@@ -127,7 +158,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     description: 'The load with its files. Poll until `status` is 2 or 3.',
     request: { headers: readHeaders, params: z.object({ ...params.shape, ...pathId('load_id').shape }) },
     responses: {
-      ...tagged(json(audienceLoadDetails, 'The load')),
+      ...tagged(json(audienceLoadDetails, 'The load', { headers: rejectsLink })),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });
@@ -153,7 +184,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     description: 'NDJSON: one JSON object per line, ordered by load, file and line. Empty after a clear.',
     request: { headers: readHeaders, params },
     responses: {
-      ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
+      ...tagged(json(rejectedRowOfLoad, 'Rejected rows', { type: 'application/x-ndjson' })),
       ...readProblems('bad_user_token', 'not_found'),
     },
   });

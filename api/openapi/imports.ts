@@ -2,7 +2,15 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { Bodies } from '../../schemas/http.ts';
-import { fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
+import {
+  attribute,
+  dryRun,
+  dryRunId,
+  fileReport,
+  importLog,
+  importLogId,
+  rejectedRow,
+} from '../../schemas/http-answers.ts';
 import {
   body,
   idempotencyKey,
@@ -16,7 +24,7 @@ import {
   tagged,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
-import { importQuery, link } from './queries.ts';
+import { dryRunQuery, importQuery, link, pageQuery, rejectsLink } from './queries.ts';
 
 const path = '/v1/marketplace/import';
 const one = `${path}/{import_log_id}`;
@@ -45,8 +53,15 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     summary: 'Queue an import',
     description:
       'Queues the import of a file, or of all files under a prefix, from the shared bucket or from your own. For many files, one call with a prefix is better than many calls.',
-    request: { headers: idempotencyKey, ...body(bodies.importRequest, { examples: imports }) },
-    responses: { 202: json(importLogId, 'Queued', { headers: location }), ...queueProblems() },
+    request: {
+      headers: idempotencyKey,
+      query: dryRunQuery,
+      ...body(bodies.importRequest, { examples: imports }),
+    },
+    responses: {
+      202: json(z.union([importLogId, dryRunId]), 'Queued', { headers: location }),
+      ...queueProblems(),
+    },
   });
   registry.registerPath({
     ...shared,
@@ -65,13 +80,23 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
   registry.registerPath({
     ...shared,
     method: 'get',
+    path: `${path}/dry-runs/{dry_run_id}`,
+    operationId: 'getImportDryRun',
+    summary: 'Get a dry run of an import',
+    description: 'What would be loaded and rejected. Poll until `status` is 2 or 3. Kept for a day.',
+    request: { headers: ifNoneMatch, params: pathId('dry_run_id') },
+    responses: { ...tagged(json(dryRun, 'The dry run')), ...readProblems('not_found') },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
     path: one,
     operationId: 'getImportLog',
     summary: 'Get an import log',
     description: 'Poll until `status` is 2 or 3.',
     request: { headers: ifNoneMatch, params: pathId('import_log_id') },
     responses: {
-      ...tagged(json(importLog, 'The import log', { examples: failedImport })),
+      ...tagged(json(importLog, 'The import log', { examples: failedImport, headers: rejectsLink })),
       ...readProblems('not_found'),
     },
   });
@@ -97,6 +122,20 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     responses: {
       ...tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
       ...readProblems('not_found'),
+    },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    path: '/v1/marketplace/attribute',
+    operationId: 'listAttributes',
+    summary: 'List attributes',
+    description:
+      'Your attributes with their sizes, newest first. All of them, or a page if `limit` is given.',
+    request: { headers: ifNoneMatch, query: pageQuery },
+    responses: {
+      ...tagged(json(z.array(attribute), 'Attributes', { headers: link })),
+      ...readProblems(),
     },
   });
 }

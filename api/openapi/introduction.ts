@@ -86,13 +86,31 @@ Files are UTF-8 text with one row per line. Columns are separated by comma, tab,
 and detected. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
 
 - **Marketplace import**: the identifier, then one or more keys, each in a column of its own. \`key_type\` says whether they are
-  attribute_ids or partner_foreign_keys.
+  attribute_ids or partner_foreign_keys. With \`key_type\` 1:
+  \`\`\`text
+  device_id,keys
+  3f2504e0-4f89-41d3-9a0c-0305e82c3301,sports
+  6FA459EA-EE8A-3CA4-894E-DB77E160355E,sports,travel
+  \`\`\`
 - **Audience**: exactly two columns, identifier and event. The event may be empty.
+  \`\`\`text
+  3f2504e0-4f89-41d3-9a0c-0305e82c3301,purchase
+  6fa459ea-ee8a-3ca4-894e-db77e160355e,
+  \`\`\`
 
 A file is loaded completely or not at all. It fails when more than ${config.maxInvalidShare * 100} % of its rows are invalid. The other files of the
-job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file,
-for ${number(config.retentionDaysRejects)} days after the end of the job. Imports and deletions are listed for ${number(config.retentionDaysJobs)} days after their end; loads of an
+job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file (the last
+one says how many more there were), for ${number(config.retentionDaysRejects)} days after the end of the job. Imports and deletions are listed for ${number(config.retentionDaysJobs)} days after their end; loads of an
 audience at least until it is cleared.`;
+
+const words = `
+## What an audience has
+
+- **Generation**: an audience begins with generation 1, and every clear begins the next one. A load belongs to the generation in which it
+  was accepted. A clear cancels the loads of earlier generations, and everything that the audience shows is of the present one.
+- **Segment**: \`default_warehouse_segment_id\` names the audience in links to the console. It is assigned once and never changes.
+- **Composition**: the report on what an audience consists of: its devices by marketplace attribute, by event, and what it has in
+  common with your other audiences. It is computed when you ask for it; \`current\` says whether anything has changed since.`;
 
 const order = `
 ## Order and status
@@ -163,6 +181,6 @@ ${table(
 Every authenticated response has the number of requests left in \`RateLimit\`.`;
 
 export const introduction = (config: Described): string =>
-  [steps(config), authentication(config), files(config), order, repeat, errors(), limits(config)]
+  [steps(config), authentication(config), files(config), words, order, repeat, errors(), limits(config)]
     .map((part) => part.trim())
     .join('\n\n');

@@ -16,7 +16,7 @@ const about = (events: string) =>
   `A stream of server-sent events that never ends. ${events} A burst of changes becomes a few events per second; the last one always shows the newest state. After \`resync\`, something may have been missed: read the lists again. A comment is sent every 15 seconds. To resume after a disconnect, send the \`id\` of the last event in \`Last-Event-ID\`.`;
 const importEvents = about('`import`: an import log that is new or has changed.');
 const audienceEvents = about(
-  '`audience`: an audience that is new or has changed, without its files. `load`: a load that is new or has changed, with its `audience_id`.',
+  '`audience`: an audience that is new or has changed, without its files. `load`: a load that is new or has changed, with its `audience_id`. `deleted`: the `audience_id` of an audience that was deleted.',
 );
 const stream = (example: keyof typeof streamed) =>
   json(z.string(), 'Events', {

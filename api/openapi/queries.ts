@@ -32,6 +32,19 @@ export const audienceQuery = z.object({
     .meta({ description: 'Only the audience with this `default_warehouse_segment_id`.' }),
 });
 
+export const dryRunQuery = z.object({
+  dry_run: z.enum(['true', 'false']).optional().meta({
+    description:
+      '`true`: reads the files as a load would and changes nothing. The response is `{dry_run_id}`, and `Location` says what would be loaded and rejected. No job is queued, and an `Idempotency-Key` is ignored.',
+  }),
+});
+
+export const rejectsLink = {
+  Link: {
+    description: 'The URL of the rejected rows, `rel="rejects"`, if there are any',
+    schema: { type: 'string' as const },
+  },
+};
 export const link = {
   Link: {
     description: 'The URL of the next page, `rel="next"`; absent on the last page',

@@ -10,6 +10,7 @@ import { filesOfJob, toFileReport } from './file-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
 import { type ShownLoad, shownOfLoad, toLoad } from './load-records.ts';
 import { nextPage, pageQuery, readQuery } from './pages.ts';
+import { linkRejects } from './reject-records.ts';
 
 const LISTED = 100;
 
@@ -36,6 +37,7 @@ export function createAudienceLoads(
     const audience = await audienceOf(ctx);
     const load = await jobs.findLoad(audience, id, shownOfLoad);
     if (!load) throw notFound();
+    linkRejects(ctx, load, addressOf(ctx.path.replace(/\/loads\/.*/, '/rejects')));
     const head = `${JSON.stringify(toLoad(load, audience)).slice(0, -1)},"file":[`;
     await sendChunks(
       ctx,

@@ -1,4 +1,4 @@
-/** Files and rejected rows of a job or an audience. Only the files of a job's frozen list count. */
+/** Files of a job or an audience. Only those of a job's frozen list count. */
 import type { ShownFile } from '../../pipeline/stores/files.ts';
 import { frozen, type ListedJob } from '../../pipeline/stores/job-queries.ts';
 import { JobStatus } from '../../schemas/documents.ts';
@@ -23,7 +23,7 @@ export const toFileReport = (file: ShownFile) => ({
   failure: file.failure,
 });
 
-const listingOf = ({ phase, listing }: ListedJob) => (frozen.includes(phase) ? listing : undefined);
+export const listingOf = ({ phase, listing }: ListedJob) => (frozen.includes(phase) ? listing : undefined);
 
 /** In the order of the job's list. */
 export async function* filesOfJob({ files }: ApiStores, job: ListedJob): AsyncGenerator<ShownFile> {
@@ -49,42 +49,4 @@ export async function* filesOfAudience(
     if (!latest || file.job > latest.job) latest = file;
   }
   if (latest) yield latest;
-}
-
-const PAGE = 50;
-
-async function* inPages<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let page: T[] = [];
-  for await (const item of items) {
-    page.push(item);
-    if (page.length < PAGE) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
-}
-
-/** Rejected rows ordered by file and line, at most `perFile` for each file. */
-export async function* rejectedRows({ files, rejects }: ApiStores, jobs: ListedJob[], perFile: number) {
-  for (const job of jobs) {
-    const listing = listingOf(job);
-    if (listing === undefined) continue;
-    let file = -1;
-    let given = 0;
-    for await (const page of inPages(rejects.ofJob(job._id))) {
-      const paths = await files.pathsOf(
-        listing,
-        page.map((batch) => batch.file),
-      );
-      for (const batch of page) {
-        if (batch.file !== file) given = 0;
-        file = batch.file;
-        const path = paths.get(file);
-        if (path === undefined) continue;
-        for (const { line, code, raw } of batch.rows.slice(0, perFile - given))
-          yield { file: path, line, code, raw };
-        given = Math.min(perFile, given + batch.rows.length);
-      }
-    }
-  }
 }

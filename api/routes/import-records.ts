@@ -33,4 +33,4 @@ export const toImportLog = (job: ShownJob) => ({
 });
 
 export const findImportLog = ({ jobs }: ApiStores, partner: string, id: number) =>
-  jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1 });
+  jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1, rejected: 1 });

@@ -10,19 +10,23 @@ import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
+import { type DryRuns, isDryRun } from './dry-runs.ts';
 import { findImportLog, shown, toImportLog } from './import-records.ts';
+import { checkPrefixLeftOut } from './own-prefix.ts';
 import { importQuery, nextPage, readQuery } from './pages.ts';
+import { linkRejects } from './reject-records.ts';
 import { createRenderer } from './render-records.ts';
 
 const LISTED = 100;
+export const importPath = '/v1/marketplace/import';
 
-export function createMarketplaceImport(deps: Dependencies) {
+export function createMarketplaceImport(deps: Dependencies, dryRuns: DryRuns) {
   const { attributes, jobs, config, bodies } = deps;
   const addressOf = createPublicAddress(config);
   const queued = (job: JobDocument): Answer => ({
     status: 202,
     body: JSON.stringify({ import_log_id: job._id }),
-    location: addressOf(`/v1/marketplace/import/${job._id}`),
+    location: addressOf(`${importPath}/${job._id}`),
   });
   const render = createRenderer();
   const sharedList = createSharedReads(async (partner) =>
@@ -54,6 +58,7 @@ export function createMarketplaceImport(deps: Dependencies) {
   const get: Handler = async (ctx) => {
     const job = await findImportLog(deps, ctx.state.scope.partner, parseId(ctx.params.import_log_id));
     if (!job) throw notFound();
+    linkRejects(ctx, job, addressOf(`${importPath}/${job._id}/rejects`));
     send(ctx, { status: 200, body: JSON.stringify(toImportLog(job)) });
   };
 
@@ -67,12 +72,14 @@ export function createMarketplaceImport(deps: Dependencies) {
       keyType: body.key_type,
       compressed: body.compressed ?? null,
     };
+    if (request.pathType === 0) checkPrefixLeftOut(request.partner, request.filePath);
     if (body.credentials) {
       const { region, ...credentials } = body.credentials;
       const { partner } = request;
       request.credentials = (_id) => sealCredentials(config.secret, { _id, partner }, credentials);
       request.region = region;
     }
+    if (isDryRun(ctx)) return dryRuns.queue(ctx, request, null);
     send(ctx, await queueOnce(deps, ctx, request, queued));
   };
 

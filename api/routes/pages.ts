@@ -28,6 +28,13 @@ const page = {
   limit: wholeNumber(MAX_LISTED, `must be a number from 1 to ${MAX_LISTED}`).optional(),
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be a cursor from a Link header').optional(),
 };
+/** `false` is what a script may send that has an option for it. */
+export const dryRunQuery = z.object({
+  dry_run: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((text) => text === 'true')
+    .optional(),
+});
 export const pageQuery = z.object(page);
 export const importQuery = z.object({ ...page, status: status.optional(), search: search.optional() });
 export const audienceQuery = z.object({

@@ -1,11 +1,13 @@
 /** Additions to the specification: the files of a job or an audience in detail, and their rejected rows. */
+import type { ListedJob } from '../../pipeline/stores/job-queries.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { parseId } from '../ids.ts';
 import { notFound } from '../problem.ts';
 import { jsonArray, jsonLines, mapEach, sendChunks } from '../stream-json.ts';
-import { filesOfAudience, filesOfJob, rejectedRows, toFileReport } from './file-records.ts';
+import { filesOfAudience, filesOfJob, toFileReport } from './file-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
 import { findImportLog } from './import-records.ts';
+import { rejectedRows } from './reject-records.ts';
 
 const reports = (files: ReturnType<typeof filesOfJob>) => mapEach(files, toFileReport);
 
@@ -20,11 +22,17 @@ export function createReports(
     return job;
   };
 
+  async function* rejectsOf(loads: ListedJob[]) {
+    for (const load of loads)
+      for await (const row of rejectedRows(deps, load, config.rejectsPerFile))
+        yield { load_id: load._id, ...row };
+  }
+
   const importFiles: Handler = async (ctx) =>
     sendChunks(ctx, 'application/json', jsonArray(reports(filesOfJob(deps, await jobOf(ctx)))));
 
   const importRejects: Handler = async (ctx) => {
-    const rows = rejectedRows(deps, [await jobOf(ctx)], config.rejectsPerFile);
+    const rows = rejectedRows(deps, await jobOf(ctx), config.rejectsPerFile);
     await sendChunks(ctx, 'application/x-ndjson', jsonLines(rows));
   };
 
@@ -37,8 +45,7 @@ export function createReports(
   const audienceRejects: Handler = async (ctx) => {
     const { _id, generation } = await audienceOf(ctx);
     const loads = await jobs.listedLoads(_id, generation);
-    const rows = rejectedRows(deps, loads, config.rejectsPerFile);
-    await sendChunks(ctx, 'application/x-ndjson', jsonLines(rows));
+    await sendChunks(ctx, 'application/x-ndjson', jsonLines(rejectsOf(loads)));
   };
 
   return { importFiles, importRejects, audienceFiles, audienceRejects };

@@ -3,11 +3,13 @@ import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
 import { compositionParameters, createComposition } from './composition.ts';
 import { createDescription } from './description.ts';
+import { createDryRuns } from './dry-runs.ts';
 import { createEvents } from './events.ts';
 import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
-import { createMarketplaceImport } from './marketplace-import.ts';
-import { audienceQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
+import { createMarketplaceAttributes } from './marketplace-attributes.ts';
+import { createMarketplaceImport, importPath } from './marketplace-import.ts';
+import { audienceQuery, dryRunQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { createReports } from './reports.ts';
 import { createSchemaRegistry } from './schema-registry.ts';
@@ -25,13 +27,14 @@ export interface Route {
   handler: Handler;
 }
 
-export const importPath = '/v1/marketplace/import';
 /** One resource under two versions: the specification has both. */
 export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audience'];
 
 export function createRoutes(deps: Dependencies): Route[] {
-  const imports = createMarketplaceImport(deps);
-  const audiences = createFirstpartyAudience(deps);
+  const dryRuns = createDryRuns(deps);
+  const imports = createMarketplaceImport(deps, dryRuns);
+  const attributes = createMarketplaceAttributes(deps);
+  const audiences = createFirstpartyAudience(deps, dryRuns);
   const loads = createAudienceLoads(deps, audiences);
   const reports = createReports(deps, audiences);
   const composition = createComposition(deps, audiences);
@@ -50,26 +53,54 @@ export function createRoutes(deps: Dependencies): Route[] {
       query: parametersOf(importQuery),
       handler: imports.list,
     },
-    { method: 'post', path: importPath, access: 'partner', body: 'required', handler: imports.queue },
+    {
+      method: 'post',
+      path: importPath,
+      access: 'partner',
+      body: 'required',
+      query: parametersOf(dryRunQuery),
+      handler: imports.queue,
+    },
     { method: 'delete', path: importPath, access: 'partner', body: 'required', handler: imports.remove },
     // Before what takes any id.
     { method: 'get', path: `${importPath}/events`, access: 'partner', handler: events.imports },
+    {
+      method: 'get',
+      path: `${importPath}/dry-runs/:dry_run_id`,
+      access: 'partner',
+      handler: dryRuns.ofImport,
+    },
     { method: 'get', path: importLog, access: 'partner', handler: imports.get },
     { method: 'get', path: `${importLog}/files`, access: 'partner', handler: reports.importFiles },
     { method: 'get', path: `${importLog}/rejects`, access: 'partner', handler: reports.importRejects },
     { method: 'get', path: `${importLog}/progress`, access: 'partner', handler: progress.ofImport },
+    {
+      method: 'get',
+      path: '/v1/marketplace/attribute',
+      access: 'partner',
+      query: parametersOf(pageQuery),
+      handler: attributes.list,
+    },
   ];
   const user = audiencePaths.flatMap((path): Route[] => [
     { method: 'get', path, access: 'user', query: parametersOf(audienceQuery), handler: audiences.list },
-    { method: 'post', path, access: 'user', body: 'required', handler: audiences.create },
+    {
+      method: 'post',
+      path,
+      access: 'user',
+      body: 'required',
+      query: parametersOf(dryRunQuery),
+      handler: audiences.create,
+    },
     { method: 'get', path: `${path}/events`, access: 'user', handler: events.audiences },
+    { method: 'get', path: `${path}/dry-runs/:dry_run_id`, access: 'user', handler: dryRuns.ofAudience },
     { method: 'get', path: `${path}/:audience_id`, access: 'user', handler: audiences.get },
     {
       method: 'patch',
       path: `${path}/:audience_id`,
       access: 'user',
       body: 'required',
-      handler: audiences.append,
+      handler: audiences.change,
     },
     {
       method: 'put',
@@ -77,6 +108,13 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'user',
       body: 'optional',
       handler: audiences.clear,
+    },
+    {
+      method: 'delete',
+      path: `${path}/:audience_id`,
+      access: 'user',
+      body: 'optional',
+      handler: audiences.remove,
     },
     {
       method: 'get',

@@ -32,6 +32,7 @@ export interface RejectedRow {
   code: RejectCode;
   /** Without its line ending, cut at 200 bytes. */
   raw: string;
+  isCut?: true;
 }
 
 export interface ParsedRows {
@@ -122,7 +123,7 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
     if (code === null) accepted++;
     else {
       rejected[code] = (rejected[code] ?? 0) + 1;
-      if (rejects.length < maxRejects) rejects.push({ line, code, raw: rawRow(bytes, at, reader.next) });
+      if (rejects.length < maxRejects) rejects.push({ line, code, ...rawRow(bytes, at, reader.next) });
     }
   }
   // The last line counts even without a newline.
@@ -132,13 +133,12 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
   return { ...counted, pairsRead: layout.pairsRead, pairs: pairs.size, slots: pairs.bySlot(layout.names()) };
 }
 
-function rawRow(bytes: Buffer, start: number, next: number): string {
+function rawRow(bytes: Buffer, start: number, next: number): Pick<RejectedRow, 'raw' | 'isCut'> {
   let end = next;
   if (bytes[end - 1] === LF) end--;
   if (end > start && bytes[end - 1] === CR) end--;
-  if (end - start > RAW_BYTES) {
-    end = start + RAW_BYTES;
-    while ((bytes[end]! & 0xc0) === 0x80) end--;
-  }
-  return bytes.toString('utf8', start, end);
+  if (end - start <= RAW_BYTES) return { raw: bytes.toString('utf8', start, end) };
+  end = start + RAW_BYTES;
+  while ((bytes[end]! & 0xc0) === 0x80) end--;
+  return { raw: bytes.toString('utf8', start, end), isCut: true };
 }

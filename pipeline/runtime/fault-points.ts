@@ -52,8 +52,8 @@ const apiPoints = [
   'api:after-publish',
   'api:before-answer',
   'api:after-keep-answer',
-  'api:before-clear',
-  'api:after-clear',
+  'api:before-change',
+  'api:after-change',
 ] as const;
 export type FaultPoint = StagePoint | (typeof apiPoints)[number];
 

@@ -121,7 +121,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
   };
 }
 
-function failureOf(error: unknown): FileFailure | null {
+export function failureOf(error: unknown): FileFailure | null {
   if (!(error instanceof StoreFailure)) return null;
   const { code, message } = error;
   const isFiles = code === 'missing' || code === 'changed' || code === 'storage_unavailable';

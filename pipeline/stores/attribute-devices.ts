@@ -41,6 +41,15 @@ export function createAttributeDeviceStore(db: Db) {
     });
   }
 
+  async function read(found: AsyncIterable<AttributeDevicesDocument>): Promise<Map<number, number>> {
+    const counts = new Map<number, number>();
+    for await (const { devices } of found) {
+      for (const [attribute, count] of Object.entries(devices))
+        if (count > 0) counts.set(Number(attribute), count);
+    }
+    return counts;
+  }
+
   return {
     /** One write, in the order given. */
     async record(changes: AttributeChange[]): Promise<void> {
@@ -53,13 +62,10 @@ export function createAttributeDeviceStore(db: Db) {
     },
 
     /** The devices of every attribute that has any. */
-    async all(): Promise<Map<number, number>> {
-      const counts = new Map<number, number>();
-      for await (const { devices } of documents.find().sort({ _id: 1 })) {
-        for (const [attribute, count] of Object.entries(devices))
-          if (count > 0) counts.set(Number(attribute), count);
-      }
-      return counts;
-    },
+    all: () => read(documents.find().sort({ _id: 1 })),
+
+    /** Of these attributes and some others. */
+    of: (attributes: number[]) =>
+      read(documents.find({ _id: { $in: [...new Set(attributes.map(documentOf))] } })),
   };
 }

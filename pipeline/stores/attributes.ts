@@ -16,6 +16,17 @@ export function checkForeignKey(key: string): void {
     );
 }
 
+export function checkName(name: string): void {
+  if (name.trim() === '' || name.length > 256)
+    throw new ProvisioningError('bad_argument', 'the name of an attribute must have 1 to 256 characters');
+}
+
+/** An attribute to be created. */
+export interface NewAttribute {
+  name: string;
+  foreignKey?: string | undefined;
+}
+
 const isDuplicate = (error: unknown) => (error as { code?: unknown }).code === 11000;
 const taken = (key: string, cause: unknown) =>
   new ProvisioningError(
@@ -31,35 +42,42 @@ export function createAttributeStore(db: Db) {
   const counters = createCounterStore(db);
   const partners = createPartnerStore(db);
 
-  const inTransaction = (work: (session: ClientSession) => Promise<AttributeDocument>) =>
+  const inTransaction = <T>(work: (session: ClientSession) => Promise<T>) =>
     db.client.withSession((session) => session.withTransaction(() => work(session)));
 
+  /** In one transaction: no job is ever accepted with a sequence number whose attribute is not visible yet. */
+  const insert = (partner: string, wanted: NewAttribute[]): Promise<AttributeDocument[]> =>
+    inTransaction(async (session) => {
+      const first = await counters.takeAttributeSequences(wanted.length, session);
+      const made = wanted.map(({ name, foreignKey }, i): AttributeDocument => {
+        const sequence = first + i;
+        const association = foreignKey === undefined ? {} : { foreignKey, foreignKeySequence: sequence };
+        return { _id: sequence, partner, name, sequence, ...association, createdAt: new Date() };
+      });
+      await attributes.insertMany(made, { session });
+      return made;
+    });
+
   return {
-    /** In one transaction: no job is ever accepted with a sequence number whose attribute is not visible yet. */
-    async create(wanted: { partner: string; name: string; foreignKey?: string }): Promise<AttributeDocument> {
-      const { partner, name, foreignKey } = wanted;
-      if (name.trim() === '' || name.length > 256)
-        throw new ProvisioningError('bad_argument', 'the name of an attribute must have 1 to 256 characters');
+    async create({ partner, ...wanted }: NewAttribute & { partner: string }): Promise<AttributeDocument> {
+      const { name, foreignKey } = wanted;
+      checkName(name);
       if (foreignKey !== undefined) checkForeignKey(foreignKey);
       await partners.find(partner);
       try {
-        return await inTransaction(async (session) => {
-          const sequence = await counters.nextAttributeSequence(session);
-          const attribute: AttributeDocument = {
-            _id: sequence,
-            partner,
-            name,
-            sequence,
-            ...(foreignKey === undefined ? {} : { foreignKey, foreignKeySequence: sequence }),
-            createdAt: new Date(),
-          };
-          await attributes.insertOne(attribute, { session });
-          return attribute;
-        });
+        const [attribute] = await insert(partner, [wanted]);
+        return attribute!;
       } catch (error) {
         throw isDuplicate(error) && foreignKey !== undefined ? taken(foreignKey, error) : error;
       }
     },
+
+    /** Names and foreign keys must have been checked. All of them, or none. */
+    createAll: insert,
+
+    /** The partner's attributes that have one of these foreign keys. */
+    withForeignKeys: (partner: string, keys: string[]): Promise<AttributeDocument[]> =>
+      attributes.find({ partner, foreignKey: { $in: keys } }).toArray(),
 
     async associate(id: number, foreignKey: string): Promise<AttributeDocument> {
       checkForeignKey(foreignKey);
@@ -72,7 +90,7 @@ export function createAttributeStore(db: Db) {
               'already_associated',
               `attribute ${id} has the foreign key ${attribute.foreignKey}; it cannot be changed`,
             );
-          const foreignKeySequence = await counters.nextAttributeSequence(session);
+          const foreignKeySequence = await counters.takeAttributeSequences(1, session);
           const set = { foreignKey, foreignKeySequence };
           await attributes.updateOne({ _id: id }, { $set: set }, { session });
           return { ...attribute, ...set };
@@ -84,6 +102,13 @@ export function createAttributeStore(db: Db) {
 
     list: (partner: string): Promise<AttributeDocument[]> =>
       attributes.find({ partner }).sort({ _id: 1 }).toArray(),
+
+    /** Newest first, before an attribute. */
+    page: (partner: string, { before, limit = 0 }: { before?: number | undefined; limit?: number }) =>
+      attributes
+        .find({ partner, ...(before === undefined ? {} : { _id: { $lt: before } }) })
+        .sort({ _id: -1 })
+        .limit(limit),
 
     async namesOf(ids: number[]): Promise<Map<number, string>> {
       const found = await attributes

@@ -17,6 +17,9 @@ export interface Scope {
   customer: string | null;
 }
 
+/** A deleted audience stays as a mark, so that its first job does not create it again. */
+const notDeleted = { deletedAt: { $exists: false } };
+
 export const inScope = ({ partner, customer }: Scope) =>
   customer === null ? { partner } : { partner, customer };
 
@@ -54,6 +57,20 @@ const OTHER_PATHS = '';
 /** An error without a file but with a count stands for the failed files beyond those a job lists; it is no failure of the job. */
 const failedAsWhole = (errors: JobError[] | null) =>
   errors?.some(({ file, count }) => file === undefined && count === undefined) ?? false;
+
+/** One atomic update that empties an audience and invalidates all earlier work. */
+const emptied = () => ({
+  $inc: { generation: 1 },
+  $set: {
+    uniqueDevices: 0,
+    uploadedDevices: 0,
+    matchedDevices: 0,
+    outcome: 2 as const,
+    updatedAt: new Date(),
+  },
+  $unset: { failedPaths: '' as const, failedFiles: '' as const, sweptAt: '' as const },
+  $currentDate: { clearedAt: true as const },
+});
 
 export function createAudienceStore(db: Db) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
@@ -101,15 +118,20 @@ export function createAudienceStore(db: Db) {
     },
 
     find: (scope: Scope, id: number): Promise<AudienceDocument | null> =>
-      audiences.findOne({ _id: id, ...inScope(scope) }),
+      audiences.findOne({ _id: id, ...inScope(scope), ...notDeleted }),
 
-    /** Those that exist. */
+    async isDeleted(scope: Scope, id: number): Promise<boolean> {
+      const found = await audiences.findOne({ _id: id, ...inScope(scope), deletedAt: { $exists: true } });
+      return found !== null;
+    },
+
+    /** Those that exist, and those that were deleted. */
     findAll: (ids: number[], session?: ClientSession): Promise<AudienceDocument[]> =>
       audiences.find({ _id: { $in: ids } }, { session }).toArray(),
 
     /** Newest first. */
     list: (scope: Scope, { before, limit = 0, segment, search, among, outcome, maxMs }: AudienceFilter) => {
-      const conditions: Filter<AudienceDocument>[] = [inScope(scope)];
+      const conditions: Filter<AudienceDocument>[] = [{ ...inScope(scope), ...notDeleted }];
       if (before !== undefined) conditions.push({ _id: { $lt: before } });
       if (among !== undefined) conditions.push({ _id: { $in: among } });
       if (segment !== undefined) conditions.push({ segment });
@@ -134,7 +156,7 @@ export function createAudienceStore(db: Db) {
     /** Of these audiences, those that the call may see. */
     async namesOf(scope: Scope, ids: number[]) {
       const found = await audiences
-        .find({ _id: { $in: ids }, ...inScope(scope) })
+        .find({ _id: { $in: ids }, ...inScope(scope), ...notDeleted })
         .project<Pick<AudienceDocument, '_id' | 'name' | 'generation'>>({ name: 1, generation: 1 })
         .toArray();
       return new Map(found.map((audience) => [audience._id, audience]));
@@ -152,22 +174,23 @@ export function createAudienceStore(db: Db) {
      * If it has a later one, somebody else has cleared it since the generation was read: the result is the same.
      */
     async clear(scope: Scope, id: number, generation: number): Promise<boolean> {
-      const result = await audiences.updateOne(
-        { _id: id, generation, ...inScope(scope) },
-        {
-          $inc: { generation: 1 },
-          $set: {
-            uniqueDevices: 0,
-            uploadedDevices: 0,
-            matchedDevices: 0,
-            outcome: 2,
-            updatedAt: new Date(),
-          },
-          $unset: { failedPaths: '', failedFiles: '', sweptAt: '' },
-          $currentDate: { clearedAt: true },
-        },
-      );
+      const result = await audiences.updateOne({ _id: id, generation, ...inScope(scope) }, emptied());
       return result.modifiedCount === 1;
+    },
+
+    rename: (scope: Scope, id: number, name: string) =>
+      audiences.updateOne(
+        { _id: id, ...inScope(scope), ...notDeleted },
+        { $set: { name, updatedAt: new Date() } },
+      ),
+
+    /** For good: a clear, after which nobody sees it any more. */
+    delete: (scope: Scope, id: number) => {
+      const { $set, ...rest } = emptied();
+      return audiences.updateOne(
+        { _id: id, ...inScope(scope), ...notDeleted },
+        { ...rest, $set: { ...$set, name: '', deletedAt: new Date() } },
+      );
     },
 
     /** Of these jobs, those whose audience has been cleared since they were accepted. */

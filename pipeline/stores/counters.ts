@@ -10,6 +10,7 @@ export class PartitionCountChanged extends Error {
 
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
+const DRY_RUNS = 'dry runs';
 
 /** Up to which job expired history is removed. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
@@ -28,11 +29,21 @@ export function createCounterStore(db: Db) {
       return counter?.value ?? 0;
     },
 
-    async nextAttributeSequence(session: ClientSession): Promise<number> {
+    /** The first of so many numbers in a row. */
+    async takeAttributeSequences(count: number, session: ClientSession): Promise<number> {
       const counter = await counters.findOneAndUpdate(
         { _id: ATTRIBUTES },
-        { $inc: { value: 1 } },
+        { $inc: { value: count } },
         { upsert: true, returnDocument: 'after', session },
+      );
+      return counter!.value - count + 1;
+    },
+
+    async nextDryRun(): Promise<number> {
+      const counter = await counters.findOneAndUpdate(
+        { _id: DRY_RUNS },
+        { $inc: { value: 1 } },
+        { upsert: true, returnDocument: 'after' },
       );
       return counter!.value;
     },

@@ -26,6 +26,7 @@ export type DecidedFile = Pick<
 
 /** Without what may be long. */
 export type ShownFile = Omit<FileDocument, 'events'>;
+export type RejectingFile = Pick<FileDocument, 'number' | 'path' | 'rejected'>;
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 const INSERT_AT_ONCE = 5_000;
@@ -172,12 +173,13 @@ export function createFileStore(db: Db) {
     ofAudience: (audience: number, generation: number) =>
       files.find({ audience, generation }).sort({ path: 1 }).project<ShownFile>({ events: 0 }),
 
-    async pathsOf(listing: string, numbers: number[]): Promise<Map<number, string>> {
+    /** Path and rejected rows of these files, by their number. */
+    async rejectedIn(listing: string, numbers: number[]): Promise<Map<number, RejectingFile>> {
       const found = await files
         .find({ _id: { $in: [...new Set(numbers)].map((number) => fileId(listing, number)) } })
-        .project<Pick<FileDocument, 'number' | 'path'>>({ number: 1, path: 1 })
+        .project<RejectingFile>({ number: 1, path: 1, rejected: 1 })
         .toArray();
-      return new Map(found.map(({ number, path }) => [number, path]));
+      return new Map(found.map((file) => [file.number, file]));
     },
 
     async countByStatus(listing: string): Promise<Map<JobStatus, number>> {

@@ -6,6 +6,8 @@ import { isTransient } from '../runtime/retry.ts';
 /** For how long a repeated request gets the answer of the first. */
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
 
+const DRY_RUN_SECONDS = 24 * 3_600;
+
 /** Of a load or its file. A compound index that is merely sparse would have an entry for every import, too. */
 const ofAudience = { audience: { $gt: 0 } };
 
@@ -61,6 +63,11 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   // Unique, so that of two dispatchers only one gives a number.
   eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
+  dryRuns: [
+    { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: DRY_RUN_SECONDS },
+    { key: { status: 1, _id: 1 }, name: 'unfinished' },
+    { key: { partner: 1, status: 1 }, name: 'by_partner' },
+  ],
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],

@@ -6,6 +6,7 @@ import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
 import { createCounterStore } from './counters.ts';
+import { createDryRunStore } from './dry-runs.ts';
 import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
 import { createJobContexts } from './job-contexts.ts';
@@ -25,6 +26,7 @@ export const createStores = (db: Db) => ({
   audiences: createAudienceStore(db),
   eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),
+  dryRuns: createDryRunStore(db),
   counters: createCounterStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),

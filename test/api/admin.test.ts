@@ -1,4 +1,7 @@
 /** `headrace admin …`, as an operator runs it. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer } from '../../api/provisioning/provision-partner.ts';
@@ -112,6 +115,40 @@ describe('attribute', () => {
       'no attribute 99999',
     );
     expect(await json('attribute', 'list', '--partner', made.partner_id)).toEqual([now, keyed]);
+  });
+
+  it('import: many at once; again, those that have a foreign key are not created twice', async () => {
+    const partner = (await json('partner', 'create', '--name', 'Many')).partner_id;
+    const file = join(mkdtempSync(join(tmpdir(), 'headrace-attributes-')), 'attributes.csv');
+    const load = () => json('attribute', 'import', file, '--partner', partner);
+    const rows = Array.from({ length: 2_500 }, (_, i) => `"Fans, ${i}",fk-${i}\r\n`);
+    writeFileSync(file, `\ufeffname,foreign_key\r\n${rows.join('')}`);
+    const { created, existing, attributes } = await load();
+    expect([created, existing]).toEqual([2_500, 0]);
+    expect(attributes.at(-1)).toMatchObject({ name: 'Fans, 2499', partner_foreign_key: 'fk-2499' });
+    expect(await json('attribute', 'list', '--partner', partner)).toEqual(attributes);
+
+    writeFileSync(file, 'without a key\n"Fans, 7",fk-7\nnew,fk-new\n');
+    expect(await load()).toMatchObject({ created: 2, existing: 1 });
+    expect(await json('attribute', 'list', '--partner', partner)).toHaveLength(2_502);
+
+    writeFileSync(file, 'a,k\n\n,x\nb,k\nOther,fk-8\nc,d,e\n');
+    const refusal = await refused('attribute', 'import', file, '--partner', partner);
+    for (const said of [
+      'nothing was created',
+      'line 3: the name',
+      'line 4: line 1 has',
+      'line 6: expected two',
+    ])
+      expect(refusal).toContain(said);
+    writeFileSync(file, 'good,k\nOther,fk-8\n');
+    expect(await refused('attribute', 'import', file, '--partner', partner)).toMatch(
+      /line 2: attribute \d+ \(Fans, 8\) has the foreign key fk-8/,
+    );
+    expect(await refused('attribute', 'import', `${file}.none`, '--partner', partner)).toContain(
+      'cannot read',
+    );
+    expect(await json('attribute', 'list', '--partner', partner)).toHaveLength(2_502);
   });
 });
 

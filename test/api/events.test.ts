@@ -102,6 +102,23 @@ describe('a stream', () => {
     await stream.close();
   });
 
+  it('tells of an audience that is deleted, and of nothing else of it', async () => {
+    const id = await create('To delete');
+    const stream = await open(AUDIENCE);
+    await partner.call('DELETE', `${AUDIENCE}/${id}`);
+    const { data } = await stream.until(
+      'the end',
+      ({ event, data }) => event === 'deleted' && data.audience_id === id,
+    );
+    expect(data).toEqual({ audience_id: id });
+    await end(id);
+    const other = await create('Another');
+    await stream.until('another', ({ event, data }) => event === 'audience' && data.audience_id === other);
+    const after = stream.events.slice(stream.events.findIndex(({ event }) => event === 'deleted') + 1);
+    expect(after.filter(({ event, data }) => event !== 'deleted' && data.audience_id === id)).toEqual([]);
+    await stream.close();
+  });
+
   it('shows the first load of an audience that is not there yet, to its customer too', async () => {
     const job = (await api.jobs.findOne({ _id: await create('template') }))!;
     const headers = { 'x-user-token': await tokenOf('early') };
@@ -139,7 +156,9 @@ describe('a stream', () => {
   });
 
   it('sends a comment and its position while nothing happens, and is not taken for dead', async () => {
-    const stream = await open(IMPORT);
+    // Of its own: the last change of another test may be sent again.
+    const { key } = await api.partner();
+    const stream = await open(IMPORT, { key });
     const before = stream.lastId;
     // Three times as long as a silent connection may be.
     await waitFor(() => stream.comments >= 6, { what: 'six comments', deadlineMs: 30_000 });

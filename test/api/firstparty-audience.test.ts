@@ -252,6 +252,64 @@ describe('append and clear', () => {
   });
 });
 
+describe('rename and delete', () => {
+  const rename = (id: number, body: object, headers = {}) =>
+    partner.call('PATCH', `${AUDIENCE}/${id}`, { body, headers });
+  const remove = (id: number, headers = {}) => partner.call('DELETE', `${AUDIENCE}/${id}`, { headers });
+
+  it('rename: 204 at once, and no load', async () => {
+    const id = await create();
+    const reply = await rename(id, { name: 'Winter' });
+    expect([reply.status, reply.text, reply.headers.get('location')]).toEqual([204, '', null]);
+    expect((await details(id)).name).toBe('Winter');
+    expect((await partner.call('GET', `${AUDIENCE}/${id}/loads`)).json).toHaveLength(1);
+  });
+
+  it('rename: not to nothing, not together with an append', async () => {
+    const id = await create();
+    for (const [body, path] of [
+      [{ name: '' }, 'name'],
+      [{}, 'file_path'],
+      [{ name: 'a', file_path: 'b' }, 'name'],
+    ] as const) {
+      const reply = await rename(id, body);
+      expect([reply.status, reply.json.errors[0].path]).toEqual([422, path]);
+    }
+    expect((await details(id)).name).toBe(good.name);
+  });
+
+  it('delete: gone at once for every call, and does not come back with its first job', async () => {
+    const id = await create();
+    const { default_warehouse_segment_id: segment } = await details(id);
+    const reply = await remove(id);
+    expect([reply.status, reply.text]).toEqual([204, '']);
+    for (const path of ['', '/files', '/rejects', '/loads', `/loads/${id}`, '/composition'])
+      expect([path, (await partner.call('GET', `${AUDIENCE}/${id}${path}`)).status]).toEqual([path, 404]);
+    expect((await append(id)).status).toBe(404);
+    expect((await partner.call('PUT', `${AUDIENCE}/${id}`)).status).toBe(404);
+    expect((await rename(id, { name: 'back' })).status).toBe(404);
+    expect((await partner.call('GET', `${AUDIENCE}?segment_id=${segment}`)).json).toEqual([]);
+    const listed = (await partner.call('GET', AUDIENCE)).json as { audience_id: number }[];
+    expect(listed.map(({ audience_id }) => audience_id)).not.toContain(id);
+    expect((await remove(id)).status).toBe(204);
+  });
+
+  it('delete: nobody else’s, and no unknown one', async () => {
+    const other = await api.partner();
+    const id = await create();
+    expect((await other.call('DELETE', `${AUDIENCE}/${id}`)).status).toBe(404);
+    expect((await remove(id + 1_000_000)).status).toBe(404);
+    expect((await details(id)).audience_id).toBe(id);
+  });
+
+  it('delete: a repeated request is answered again, and its key is good for nothing else', async () => {
+    const [id, other] = [await create(), await create()];
+    const headers = { 'idempotency-key': `delete-${id}` };
+    for (let times = 0; times < 2; times++) expect((await remove(id, headers)).status).toBe(204);
+    expect((await remove(other, headers)).status).toBe(409);
+  });
+});
+
 describe('/v1/firstparty/audience', () => {
   it('is the same resource', async () => {
     const v1 = '/v1/firstparty/audience';

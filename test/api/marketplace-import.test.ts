@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { importLog, importLogId } from '../../schemas/http-answers.ts';
-import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
@@ -97,6 +97,20 @@ describe('queue an import', () => {
       'credentials.secretAccessKey': 'is required',
       'credentials.region': 'is required',
     });
+  });
+
+  it('refuses an s3_path sent back, and says what to send instead', async () => {
+    for (const [path, said] of [
+      [`${partner.id}/day/a.csv`, /leave out p-\w+\/ and send day\/a\.csv/],
+      [`${partner.id}/`, /leave out p-\w+\/$/],
+    ] as const) {
+      const reply = await queue({ ...good, file_path: path, compressed: false });
+      expect(reply.json).toMatchObject({ code: 'invalid_body', errors: [{ path: 'file_path' }] });
+      expect(reply.json.errors[0].message).toMatch(said);
+      const audience = await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: path } });
+      expect([audience.status, audience.json.errors]).toEqual([422, reply.json.errors]);
+    }
+    expect((await queue({ ...good, file_path: `${partner.id}-other/a.csv` })).status).toBe(202);
   });
 
   it('names every unknown field', async () => {

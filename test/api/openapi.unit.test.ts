@@ -59,7 +59,7 @@ describe('what a reader sees', () => {
     ['queue an import', examples.imports, bodies.importRequest],
     ['delete attribute data', examples.deletions, bodies.deleteRequest],
     ['create an audience', examples.audiences, bodies.createAudience],
-    ['append files', examples.appends, bodies.appendFiles],
+    ['append files', examples.appends, bodies.changeAudience],
     ['an import log', examples.failedImport, importLog],
     ['import logs', examples.importLogs, importLog.array()],
     ['loads of an audience', examples.loads, audienceLoad.array()],

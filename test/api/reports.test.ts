@@ -1,8 +1,8 @@
 /** The additions: files in detail, rejected rows as a stream. Records themselves stay as the specification has them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { collections, type FileDocument } from '../../schemas/documents.ts';
-import { fileReport, rejectedRow } from '../../schemas/http-answers.ts';
+import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
+import { fileReport, rejectedRow, rejectedRowOfLoad } from '../../schemas/http-answers.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import {
   type Api,
@@ -30,11 +30,11 @@ const createAudience = async () =>
   (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } })).json.audience_id as number;
 const insertRejects = (documents: RejectsDocument[]) =>
   api.db.collection<RejectsDocument>(collections.rejects).insertMany(documents);
-const lines = (text: string) =>
+const lines = (text: string, schema = rejectedRow) =>
   text
     .split('\n')
     .filter(Boolean)
-    .map((line) => rejectedRow.parse(JSON.parse(line)));
+    .map((line) => schema.parse(JSON.parse(line)));
 const row = (line: number) => ({ line, code: 'bad_identifier' as const, raw: `row ${line}` });
 
 describe('files', () => {
@@ -120,6 +120,42 @@ describe('rejects', () => {
     });
   });
 
+  it('say what is not there: the end of a long row, and the rows beyond those kept of a file', async () => {
+    const id = await queueImport();
+    await listFiles(api, id, [
+      { path: 'p-x/many.csv', rejected: { bad_identifier: 9, opted_out: 1 } },
+      { path: 'p-x/few.csv', rejected: { bad_identifier: 1 } },
+    ]);
+    await insertRejects([
+      rejects(id, 0, 0, [row(1), { ...row(2), isCut: true }]),
+      rejects(id, 0, 1, [row(3), row(4)]),
+      rejects(id, 1, 0, [row(5)]),
+    ]);
+    const given = lines((await partner.call('GET', `${IMPORT}/${id}/rejects`)).text);
+    expect(given.map(({ line, truncated, omitted }) => [line, truncated, omitted])).toEqual([
+      [1, undefined, undefined],
+      [2, true, undefined],
+      [3, undefined, 7],
+      [5, undefined, undefined],
+    ]);
+  });
+
+  it('are linked from the record of a job that has some', async () => {
+    const [some, none] = [await queueImport(), await queueImport()];
+    const jobs = api.db.collection<JobDocument>(collections.jobs);
+    await jobs.updateOne({ _id: some }, { $set: { rejected: { opted_out: 2 } } });
+    const linked = async (path: string) => (await partner.call('GET', path)).headers.get('link');
+    const link = await linked(`${IMPORT}/${some}`);
+    expect(link).toMatch(new RegExp(`${IMPORT}/${some}/rejects>; rel="rejects"$`));
+    expect(await linked(`${IMPORT}/${none}`)).toBeNull();
+
+    const audience = await createAudience();
+    await jobs.updateOne({ _id: audience }, { $set: { rejected: { opted_out: 2 } } });
+    expect(await linked(`${AUDIENCE}/${audience}/loads/${audience}`)).toMatch(
+      new RegExp(`${AUDIENCE}/${audience}/rejects>; rel="rejects"$`),
+    );
+  });
+
   it('of many files: each under its own path', async () => {
     const id = await queueImport();
     const paths = Array.from({ length: 120 }, (_, i) => `p-x/${String(i).padStart(3, '0')}.csv`);
@@ -137,7 +173,8 @@ describe('rejects', () => {
     const id = await createAudience();
     await listFiles(api, id, [{ path: 'p-x/one.csv' }]);
     await insertRejects([rejects(id, 0, 0, [row(2)])]);
-    expect(lines((await partner.call('GET', `${AUDIENCE}/${id}/rejects`)).text)).toHaveLength(1);
+    const rows = lines((await partner.call('GET', `${AUDIENCE}/${id}/rejects`)).text, rejectedRowOfLoad);
+    expect(rows).toMatchObject([{ load_id: id, file: 'p-x/one.csv', line: 2 }]);
     await partner.call('PUT', `${AUDIENCE}/${id}`);
     const cleared = await partner.call('GET', `${AUDIENCE}/${id}/rejects`);
     expect([cleared.status, cleared.text]).toEqual([200, '']);

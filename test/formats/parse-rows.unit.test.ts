@@ -102,7 +102,14 @@ describe('rows with attributes', () => {
       const [reject] = attributes(`${'x'.repeat(shift)}${'\u{1f600}'.repeat(100)}\n`).rejects;
       expect(Buffer.byteLength(reject!.raw)).toBe(shift === 0 ? 200 : 196 + shift);
       expect(reject!.raw).not.toContain('\ufffd');
+      expect(reject!.isCut).toBe(true);
     }
+  });
+
+  it('do not call a row of exactly 200 bytes cut', () => {
+    const [whole, cut] = attributes(`${'x'.repeat(200)}\r\n${'x'.repeat(201)}\n`).rejects;
+    expect([whole!.isCut, cut!.isCut]).toEqual([undefined, true]);
+    expect(whole!.raw).toBe(cut!.raw);
   });
 
   it('grow with the batch, and forget it afterwards', () => {

@@ -73,6 +73,7 @@ describe('a whole file', () => {
     expect(judge(last(0, rows))).toMatchObject({ failure: null, ...rows });
     const over = judge(last(0, { rows: 100, accepted: 94, rejected: { bad_identifier: 4, bad_quotes: 2 } }));
     expect(over?.failure).toMatchObject({ code: 'too_many_invalid', count: 6 });
+    expect(over?.failure?.message).toContain('(bad_identifier: 4, bad_quotes: 2)');
   });
 
   it('loads however many opted out', () => {

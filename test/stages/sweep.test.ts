@@ -55,6 +55,20 @@ const clear = (generation: number, audience = AUDIENCE) =>
   stores.audiences.clear(scope, audience, generation);
 const isToSweep = async () => (await stores.audiences.toSweep().toArray()).length > 0;
 
+it('nothing stays of a deleted audience but the mark that it is deleted', async () => {
+  await merge(sets, spaces.audience(AUDIENCE, 1), 100);
+  await stores.audiences.delete(scope, AUDIENCE);
+  await sweep();
+  expect(await manifestsOf(database.db).countDocuments()).toBe(0);
+  expect(await pagesOf(database.db).countDocuments()).toBe(0);
+  await createAudience(AUDIENCE);
+  expect(await stores.audiences.find(scope, AUDIENCE)).toBeNull();
+  expect(await stores.audiences.list(scope, {}).toArray()).toEqual([]);
+  expect(
+    await stores.audiences.clearedAmong([{ _id: 9, audience: AUDIENCE, generation: 1 } as JobDocument]),
+  ).toEqual(new Set([9]));
+});
+
 it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
   const { db } = database;
   const gate = createGate();

@@ -9,6 +9,7 @@ import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import {
   type AudienceDocument,
+  type DryRunDocument,
   type FileDocument,
   type FileFailure,
   type IdempotencyDocument,
@@ -58,6 +59,20 @@ const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: [] };
 const newPartner = { _id: 'p-new', name: 'new', prefix: 'p-new/' } as PartnerDocument;
 
 export function callsFor({ partner, job, accepted, loading, sealed, audience }: Subject): StoreCalls {
+  const dryRun: DryRunDocument = {
+    _id: 1,
+    partner,
+    customer: null,
+    job,
+    status: JobStatus.pending,
+    tries: 0,
+    fileCount: 0,
+    bytes: 0,
+    files: [],
+    errors: null,
+    createdAt: new Date(),
+    updatedAt: new Date(),
+  };
   const { _id: id } = job;
   const listing = loading.listing!;
   const { generation } = audience;
@@ -105,7 +120,13 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     attributes: {
       create: [[{ partner, name: 'new', foreignKey: 'fk' }]],
       associate: [[1, 'fk-1']],
+      createAll: [[partner, [{ name: 'one' }, { name: 'two', foreignKey: 'fk-two' }]]],
+      withForeignKeys: [[partner, ['fk-1', 'fk-two']]],
       list: [[partner]],
+      page: [
+        [partner, {}],
+        [partner, { before: 5, limit: 2 }],
+      ],
       namesOf: [[[1, 2]]],
       keysOf: [[{ ...job, keyType: 0 }], [{ ...job, keyType: 1 }]],
       resolve: [
@@ -116,8 +137,12 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     attributeDevices: {
       record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
       all: [[]],
+      of: [[[1, 2]]],
     },
     audiences: {
+      isDeleted: [[scope, audience._id]],
+      rename: [[scope, audience._id, 'renamed']],
+      delete: [[scope, audience._id + 1]],
       generationsOf: [[[audience._id]]],
       ensure: [[job]],
       find: [
@@ -167,7 +192,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
     counters: {
       attributeSequence: [[]],
-      nextAttributeSequence: [],
+      takeAttributeSequences: [],
+      nextDryRun: [[]],
       keepPartitionCount: [['devices', 4]],
       highest: [[['jobs', 'rejects']]],
       raise: [[new Map([['jobs', 1]])]],
@@ -178,6 +204,21 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       begin: [['sink', 0, '1']],
       take: [['sink', 0, '1']],
       release: [['sink', 0]],
+    },
+    dryRuns: {
+      insert: [[dryRun]],
+      find: [
+        [partner, null, 1],
+        [partner, 'c', 1],
+      ],
+      countUnfinished: [[partner]],
+      take: [['runner', 1_000]],
+      end: [
+        [
+          { ...dryRun, runner: 'runner' },
+          { status: 2, fileCount: 0, bytes: 0, files: [], errors: null },
+        ],
+      ],
     },
     endedSessions: {
       add: [['session', new Date(Date.now() + 60_000)]],
@@ -208,7 +249,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       decisionsOf: [[listing]],
       ofAudience: [[audience._id, generation]],
       eventsOf: [[listing]],
-      pathsOf: [[listing, [0]]],
+      rejectedIn: [[listing, [0]]],
       countByStatus: [[listing]],
       recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
       loadedAmong: [[audience._id, generation, ['a', 'b']]],

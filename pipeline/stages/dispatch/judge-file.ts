@@ -28,10 +28,21 @@ export function judgeFile(number: number, tally: FileTally, maxInvalidShare: num
   }
   const invalid = rejected - (tally.rejected.opted_out ?? 0);
   if (invalid > tally.rows * maxInvalidShare) {
-    const message = `${invalid} of ${tally.rows} rows are invalid; at most ${maxInvalidShare * 100} % may be.`;
+    const message = `${invalid} of ${tally.rows} rows are invalid (${mainReasons(tally.rejected)}); at most ${maxInvalidShare * 100} % may be. The rows are listed under rejects.`;
     return { ...counts, failure: { code: 'too_many_invalid', message, count: invalid } };
   }
   return { ...counts, ...eventsOf(tally), ...duplicatesOf(tally), failure: null };
+}
+
+const MAX_REASONS = 3;
+
+/** The most frequent ones first. An opted-out device does not count against the file. */
+function mainReasons(rejected: FileTally['rejected']): string {
+  const { opted_out: _, ...invalid } = rejected;
+  const reasons = Object.entries(invalid).filter(([, count]) => count > 0);
+  const main = reasons.sort(([, a], [, b]) => b - a).slice(0, MAX_REASONS);
+  const named = main.map(([code, count]) => `${code}: ${count}`);
+  return [...named, ...(reasons.length > MAX_REASONS ? ['…'] : [])].join(', ');
 }
 
 function eventsOf(tally: FileTally): Pick<DecidedFile, 'events' | 'eventsCollapsed'> {

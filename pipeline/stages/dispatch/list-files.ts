@@ -4,7 +4,6 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { jobFailureCodes } from '../../../schemas/codes.ts';
 import {
   type FileDocument,
   type FileFailure,
@@ -15,23 +14,19 @@ import {
 } from '../../../schemas/documents.ts';
 import { isCompressed } from '../../formats/compressions.ts';
 import type { Step } from '../../runtime/step.ts';
-import {
-  type ListedObject,
-  type ObjectPage,
-  type ObjectStore,
-  StoreFailure,
-} from '../../sources/object-store.ts';
+import type { ListedObject } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { ListingStore } from '../../stores/listings.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
 import { takeThatFit } from './file-window.ts';
+import { findObjects, problem, problemOf, problemOfStore, type SourceOf } from './find-objects.ts';
 
 export interface ListDependencies {
   jobs: JobStore;
   files: FileStore;
   listings: ListingStore;
-  sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string; key: string }>;
+  sourceOf: SourceOf;
   /** Why the job is not wanted any more. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   maxFiles: number;
@@ -49,11 +44,6 @@ export interface Listed {
 
 type DispatchStep = Step<'dispatch'>;
 
-const problem = (code: keyof typeof jobFailureCodes, message: string = jobFailureCodes[code]): JobError => ({
-  code,
-  message,
-});
-
 /** Nothing is listed yet. */
 const newListing = (job: number): PartialListing => ({
   listing: `${job}-${randomBytes(9).toString('base64url')}`,
@@ -65,19 +55,6 @@ const newListing = (job: number): PartialListing => ({
 
 export function createListFiles(deps: ListDependencies) {
   const { files, jobs, listings } = deps;
-
-  /** The object itself, or everything that begins so, from where the stored pages end. */
-  async function* pagesOf(
-    job: JobDocument,
-    signal: AbortSignal,
-  ): AsyncGenerator<ObjectPage & { isExact: boolean }> {
-    const { store, bucket, key } = await deps.sourceOf(job);
-    const after = job.listed?.after;
-    const object = key.endsWith('/') || job.listed ? null : await store.head(bucket, key, signal);
-    if (object) yield { objects: [object], lastKey: key, isLast: true, isExact: true };
-    else
-      for await (const page of store.list(bucket, key, { after, signal })) yield { ...page, isExact: false };
-  }
 
   /** Without those that the audience has loaded. */
   async function selectNew(job: JobDocument, objects: ListedObject[]): Promise<ListedObject[]> {
@@ -111,15 +88,6 @@ export function createListFiles(deps: ListDependencies) {
     };
   }
 
-  /** Why the job cannot be loaded, by what was found of it so far. */
-  function problemOf(job: JobDocument, found: number, page: { isLast: boolean; isExact: boolean }) {
-    if (found > deps.maxFiles)
-      return problem('too_many_files', `More than ${deps.maxFiles} files match the path.`);
-    if (page.isLast && found === 0) return problem('no_files', `No object matches ${job.filePath}.`);
-    const isGuess = job.kind === 'import' && job.compressed === null && !page.isExact;
-    return isGuess && found > 0 ? problem('compressed_required') : undefined;
-  }
-
   async function freeze(
     job: JobDocument,
     { listing, files: count, bytes }: PartialListing,
@@ -139,9 +107,9 @@ export function createListFiles(deps: ListDependencies) {
   async function list(job: JobDocument, step: DispatchStep, signal: AbortSignal): Promise<Listed> {
     let stored = job.listed;
     let listed = stored ?? newListing(job._id);
-    for await (const page of pagesOf(job, signal)) {
+    for await (const page of findObjects(deps.sourceOf, job, signal)) {
       const found = listed.found + page.objects.length;
-      const reason = problemOf(job, found, page);
+      const reason = problemOf(job, found, page, deps.maxFiles);
       if (reason) return { job, problem: reason };
       const objects = await step.read('see what is loaded', () => selectNew(job, page.objects));
       const { listing, files: before } = listed;
@@ -188,9 +156,7 @@ export function createListFiles(deps: ListDependencies) {
       const listed = await step.whileWanted('list files', isWanted, ({ signal }) => list(job, step, signal));
       return listed ?? { job, problem: problem('cancelled') };
     } catch (error) {
-      if (!(error instanceof StoreFailure)) throw error;
-      const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
-      return { job, problem: problem(code, error.message) };
+      return { job, problem: problemOfStore(error) };
     }
   };
 }

@@ -1,0 +1,101 @@
+/** An addition to the specification: a load that changes nothing and says what would be accepted. */
+import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
+import { type DryFile, type DryRunDocument, JobStatus } from '../../schemas/documents.ts';
+import type { Context, Dependencies, Handler } from '../context.ts';
+import { send } from '../idempotent.ts';
+import { parseId } from '../ids.ts';
+import { notFound, Problem } from '../problem.ts';
+import { createPublicAddress } from '../public-address.ts';
+import { dryRunQuery, readQuery } from './pages.ts';
+
+/** Waiting and running ones of a partner. */
+const MAX_UNFINISHED = 10;
+
+export const isDryRun = (ctx: Context): boolean =>
+  ctx.querystring !== '' && readQuery(ctx, dryRunQuery).dry_run === true;
+
+const toFile = ({ path, rows, accepted, rejected, failure, examples, isWhole }: DryFile) => ({
+  s3_path: path,
+  complete: isWhole,
+  rows,
+  rows_accepted: accepted,
+  rows_rejected: rejected,
+  failure,
+  examples: examples.map(({ line, code, raw, isCut }) => ({
+    line,
+    code,
+    raw,
+    ...(isCut ? { truncated: true } : {}),
+  })),
+});
+
+/** Of files that would be loaded. */
+const sumOf = (files: DryFile[], count: 'rows' | 'accepted') =>
+  files.reduce((sum, file) => sum + file[count], 0);
+
+function toDryRun({ _id, job, status, files, fileCount, ...rest }: DryRunDocument) {
+  const hasEnded = status === JobStatus.done || status === JobStatus.error;
+  const whole = files.length === fileCount && files.every(({ isWhole }) => isWhole);
+  return {
+    dry_run_id: _id,
+    file_path: job.filePath,
+    status,
+    complete: hasEnded ? whole : null,
+    files: fileCount,
+    files_read: files.length,
+    total_rows: sumOf(files, 'rows'),
+    rows_accepted: sumOf(
+      files.filter(({ failure }) => !failure),
+      'accepted',
+    ),
+    errors: rest.errors,
+    file: files.map(toFile),
+    created_at: rest.createdAt,
+    updated_at: rest.updatedAt,
+  };
+}
+
+export function createDryRuns(deps: Dependencies) {
+  const { dryRuns, counters, config } = deps;
+  const addressOf = createPublicAddress(config);
+
+  /** Answers instead of the load. An Idempotency-Key is not used up: nothing is changed. */
+  async function queue(ctx: Context, request: JobRequest, customer: string | null): Promise<void> {
+    const { partner } = request;
+    if ((await dryRuns.countUnfinished(partner)) >= MAX_UNFINISHED)
+      throw new Problem('too_many_pending', `At most ${MAX_UNFINISHED} dry runs may be unfinished.`, {
+        headers: { 'Retry-After': '5' },
+      });
+    const [id, attributesAsOf] = await Promise.all([counters.nextDryRun(), counters.attributeSequence()]);
+    const now = new Date();
+    const { requestToken: _, ...job } = numbered(request, -id, attributesAsOf, now);
+    await dryRuns.insert({
+      _id: id,
+      partner,
+      customer,
+      job,
+      status: JobStatus.pending,
+      tries: 0,
+      fileCount: 0,
+      bytes: 0,
+      files: [],
+      errors: null,
+      createdAt: now,
+      updatedAt: now,
+    });
+    const location = addressOf(`${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
+    send(ctx, { status: 202, body: JSON.stringify({ dry_run_id: id }), location });
+  }
+
+  const find =
+    (kind: 'import' | 'audience'): Handler =>
+    async (ctx) => {
+      const { partner, customer } = ctx.state.scope;
+      const found = await dryRuns.find(partner, customer, parseId(ctx.params.dry_run_id));
+      if (found?.job.kind !== kind) throw notFound();
+      send(ctx, { status: 200, body: JSON.stringify(toDryRun(found)) });
+    };
+
+  return { queue, ofImport: find('import'), ofAudience: find('audience') };
+}
+export type DryRuns = ReturnType<typeof createDryRuns>;

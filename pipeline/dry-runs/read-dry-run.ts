@@ -1,0 +1,123 @@
+/**
+ * Reads the files of a dry run as split and validate would, and judges them as dispatch would. Nothing is published and nothing
+ * merged. Reading ends at a number of bytes, unpacked: the last file is then judged by what was read of it, and the result says so.
+ */
+import type { DryFile, JobDocument, JobError } from '../../schemas/documents.ts';
+import { isCompressed } from '../formats/compressions.ts';
+import { cutFile } from '../formats/cut-file.ts';
+import type { Cut } from '../formats/cut-rows.ts';
+import type { KeyTable } from '../formats/key-table.ts';
+import { type ParsedRows, rowFormatOf } from '../formats/row-formats.ts';
+import type { ListedObject } from '../sources/object-store.ts';
+import { countBatch, noBatches } from '../stages/dispatch/file-tally.ts';
+import { findObjects, problemOf, problemOfStore, type SourceOf } from '../stages/dispatch/find-objects.ts';
+import { judgeFile } from '../stages/dispatch/judge-file.ts';
+import { failureOf } from '../stages/split-files.ts';
+
+export interface ReadDependencies {
+  sourceOf: SourceOf;
+  keysOf(job: JobDocument): Promise<KeyTable>;
+  maxFiles: number;
+  batchBytes: number;
+  gzipRatio: number;
+  maxInvalidShare: number;
+  dryRunMb: number;
+}
+
+export interface DryRead {
+  fileCount: number;
+  bytes: number;
+  files: DryFile[];
+  errors: JobError[] | null;
+}
+
+/** Of each file. */
+const MAX_EXAMPLES = 5;
+const MAX_FILES = 1_000;
+
+export function createReadDryRun(deps: ReadDependencies) {
+  async function find(job: JobDocument, signal: AbortSignal) {
+    const objects: ListedObject[] = [];
+    let bytes = 0;
+    let fileCount = 0;
+    for await (const page of findObjects(deps.sourceOf, job, signal)) {
+      fileCount += page.objects.length;
+      const error = problemOf(job, fileCount, page, deps.maxFiles);
+      if (error) return { fileCount, bytes, objects: [], errors: [error] };
+      for (const object of page.objects) {
+        bytes += object.size;
+        if (objects.length < MAX_FILES) objects.push(object);
+      }
+    }
+    return { fileCount, bytes, objects, errors: null };
+  }
+
+  /** Up to so many bytes, and how many it were. */
+  async function readFile(
+    job: JobDocument,
+    { key: path, etag, size }: ListedObject,
+    maxBytes: number,
+    signal: AbortSignal,
+  ): Promise<{ file: DryFile; bytes: number }> {
+    const { store, bucket } = await deps.sourceOf(job);
+    const layout = job.kind === 'audience' ? 'audience' : 'attributes';
+    const options = {
+      ...(layout === 'attributes' ? { keys: await deps.keysOf(job) } : {}),
+      maxRejects: MAX_EXAMPLES,
+    } as const;
+    const listed = { path, compressed: isCompressed(path, job.compressed), batch_bytes: deps.batchBytes };
+    const open = (from: number) => store.open(bucket, path, { etag, size, from, signal });
+    const tally = noBatches();
+    const examples: DryFile['examples'] = [];
+    for await (const cut of cutFile(listed, null, { open, failureOf, maxRatio: deps.gzipRatio })) {
+      signal.throwIfAborted();
+      const parsed = cut.failure ? null : rowFormatOf(path).parse({ ...cut, layout }, options);
+      countBatch(tally, entryOf(cut, parsed));
+      examples.push(...(parsed?.rejects ?? []).slice(0, MAX_EXAMPLES - examples.length));
+      if (tally.failed || tally.bytes >= maxBytes) break;
+    }
+    const isWhole = tally.lastBatch >= 0;
+    tally.lastBatch = tally.joined - 1;
+    const { rows, accepted, rejected, failure } = judgeFile(0, tally, deps.maxInvalidShare)!;
+    return { file: { path, rows, accepted, rejected, failure, examples, isWhole }, bytes: tally.bytes };
+  }
+
+  return async (job: JobDocument, signal: AbortSignal): Promise<DryRead> => {
+    try {
+      const { objects, ...found } = await find(job, signal);
+      const files: DryFile[] = [];
+      let left = deps.dryRunMb * 1_000_000;
+      for (const object of objects) {
+        if (left <= 0) break;
+        const { file, bytes } = await readFile(job, object, left, signal);
+        files.push(file);
+        left -= bytes;
+      }
+      return { ...found, files };
+    } catch (error) {
+      return { fileCount: 0, bytes: 0, files: [], errors: [problemOfStore(error)] };
+    }
+  };
+}
+
+/** As the ledger would have it. */
+function entryOf({ batch, last, start, end, failure }: Cut, parsed: ParsedRows | null) {
+  const failed = failure ?? parsed?.failure;
+  return {
+    job: 0,
+    attempt: 0,
+    file: 0,
+    batch,
+    last,
+    start,
+    end,
+    rows: parsed?.rows ?? 0,
+    accepted: parsed?.accepted ?? 0,
+    pairsRead: parsed?.pairsRead ?? 0,
+    pairs: parsed?.pairs ?? 0,
+    rejected: parsed?.rejected ?? {},
+    ...(parsed?.events?.length ? { events: parsed.events } : {}),
+    ...(parsed?.eventsOverflow ? { eventsOverflow: true as const } : {}),
+    ...(failed ? { failure: { ...failed, line: failed.line ?? undefined } as never } : {}),
+  };
+}

@@ -1,0 +1,90 @@
+/** Takes dry runs and runs them, a few at a time, beside the stages that read storage. They are in no order with jobs. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jobFailureCodes } from '../../schemas/codes.ts';
+import { JobStatus } from '../../schemas/documents.ts';
+import type { Logger } from '../runtime/log.ts';
+import { createRetry } from '../runtime/retry.ts';
+import type { DryRunResult, DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
+import type { createReadDryRun, DryRead } from './read-dry-run.ts';
+
+export interface RunDependencies {
+  log: Logger;
+  dryRuns: DryRunStore;
+  read: ReturnType<typeof createReadDryRun>;
+  /** A dry run that takes longer ends as `storage_unavailable`. */
+  deadlineMs?: number;
+  everyMs?: number;
+}
+
+const AT_ONCE = 4;
+const MAX_TRIES = 3;
+
+const failed = (code: 'storage_unavailable' | 'internal_error'): DryRead => ({
+  fileCount: 0,
+  bytes: 0,
+  files: [],
+  errors: [{ code, message: jobFailureCodes[code] }],
+});
+
+export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs = 500 }: RunDependencies): {
+  stop(): Promise<void>;
+} {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const retry = createRetry(log);
+  const runner = randomUUID();
+
+  async function readWithin(dryRun: TakenDryRun): Promise<DryRead> {
+    const deadline = AbortSignal.timeout(deadlineMs);
+    if (dryRun.tries > MAX_TRIES) return failed('internal_error');
+    try {
+      return await read(dryRun.job, AbortSignal.any([signal, deadline]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (deadline.aborted) return failed('storage_unavailable');
+      log.error({ err: error, dry_run: dryRun._id }, 'a dry run failed');
+      return failed('internal_error');
+    }
+  }
+
+  function statusOf({ errors, files }: DryRead): DryRunResult['status'] {
+    return errors || files.some(({ failure }) => failure) ? JobStatus.error : JobStatus.done;
+  }
+
+  async function run(dryRun: TakenDryRun): Promise<void> {
+    const result = await readWithin(dryRun);
+    await retry('end a dry run', () => dryRuns.end(dryRun, { ...result, status: statusOf(result) }), signal);
+    log.info({ dry_run: dryRun._id, files: result.files.length }, 'dry run ended');
+  }
+
+  /** One that ends badly is run again when its lease has ended. */
+  function start(dryRun: TakenDryRun): void {
+    const one = run(dryRun).catch((error) => {
+      if (!signal.aborted) log.error({ err: error, dry_run: dryRun._id }, 'a dry run was given up');
+    });
+    running.add(one);
+    void one.then(() => running.delete(one));
+  }
+
+  async function takeUntilStopped(): Promise<void> {
+    // Longer than the run may take: whoever holds it at the end of the lease is gone.
+    const take = () => dryRuns.take(runner, deadlineMs + 30_000);
+    while (!signal.aborted) {
+      const taken = running.size < AT_ONCE ? await retry('take a dry run', take, signal) : null;
+      if (taken) start(taken);
+      else await sleep(everyMs, undefined, { signal, ref: false });
+    }
+  }
+
+  const running = new Set<Promise<void>>();
+  const taking = takeUntilStopped().catch((error) => {
+    if (!signal.aborted) log.error({ err: error }, 'this thread takes no more dry runs');
+  });
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all([taking, ...running]);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/** Finds the objects that a path names, and says what is wrong with what was found. */
+import { jobFailureCodes } from '../../../schemas/codes.ts';
+import type { JobDocument, JobError } from '../../../schemas/documents.ts';
+import { type ObjectPage, type ObjectStore, StoreFailure } from '../../sources/object-store.ts';
+
+export type SourceOf = (job: JobDocument) => Promise<{ store: ObjectStore; bucket: string; key: string }>;
+
+export interface FoundPage extends ObjectPage {
+  /** The path is the name of the object. */
+  isExact: boolean;
+}
+
+export const problem = (
+  code: keyof typeof jobFailureCodes,
+  message: string = jobFailureCodes[code],
+): JobError => ({ code, message });
+
+/** The object itself, or everything that begins so, from where the stored pages end. */
+export async function* findObjects(
+  sourceOf: SourceOf,
+  job: JobDocument,
+  signal: AbortSignal,
+): AsyncGenerator<FoundPage> {
+  const { store, bucket, key } = await sourceOf(job);
+  const after = job.listed?.after;
+  const object = key.endsWith('/') || job.listed ? null : await store.head(bucket, key, signal);
+  if (object) yield { objects: [object], lastKey: key, isLast: true, isExact: true };
+  else for await (const page of store.list(bucket, key, { after, signal })) yield { ...page, isExact: false };
+}
+
+/** Why the job cannot be loaded, by what was found of it so far. */
+export function problemOf(
+  job: Pick<JobDocument, 'kind' | 'compressed' | 'filePath'>,
+  found: number,
+  page: Pick<FoundPage, 'isLast' | 'isExact'>,
+  maxFiles: number,
+): JobError | undefined {
+  if (found > maxFiles) return problem('too_many_files', `More than ${maxFiles} files match the path.`);
+  if (page.isLast && found === 0) return problem('no_files', `No object matches ${job.filePath}.`);
+  const isGuess = job.kind === 'import' && job.compressed === null && !page.isExact;
+  return isGuess && found > 0 ? problem('compressed_required') : undefined;
+}
+
+/** What an error of the storage means for a job that looks for its files. */
+export function problemOfStore(error: unknown): JobError {
+  if (!(error instanceof StoreFailure)) throw error;
+  const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
+  return problem(code, error.message);
+}

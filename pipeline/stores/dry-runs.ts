@@ -1,0 +1,46 @@
+/** Dry runs: queued by the API, run by whichever thread of a pipeline takes one. A runner that dies is replaced when its lease ends. */
+import type { Db } from 'mongodb';
+import { collections, type DryRunDocument, JobStatus } from '../../schemas/documents.ts';
+
+export type DryRunStore = ReturnType<typeof createDryRunStore>;
+export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes' | 'files' | 'errors'>;
+/** What a runner has taken. */
+export type TakenDryRun = DryRunDocument & { runner: string };
+
+const unfinished = { status: { $in: [JobStatus.pending, JobStatus.running] } };
+
+export function createDryRunStore(db: Db) {
+  const dryRuns = db.collection<DryRunDocument>(collections.dryRuns);
+
+  return {
+    insert: (dryRun: DryRunDocument) => dryRuns.insertOne(dryRun),
+
+    find: (partner: string, customer: string | null, id: number): Promise<DryRunDocument | null> =>
+      dryRuns.findOne({ _id: id, partner, ...(customer === null ? {} : { customer }) }),
+
+    countUnfinished: (partner: string) => dryRuns.countDocuments({ partner, ...unfinished }),
+
+    /** The oldest one that nobody runs. */
+    take: (runner: string, leaseMs: number): Promise<TakenDryRun | null> =>
+      dryRuns.findOneAndUpdate(
+        { ...unfinished, $or: [{ leasedUntil: { $exists: false } }, { leasedUntil: { $lt: new Date() } }] },
+        {
+          $set: {
+            status: JobStatus.running,
+            runner,
+            leasedUntil: new Date(Date.now() + leaseMs),
+            updatedAt: new Date(),
+          },
+          $inc: { tries: 1 },
+        },
+        { sort: { _id: 1 }, returnDocument: 'after' },
+      ) as Promise<TakenDryRun | null>,
+
+    /** Unless somebody else runs it by now. The credentials of its job are erased. */
+    end: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>
+      dryRuns.updateOne(
+        { _id, runner, ...unfinished },
+        { $set: { ...result, updatedAt: new Date() }, $unset: { 'job.credentials': '', leasedUntil: '' } },
+      ),
+  };
+}

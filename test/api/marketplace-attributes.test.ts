@@ -1,0 +1,59 @@
+/** The partner's attributes with their sizes. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
+import { attribute } from '../../schemas/http-answers.ts';
+import { type Api, startApi, type TestPartner } from './support.ts';
+
+const ATTRIBUTE = '/v1/marketplace/attribute';
+
+let api: Api;
+let partner: TestPartner;
+let ids: number[];
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+  const other = await api.partner();
+  ids = [];
+  for (const foreignKey of [undefined, 'sports', 'travel']) {
+    ids.push(await api.attribute(partner, foreignKey));
+    await api.attribute(other);
+  }
+  const [first, second] = ids as [number, number];
+  const added = new Map([
+    [first, 7],
+    [second, 3],
+  ]);
+  await createAttributeDeviceStore(api.db).record([{ job: 1, added, emptied: [] }]);
+});
+afterAll(() => api?.stop());
+
+const list = async (query = '') => {
+  const reply = await partner.call('GET', `${ATTRIBUTE}${query}`);
+  expect(reply.status).toBe(200);
+  return { attributes: z.array(attribute).parse(reply.json), link: reply.headers.get('link') };
+};
+
+it('lists them, newest first, with key and size; nobody else’s', async () => {
+  const { attributes, link } = await list();
+  expect(attributes.map((one) => [one.attribute_id, one.partner_foreign_key, one.devices])).toEqual([
+    [ids[2], 'travel', 0],
+    [ids[1], 'sports', 3],
+    [ids[0], null, 7],
+  ]);
+  expect(link).toBeNull();
+});
+
+it('in pages', async () => {
+  const first = await list('?limit=2');
+  expect(first.attributes.map((one) => one.attribute_id)).toEqual([ids[2], ids[1]]);
+  const next = /\?(.*)>; rel="next"/.exec(first.link!)![1];
+  const second = await list(`?${next}`);
+  expect(second.attributes.map((one) => one.attribute_id)).toEqual([ids[0]]);
+  expect(second.link).toBeNull();
+});
+
+it('refuses what it does not know', async () => {
+  for (const query of ['?limit=0', '?cursor=x', '?name=a'])
+    expect((await partner.call('GET', `${ATTRIBUTE}${query}`)).status).toBe(422);
+});

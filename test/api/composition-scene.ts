@@ -41,7 +41,7 @@ export async function readReport(call: Call, audience: number, query = '', heade
     reply = await call('GET', path, { headers });
     return reply.status !== 202;
   };
-  await waitFor(isThere, { what: `the report of audience ${audience}`, deadlineMs: 30_000 });
+  await waitFor(isThere, { what: `the report of audience ${audience}` });
   return reply!;
 }
 

@@ -6,7 +6,7 @@ import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
-import { servers, uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { servers, waitFor, withOwnBucket } from '../support/stack.ts';
 
 interface Described {
   api_url: string;
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 test('starts only the API and the pipeline where the environment names the servers', async () => {
-  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], uniqueEnvironment());
+  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], await withOwnBucket());
   expect(outcome.code, outcome.stderr).toBe(0);
   described = lastJsonLine<Described>(outcome);
   expect(described.kafka_brokers).toEqual(servers().kafkaBrokers);

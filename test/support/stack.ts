@@ -12,6 +12,7 @@ import {
 } from '../../deploy/local/addresses.ts';
 import { lastLines } from '../../deploy/local/child.ts';
 import { anyFreePort } from '../../deploy/local/ports.ts';
+import { makeSharedBucket } from '../../deploy/local/s3.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -38,6 +39,13 @@ export function uniqueEnvironment(): Record<string, string> {
     HEADRACE_SECRET: randomBytes(32).toString('base64'),
     HEADRACE_USER_TOKEN_SECRET: randomBytes(32).toString('base64'),
   };
+}
+
+/** The policy of a bucket is one document, locked within one database: who makes partners with storage has a bucket of its own. */
+export async function withOwnBucket(): Promise<Record<string, string>> {
+  const bucket = `b${randomBytes(6).toString('hex')}`;
+  await makeSharedBucket({ ...servers().s3, bucket });
+  return { ...uniqueEnvironment(), HEADRACE_S3_BUCKET: bucket };
 }
 
 const alive = new Set<ChildProcess>();

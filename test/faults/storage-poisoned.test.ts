@@ -9,6 +9,7 @@ import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
 import { type Fault, type FaultyProxy, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
+import { eventually } from '../support/eventually.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
 import { servers, waitFor } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
@@ -121,7 +122,7 @@ describe('a poisoned storage', () => {
 
   it.each(cases)('$kind, $where, $storage bucket: it ends in 3, the next partner’s job in 2', async (one) => {
     const { job, next, attribute, isAudience } = submitted.get(nameOf(one))!;
-    const ended = await driver.ended(job, PATIENCE_MS);
+    const ended = await driver.ended(job);
     expect(ended).toMatchObject({
       status: 3,
       uniqueDevices: 0,
@@ -129,7 +130,7 @@ describe('a poisoned storage', () => {
         { code: 'storage_unavailable', ...(one.where === 'file' ? { file: expect.any(String) } : {}) },
       ],
     });
-    const good = await driver.ended(next, PATIENCE_MS);
+    const good = await driver.ended(next);
     expect(good).toMatchObject({ status: 2, rows: ROWS, uniqueDevices: ROWS, errors: null });
     expect(await driver.sets.count(setNames.attribute(neighboursAttribute))).toBe(ROWS);
     const own = isAudience ? setNames.audience(job, 1) : setNames.attribute(attribute);
@@ -156,7 +157,7 @@ it('a bucket whose every file is poisoned costs the deadline once, not once a fi
   const jobs = [await importOwn(partner, 'many/')];
   for (const path of paths.slice(0, 4)) jobs.push(await importOwn(partner, path));
   for (const job of jobs) {
-    const ended = await driver.ended(job, 60_000);
+    const ended = await driver.ended(job);
     expect(ended).toMatchObject({ status: 3, uniqueDevices: 0 });
     expect(new Set(ended.errors!.map(({ code }) => code))).toEqual(new Set(['storage_unavailable']));
   }
@@ -192,8 +193,11 @@ it('the shared storage is down for longer than the deadline: jobs wait, and end 
   const { set, jobs, restore } = await stopSharedStorage();
   const from = performance.now();
   await waitFor(() => performance.now() - from > 1.3 * DEADLINE_MS, { what: 'more than the deadline' });
-  const health = await fetch(`${pipeline.url}/health/ready`);
-  expect([health.status, await health.json()]).toEqual([
+  const health = async () => {
+    const answer = await fetch(`${pipeline.url}/health/ready`);
+    return [answer.status, await answer.json()];
+  };
+  await eventually(health).toEqual([
     503,
     { ready: false, checks: { kafka: true, mongodb: true, stages: true, storage: false } },
   ]);
@@ -201,7 +205,7 @@ it('the shared storage is down for longer than the deadline: jobs wait, and end 
   expect(waiting.map(({ phase }) => phase)).toEqual(['loading', 'accepted']);
   restore();
   for (const job of jobs)
-    expect(await driver.ended(job, 60_000)).toMatchObject({ status: 2, rows: 5_000, errors: null });
+    expect(await driver.ended(job)).toMatchObject({ status: 2, rows: 5_000, errors: null });
   expect(await driver.sets.count(set)).toBe(10_000);
 });
 
@@ -210,7 +214,7 @@ it('jobs that wait for a storage that is down can be cancelled, and nothing of t
   const inspection = createJobInspection(driver.stores, driver.config.jobWindow);
   for (const job of jobs) await inspection.cancel(job);
   for (const job of jobs)
-    expect(await driver.ended(job, 30_000)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
+    expect(await driver.ended(job)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });
   restore();
   expect(await driver.membersOf([set])).toEqual(new Map());
   await expect(inspection.cancel(jobs[0]!)).rejects.toThrow('can no longer be cancelled');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
+import { eventually } from '../support/eventually.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
 import { servers, waitFor, withOwnBucket } from '../support/stack.ts';
 
@@ -44,9 +45,11 @@ test('starts only the API and the pipeline where the environment names the serve
   described = lastJsonLine<Described>(outcome);
   expect(described.kafka_brokers).toEqual(servers().kafkaBrokers);
   expect(described.processes).toMatchObject({ kafka: null, mongod: null, s3: null });
-  const status = await runHeadrace(['status', '--state', state]);
-  expect(status.stdout.match(/ external /g)).toHaveLength(3);
-  expect(status.code).toBe(0);
+  const status = async () => {
+    const { code, stdout } = await runHeadrace(['status', '--state', state]);
+    return [code, stdout.match(/ external /g)?.length];
+  };
+  await eventually(status).toEqual([0, 3]);
 });
 
 test('admin commands are told only the folder; an upload and a POST reach status 2', async () => {

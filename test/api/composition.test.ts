@@ -171,18 +171,21 @@ describe('a report', () => {
     const audience = await scene.audience(partner, { rows: { a: devices(4_000, 4_050) } });
     const job = await scene.queueImport(partner);
     await scene.phase(job, 'sealed');
+    const computedAgo = (ms: number) =>
+      stored().updateOne({ _id: audience }, [
+        { $set: { 'report.computedAt': { $subtract: ['$$NOW', ms] } } },
+      ]);
+    await report(audience);
+    // It is ten minutes until it is old.
+    await computedAgo(-600_000);
     const overtaken = await report(audience);
     expect(overtaken).toMatchObject({ current: false, matched_devices: 10 });
     expect(await report(audience)).toEqual(overtaken);
-    await stored().updateOne({ _id: audience }, [
-      { $set: { 'report.computedAt': { $subtract: ['$$NOW', 11_000] } } },
-    ]);
+    await computedAgo(11_000);
     expect((await get(audience)).status).toBe(202);
     await report(audience);
     await scene.phase(job, 'ended');
-    await stored().updateOne({ _id: audience }, [
-      { $set: { 'report.computedAt': { $subtract: ['$$NOW', 11_000] } } },
-    ]);
+    await computedAgo(11_000);
     expect((await report(audience)).current).toBe(true);
     expect(attribute).toBeGreaterThan(0);
   });

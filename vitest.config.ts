@@ -24,7 +24,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.unit.test.ts'],
-          testTimeout: 30_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -33,13 +34,15 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.unit.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          // Only to end what hangs: what a test waits for has a deadline of its own, which says what did not come.
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
         },
       },
     ],
     // Each file of the stack project starts processes of its own beside the servers; three at a time: there is always one that waits.
     maxWorkers: 3,
+    teardownTimeout: 120_000,
     sequence: { sequencer: LongestFirst },
   },
 });

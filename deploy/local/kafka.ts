@@ -8,7 +8,7 @@ import { asProperties, kafkaSettings, logProperties } from './kafka-properties.t
 import { type BrokerName, brokerNames, brokersOf, type Cluster, single } from './names.ts';
 import type { PortName } from './ports.ts';
 import { clusterOf, type StateFolder } from './state.ts';
-import type { Startable } from './supervise.ts';
+import { START_MS, type Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
 
 const version = '4.1.1';
@@ -43,8 +43,8 @@ async function brokerAnswers(node: number, port: number): Promise<boolean> {
   const admin = new Kafka({
     brokers: [`127.0.0.1:${port}`],
     logLevel: logLevel.NOTHING,
-    connectionTimeout: 1_000,
-    requestTimeout: 2_000,
+    connectionTimeout: 5_000,
+    requestTimeout: 5_000,
     retry: { retries: 0 },
   }).admin();
   try {
@@ -93,7 +93,7 @@ export function kafkaServer(
     name,
     ports: [name, controllerOf(name)],
     portsAreFixed: !isOne,
-    deadlineMs: isOne ? 60_000 : 120_000,
+    deadlineMs: START_MS,
     async prepare(folder) {
       const data = folder.data(name);
       const logs = join(data, 'logs');

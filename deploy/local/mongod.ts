@@ -6,7 +6,7 @@ import { runTool } from './child.ts';
 import { type Cluster, type MemberName, membersOf, single } from './names.ts';
 import { StartError } from './start-error.ts';
 import { clusterOf, type StateFolder } from './state.ts';
-import type { Startable } from './supervise.ts';
+import { START_MS, type Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
 
 const version = '6.0.5';
@@ -67,7 +67,7 @@ function configOf(hosts: readonly string[]) {
 async function hasPrimary(host: string, hosts: readonly string[]): Promise<boolean> {
   const { MongoClient } = await import('mongodb');
   const url = `mongodb://${host}/?directConnection=true`;
-  const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000 });
+  const client = new MongoClient(url, { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 });
   const config = configOf(hosts);
   try {
     await client.connect();
@@ -103,7 +103,7 @@ export function mongodServer(
     name,
     ports: [name],
     portsAreFixed: cluster.members > 1,
-    deadlineMs: 60_000,
+    deadlineMs: START_MS,
     async prepare(folder) {
       const data = folder.data(name);
       mkdirSync(data, { recursive: true });

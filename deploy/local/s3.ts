@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
 import type { StateFolder } from './state.ts';
-import type { Startable } from './supervise.ts';
+import { START_MS, type Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
 
 const version = '1.8.0';
@@ -28,7 +28,7 @@ export const s3Endpoint = (folder: StateFolder): string => `http://127.0.0.1:${f
 
 async function answersHealth(endpoint: string): Promise<boolean> {
   try {
-    return (await fetch(endpoint + healthPath, { signal: AbortSignal.timeout(1_000) })).ok;
+    return (await fetch(endpoint + healthPath, { signal: AbortSignal.timeout(5_000) })).ok;
   } catch {
     return false;
   }
@@ -38,7 +38,7 @@ export function s3Server(home: () => Promise<string>): Startable {
   return {
     name: 's3',
     ports: ['s3'],
-    deadlineMs: 30_000,
+    deadlineMs: START_MS,
     async prepare(folder) {
       const files = join(folder.data('s3'), 'files');
       const users = join(folder.data('s3'), 'users');

@@ -1,7 +1,14 @@
 /** The API and the pipeline, started with the same commands as in a deployment and configured by the environment. */
 import { addressesAsEnvironment, type Environment } from './addresses.ts';
 import type { StateFolder } from './state.ts';
-import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
+import {
+  ensureRunning,
+  type Run,
+  runningProcess,
+  START_MS,
+  type Startable,
+  settlePorts,
+} from './supervise.ts';
 
 export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.api}`;
 export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console/`;
@@ -48,7 +55,7 @@ export function serviceProcess(
   return {
     name,
     ports: name === 'api' ? ['api', 'apiMetrics'] : ['pipeline'],
-    deadlineMs: 60_000,
+    deadlineMs: START_MS,
     prepare: async (folder) => ({
       command: process.execPath,
       args: [command, name],

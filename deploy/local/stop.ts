@@ -6,11 +6,11 @@ import type { StateFolder } from './state.ts';
 import { runningProcess } from './supervise.ts';
 
 const stopDeadlineMs: Record<(typeof stopOrder)[number][0], number> = {
-  api: 15_000,
-  pipeline: 15_000,
-  kafka: 30_000,
-  s3: 10_000,
-  mongod: 30_000,
+  api: 30_000,
+  pipeline: 30_000,
+  kafka: 120_000,
+  s3: 30_000,
+  mongod: 120_000,
 };
 
 async function stopOne(

@@ -23,6 +23,9 @@ export interface Command {
   readonly env?: Record<string, string | undefined>;
 }
 
+/** For a machine that does much else; a process that ends instead is noticed at once. */
+export const START_MS = 180_000;
+
 export interface Startable {
   readonly name: ProcessName;
   readonly ports: readonly PortName[];

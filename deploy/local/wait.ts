@@ -11,12 +11,12 @@ export async function poll<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,
   { deadlineMs, everyMs = 50, signal }: WaitOptions,
 ): Promise<T | undefined> {
-  const end = Date.now() + deadlineMs;
+  const end = performance.now() + deadlineMs;
   for (;;) {
     signal?.throwIfAborted();
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() >= end) return undefined;
+    if (performance.now() >= end) return undefined;
     await sleep(everyMs, undefined, { signal });
   }
 }

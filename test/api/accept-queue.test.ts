@@ -12,7 +12,9 @@ import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { createNewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
-import { uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { eventually } from '../support/eventually.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
 let mongo: Mongo;
@@ -32,6 +34,9 @@ afterAll(async () => {
 
 const jobs = () => db.collection<JobDocument>(collections.jobs);
 const stored = () => jobs().find().sort({ _id: 1 }).toArray();
+/** A withdrawal that takes long goes on behind the answer. */
+const untilPhases = (...phases: string[]) =>
+  eventually(async () => (await stored()).map(({ phase }) => phase)).toEqual(phases);
 const request = (changes: Partial<ImportRequest> = {}): ImportRequest => ({
   kind: 'import',
   partner: 'p',
@@ -58,7 +63,7 @@ function door() {
     },
   };
 }
-const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 1_000, handle = db) =>
+const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 60_000, handle = db) =>
   createAcceptQueue({
     newJobs: createNewJobStore(handle),
     counters: createCounterStore(handle),
@@ -70,7 +75,7 @@ const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 1_000, ha
 describe('acceptance', () => {
   it('numbers from 1 without gaps in the order asked, and publishes in that order', async () => {
     const kafka = door();
-    const queue = queueBehind(kafka, 10_000);
+    const queue = queueBehind(kafka);
     const accepted = await Promise.all(
       Array.from({ length: 1_200 }, (_, i) => queue.accept(request({ filePath: String(i) }))),
     );
@@ -83,7 +88,7 @@ describe('acceptance', () => {
     const doors = [door(), door()];
     const clients = await Promise.all(doors.map(() => connectMongo(parseConfig(uniqueEnvironment()))));
     const queues = doors.map((kafka, i) =>
-      queueBehind(kafka, 10_000, clients[i]!.client.db(db.databaseName)),
+      queueBehind(kafka, 60_000, clients[i]!.client.db(db.databaseName)),
     );
     const accepted = await Promise.all(
       Array.from({ length: 400 }, async (_, i) => {
@@ -140,7 +145,7 @@ describe('Kafka away', () => {
     };
     const results = await Promise.allSettled([queue.accept(request()), queue.accept(request())]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn', 'withdrawn']);
+    await untilPhases('withdrawn', 'withdrawn');
     kafka.state.before = async () => {};
     expect((await queue.accept(request())).job._id).toBe(3);
   });
@@ -154,7 +159,7 @@ describe('Kafka away', () => {
     const queue = queueBehind(kafka);
     const results = await Promise.allSettled([queue.accept(request()), queue.accept(request())]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
-    expect((await stored()).map(({ phase }) => phase)).toEqual(['loading', 'withdrawn']);
+    await untilPhases('loading', 'withdrawn');
   });
 
   it('a publish that hangs: refused in time, and at once until it has settled', async () => {
@@ -164,20 +169,18 @@ describe('Kafka away', () => {
       new Promise((resolve) => {
         letGo = resolve;
       });
-    const queue = queueBehind(kafka);
-    const start = performance.now();
+    const queue = queueBehind(kafka, 3_000);
     await expect(queue.accept(request())).rejects.toMatchObject({ code: 'not_accepted' });
-    expect(performance.now() - start).toBeLessThan(2_500);
-    const again = performance.now();
-    await expect(queue.accept(request())).rejects.toMatchObject({ code: 'not_accepted' });
-    expect(performance.now() - again).toBeLessThan(100);
+    await untilPhases('withdrawn');
+    // At once: without a look at MongoDB, and so without a number.
+    await expect(queue.accept(request())).rejects.toThrow('Kafka does not answer');
+    expect(await jobs().countDocuments()).toBe(1);
     kafka.state.before = async () => {};
     letGo();
     const accepted = await waitFor(() => queue.accept(request()).catch(() => undefined), {
       what: 'Kafka back',
     });
-    expect(accepted.job._id).toBe(2);
-    expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn', 'accepted']);
+    await untilPhases(...Array(accepted.job._id - 1).fill('withdrawn'), 'accepted');
   });
 
   it('what came while a publish was failing is refused with it, and nothing of it is written', async () => {
@@ -190,14 +193,14 @@ describe('Kafka away', () => {
           begun();
         });
     });
-    const queue = queueBehind(kafka, 10_000);
+    const queue = queueBehind(kafka);
     const first = queue.accept(request());
     await publishing;
     const later = Array.from({ length: 1_200 }, () => queue.accept(request()));
     fail(new Error('broker gone'));
     const results = await Promise.allSettled([first, ...later]);
     expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']));
-    expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn']);
+    await untilPhases('withdrawn');
     kafka.state.before = async () => {};
     expect((await queue.accept(request())).job._id).toBe(2);
   });
@@ -211,6 +214,7 @@ describe('Kafka away', () => {
     await queueBehind(kafka)
       .accept(request({ credentials: () => new Binary(Buffer.from('sealed')) }))
       .catch(() => {});
+    await untilPhases('withdrawn');
     expect((await stored())[0]!.credentials).toBeNull();
   });
 });

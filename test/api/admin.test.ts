@@ -11,7 +11,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { uniqueEnvironment } from '../support/stack.ts';
+import { withOwnBucket } from '../support/stack.ts';
 
 let env: Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
@@ -31,7 +31,7 @@ const refused = async (...args: string[]) => {
 };
 
 beforeAll(async () => {
-  env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
+  env = { ...(await withOwnBucket()), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
   made = await json('partner', 'create', '--name', 'Acme');
 });
 const configOf = (environment: Record<string, string>) =>

@@ -30,21 +30,17 @@ async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<v
   );
 }
 
-/** The longest time that a call of another kind takes until told to stop. */
+/** How many calls of another kind are answered, one after the other, until told to stop. */
 function callMeanwhile(): () => Promise<number> {
-  let longest = 0;
+  let answered = 0;
   let isDone = false;
   const calling = (async () => {
-    while (!isDone) {
-      const since = performance.now();
-      expect((await partner.call('GET', IMPORT)).status).toBe(200);
-      longest = Math.max(longest, performance.now() - since);
-    }
+    for (; !isDone; answered++) expect((await partner.call('GET', IMPORT)).status).toBe(200);
   })();
   return async () => {
     isDone = true;
     await calling;
-    return longest;
+    return answered;
   };
 }
 
@@ -55,8 +51,8 @@ it('are all in the report, most devices first, while others are answered', async
   const audience = await scene.audience(partner, { rows: { seen: devices } });
   const stop = callMeanwhile();
   const reply = await readReport(partner.call, audience);
-  const longest = await stop();
-  expect(longest).toBeLessThan(1_000);
+  // Were it computed on the thread that answers, there would be one before it and one behind it.
+  expect(await stop()).toBeGreaterThan(10);
   expect(reply.headers.get('transfer-encoding')).toBe('chunked');
   const { attributes, ...report } = composition.parse(reply.json);
   expect(report).toMatchObject({

@@ -14,6 +14,7 @@ import {
   spaces,
 } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
+import { manifestsOf, pagesOf } from '../sets/database.ts';
 import { fromHex, keyed, numberedDevice, onePart } from '../sets/devices.ts';
 import { startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -41,7 +42,7 @@ export async function readReport(call: Call, audience: number, query = '', heade
     reply = await call('GET', path, { headers });
     return reply.status !== 202;
   };
-  await waitFor(isThere, { what: `the report of audience ${audience}`, deadlineMs: 30_000 });
+  await waitFor(isThere, { what: `the report of audience ${audience}` });
   return reply!;
 }
 
@@ -125,10 +126,22 @@ export function createScene(api: Api, layout = tiny) {
     await phase(job, 'ended');
   }
 
+  /** Takes the audience's devices away: whoever composes it looks for them again and again until they are given back. */
+  async function withhold(audience: number): Promise<() => Promise<void>> {
+    const { generation } = (await audiences.findOne({ _id: audience }))!;
+    const space = spaces.audience(audience, generation);
+    const manifests = await manifestsOf(api.db).find({ space }).toArray();
+    const isOurs = { $or: manifests.map(({ _id }) => ({ _id: { $gte: `${_id}:`, $lt: `${_id};` } })) };
+    const taken = await pagesOf(api.db).find(isOurs).toArray();
+    await pagesOf(api.db).deleteMany(isOurs);
+    return async () => void (await pagesOf(api.db).insertMany(taken));
+  }
+
   return {
     audiences,
     eventValues,
     phase,
+    withhold,
     queueImport,
     importInto,
 

@@ -218,10 +218,13 @@ describe('observability', () => {
 
   it('health: live and ready', async () => {
     expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
-    const ready = await api.anonymous('GET', '/health/ready');
-    expect([ready.status, ready.json]).toEqual([
-      200,
-      { ready: true, checks: { kafka: true, mongodb: true } },
-    ]);
+    const ready = await waitFor(
+      async () => {
+        const { status, json } = await api.anonymous('GET', '/health/ready');
+        return status === 200 && json;
+      },
+      { what: 'both backends to answer in time' },
+    );
+    expect(ready).toEqual({ ready: true, checks: { kafka: true, mongodb: true } });
   });
 });

@@ -64,8 +64,8 @@ export async function openEvents(url: string, headers: Record<string, string>) {
     },
     closed,
     /** The first event that is wanted, if need be one that is still to come. */
-    until: (what: string, isWanted: (event: ReceivedEvent) => boolean, deadlineMs = 20_000) =>
-      waitFor(() => events.find(isWanted), { what, deadlineMs, everyMs: 10 }),
+    until: (what: string, isWanted: (event: ReceivedEvent) => boolean) =>
+      waitFor(() => events.find(isWanted), { what, everyMs: 10 }),
     async close() {
       leaving.abort();
       await closed;

@@ -96,7 +96,6 @@ type Joined = Awaited<ReturnType<ReturnType<typeof setUp>['join']>>;
 const untilSeen = ({ events }: Joined, id: number, value: number | undefined) =>
   waitFor(() => events().some(({ data }) => data.id === id && data.value === value), {
     what: `record ${id}`,
-    deadlineMs: 10_000,
     everyMs: 5,
   });
 

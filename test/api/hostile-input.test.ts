@@ -1,5 +1,4 @@
 /** Input that means harm, or was written by a broken client: each gets the answer it deserves, and none a 500. */
-import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -29,17 +28,10 @@ function expectProblem(reply: Reply, status: number, code?: string): void {
 }
 
 /** Bytes exactly as given, which fetch would not send. */
-function sendRaw(bytes: string): Promise<string> {
-  const { hostname, port } = new URL(api.service.apiUrl);
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => socket.write(bytes));
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
-    socket.on('close', () => resolve(text));
-    socket.on('error', reject);
-  });
+async function sendRaw(bytes: string): Promise<string> {
+  const connection = await openRaw(api.service.apiUrl);
+  connection.send(bytes);
+  return connection.closed;
 }
 
 describe('bodies', () => {

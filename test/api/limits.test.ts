@@ -1,8 +1,8 @@
 /** Every limit, set to something small. */
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/stack.ts';
+import { openRaw, rawRequest } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -13,8 +13,6 @@ beforeAll(async () => {
     HEADRACE_LIMIT_JSON_DEPTH: '2',
     HEADRACE_LIMIT_KEYS: '3',
     HEADRACE_LIMIT_PATH_BYTES: '10',
-    HEADRACE_LIMIT_REQUEST_MS: '1500',
-    HEADRACE_LIMIT_HEADERS_MS: '800',
     HEADRACE_RATE_PER_SECOND: '2',
     HEADRACE_RATE_BURST: '20',
     HEADRACE_MAX_PENDING_JOBS: '5',
@@ -64,32 +62,29 @@ describe('sizes', () => {
 });
 
 describe('time', () => {
-  const slowly = (start: string) =>
-    new Promise<{ answer: string; ms: number }>((resolve, reject) => {
-      const { hostname, port } = new URL(api.service.apiUrl);
-      const begin = performance.now();
-      const socket = connect(Number(port), hostname, () => socket.write(start));
-      let answer = '';
-      socket.on('data', (chunk) => {
-        answer += chunk;
-      });
-      socket.on('close', () => resolve({ answer, ms: performance.now() - begin }));
-      socket.on('error', reject);
-    });
+  let hurried: Api;
+  beforeAll(async () => {
+    hurried = await startApi({ HEADRACE_LIMIT_REQUEST_MS: '1500', HEADRACE_LIMIT_HEADERS_MS: '800' });
+  });
+  afterAll(() => hurried?.stop());
+  const answerTo = async (beginning: string) => {
+    const connection = await openRaw(hurried.service.apiUrl);
+    connection.send(beginning);
+    return connection.closed;
+  };
 
   it('headers that do not come: 408', async () => {
-    const { answer, ms } = await slowly('GET / HTTP/1.1\r\nHost: x\r\n');
-    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
-    expect(ms).toBeLessThan(3_000);
+    expect(await answerTo('GET / HTTP/1.1\r\nHost: x\r\n')).toMatch(
+      /^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/,
+    );
   });
 
   it('a body that does not come: 408', async () => {
-    await fresh();
-    const { answer, ms } = await slowly(
-      `POST ${IMPORT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${partner.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+    const { key } = await hurried.partner();
+    const headers = ['Content-Type: application/json', 'Content-Length: 100'];
+    expect(await answerTo(rawRequest('POST', IMPORT, key, headers, '{'))).toMatch(
+      /^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/,
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
-    expect(ms).toBeLessThan(4_000);
   });
 });
 
@@ -97,7 +92,7 @@ describe('rate', () => {
   it('beyond the burst: 429 with Retry-After and RateLimit headers; another key is not held; tokens come back', async () => {
     const call = await fresh();
     const other = await api.partner();
-    const replies = await Promise.all(Array.from({ length: 30 }, () => call('GET', IMPORT)));
+    const replies = await Promise.all(Array.from({ length: 60 }, () => call('GET', IMPORT)));
     const refused = replies.filter(({ status }) => status === 429);
     expect(replies.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
     expect(refused.length).toBeGreaterThan(0);
@@ -111,7 +106,6 @@ describe('rate', () => {
     expect((await other.call('GET', IMPORT)).status).toBe(200);
     await waitFor(async () => (await call('GET', IMPORT)).status === 200, {
       what: 'a token to come back',
-      deadlineMs: 5_000,
       everyMs: 600,
     });
   });
@@ -173,7 +167,6 @@ describe('jobs that have not ended', () => {
     await api.jobs.updateOne({ partner: partner.id, kind: 'import' }, { $set: { phase: 'ended' } });
     await waitFor(async () => (await call('POST', IMPORT, { body })).status === 202, {
       what: 'a place',
-      deadlineMs: 5_000,
       everyMs: 600,
     });
     expect((await call('POST', IMPORT, { body })).status).toBe(429);

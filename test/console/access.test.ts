@@ -1,10 +1,11 @@
 /** Who may see what in the console, and names that are meant to break it. */
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, eventually, rowsOf, shows } from './support/scene.ts';
+import { createScene, rowsOf, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();

@@ -1,8 +1,9 @@
 /** A service with a privacy floor: no page shows a count under it, and each says why. */
+import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, eventually, rowsOf, shows } from './support/scene.ts';
+import { createScene, rowsOf, shows } from './support/scene.ts';
 
 const FLOOR = 100;
 const test = withService({ env: { HEADRACE_PRIVACY_FLOOR: String(FLOOR) } });

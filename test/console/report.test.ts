@@ -1,10 +1,11 @@
 /** The composition report in a real browser, on the real service: what it shows is what plain sets say. */
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, eventually, figure, rowsOf, shows } from './support/scene.ts';
+import { createScene, figure, rowsOf, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
@@ -128,7 +129,7 @@ test('a load goes from pending to done under the eyes of the reader, without a r
   await page.locator('.head-state .status').getByText('Pending').waitFor();
 
   await service.restart('pipeline');
-  await page.locator('.head-state').getByText('Done').waitFor({ timeout: 60_000 });
+  await page.locator('.head-state').getByText('Done').waitFor();
   await shows(page, 'Unique devices', '400');
   await page.locator('.report-bar').getByText('Computed').waitFor();
   expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
@@ -147,10 +148,10 @@ test('the API restarts under the page: it says so, and recovers by itself', asyn
   await shows(page, 'Unique devices', '300');
 
   await service.kill('api');
-  await page.getByText('Connection lost').waitFor({ timeout: 60_000 });
+  await page.getByText('Connection lost').waitFor();
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Kept');
   await service.restart('api');
-  await page.getByText('Connection lost').waitFor({ state: 'detached', timeout: 60_000 });
+  await page.getByText('Connection lost').waitFor({ state: 'detached' });
   await scene.append(audience, 'kept-2.csv', file(ids(200), ''));
   await shows(page, 'Unique devices', '500');
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadEnvironment } from '../../deploy/cli/environment.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
@@ -20,9 +20,6 @@ interface Described {
 interface Status {
   processes: Record<string, { running: boolean; healthy: boolean }>;
 }
-
-/** Seven servers start at once, on a machine that runs other tests. */
-vi.setConfig({ testTimeout: 300_000 });
 
 const brokers = ['kafka', 'kafka-2', 'kafka-3'];
 const members = ['mongod', 'mongod-2', 'mongod-3'];
@@ -47,7 +44,7 @@ const statusOf = async (): Promise<Status['processes']> =>
   lastJsonLine<Status>(await runHeadrace(['status', '--json', '--state', state])).processes;
 
 async function withMongo<T>(work: (client: MongoClient) => Promise<T>): Promise<T> {
-  const client = await MongoClient.connect(first.mongo_url, { serverSelectionTimeoutMS: 20_000 });
+  const client = await MongoClient.connect(first.mongo_url, { serverSelectionTimeoutMS: 60_000 });
   return work(client).finally(() => client.close());
 }
 async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise<T>): Promise<T> {
@@ -77,8 +74,11 @@ afterAll(async () => {
 test('starts three brokers and three members, and status shows each', async () => {
   first = await up('--brokers', '3', '--members', '3');
   expect(first.kafka_brokers).toHaveLength(3);
-  const processes = await statusOf();
-  for (const name of servers) expect(processes[name], name).toMatchObject({ running: true, healthy: true });
+  const areHealthy = async () => {
+    const processes = await statusOf();
+    return servers.every((name) => processes[name]!.running && processes[name]!.healthy);
+  };
+  await waitFor(areHealthy, { what: 'a status of healthy servers' });
   expect(loadEnvironment(state)).toMatchObject({
     HEADRACE_REPLICATION_FACTOR: '3',
     HEADRACE_KAFKA_BROKERS: first.kafka_brokers.join(),

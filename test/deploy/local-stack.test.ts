@@ -8,6 +8,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
+import { eventually } from '../support/eventually.ts';
 import { lastJsonLine, type Outcome, runHeadrace } from '../support/run-headrace.ts';
 
 interface Described {
@@ -38,7 +39,7 @@ function storage({ s3 }: Described): S3Client {
 }
 
 async function withMongo<T>(described: Described, work: (client: MongoClient) => Promise<T>): Promise<T> {
-  const client = await MongoClient.connect(described.mongo_url, { serverSelectionTimeoutMS: 10_000 });
+  const client = await MongoClient.connect(described.mongo_url, { serverSelectionTimeoutMS: 60_000 });
   return work(client).finally(() => client.close());
 }
 
@@ -75,11 +76,16 @@ describe('the local stack', () => {
   });
 
   test('status tells what runs', async () => {
-    const { code, stdout } = await runHeadrace(['status', '--json', '--state', state]);
-    const { processes } = JSON.parse(stdout);
-    expect(processes.kafka).toMatchObject({ pid: first.processes.kafka, running: true, healthy: true });
-    expect(processes.api).toMatchObject({ pid: null, running: false, healthy: false });
-    expect(code).toBe(1);
+    const status = async () => {
+      const { code, stdout } = await runHeadrace(['status', '--json', '--state', state]);
+      const { kafka, api } = JSON.parse(stdout).processes;
+      return { code, kafka, api };
+    };
+    await eventually(status).toMatchObject({
+      code: 1,
+      kafka: { pid: first.processes.kafka, running: true, healthy: true },
+      api: { pid: null, running: false, healthy: false },
+    });
   });
 
   test('a process that dies while it starts is told with the end of its log, and what ran before goes on', async () => {

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
+import { eventually } from '../support/eventually.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
-import { servers, uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { servers, waitFor, withOwnBucket } from '../support/stack.ts';
 
 interface Described {
   api_url: string;
@@ -39,14 +40,16 @@ afterAll(async () => {
 });
 
 test('starts only the API and the pipeline where the environment names the servers', async () => {
-  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], uniqueEnvironment());
+  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], await withOwnBucket());
   expect(outcome.code, outcome.stderr).toBe(0);
   described = lastJsonLine<Described>(outcome);
   expect(described.kafka_brokers).toEqual(servers().kafkaBrokers);
   expect(described.processes).toMatchObject({ kafka: null, mongod: null, s3: null });
-  const status = await runHeadrace(['status', '--state', state]);
-  expect(status.stdout.match(/ external /g)).toHaveLength(3);
-  expect(status.code).toBe(0);
+  const status = async () => {
+    const { code, stdout } = await runHeadrace(['status', '--state', state]);
+    return [code, stdout.match(/ external /g)?.length];
+  };
+  await eventually(status).toEqual([0, 3]);
 });
 
 test('admin commands are told only the folder; an upload and a POST reach status 2', async () => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
   servers = await startOwnServers({ shared: { addresses: sharedServers(), own: ['mongod'] } });
   api = await startApi(addressesAsEnvironment(servers.addresses));
   partner = await api.partner();
-}, 300_000);
+});
 afterAll(async () => {
   await api?.stop();
   await servers?.close();
@@ -39,7 +39,7 @@ it('a stream goes on when MongoDB is back, and a job of the meantime is among it
   expect((await open()).status).toBe(503);
   await servers.revive();
   const after = await waitFor(post, { what: 'a job after the restart' });
-  await stream.until('the job of the same stream', ({ data }) => data.import_log_id === after, 60_000);
+  await stream.until('the job of the same stream', ({ data }) => data.import_log_id === after);
   expect(stream.events.map(({ event }) => event)).not.toContain('resync');
   expect(stream.ended).toBe(false);
 
@@ -47,4 +47,4 @@ it('a stream goes on when MongoDB is back, and a job of the meantime is among it
   await back.until('the job, resumed', ({ data }) => data.import_log_id === after);
   expect(back.events.map(({ event }) => event)).not.toContain('resync');
   await Promise.all([stream.close(), back.close()]);
-}, 300_000);
+});

@@ -52,7 +52,7 @@ async function queueSome(audiences: number[]): Promise<void> {
 }
 
 it('dies at each point, and every load says what it brought, as the oracle does', {
-  timeout: 600_000,
+  timeout: 1_800_000,
 }, async () => {
   const audiences: number[] = [];
   for (let i = 0; i < 2; i++) {
@@ -62,12 +62,12 @@ it('dies at each point, and every load says what it brought, as the oracle does'
   for (const point of points) {
     await queueSome(audiences);
     pipeline.start({ FAULT_POINT: orderAt(point, 'kill') });
-    await waitFor(() => !pipeline.running, { what: `a death at ${point}`, deadlineMs: 60_000 });
+    await waitFor(() => !pipeline.running, { what: `a death at ${point}` });
     await expelAll(driver.config);
   }
   await lane.ask({ kind: 'clear', audience: audiences[0]! });
   await queueSome(audiences);
   pipeline.start();
-  await untilAllEnded(driver, 180_000);
+  await untilAllEnded(driver);
   expect(await violationsOf(driver, [lane], { swept: false })).toEqual([]);
 });

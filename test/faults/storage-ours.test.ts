@@ -43,7 +43,7 @@ it.each([['an unknown access key', { HEADRACE_S3_ACCESS_KEY_ID: 'nobody' }, 'HEA
       expect(log()).toMatch(new RegExp(`cannot be read, jobs wait: check .*${named}`));
       expect(await driver.jobs.findOne({ _id: job })).toMatchObject({ phase: 'accepted', errors: null });
       await pipeline.kill();
-      pipeline.start();
+      pipeline.start({ HEADRACE_STORAGE_DEADLINE_MS: '300000' });
       expect(await driver.ended(job)).toMatchObject({ status: 2, rows: 1_000, errors: null });
       expect(await driver.sets.count(setNames.attribute(attribute))).toBe(1_000);
     } finally {

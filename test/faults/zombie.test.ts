@@ -72,10 +72,10 @@ it.each(
   points.map(
     (point, n) => [point, n === 0 ? 'its session runs out' : 'it is taken out of its groups'] as const,
   ),
-)('frozen at %s until %s: it wakes to find itself fenced', { timeout: 400_000 }, async (point, how) => {
+)('frozen at %s until %s: it wakes to find itself fenced', { timeout: 1_800_000 }, async (point, how) => {
   const zombie = await start({ FAULT_POINT: orderAt(point, 'stop') });
   await queueSome();
-  await waitFor(() => isFrozen(zombie), { what: `a halt at ${point}`, deadlineMs: 90_000 });
+  await waitFor(() => isFrozen(zombie), { what: `a halt at ${point}` });
   const heir = await start();
   if (how !== 'its session runs out') await expelAll(driver.config);
   await untilAllEnded(driver);

@@ -16,7 +16,7 @@ const AT_ONCE = 3;
 const sequences = Number(process.env.HEADRACE_TEST_SEQUENCES ?? 6);
 const seed = Number(process.env.HEADRACE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const path = process.env.HEADRACE_TEST_PATH;
-const limitMs = 60_000 + sequences * 20_000;
+const limitMs = 600_000 + sequences * 60_000;
 
 let service: Service;
 let driver: Driver;
@@ -54,7 +54,7 @@ async function endsAsTheOracleSays(rounds: Round[]): Promise<void> {
   for (const { rejected } of files) for (const [code, rows] of Object.entries(rejected)) count(code, rows);
 }
 
-it(`${sequences} random sequences end as the oracle says`, { timeout: limitMs + 60_000 }, async () => {
+it(`${sequences} random sequences end as the oracle says`, { timeout: limitMs + 300_000 }, async () => {
   const began = performance.now();
   const together = fc.tuple(...Array.from({ length: AT_ONCE }, () => sequence));
   const property = fc.asyncProperty(together, async (lanes) => {

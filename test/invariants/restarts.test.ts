@@ -3,27 +3,41 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
 import { expelAll } from '../faults/support/expel.ts';
+import { type FaultyProxy, type Stalled, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type Service, servers, startService, waitFor } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;
+let proxy: FaultyProxy;
 beforeAll(async () => {
-  service = await startService({ parts: ['pipeline'] });
+  proxy = await startFaultyProxy(servers().s3.endpoint);
+  service = await startService({
+    parts: ['pipeline'],
+    env: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_S3_IDLE_MS: '3000' },
+  });
   driver = await createDriver(service.config);
 });
 afterAll(async () => {
   await driver?.close();
   await service?.stop();
+  await proxy?.close();
 });
 
 const FILES = 6;
 const ROWS = 60_000;
 
+interface Load {
+  job: number;
+  attribute: number;
+  /** Its last file, which does not come to its end before it is let go: until then the job is half done. */
+  stalled: Stalled;
+}
+
 /** One prefix of several files; every other file repeats the one before it. */
-async function queueLoad(): Promise<{ job: number; attribute: number }> {
+async function queueLoad(): Promise<Load> {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
   let body: Buffer = Buffer.alloc(0);
@@ -31,10 +45,12 @@ async function queueLoad(): Promise<{ job: number; attribute: number }> {
     if (i % 2 === 0) body = bigFile(ROWS, attribute);
     await driver.upload(partner, `load/${i}.csv`, body);
   }
-  return { job: await driver.import(partner, 'load/', { compressed: false }), attribute };
+  const stalled = proxy.stall(`${partner.prefix}load/${FILES - 1}.csv`, 1_000_000);
+  return { job: await driver.import(partner, 'load/', { compressed: false }), attribute, stalled };
 }
 
-async function expectExact({ job, attribute }: { job: number; attribute: number }): Promise<void> {
+async function expectExact({ job, attribute, stalled }: Load): Promise<void> {
+  stalled.letGo();
   const unique = (FILES / 2) * ROWS;
   expect(await driver.ended(job)).toMatchObject({
     status: 2,
@@ -46,20 +62,15 @@ async function expectExact({ job, attribute }: { job: number; attribute: number 
   expect((await driver.members(setNames.attribute(attribute))).size).toBe(unique);
 }
 
-/** The first batch in the ledger: the progress on the job comes so much later that the job may have ended by then. */
 const begun = (job: number) =>
-  waitFor(() => driver.db.collection(collections.ledger).findOne({ job }), {
-    what: 'the first batch',
-    everyMs: 5,
-  });
+  waitFor(() => driver.db.collection(collections.ledger).findOne({ job }), { what: 'the first batch' });
 
 it('a half-done job goes on after SIGTERM and a new start, and nothing is lost', async () => {
   const load = await queueLoad();
   await begun(load.job);
-  expect(await driver.jobs.findOne({ _id: load.job })).not.toMatchObject({ phase: 'ended' });
-  const stopping = performance.now();
+  const { pipelineProcess } = service;
   await service.restart('pipeline');
-  expect(performance.now() - stopping).toBeLessThan(60_000);
+  expect(pipelineProcess.exitCode).toBe(0);
   await expectExact(load);
 });
 

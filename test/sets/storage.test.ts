@@ -1,8 +1,9 @@
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
+import { eventually } from '../support/eventually.ts';
 import { openDatabase } from './database.ts';
 import { keyed, onePart, randomDevices } from './devices.ts';
 
@@ -34,7 +35,10 @@ it.each([
     const all = keyed(...Array.from({ length: keys }, (_, n) => ({ devices, key: key(1_000 * n) })));
     await sets.merge({ space: spaces.marketplace, slot, job: 1, since: 0 }, onePart(all));
   }
-  const bytes = (await storedBytes()) / DEVICES;
-  console.info(`${keys} keys: ${bytes.toFixed(1)} bytes a device on disk`);
-  expect(bytes).toBeLessThanOrEqual(most);
+  // What a checkpoint in the middle has written twice is free after the next one.
+  await eventually(async () => {
+    const bytes = (await storedBytes()) / DEVICES;
+    console.info(`${keys} keys: ${bytes.toFixed(1)} bytes a device on disk`);
+    return bytes;
+  }).toBeLessThanOrEqual(most);
 });

@@ -26,7 +26,14 @@ export interface FaultyProxy {
   faults: Fault[];
   /** For every request that one of them gives a fault for; they go before the list above. */
   rules: Set<(request: SeenRequest) => Fault | undefined>;
+  /** The first read of the object stops after so many bytes, and nothing more of it comes until it is let go. */
+  stall(key: string, after: number): Stalled;
   close(): Promise<void>;
+}
+
+export interface Stalled {
+  isRead(): boolean;
+  letGo(): void;
 }
 
 function answerGarbage(outgoing: ServerResponse, as: 'bytes' | 'page' | 'error'): void {
@@ -98,7 +105,17 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     } else if (fault.kind !== 'silence') forward(incoming, outgoing, fault);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stall = (key: string, after: number): Stalled => {
+    let reads = 0;
+    const rule = ({ method, path }: SeenRequest): Fault | undefined =>
+      method === 'GET' && path.includes(`/${key}`)
+        ? { kind: 'stall', after: reads++ === 0 ? after : 0 }
+        : undefined;
+    rules.add(rule);
+    return { isRead: () => reads > 0, letGo: () => void rules.delete(rule) };
+  };
   return {
+    stall,
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     faults,

@@ -1,12 +1,24 @@
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createPatience, type Patience } from '../../pipeline/sources/patience.ts';
 import { StoreUnavailable, storeFailure } from '../../pipeline/sources/store-errors.ts';
-import { waitFor } from '../support/wait-for.ts';
+
+// Whose timers are not those that vitest replaces.
+vi.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
+}));
+/** A clock of its own, which goes on to the next timer whenever nothing else is to be done. */
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.setTimerTickMode('nextTimerAsync');
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const DEADLINE_MS = 600;
-/** The clock of a wait begins before the one of the test, and timers fire a little early. */
-const nearly = (ms: number) => 0.9 * ms;
+/** Waits are rounded to milliseconds. */
+const nearly = (ms: number) => 0.99 * ms;
 const log = createLogger({ logLevel: 'silent' }, 'test');
 const create = (isReadable?: () => Promise<boolean>) =>
   createPatience({ deadlineMs: DEADLINE_MS, log, ...(isReadable ? { isReadable } : {}) });
@@ -27,6 +39,12 @@ async function exhaust(patience: Patience): Promise<{ tries: number; ms: number 
   }
 }
 
+/** Of another file, a moment later. */
+function laterProgress(patience: Patience): void {
+  vi.advanceTimersByTime(1);
+  patience.wait('bucket', 'another').progress();
+}
+
 it('a job waits for the deadline; then each of its files gets one try', async () => {
   const patience = create();
   const first = await exhaust(patience);
@@ -39,7 +57,7 @@ it('progress of another file gives half of the time, and half of that the next t
   const patience = create();
   await exhaust(patience);
   for (const share of [2, 4]) {
-    patience.wait('bucket', 'another').progress();
+    laterProgress(patience);
     const { ms, tries } = await exhaust(patience);
     expect(ms).toBeGreaterThanOrEqual(nearly(DEADLINE_MS / share));
     expect(tries).toBeGreaterThan(1);
@@ -50,15 +68,14 @@ it('progress of another file gives half of the time, and half of that the next t
 it('it is forgiven after a while', async () => {
   const patience = create();
   await exhaust(patience);
-  const from = performance.now();
-  await waitFor(() => performance.now() - from > 2 * DEADLINE_MS, { what: 'two deadlines' });
+  vi.advanceTimersByTime(2 * DEADLINE_MS + 1);
   expect((await exhaust(patience)).ms).toBeGreaterThanOrEqual(nearly(DEADLINE_MS));
 });
 
 it('files that wait side by side use the time up once', async () => {
   const patience = create();
   await Promise.all(Array.from({ length: 16 }, () => exhaust(patience)));
-  patience.wait('bucket', 'another').progress();
+  laterProgress(patience);
   expect((await exhaust(patience)).ms).toBeGreaterThanOrEqual(nearly(DEADLINE_MS / 2));
 });
 

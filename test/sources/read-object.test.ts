@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
-import { IDLE_MS, setUpStorage } from './storage-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { hasty, IDLE_MS, setUpStorage } from './storage-fixture.ts';
 
 const storage = setUpStorage();
 const { put, read } = storage;
@@ -52,7 +53,9 @@ describe('open', () => {
     storage.proxy.faults.push(...Array.from({ length: 11 }, () => ({ kind: 'cut', after: 1 }) as const));
     expect((await read(object)).toString()).toBe('abcdefghijkl');
     storage.proxy.faults.push(...Array.from({ length: 100 }, () => ({ kind: 'cut', after: 0 }) as const));
-    await expect(read(object)).rejects.toMatchObject({ code: 'storage_unavailable' });
+    await expect(read(object, {}, storage.storeWith(hasty))).rejects.toMatchObject({
+      code: 'storage_unavailable',
+    });
     expect(storage.proxy.faults.length).toBeGreaterThan(80);
   });
 
@@ -98,9 +101,9 @@ describe('open', () => {
     for (const fault of [{ kind: 'stall', after: 1_000 }, { kind: 'silence' }] as const) {
       storage.proxy.faults.push(fault);
       const abort = new AbortController();
-      const reading = read(object, { signal: abort.signal });
       const asked = storage.proxy.seen.length;
-      await expect.poll(() => storage.proxy.seen.length).toBeGreaterThan(asked);
+      const reading = read(object, { signal: abort.signal });
+      await eventually(() => storage.proxy.seen.length).toBeGreaterThan(asked);
       abort.abort(reason);
       await expect(reading).rejects.toBe(reason);
       storage.proxy.faults.length = 0;

@@ -13,14 +13,20 @@ import { connectStorage, type StorageOptions } from '../../pipeline/sources/stor
 import { servers } from '../support/stack.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 
-export const IDLE_MS = 1_000;
-export const DEADLINE_MS = 2_500;
+/** Where an answer is expected: a slow machine may halt in the middle of one. */
+export const IDLE_MS = 4_000;
+const PATIENT_MS = 120_000;
+/** Where none is: nothing that works is cut off. */
+export const hasty = { idleMs: 1_000, deadlineMs: 2_500 };
 const log = createLogger({ logLevel: 'silent' }, 'test');
 
 type ClosableStore = ObjectStore & { close(): void };
-export function connect(options: StorageOptions, paging?: { listPage?: number }): ClosableStore {
+export function connect(
+  options: StorageOptions,
+  { deadlineMs = PATIENT_MS, ...paging }: { listPage?: number; deadlineMs?: number } = {},
+): ClosableStore {
   const client = connectStorage(options);
-  const patience = createPatience({ deadlineMs: DEADLINE_MS, log });
+  const patience = createPatience({ deadlineMs, log });
   return { ...createObjectStore(client, patience, paging), close: client.close };
 }
 
@@ -41,9 +47,10 @@ export function setUpStorage() {
   const read = async (
     { key, etag, size }: ListedObject,
     options: { from?: number; signal?: AbortSignal } = {},
+    reader: ObjectStore = store,
   ): Promise<Buffer> => {
     const chunks: Buffer[] = [];
-    for await (const chunk of store.open(bucket, key, { etag, size, ...options })) chunks.push(chunk);
+    for await (const chunk of reader.open(bucket, key, { etag, size, ...options })) chunks.push(chunk);
     return Buffer.concat(chunks);
   };
 
@@ -58,10 +65,14 @@ export function setUpStorage() {
     secretAccessKey?: string;
     region?: string;
     listPage?: number;
+    idleMs?: number;
+    deadlineMs?: number;
   }) => {
     const { region, accessKeyId, secretAccessKey } = { ...servers().s3, ...options };
     const credentials = { accessKeyId, secretAccessKey };
-    return connect({ endpoint: proxy.endpoint, region, credentials, idleMs: IDLE_MS }, options);
+    const { idleMs = IDLE_MS, listPage, deadlineMs } = options;
+    const limits = { ...(listPage ? { listPage } : {}), ...(deadlineMs ? { deadlineMs } : {}) };
+    return connect({ endpoint: proxy.endpoint, region, credentials, idleMs }, limits);
   };
 
   beforeAll(async () => {

@@ -1,6 +1,7 @@
 /** Jobs are admitted in the order of their numbers, a window at a time; one whose message is lost is found. */
 import { expect, it } from 'vitest';
 import { type AdmissionDependencies, createAdmission } from '../../pipeline/stages/dispatch/admit-jobs.ts';
+import { eventually } from '../support/eventually.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 function setUp({ accepted = 9, jobWindow = 3 } = {}) {
@@ -33,10 +34,10 @@ function setUp({ accepted = 9, jobWindow = 3 } = {}) {
 it('waits for room in the window, and keeps the order', async () => {
   const { admission, running, begun } = setUp();
   const taken = Promise.all([1, 2, 3, 4, 5].map((job) => admission.take(job, BigInt(job))));
-  await expect.poll(() => begun).toEqual([1, 2, 3]);
+  await eventually(() => begun).toEqual([1, 2, 3]);
   expect(admission.oldestOffset()).toBe(1n);
   running.get(2)!.end();
-  await expect.poll(() => begun).toEqual([1, 2, 3, 4]);
+  await eventually(() => begun).toEqual([1, 2, 3, 4]);
   expect(admission.isOldest(1)).toBe(true);
   running.get(1)!.end();
   await taken;

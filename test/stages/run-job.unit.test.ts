@@ -121,4 +121,4 @@ it('a failure of our own is tried again; the third time it ends the job', async 
     internalReason: 'dispatch: Error: it cannot',
   });
   expect(actions.slice(-6)).toEqual(['seal', ...merging]);
-}, 30_000);
+});

@@ -39,12 +39,12 @@ it('of many claims at once one stands, and all see it', async () => {
 
 it('a claim stands while it has a heartbeat, and is free afterwards; its former holder stores nothing', async () => {
   await store().claim(2, 1, 'first');
-  await silentFor(2, DEAD_AFTER_MS - 2_000);
+  await silentFor(2, DEAD_AFTER_MS / 2);
   expect((await store().claim(2, 1, 'second')).token).toBe('first');
   await store().beat([{ audience: 2, token: 'first', progress: 0.5 }]);
-  await silentFor(2, DEAD_AFTER_MS - 2_000);
+  await silentFor(2, DEAD_AFTER_MS / 2);
   expect((await store().find(2)).claim).toMatchObject({ token: 'first', progress: 0.5 });
-  await silentFor(2, 3_000);
+  await silentFor(2, DEAD_AFTER_MS);
   expect((await store().find(2)).claim).toBeUndefined();
   expect(await store().claim(2, 1, 'third')).toMatchObject({ token: 'third', progress: 0 });
 
@@ -63,7 +63,7 @@ it('a claim stands while it has a heartbeat, and is free afterwards; its former 
     ended: report.ended,
     overtaken: false,
   });
-  expect(stored.report!.ageMs).toBeLessThan(5_000);
+  expect(stored.report!.ageMs).toBeLessThan(60_000);
   expect(stored.report).not.toHaveProperty('attributes');
   expect(await store().report(2, 'third')).toMatchObject(report);
   expect(await store().report(2, 'first')).toBeUndefined();

@@ -24,5 +24,5 @@ it('calls fail while nobody listens, longer than the driver waits, and go throug
   });
   await new Promise<void>((resolve) => door.listen(Number(late.port), '127.0.0.1', resolve));
   onTestFinished(() => void door.close());
-  expect(await waitFor(ping, { what: 'an answer', deadlineMs: 30_000 })).toMatchObject({ ok: 1 });
+  expect(await waitFor(ping, { what: 'an answer' })).toMatchObject({ ok: 1 });
 });

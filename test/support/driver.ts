@@ -22,7 +22,7 @@ import {
   type PartnerDocument,
 } from '../../schemas/documents.ts';
 import { createStoredSets } from './stored-sets.ts';
-import { waitFor } from './wait-for.ts';
+import { WAIT_MS, waitFor } from './wait-for.ts';
 
 export type Driver = Awaited<ReturnType<typeof createDriver>>;
 
@@ -35,7 +35,7 @@ export async function createDriver(config: Config) {
   await ensureTopics(config, log);
   await ensureIndexes(db);
   const stores = createApiStores(db);
-  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: 20_000 });
+  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: WAIT_MS });
   const s3 = new S3Client({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
@@ -120,7 +120,7 @@ export async function createDriver(config: Config) {
     },
 
     /** The job, when it has ended. */
-    ended: (job: number, deadlineMs = 120_000): Promise<JobDocument> =>
+    ended: (job: number, deadlineMs = 300_000): Promise<JobDocument> =>
       waitFor(() => jobs.findOne({ _id: job, phase: 'ended' }), {
         what: `the end of job ${job}`,
         deadlineMs,

@@ -12,18 +12,21 @@ import {
 } from '../../deploy/local/addresses.ts';
 import { lastLines } from '../../deploy/local/child.ts';
 import { anyFreePort } from '../../deploy/local/ports.ts';
+import { makeSharedBucket } from '../../deploy/local/s3.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { waitFor } from './wait-for.ts';
 
 export { waitFor } from './wait-for.ts';
 
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
-const readyMs = 60_000;
-const stopMs = 20_000;
+const readyMs = 300_000;
 
 export function servers(): ServerAddresses {
   return inject('servers');
 }
+
+/** Limits that a slow machine does not reach; a test of one of them sets its own. */
+const patient = { HEADRACE_LIMIT_BACKEND_MS: '60000', HEADRACE_SHUTDOWN_MS: '60000' };
 
 /** Everything parseConfig needs, with topics, groups and a database of its own; the bucket is shared. */
 export function uniqueEnvironment(): Record<string, string> {
@@ -36,6 +39,13 @@ export function uniqueEnvironment(): Record<string, string> {
     HEADRACE_SECRET: randomBytes(32).toString('base64'),
     HEADRACE_USER_TOKEN_SECRET: randomBytes(32).toString('base64'),
   };
+}
+
+/** The policy of a bucket is one document, locked within one database: who makes partners with storage has a bucket of its own. */
+export async function withOwnBucket(): Promise<Record<string, string>> {
+  const bucket = `b${randomBytes(6).toString('hex')}`;
+  await makeSharedBucket({ ...servers().s3, bucket });
+  return { ...uniqueEnvironment(), HEADRACE_S3_BUCKET: bucket };
 }
 
 const alive = new Set<ChildProcess>();
@@ -68,12 +78,10 @@ const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signa
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (hasEnded(child)) return;
   child.kill(signal);
-  await waitFor(() => hasEnded(child), { what: `the end of process ${child.pid}`, deadlineMs: stopMs }).catch(
-    (error) => {
-      child.kill('SIGKILL');
-      throw error;
-    },
-  );
+  await waitFor(() => hasEnded(child), { what: `the end of process ${child.pid}` }).catch((error) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
 }
 
 export type Part = 'api' | 'pipeline';
@@ -113,6 +121,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   };
   const env = {
     ...uniqueEnvironment(),
+    ...patient,
     HEADRACE_API_PORT: String(ports.api),
     HEADRACE_API_METRICS_PORT: String(ports.metrics),
     HEADRACE_PIPELINE_PORT: String(ports.pipeline),

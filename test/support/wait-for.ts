@@ -1,5 +1,8 @@
 import { poll } from '../../deploy/local/wait.ts';
 
+/** For what comes at once on an idle machine: the one that runs the tests may be ten times slower, and pause for seconds. */
+export const WAIT_MS = 180_000;
+
 export interface WaitForOptions {
   /** What is awaited, for the message when it does not come. */
   readonly what: string;
@@ -10,7 +13,7 @@ export interface WaitForOptions {
 /** Asks until the answer is truthy, and returns it. An ask that throws is asked again; the last error is told at the deadline. */
 export async function waitFor<T>(
   ask: () => Promise<T> | T,
-  { what, deadlineMs = 60_000, everyMs = 50 }: WaitForOptions,
+  { what, deadlineMs = WAIT_MS, everyMs = 50 }: WaitForOptions,
 ): Promise<NonNullable<T>> {
   let last: unknown;
   const answer = await poll(

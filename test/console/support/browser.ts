@@ -1,6 +1,7 @@
 /** A real browser for the tests of a file: every page is in a fresh context, and what the browser complains about fails the test. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { WAIT_MS } from '../../support/wait-for.ts';
 import { launchChromium } from './chromium.ts';
 
 export interface PageOptions {
@@ -52,7 +53,7 @@ export function useBrowser() {
         acceptDownloads: true,
       });
       contexts.push(context);
-      context.setDefaultTimeout(60_000);
+      context.setDefaultTimeout(WAIT_MS);
       await context.addInitScript(reportViolations);
       context.on('page', (page) => collectComplaints(page, complaints, tolerated));
       return context.newPage();

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import chromium, { inflate } from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
 import { withLock } from '../../../deploy/local/lock.ts';
+import { WAIT_MS } from '../../support/wait-for.ts';
 
 const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '../../bin');
 
@@ -30,7 +31,12 @@ export async function launchChromium(): Promise<Browser> {
   const { executablePath, libraries } = await unpack();
   const args = chromium.args.filter((argument) => !unwanted.includes(argument));
   const launch = (env?: NodeJS.ProcessEnv) =>
-    playwright.launch({ executablePath, args, ...(env ? { env: env as Record<string, string> } : {}) });
+    playwright.launch({
+      executablePath,
+      args,
+      timeout: WAIT_MS,
+      ...(env ? { env: env as Record<string, string> } : {}),
+    });
   // The system's own libraries where it has them: those of the package are of another system.
   return launch().catch((error: Error) => {
     if (!/error while loading shared libraries/.test(error.message)) throw error;

@@ -1,6 +1,5 @@
 /** The whole service with partners, customers and loaded data, as the pages of the console show it. */
 import type { Page } from 'playwright-core';
-import { expect } from 'vitest';
 import { signUserToken } from '../../../api/user-tokens.ts';
 import { AUDIENCE, createCaller, IMPORT } from '../../api/support.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -93,6 +92,3 @@ export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
     all.map((row) => [...row.querySelectorAll<HTMLElement>('th,td')].map((cell) => cell.innerText.trim())),
   );
 }
-
-/** What the page shows in the end: between two states it may show either. */
-export const eventually = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: 60_000 });

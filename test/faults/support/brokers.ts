@@ -38,7 +38,7 @@ function untilAll(config: Config, what: string, holds: (partition: PartitionMeta
     const partitions = await partitionsOf(config);
     return partitions.length > 0 && partitions.every(holds);
   };
-  return waitFor(all, { what, deadlineMs: 120_000, everyMs: 200 });
+  return waitFor(all, { what, everyMs: 200 });
 }
 
 /** A majority stays, whichever broker is next: before it, no other may be lost. */

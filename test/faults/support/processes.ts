@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { addressesAsEnvironment, type ServerAddresses } from '../../../deploy/local/addresses.ts';
 import { lastLines } from '../../../deploy/local/child.ts';
 import { anyFreePort } from '../../../deploy/local/ports.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { WAIT_MS, waitFor } from '../../support/wait-for.ts';
 
 const headrace = fileURLToPath(new URL('../../../deploy/headrace.mjs', import.meta.url));
 
@@ -34,6 +34,8 @@ export function settingsFor(addresses: ServerAddresses, more: Settings = {}): Se
     HEADRACE_THREADS: '1',
     HEADRACE_RATE_PER_SECOND: '100000',
     HEADRACE_RATE_BURST: '100000',
+    // A clean stop of a process that shares its core with many others.
+    HEADRACE_SHUTDOWN_MS: '60000',
     ...more,
   };
 }
@@ -78,7 +80,7 @@ export async function manage(
   let child: ChildProcess | undefined;
   const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
 
-  const gone = async (deadlineMs = 30_000) => {
+  const gone = async (deadlineMs = WAIT_MS) => {
     await waitFor(() => !running(), { what: `the end of the ${part}`, deadlineMs, everyMs: 20 });
   };
   return {
@@ -106,7 +108,7 @@ export async function manage(
     },
     async ready() {
       const answers = async () =>
-        !running() || (await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(3_000) })).ok;
+        !running() || (await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(10_000) })).ok;
       await waitFor(answers, { what: `the ${part} to be ready`, deadlineMs: READY_MS });
       if (!running()) throw new Error(`the ${part} has ended:\n${lastLines(log, 20)}`);
     },

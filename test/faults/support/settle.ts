@@ -5,16 +5,19 @@ import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
 import type { Driver } from '../../support/driver.ts';
 import { createOracle } from '../../support/oracle.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { WAIT_MS, waitFor } from '../../support/wait-for.ts';
 import { keepEvidence } from './evidence.ts';
 import type { Lane } from './lane.ts';
 
 /** What was promised and not kept, in words. Empty: the invariant holds. */
 export type Violations = string[];
 
+/** For dozens of jobs, after whatever was done to the servers. */
+export const END_MS = 300_000;
+
 export const unfinished = { phase: { $nin: ['ended', 'withdrawn'] } } as Filter<JobDocument>;
 
-export async function untilAllEnded(driver: Driver, deadlineMs = 120_000): Promise<void> {
+export async function untilAllEnded(driver: Driver, deadlineMs = END_MS): Promise<void> {
   await waitFor(async () => (await driver.jobs.countDocuments(unfinished)) === 0, {
     what: 'the end of every job',
     deadlineMs,
@@ -154,7 +157,7 @@ export interface Limits {
 export async function violationsOf(
   driver: Driver,
   lanes: readonly Lane[],
-  { endsInOrder = true, swept = true, deadlineMs = 120_000, sweptMs = 60_000 }: Limits = {},
+  { endsInOrder = true, swept = true, deadlineMs = END_MS, sweptMs = WAIT_MS }: Limits = {},
 ): Promise<Violations> {
   const violations: Violations = [];
   try {

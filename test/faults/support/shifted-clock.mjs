@@ -1,17 +1,16 @@
 // Loaded before the program, in each of its threads (NODE_OPTIONS=--import …): its wall clock differs by CLOCK_SHIFT_MS from the
-// machine's, and jumps to the other side of it when the file CLOCK_JUMP_FILE appears. Timers and performance.now(), which no
+// machine's, and is on the other side of it while the file CLOCK_JUMP_FILE is there. Timers and performance.now(), which no
 // setting of a clock changes, stay as they are.
 import { existsSync } from 'node:fs';
 
 const RealDate = Date;
-let shift = Number(process.env.CLOCK_SHIFT_MS ?? 0);
+const ownShift = Number(process.env.CLOCK_SHIFT_MS ?? 0);
+let shift = ownShift;
 const jumpFile = process.env.CLOCK_JUMP_FILE;
 
 if (jumpFile) {
   const looking = setInterval(() => {
-    if (!existsSync(jumpFile)) return;
-    shift = -shift;
-    clearInterval(looking);
+    shift = existsSync(jumpFile) ? -ownShift : ownShift;
   }, 50);
   looking.unref();
 }

@@ -76,7 +76,7 @@ async function attempt(
   call: ReturnType<typeof callOf>,
 ): Promise<Reply> {
   const body = call.body && JSON.stringify(call.body);
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(30_000);
   const response = await fetch(url + call.path, { method: call.method, headers, body, signal });
   return { status: response.status, text: await response.text() };
 }
@@ -95,7 +95,7 @@ export function submitByRest(
   driver: Driver,
   urls: () => string[],
   counts: RestCounts,
-  deadlineMs = 180_000,
+  deadlineMs = 600_000,
 ): Submit {
   const keys = new Map<string, Promise<string>>();
   const keyOf = (partner: string) => {

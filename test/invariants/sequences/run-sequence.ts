@@ -100,7 +100,7 @@ export async function runSequence(
       await clear(0, audience);
     }
     for (const one of wanted) await queue(one);
-    if (jobs.length > 0) await driver.ended(jobs.at(-1)!, 60_000);
+    if (jobs.length > 0) await driver.ended(jobs.at(-1)!);
     await check({ oracle, jobs });
   }
   return { oracle, jobs };

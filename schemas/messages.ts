@@ -205,6 +205,9 @@ export type CommitMarker = MessageTypes['CommitMarker'];
 export type Layout = RowBatch['layout'];
 export type SlotTotal = CommitMarker['expected'][number];
 
+/** What a new version keeps, in the words of a schema registry: every version reads what every other has written. */
+export const compatibility = 'FULL_TRANSITIVE';
+
 /** Every version of a message's schema, the newest last. */
 export const versionsOf = (name: MessageName): Version[] => {
   const { earlier, id, schema } = messages[name];

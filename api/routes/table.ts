@@ -117,10 +117,7 @@ export function createRoutes(deps: Dependencies): Route[] {
     ['/docs/reference.js', description.docsScript],
     ['/health/live', health.live],
     ['/health/ready', health.ready],
-    ['/subjects', registry.listSubjects],
-    ['/subjects/:subject/versions', registry.listVersions],
-    ['/subjects/:subject/versions/:version', registry.getVersion],
-    ['/schemas/ids/:id', registry.getSchema],
+    ...registry.routes,
   ];
   return [
     ...partner,

@@ -48,7 +48,7 @@ export function createOpenApi(config: Described, bodies: Bodies) {
       {
         name: 'Schema registry',
         description:
-          'The Avro schemas of the Kafka topics, as a read-only Schema Registry: give any client of one the base URL of this API. No API key needed; query parameters that are not known are ignored. Errors have the form of that API, `error_code` and `message`; writes give 422 with `error_code` 42205. `/docs/topics` describes the topics.',
+          'The Avro schemas of the Kafka topics, as a read-only Schema Registry: give any client of one the base URL of this API. No API key needed; query parameters that are not known are ignored. Errors have the form of that API, `error_code` and `message`; writes give 422 with `error_code` 42205. [The topics](/docs/topics) have a page of their own.',
       },
     ],
   });

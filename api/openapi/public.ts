@@ -9,7 +9,9 @@ const document = z.record(z.string(), z.unknown());
 const operations: [path: string, operationId: string, summary: string, schema: z.ZodType, type?: string][] = [
   ['/', 'getIndex', 'Index of the API', document],
   ['/openapi.json', 'getOpenApi', 'This document', document],
+  ['/asyncapi.json', 'getAsyncApi', 'The Kafka topics as AsyncAPI 3', document],
   ['/docs', 'getDocs', 'This document as a web page', z.string(), 'text/html'],
+  ['/docs/topics', 'getDocsTopics', 'The Kafka topics as a web page', z.string(), 'text/html'],
   ['/docs/setup.js', 'getDocsSetup', 'The settings of that page', z.string(), 'text/javascript'],
   ['/docs/reference.js', 'getDocsScript', 'The script of that page', z.string(), 'text/javascript'],
   ['/health/live', 'getLive', 'Liveness: the process is running', z.strictObject({ live: z.boolean() })],

@@ -112,7 +112,9 @@ export function createRoutes(deps: Dependencies): Route[] {
   const open: [string, Handler][] = [
     ['/', description.index],
     ['/openapi.json', description.openapi],
+    ['/asyncapi.json', description.asyncapi],
     ['/docs', description.docs],
+    ['/docs/topics', description.docsTopics],
     ['/docs/setup.js', description.docsSetupScript],
     ['/docs/reference.js', description.docsScript],
     ['/health/live', health.live],

@@ -13,6 +13,7 @@ import { createObserveRequests } from './middleware/observe-requests.ts';
 import { createReadBody } from './middleware/read-body.ts';
 import { tagAnswer } from './middleware/tag-answer.ts';
 import { notFound, Problem } from './problem.ts';
+import { isRegistryPath, readOnly } from './registry-problem.ts';
 import { createConsoleRoutes } from './routes/console-table.ts';
 import { createRoutes, type Route } from './routes/table.ts';
 import { createSessions } from './session/sessions.ts';
@@ -88,6 +89,7 @@ export function createApp(deps: Dependencies): App {
 
 /** No route matched: the path is unknown (404), or exists with other methods only (405; OPTIONS lists them). */
 function answerUnrouted(router: Router<RequestState>, ctx: Context): void {
+  if (isRegistryPath(ctx.path) && ['POST', 'PUT', 'DELETE'].includes(ctx.method)) throw readOnly();
   const matching = router.match(ctx.path, ctx.method).path;
   // `…/events` also looks like an id; the route that comes first is the one that answers.
   const own = matching.filter(({ path }) => path === matching[0]!.path);

@@ -6,9 +6,10 @@ import type { Logger } from '../../pipeline/runtime/log.ts';
 import { isTransient } from '../../pipeline/runtime/retry.ts';
 import type { Middleware } from '../context.ts';
 import { Problem, unavailable } from '../problem.ts';
+import { isRegistryPath, REGISTRY_TYPE, RegistryProblem, registryBody } from '../registry-problem.ts';
 
-function toProblem(error: unknown): Problem {
-  if (error instanceof Problem) return error;
+function toProblem(error: unknown): Problem | RegistryProblem {
+  if (error instanceof Problem || error instanceof RegistryProblem) return error;
   if (error instanceof NotAccepted) return unavailable('Nothing was queued. Retry shortly.', error);
   if (error instanceof TooManyPending)
     return new Problem('too_many_pending', 'Nothing was queued. Retry when some of your jobs have ended.', {
@@ -33,8 +34,13 @@ export function createAnswerProblems(log: Logger): Middleware {
       ctx.status = problem.status;
       ctx.set('Cache-Control', 'no-store');
       if (problem.extra.headers) ctx.set(problem.extra.headers);
-      ctx.type = 'application/problem+json';
-      ctx.body = problem.toBody(ctx.state.requestId);
+      if (problem instanceof RegistryProblem || isRegistryPath(ctx.path)) {
+        ctx.type = REGISTRY_TYPE;
+        ctx.body = registryBody(problem);
+      } else {
+        ctx.type = 'application/problem+json';
+        ctx.body = problem.toBody(ctx.state.requestId);
+      }
     }
   };
 }

@@ -7,6 +7,7 @@ import { describeImports } from './imports.ts';
 import { type Described, introduction } from './introduction.ts';
 import { describeLive } from './live.ts';
 import { describePublic } from './public.ts';
+import { describeRegistry } from './registry.ts';
 
 export function createOpenApi(config: Described, bodies: Bodies) {
   const registry = new OpenAPIRegistry();
@@ -19,7 +20,8 @@ export function createOpenApi(config: Described, bodies: Bodies) {
   describeAudiences(registry, bodies);
   describeComposition(registry);
   describeLive(registry);
-  describePublic(registry, config);
+  describePublic(registry);
+  describeRegistry(registry, config);
   return new OpenApiGeneratorV31(registry.definitions).generateDocument({
     openapi: '3.1.0',
     info: { title: 'headrace', version: '1.0.0', description: introduction(config) },
@@ -41,7 +43,12 @@ export function createOpenApi(config: Described, bodies: Bodies) {
       },
       {
         name: 'Service',
-        description: 'Health, this documentation and the Avro schemas of the topics. No API key needed.',
+        description: 'Health and this documentation. No API key needed.',
+      },
+      {
+        name: 'Schema registry',
+        description:
+          'The Avro schemas of the Kafka topics, as a read-only Schema Registry: give any client of one the base URL of this API. No API key needed; query parameters that are not known are ignored. Errors have the form of that API, `error_code` and `message`; writes give 422 with `error_code` 42205. [The topics](/docs/topics) have a page of their own.',
       },
     ],
   });

@@ -1,14 +1,17 @@
-/** The API describes itself: an index, the OpenAPI document, and a reference page that needs no other server. */
-import { randomBytes } from 'node:crypto';
+/** The API describes itself: an index, the OpenAPI and AsyncAPI documents, and pages of them that need no other server. */
+import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { createAsyncApi } from '../asyncapi/document.ts';
+import { topicsPage } from '../asyncapi/topics-page.ts';
+import { topicsStyle } from '../asyncapi/topics-style.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { createOpenApi } from '../openapi/document.ts';
-import { setPageHeaders } from '../page-headers.ts';
+import { contentPolicy, setPageHeaders } from '../page-headers.ts';
 import { docsPage, docsPolicy, docsSetup } from './docs-page.ts';
 
 /** Only the browser bundle in this package is used; the package @scalar/api-reference itself would install 230 MB of modules. */
@@ -19,6 +22,10 @@ const bundle = async () => {
 
 export function createDescription({ config, bodies }: Pick<Dependencies, 'config' | 'bodies'>) {
   const document = JSON.stringify(createOpenApi(config, bodies));
+  const asyncApiDocument = JSON.stringify(createAsyncApi(config));
+  const topicsHtml = topicsPage(config);
+  const styleHash = createHash('sha256').update(topicsStyle).digest('base64');
+  const topicsPolicy = contentPolicy({ 'style-src': `'sha256-${styleHash}'`, 'img-src': 'data:' });
   let script: Promise<{ plain: Buffer; packed: Buffer }> | undefined;
 
   const index: Handler = (ctx) =>
@@ -28,8 +35,10 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
         name: 'headrace',
         description: 'Data import and audience ingest',
         documentation: '/docs',
+        topics: '/docs/topics',
         console: '/console/',
         openapi: '/openapi.json',
+        asyncapi: '/asyncapi.json',
         health: '/health/ready',
         schemas: '/subjects',
         operations: { marketplace_import: '/v1/marketplace/import', audience: '/v2/firstparty/audience' },
@@ -37,6 +46,7 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
     });
 
   const openapi: Handler = (ctx) => send(ctx, { status: 200, body: document });
+  const asyncapi: Handler = (ctx) => send(ctx, { status: 200, body: asyncApiDocument });
 
   const docs: Handler = (ctx) => {
     const nonce = randomBytes(16).toString('base64url');
@@ -44,6 +54,13 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
     ctx.set('Cache-Control', 'no-store');
     ctx.type = 'text/html';
     ctx.body = docsPage(nonce);
+  };
+
+  const docsTopics: Handler = (ctx) => {
+    setPageHeaders(ctx, topicsPolicy);
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.type = 'text/html';
+    ctx.body = topicsHtml;
   };
 
   const docsSetupScript: Handler = (ctx) => {
@@ -63,5 +80,5 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
     ctx.body = takesGzip ? packed : plain;
   };
 
-  return { index, openapi, docs, docsSetupScript, docsScript };
+  return { index, openapi, asyncapi, docs, docsTopics, docsSetupScript, docsScript };
 }

@@ -1,47 +1,134 @@
 /**
- * The topics' Avro schemas through the read-only part of the Schema Registry's REST API, so that standard tools decode our topics.
- * A topic with several message types has a subject for each (`<topic>-<message>`); a topic with one type has `<topic>-value`.
+ * The topics' Avro schemas through the read API of a Schema Registry, so that standard clients decode our topics. Every message type
+ * of a topic has a subject `<topic>-<record>` (TopicRecordNameStrategy); the only type of a topic also has `<topic>-value`.
  */
 import type { Config } from '../../schemas/config.ts';
-import { type MessageName, messages, topics, versionsOf } from '../../schemas/topics.ts';
-import type { Handler } from '../context.ts';
-import { send } from '../idempotent.ts';
-import { notFound } from '../problem.ts';
+import { compatibility, type MessageName, topics, versionsOf } from '../../schemas/topics.ts';
+import type { Context, Handler } from '../context.ts';
+import {
+  invalidVersion,
+  REGISTRY_TYPE,
+  schemaNotFound,
+  subjectNotFound,
+  versionNotFound,
+} from '../registry-problem.ts';
 
-export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>) {
-  const subjects = new Map<string, MessageName>();
-  for (const { name, holds } of Object.values(topics))
-    for (const message of holds as readonly MessageName[])
-      subjects.set(`${config.topicPrefix}.${name}-${holds.length === 1 ? 'value' : message}`, message);
-  const byId = new Map(
-    (Object.keys(messages) as MessageName[])
-      .flatMap(versionsOf)
-      .map(({ id, schema }) => [String(id), JSON.stringify(schema)]),
-  );
+export interface Registered {
+  subject: string;
+  version: number;
+  id: number;
+  schema: string;
+}
 
-  const json = (value: unknown) => ({ status: 200, body: JSON.stringify(value) });
-  const messageOf = (subject: string | undefined): MessageName => {
-    const message = subjects.get(subject ?? '');
-    if (!message) throw notFound();
-    return message;
+/** Every version of every subject. */
+export function registered({ topicPrefix }: Pick<Config, 'topicPrefix'>): Registered[] {
+  const versions = (subject: string, name: MessageName): Registered[] =>
+    versionsOf(name).map(({ id, schema }, before) => ({
+      subject,
+      version: before + 1,
+      id,
+      schema: JSON.stringify(schema),
+    }));
+  return Object.values(topics).flatMap(({ name, holds }) => {
+    const topic = `${topicPrefix}.${name}`;
+    const alone = holds.length === 1 ? versions(`${topic}-value`, holds[0]) : [];
+    return [...alone, ...holds.flatMap((each) => versions(`${topic}-headrace.${each}`, each))];
+  });
+}
+
+const types = [REGISTRY_TYPE, 'application/vnd.schemaregistry+json', 'application/json'];
+
+const answer =
+  (read: (ctx: Context) => unknown): Handler =>
+  (ctx) => {
+    const value = read(ctx);
+    ctx.type = ctx.accepts(types) || REGISTRY_TYPE;
+    ctx.body = JSON.stringify(value);
   };
 
-  const listSubjects: Handler = (ctx) => send(ctx, json([...subjects.keys()]));
-  const listVersions: Handler = (ctx) => {
-    send(ctx, json(versionsOf(messageOf(ctx.params.subject)).map((_, i) => i + 1)));
+const parameter = ({ query }: Context, name: string): string | undefined => [query[name]].flat()[0];
+
+/** The part that `offset` and `limit` ask for; clients send a limit of -1 for all. Nothing here was ever deleted. */
+function page<T>(ctx: Context, all: T[]): T[] {
+  if (parameter(ctx, 'deletedOnly') === 'true') return [];
+  const offset = Math.max(0, Number(parameter(ctx, 'offset')) || 0);
+  const limit = Number(parameter(ctx, 'limit') ?? -1);
+  return all.slice(offset, limit >= 0 ? offset + limit : undefined);
+}
+
+export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>): { routes: [string, Handler][] } {
+  const all = registered(config);
+  const subjects = [...new Set(all.map(({ subject }) => subject))];
+  const maxId = Math.max(...all.map(({ id }) => id));
+
+  const ofSubject = (ctx: Context): Registered[] => {
+    const subject = ctx.params.subject!;
+    const found = all.filter((each) => each.subject === subject);
+    if (found.length === 0) throw subjectNotFound(subject);
+    return found;
   };
-  const getVersion: Handler = (ctx) => {
-    const versions = versionsOf(messageOf(ctx.params.subject));
-    const version = ctx.params.version === 'latest' ? versions.length : Number(ctx.params.version);
-    const found = versions[version - 1];
-    if (!found) throw notFound();
-    const { id, schema } = found;
-    send(ctx, json({ subject: ctx.params.subject, version, id, schema: JSON.stringify(schema) }));
+  const ofVersion = (ctx: Context): Registered => {
+    const versions = ofSubject(ctx);
+    const wanted = ctx.params.version!;
+    if (wanted === 'latest' || wanted === '-1') return versions.at(-1)!;
+    if (!/^[1-9]\d{0,9}$/.test(wanted) || Number(wanted) > 2 ** 31 - 1) throw invalidVersion(wanted);
+    const found = versions[Number(wanted) - 1];
+    if (!found) throw versionNotFound(Number(wanted));
+    return found;
   };
-  const getSchema: Handler = (ctx) => {
-    const schema = byId.get(ctx.params.id ?? '');
-    if (schema === undefined) throw notFound();
-    send(ctx, json({ schema }));
+  const ofId = (ctx: Context): Registered[] => {
+    const found = all.filter(({ id }) => String(id) === ctx.params.id);
+    if (found.length === 0) throw schemaNotFound(ctx.params.id!);
+    return found;
   };
-  return { listSubjects, listVersions, getVersion, getSchema };
+  const listSubjects = (ctx: Context) => {
+    // Clients write it behind the name of a context, of which there is one.
+    const prefix = (parameter(ctx, 'subjectPrefix') ?? '').replace(/^:[.*]?:/, '');
+    const matching = subjects.filter((subject) => subject.startsWith(prefix));
+    return page(ctx, matching);
+  };
+  const getSchema = (ctx: Context) => {
+    const { schema } = ofId(ctx)[0]!;
+    return parameter(ctx, 'fetchMaxId') === 'true' ? { schema, maxId } : { schema };
+  };
+  const places = (ctx: Context) => ofId(ctx).map(({ subject, version }) => ({ subject, version }));
+  const level = { compatibilityLevel: compatibility };
+  const mode = { mode: 'READONLY' };
+  /** The same for every subject and version that there is. */
+  const sameForAll = (find: (ctx: Context) => unknown, value: unknown) => (ctx: Context) => {
+    find(ctx);
+    return value;
+  };
+
+  const operations: [string, (ctx: Context) => unknown][] = [
+    ['/subjects', listSubjects],
+    [
+      '/subjects/:subject/versions',
+      (ctx) =>
+        page(
+          ctx,
+          ofSubject(ctx).map(({ version }) => version),
+        ),
+    ],
+    ['/subjects/:subject/versions/:version', ofVersion],
+    ['/subjects/:subject/versions/:version/schema', (ctx) => JSON.parse(ofVersion(ctx).schema)],
+    ['/subjects/:subject/versions/:version/referencedby', sameForAll(ofVersion, [])],
+    ['/schemas/ids/:id', getSchema],
+    ['/schemas/ids/:id/schema', (ctx) => JSON.parse(ofId(ctx)[0]!.schema)],
+    [
+      '/schemas/ids/:id/subjects',
+      (ctx) =>
+        page(
+          ctx,
+          places(ctx).map(({ subject }) => subject),
+        ),
+    ],
+    ['/schemas/ids/:id/versions', (ctx) => page(ctx, places(ctx))],
+    ['/schemas/types', () => ['AVRO']],
+    ['/config', () => level],
+    ['/config/:subject', sameForAll(ofSubject, level)],
+    ['/mode', () => mode],
+    ['/mode/:subject', sameForAll(ofSubject, mode)],
+  ];
+  return { routes: operations.map(([path, read]) => [path, answer(read)]) };
 }

@@ -150,15 +150,14 @@ export function createRoutes(deps: Dependencies): Route[] {
   const open: [string, Handler][] = [
     ['/', description.index],
     ['/openapi.json', description.openapi],
+    ['/asyncapi.json', description.asyncapi],
     ['/docs', description.docs],
+    ['/docs/topics', description.docsTopics],
     ['/docs/setup.js', description.docsSetupScript],
     ['/docs/reference.js', description.docsScript],
     ['/health/live', health.live],
     ['/health/ready', health.ready],
-    ['/subjects', registry.listSubjects],
-    ['/subjects/:subject/versions', registry.listVersions],
-    ['/subjects/:subject/versions/:version', registry.getVersion],
-    ['/schemas/ids/:id', registry.getSchema],
+    ...registry.routes,
   ];
   return [
     ...partner,

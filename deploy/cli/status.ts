@@ -1,6 +1,6 @@
 import { kindOf, type ProcessName, processesOf } from '../local/names.ts';
 import { describeServer } from '../local/servers.ts';
-import { apiUrl, serviceProcess } from '../local/service.ts';
+import { apiUrl, registryUrl, serviceProcess } from '../local/service.ts';
 import { clusterOf, readState, type StateFolder } from '../local/state.ts';
 import { runningProcess, type Startable } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
@@ -58,9 +58,8 @@ export async function status({ state, json }: { state: string; json?: boolean })
   );
   if (json) {
     const processes = Object.fromEntries(entries);
-    process.stdout.write(
-      `${JSON.stringify({ state: folder.directory, api_url: apiUrl(folder), processes })}\n`,
-    );
+    const addresses = { api_url: apiUrl(folder), registry_url: registryUrl(folder) };
+    process.stdout.write(`${JSON.stringify({ state: folder.directory, ...addresses, processes })}\n`);
   } else {
     for (const [name, { elsewhere, pid, running, healthy, log }] of entries) {
       const absent = elsewhere ? 'external' : 'not running';

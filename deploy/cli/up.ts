@@ -1,7 +1,7 @@
 import { lastLines } from '../local/child.ts';
 import { type ClusterSize, type ProcessName, processesOf } from '../local/names.ts';
 import type { PortName, Ports } from '../local/ports.ts';
-import { apiUrl, consoleUrl, startService } from '../local/service.ts';
+import { apiUrl, consoleUrl, registryUrl, startService } from '../local/service.ts';
 import { bringUp, type Stack, takeDown } from '../local/stack.ts';
 import type { Report } from '../local/start-error.ts';
 import { clusterOf, readState } from '../local/state.ts';
@@ -59,6 +59,7 @@ export function describe({ folder, addresses }: Stack): object {
   return {
     api_url: folder.state.processes.api ? apiUrl(folder) : null,
     console_url: folder.state.processes.api ? consoleUrl(folder) : null,
+    registry_url: folder.state.processes.api ? registryUrl(folder) : null,
     kafka_brokers: addresses.kafkaBrokers,
     mongo_url: addresses.mongoUrl,
     s3: {

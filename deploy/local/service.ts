@@ -11,6 +11,8 @@ import {
 } from './supervise.ts';
 
 export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.api}`;
+/** The API is also the schema registry: clients append `/subjects` and the rest. */
+export const registryUrl = apiUrl;
 export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console/`;
 const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
 

@@ -35,8 +35,10 @@ export function createKafka(config: Config, log: Logger, options: Partial<KafkaC
 export const topicName = (config: Config, topic: TopicKey) => `${config.topicPrefix}.${topics[topic].name}`;
 export const groupName = (config: Config, stage: string) => `${config.groupPrefix}.${stage}`;
 
-const retentionHoursOf = ({ retentionHours, retentionDaysJobs }: Config, topic: TopicKey) =>
-  topics[topic].cleanup === 'delete' ? retentionHours : retentionDaysJobs * 24;
+export const retentionHoursOf = (
+  { retentionHours, retentionDaysJobs }: Pick<Config, 'retentionHours' | 'retentionDaysJobs'>,
+  topic: TopicKey,
+) => (topics[topic].cleanup === 'delete' ? retentionHours : retentionDaysJobs * 24);
 
 /** Makes the topics that are missing, and gives the number of partitions that each really has. */
 export async function ensureTopics(config: Config, log: Logger): Promise<Record<TopicKey, number>> {

@@ -39,7 +39,7 @@ export function createCaller(base: string, key?: string): Call {
       ...(sent === undefined ? {} : { body: sent }),
     });
     const text = await response.text();
-    const isJson = /^application\/(problem\+)?json/.test(response.headers.get('content-type') ?? '');
+    const isJson = /^application\/([\w.]+\+)?json/.test(response.headers.get('content-type') ?? '');
     return {
       status: response.status,
       headers: response.headers,

@@ -12,6 +12,7 @@ import { servers, waitFor, withOwnBucket } from '../support/stack.ts';
 interface Described {
   api_url: string;
   console_url: string;
+  registry_url: string;
   kafka_brokers: string[];
   processes: { kafka: null; mongod: null; s3: null; api: number; pipeline: number };
 }
@@ -59,6 +60,7 @@ test('admin commands are told only the folder; an upload and a POST reach status
     return lastJsonLine<T>(outcome);
   };
   expect((await fetch(described.console_url)).status).toBe(200);
+  expect((await fetch(`${described.registry_url}/subjects`)).status).toBe(200);
   const { partner_id, api_key, s3 } = await admin<Partner>('partner', 'create', '--name', 'Acme');
   const made = ['attribute', 'create', '--partner', partner_id, '--name', 'Likes coffee'];
   const { attribute_id } = await admin<{ attribute_id: number }>(...made);

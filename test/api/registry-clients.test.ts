@@ -1,0 +1,197 @@
+/** Clients that nobody here wrote read every topic with nothing but the brokers and the address of the registry. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { createPublisher } from '../../pipeline/kafka/publish.ts';
+import { ensureTopics, topicName } from '../../pipeline/kafka/topics.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { decode, MalformedMessage } from '../../pipeline/wire/codec.ts';
+import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
+import { readRecorded } from '../schemas/recorded-messages.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { ids } from '../support/rows.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
+import { confluentPython, type RunPython } from './registry-clients/confluent-python.ts';
+
+interface Line {
+  topic: string;
+  raw: string;
+  type?: MessageName;
+  // biome-ignore lint/suspicious/noExplicitAny: a message as another program has decoded it
+  value?: any;
+  error?: string;
+}
+
+let service: Service;
+let driver: Driver;
+let python: { run: RunPython } | { missing: string };
+beforeAll(async () => {
+  python = await confluentPython();
+  if ('missing' in python) process.stderr.write(`skipped: ${python.missing}\n`);
+  service = await startService();
+  driver = await createDriver(service.config);
+}, 600_000);
+afterAll(async () => {
+  await driver?.close();
+  await service?.stop();
+});
+
+function pythonOf({ skip }: TestContext): RunPython {
+  if ('missing' in python) return skip(python.missing);
+  return python.run;
+}
+
+const topicOf = (key: TopicKey) => topicName(service.config, key);
+const names = Object.keys(messages) as MessageName[];
+
+async function readTopics(run: RunPython, wanted: string[]): Promise<Line[]> {
+  const brokers = service.config.kafkaBrokers.join();
+  const output = await run('read_topics.py', brokers, service.apiUrl, ...wanted);
+  return output
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+/** Topics that no stage reads; gives the name of one that has these messages and no others. */
+async function topicWith(values: Buffer[]): Promise<string> {
+  const config = { ...service.config, topicPrefix: `t${randomUUID()}` };
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  await ensureTopics(config, log);
+  const publisher = createPublisher(config, log);
+  await publisher.connect();
+  await publisher.send(
+    'status',
+    values.map((value) => ({ partition: 0, key: '', value })),
+  );
+  await publisher.close();
+  return topicName(config, 'status');
+}
+
+const canonical = (bytes: Uint8Array): string[] =>
+  (Buffer.from(bytes).toString('hex').match(/.{32}/g) ?? []).map((hex) =>
+    hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5'),
+  );
+
+/** What our own codec sees, in the form in which the Python client prints it. */
+function seenByUs({ raw }: Line): { name: string; value: unknown } {
+  const { name, value } = decode(Buffer.from(raw, 'base64'), names);
+  const readable = (member: unknown, key = ''): unknown => {
+    if (ArrayBuffer.isView(member)) {
+      const bytes = Buffer.from(member as Uint8Array);
+      return key === 'devices' ? canonical(bytes) : bytes.toString('base64');
+    }
+    if (Array.isArray(member)) return member.map((item) => readable(item));
+    if (typeof member !== 'object' || member === null) return member;
+    return Object.fromEntries(Object.entries(member).map(([name, each]) => [name, readable(each, name)]));
+  };
+  return {
+    name,
+    value: { ...(name === 'ValidatedDevices' ? { more: [] } : {}), ...(readable(value) as object) },
+  };
+}
+
+describe('confluent-kafka for Python', { timeout: 600_000 }, () => {
+  it('decodes every topic and every type of message, with identifiers in canonical form', async (context) => {
+    const run = pythonOf(context);
+    const partner = await driver.partner();
+    const attribute = await driver.attribute(partner);
+    const [imported, visitors] = [ids(300), ids(200)];
+    const rows = imported.map((id, n) => `${n % 2 ? id.toUpperCase() : id},${attribute}\n`).join('');
+    await driver.upload(partner, 'day.csv', `${rows}not an identifier,${attribute}\n`);
+    await driver.upload(
+      partner,
+      'visitors.csv',
+      visitors.map((id, n) => `${id},${n % 2 ? 'visit' : ''}\n`).join(''),
+    );
+    await driver.upload(partner, 'broken.csv.gz', 'not gzip');
+    const jobs = [
+      await driver.import(partner, 'day.csv'),
+      await driver.createAudience(partner, 'visitors.csv'),
+      await driver.createAudience(partner, 'broken.csv.gz'),
+      await driver.delete(partner, [attribute]),
+    ];
+    await driver.publisher.send('rows', [{ partition: 0, key: '', value: Buffer.from('garbage') }]);
+
+    const all = (Object.keys(topics) as TopicKey[]).map(topicOf);
+    const complete = (lines: Line[]) => {
+      const seen = new Set(lines.map(({ type }) => type));
+      const ended = lines.filter(({ type, value }) => type === 'JobStatusChanged' && value.status >= 2);
+      return (
+        names.every((name) => seen.has(name)) &&
+        jobs.every((job) => ended.some(({ value }) => value.job === job))
+      );
+    };
+    const lines = await waitFor(
+      async () => {
+        const read = await readTopics(run, all);
+        return complete(read) ? read : null;
+      },
+      { what: 'every type of message, and the end of every job', deadlineMs: 500_000 },
+    );
+
+    const garbled = lines.filter(({ error }) => error !== undefined);
+    expect(garbled.map(({ topic, raw }) => [topic, Buffer.from(raw, 'base64').toString()])).toEqual([
+      [topicOf('rows'), 'garbage'],
+    ]);
+    expect(() => seenByUs(garbled[0]!)).toThrow(MalformedMessage);
+    const good = lines.filter(({ error }) => error === undefined);
+    for (const line of good) expect({ name: line.type, value: line.value }).toEqual(seenByUs(line));
+
+    const valuesOf = (name: MessageName, job: number | undefined) =>
+      good.filter(({ type, value }) => type === name && value.job === job).map(({ value }) => value);
+    const devicesOf = (job: number | undefined) =>
+      valuesOf('ValidatedDevices', job).flatMap(({ groups, more }) =>
+        [{ groups }, ...more].flatMap((part) =>
+          part.groups.flatMap((group: { devices: string[] }) => group.devices),
+        ),
+      );
+    expect(new Set(devicesOf(jobs[0]))).toEqual(new Set(imported));
+    expect(new Set(devicesOf(jobs[1]))).toEqual(new Set(visitors));
+    // Messages are delivered at least once: there may be more than one of each.
+    expect(valuesOf('AcceptedJob', jobs[1])[0]).toMatchObject({
+      kind: 'audience',
+      file_path: 'visitors.csv',
+      partner: partner._id,
+    });
+    expect(valuesOf('RejectedRows', jobs[0])[0]).toMatchObject({
+      rows: [{ line: 301, code: 'bad_identifier', raw: `not an identifier,${attribute}` }],
+    });
+    expect(valuesOf('RowBatch', jobs[2]).some(({ failure }) => failure?.code === 'bad_gzip')).toBe(true);
+    expect(valuesOf('JobStatusChanged', jobs[1]).at(-1)).toMatchObject({ status: 2, unique_devices: 200 });
+    expect(valuesOf('CommitMarker', jobs[3]).every(({ kind }) => kind === 'delete')).toBe(true);
+  });
+
+  it('decodes messages of every version that there ever was, by the id in their header', async (context) => {
+    const run = pythonOf(context);
+    const recorded = readRecorded();
+    const topic = await topicWith(recorded.flatMap((each) => each.messages));
+    const lines = await readTopics(run, [topic]);
+    const types = recorded.flatMap(({ name, messages }) => messages.map(() => name));
+    expect(lines.map(({ type, error }) => type ?? error)).toEqual(types);
+    for (const line of lines) expect(seenByUs(line).value).toMatchObject(line.value);
+  });
+
+  it('asks the registry everything that can be asked, and is refused in words that it knows', async (context) => {
+    const run = pythonOf(context);
+    const subject = `${topicOf('devices')}-headrace.CommitMarker`;
+    const answers = JSON.parse(await run('ask_registry.py', service.apiUrl, subject));
+    expect(answers).toEqual({
+      subjects: expect.arrayContaining([subject, `${topicOf('jobs')}-value`]),
+      versions: [1, 2, 3],
+      latest: [subject, 3, messages.CommitMarker.id],
+      schema: 'CommitMarker',
+      types: ['AVRO'],
+      found_in: [subject],
+      compatibility: ['FULL_TRANSITIVE', 'FULL_TRANSITIVE'],
+      mode: ['READONLY', 'READONLY'],
+      errors: {
+        subject: 40401,
+        version: 40402,
+        schema: 40403,
+        register: 42205,
+        delete: 42205,
+        compatibility: 42205,
+      },
+    });
+  });
+});

@@ -17,9 +17,9 @@ export const long = avro<number>('long');
 export const millis = avro<number>({ type: 'long', logicalType: 'timestamp-millis' });
 export const string = avro<string>('string');
 export const bytes = avro<Buffer>('bytes');
-/** In Avro, an array of such items; in our code, their concatenated bytes. */
-export const packed = (name: string, size: number) =>
-  avro<Uint8Array>({ type: 'array', items: { type: 'fixed', name, size } });
+export const fixed = (name: string, size: number) => avro<Buffer>({ type: 'fixed', name, size });
+/** In our code, the bytes as they are in the message. */
+export const encoded = ({ schema }: Avro<unknown>) => avro<Buffer>(schema);
 export const array = <T>({ schema }: Avro<T>) => avro<T[]>({ type: 'array', items: schema });
 export const enumeration = <const Symbols extends readonly string[]>(name: string, symbols: Symbols) =>
   avro<Symbols[number]>({ type: 'enum', name, symbols });

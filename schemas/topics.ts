@@ -7,7 +7,9 @@ import {
   array,
   boolean,
   bytes,
+  encoded,
   enumeration,
+  fixed,
   int,
   long,
   type MessageValue,
@@ -15,7 +17,6 @@ import {
   millis,
   optional,
   otherwise,
-  packed,
   record,
   string,
   type Version,
@@ -29,13 +30,13 @@ const attempt = otherwise(int, 0);
 const deviceGroup = record('DeviceGroup', 'An attribute’s id or an event, and its devices.', {
   /** An attribute's id, or an event ('' for none). */
   key: string,
-  devices: packed('Device', 16),
+  devices: array(fixed('Device', 16)),
 });
 
 const fileDevices = record('FileDevices', 'Devices of one batch in the slot of the message, by key.', {
   file: int,
   batch: int,
-  groups: array(again(deviceGroup)),
+  groups: encoded(array(again(deviceGroup))),
 });
 
 const readFailure = record('ReadFailure', 'Why the file could not be read to its end.', {
@@ -105,7 +106,8 @@ export const messages = {
     slot: int,
     /** 0, 1, … if the devices of a slot do not fit into one message. */
     part: int,
-    groups: array(deviceGroup),
+    /** See pipeline/wire/device-groups.ts. */
+    groups: encoded(array(deviceGroup)),
   }).grow(13, {
     /** Small batches of the same job share a message. */
     more: otherwise(array(fileDevices), []),

@@ -1,11 +1,44 @@
 /** Sorts pairs of a device and a key as they came, from several files, and says how many of them are distinct. */
-import { WORDS } from '../formats/identifier.ts';
+import { IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
+import { copyDevices } from '../wire/device-groups.ts';
 import { addressesOf, compareWords, type Devices } from './devices.ts';
 
-export interface Pairs {
-  /** Of devices with this key, of this file. Key 0: the device has none. */
-  groups: { key: number; file: number; devices: Uint8Array }[];
-  count: number;
+/** In columns, in the order in which they came. */
+export class Pairs {
+  count = 0;
+  words = new Uint32Array(0);
+  bytes = new Uint8Array(0);
+  /** Key 0: the device has none. */
+  keys = new Uint32Array(0);
+  files = new Uint32Array(0);
+
+  /** Devices with this key, of this file. */
+  add(source: Uint8Array, at: number, devices: number, key: number, file: number): void {
+    const end = this.count + devices;
+    if (end > this.keys.length) this.#grow(Math.max(2 * this.count, end, SMALL));
+    copyDevices(source, at, devices, this.bytes, this.count * IDENTIFIER_BYTES);
+    for (; this.count < end; this.count++) {
+      this.keys[this.count] = key;
+      this.files[this.count] = file;
+    }
+  }
+
+  /** Puts `numbers[key]` in the place of each key. */
+  renumber(numbers: Uint32Array): void {
+    for (let pair = 0; pair < this.count; pair++) this.keys[pair] = numbers[this.keys[pair]!]!;
+  }
+
+  #grow(capacity: number): void {
+    const grown = (column: Uint32Array, length: number) => {
+      const larger = new Uint32Array(length);
+      larger.set(column);
+      return larger;
+    };
+    this.words = grown(this.words, capacity * WORDS);
+    this.bytes = new Uint8Array(this.words.buffer);
+    this.keys = grown(this.keys, capacity);
+    this.files = grown(this.files, capacity);
+  }
 }
 
 export interface SortedPairs {
@@ -17,19 +50,8 @@ export interface SortedPairs {
 /** With fewer pairs, counting 2^14 digits would take longer than a few more passes. */
 const SMALL = 4_096;
 
-export function sortPairs({ groups, count }: Pairs): SortedPairs {
-  const words = new Uint32Array(count * WORDS);
-  const bytes = new Uint8Array(words.buffer);
-  const keys = new Uint32Array(count);
-  const files = new Uint32Array(count);
-  let end = 0;
-  for (const { key, file, devices } of groups) {
-    bytes.set(devices, end * 16);
-    const next = end + devices.length / 16;
-    keys.fill(key, end, next);
-    files.fill(file, end, next);
-    end = next;
-  }
+export function sortPairs({ count, words: allWords, keys, files }: Pairs): SortedPairs {
+  const words = allWords.subarray(0, count * WORDS);
   const addresses = addressesOf(words);
   const order = orderByAddress(addresses);
   settleTies(order, addresses, (a, b) => {

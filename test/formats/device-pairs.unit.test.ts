@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { ByteList } from '../../pipeline/formats/byte-list.ts';
 import { DevicePairs } from '../../pipeline/formats/device-pairs.ts';
+import { countGroups } from '../../pipeline/formats/slot-totals.ts';
+import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 
 /** Half full, so that the search meets many entries that are almost the one it looks for. */
 const MANY = 16_384;
@@ -36,7 +39,9 @@ describe('pairs of device and key', () => {
       pairs.add(device, 0, number % 3);
       expected.add(`${device.toString('hex')} ${names[number % 3]}`);
     }
-    const slots = pairs.bySlot(names);
+    const list = new ByteList();
+    for (const name of names) list.add(Buffer.from(name));
+    const slots = pairs.bySlot(list).map((slot) => ({ ...slot, groups: decodeGroups(slot.groups) }));
     const found = slots.flatMap(({ groups }) =>
       groups.flatMap(({ key, devices }) =>
         Array.from({ length: devices.length / 16 }, (_, at) => {
@@ -47,7 +52,10 @@ describe('pairs of device and key', () => {
     expect(found).toHaveLength(expected.size);
     expect(new Set(found)).toEqual(expected);
     expect(slots.map(({ slot }) => slot)).toEqual(slots.map(({ slot }) => slot).toSorted((a, b) => a - b));
-    for (const { groups } of slots) {
+    for (const { slot: _, groups, ...total } of slots) {
+      const counted = { pairs: 0, checksum: 0 };
+      countGroups(counted, encodeGroups(groups));
+      expect(total).toEqual(counted);
       const order = groups.map(({ key }) => key);
       expect(order).toEqual(order.toSorted());
     }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concatenate, merge, positionOf, slice } from '../../pipeline/sets/devices.ts';
 import { createKeyReader, decode, encode } from '../../pipeline/sets/page-format.ts';
-import { sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 import { fromHex, keyed, numberedDevice, toPlain } from './devices.ts';
 
 const MAX_KEY = 2 ** 32 - 1;
@@ -17,11 +17,11 @@ const pairs = fc.array(
 );
 type Pair = { device: number; key: number; file: number };
 
-const sort = (all: Pair[]) =>
-  sortPairs({
-    groups: all.map(({ device, ...rest }) => ({ ...rest, devices: fromHex([numberedDevice(device)]) })),
-    count: all.length,
-  });
+function sort(all: Pair[]) {
+  const columns = new Pairs();
+  for (const { device, key, file } of all) columns.add(fromHex([numberedDevice(device)]), 0, 1, key, file);
+  return sortPairs(columns);
+}
 
 function plain(all: Pair[]): Map<string, number[]> {
   const keys = new Map<string, Set<number>>();

@@ -38,14 +38,14 @@ export class DevicePairs {
     this.#places.fill(0);
   }
 
-  /** Adds the device at `source[offset]`; false if it has the pair already. */
-  add(source: Uint8Array, offset: number, key: number): boolean {
+  /** False if it has the pair already. */
+  add(device: Uint32Array, key: number): boolean {
     if (this.#count === this.#capacity) this.#resize(2 * this.#capacity);
     const pair = this.#count;
-    const devices = this.#devices;
-    const at = pair * IDENTIFIER_BYTES;
-    for (let byte = 0; byte < IDENTIFIER_BYTES; byte++) devices[at + byte] = source[offset + byte]!;
-    const hash = hashWords(this.#words, pair * WORDS);
+    const words = this.#words;
+    const at = pair * WORDS;
+    for (let word = 0; word < WORDS; word++) words[at + word] = device[word]!;
+    const hash = hashWords(device, 0);
     const place = this.#placeOf(pair, hash, key);
     if (this.#places[place] !== 0) return false;
     this.#places[place] = pair + 1;

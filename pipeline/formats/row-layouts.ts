@@ -17,7 +17,7 @@ export interface RowLayout {
   /** A row with another number of columns fails its file. */
   readonly columns?: number;
   /** Adds the pairs of the row, or nothing if it returns a code. */
-  take(row: RowReader, device: Uint8Array, pairs: DevicePairs): RejectCode | null;
+  take(row: RowReader, device: Uint32Array, pairs: DevicePairs): RejectCode | null;
   /** Pairs of the accepted rows, including repeated ones. */
   readonly pairsRead: number;
   /** Names of the keys of the pairs; not to be used beyond the batch. */
@@ -57,7 +57,7 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
           const name = names.add(attributes.pool, attributes.startOf(attribute), attributes.endOf(attribute));
           places[attribute] = name + 1;
         }
-        pairs.add(device, 0, places[attribute]! - 1);
+        pairs.add(device, places[attribute]! - 1);
       }
       pairsRead += count;
       return null;
@@ -97,7 +97,7 @@ export function createAudienceLayout(collapsed: boolean): AudienceLayout {
       const value = collapsed ? 0 : values.add(reader.source, start, end);
       overflow ||= value >= MAX_EVENTS;
       if (overflow) return null;
-      pairs.add(device, 0, value);
+      pairs.add(device, value);
       rows[value]!++;
       pairsRead++;
       return null;

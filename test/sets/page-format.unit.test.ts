@@ -7,14 +7,17 @@ import { fromHex, keyed, numberedDevice, toPlain } from './devices.ts';
 
 const MAX_KEY = 2 ** 32 - 1;
 /** Pairs of a device's number, a key (0 is none) and a file. */
-const pairs = fc.array(
-  fc.record({
-    device: fc.integer({ min: 0, max: 60 }),
-    key: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: MAX_KEY })),
-    file: fc.integer({ min: 0, max: 3 }),
-  }),
-  { maxLength: 200 },
-);
+const pairsOf = (devices: number, maxLength: number) =>
+  fc.array(
+    fc.record({
+      device: fc.integer({ min: 0, max: devices }),
+      key: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: MAX_KEY })),
+      file: fc.integer({ min: 0, max: 3 }),
+    }),
+    { maxLength, size: 'max' },
+  );
+/** Many pairs at one address, too. */
+const pairs = fc.oneof(pairsOf(60, 200), pairsOf(1, 1_000));
 type Pair = { device: number; key: number; file: number };
 
 function sort(all: Pair[]) {

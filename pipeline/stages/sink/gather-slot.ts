@@ -43,8 +43,7 @@ export async function gatherSlot(
       pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file);
     });
   }
-  const numbers = Uint32Array.from(await numberKeys(names.entries.texts()));
-  pairs.renumber(numbers);
+  pairs.renumberKeys(await numberKeys(names.entries.texts()));
   const { devices, filePairs } = sortPairs(pairs);
   return {
     devices,

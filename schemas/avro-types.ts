@@ -18,9 +18,9 @@ export const long = avro<number>('long');
 export const millis = avro<number>({ type: 'long', logicalType: 'timestamp-millis' });
 export const string = avro<string>('string');
 export const bytes = avro<Buffer>('bytes');
-/** In Avro, an array of UUIDs of 16 bytes each; in our code, their concatenated bytes. */
-export const packedUuids = (name: string) =>
-  avro<Uint8Array>({ type: 'array', items: { type: 'fixed', name, size: 16, logicalType: 'uuid' } });
+export const uuid = (name: string) => avro<Buffer>({ type: 'fixed', name, size: 16, logicalType: 'uuid' });
+/** In our code, the bytes as they are in the message. */
+export const encoded = ({ schema }: Avro<unknown>) => avro<Buffer>(schema);
 export const array = <T>({ schema }: Avro<T>) => avro<T[]>({ type: 'array', items: schema });
 export const enumeration = <const Symbols extends readonly string[]>(name: string, symbols: Symbols) =>
   avro<Symbols[number]>({ type: 'enum', name, symbols });

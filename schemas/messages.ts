@@ -8,6 +8,7 @@ import {
   boolean,
   bytes,
   doc,
+  encoded,
   enumeration,
   int,
   long,
@@ -16,9 +17,9 @@ import {
   millis,
   optional,
   otherwise,
-  packedUuids,
   record,
   string,
+  uuid,
   type Version,
 } from './avro-types.ts';
 
@@ -47,13 +48,13 @@ const attempt = doc(otherwise(int, 0), 'Raised when the job’s files are dispat
 
 const deviceGroup = record('DeviceGroup', 'An attribute’s id or an event, and its devices.', {
   key: doc(string, 'An attribute’s id, or an event (empty for none).'),
-  devices: doc(packedUuids('Device'), 'Mobile advertising identifiers, 16 bytes each.'),
+  devices: doc(array(uuid('Device')), 'Mobile advertising identifiers, 16 bytes each.'),
 });
 
 const fileDevices = record('FileDevices', 'Devices of one batch in the slot of the message, by key.', {
   file,
   batch,
-  groups: doc(array(again(deviceGroup)), 'The devices of the batch, by key.'),
+  groups: doc(encoded(array(again(deviceGroup))), 'The devices of the batch, by key.'),
 });
 
 const readFailure = record('ReadFailure', 'Why the file could not be read to its end.', {
@@ -123,7 +124,7 @@ export const messages = {
     batch,
     slot: doc(int, 'The slot, a hash of the identifier: 0 to 15.'),
     part: doc(int, '0, 1, … if the devices of a slot do not fit into one message.'),
-    groups: doc(array(deviceGroup), 'The devices of the batch, by key.'),
+    groups: doc(encoded(array(deviceGroup)), 'The devices of the batch, by key.'),
   }).grow(13, {
     more: doc(otherwise(array(fileDevices), []), 'Further small batches of the same job and slot.'),
   }),

@@ -1,5 +1,6 @@
 /** A message of each type, all of the same small import: two devices are accepted, and a third has opted out. */
 import { countGroups, noTotals } from '../../pipeline/formats/slot-totals.ts';
+import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import type { MessageTypes } from '../../schemas/topics.ts';
 
 const partner = 'p-1wc6osvcncsa';
@@ -12,9 +13,8 @@ const rows = Buffer.from(
 );
 const file = { job: 41, file: 0, partner, layout: 'attributes', path: `${partner}/day/devices.csv` } as const;
 
-const groupsOf = (identifier: string) => [
-  { key: attribute, devices: Buffer.from(identifier.replaceAll('-', ''), 'hex') },
-];
+const groupsOf = (identifier: string) =>
+  encodeGroups([{ key: attribute, devices: Buffer.from(identifier.replaceAll('-', ''), 'hex') }]);
 const expected = noTotals();
 for (const [slot, identifier] of Object.entries(slotted))
   countGroups(expected[Number(slot)]!, groupsOf(identifier));
@@ -113,6 +113,7 @@ export const examples: MessageTypes = {
 export function readable(value: unknown, name = ''): unknown {
   if (ArrayBuffer.isView(value)) {
     const bytes = Buffer.from(value as Uint8Array);
+    if (name === 'groups') return readable(decodeGroups(bytes));
     return name === 'devices' ? canonical(bytes) : bytes.toString();
   }
   if (Array.isArray(value)) return value.map((item) => readable(item));

@@ -1,17 +1,17 @@
 /** `headrace admin device show`: which attributes and audiences hold a device. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { IDENTIFIER_BYTES, Parsed, parseIdentifier } from '../../pipeline/formats/identifier.ts';
+import { Parsed, parseIdentifier, WORDS } from '../../pipeline/formats/identifier.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { table } from './admin-views.ts';
 
 function identifier(text: string): Uint8Array {
-  const device = new Uint8Array(IDENTIFIER_BYTES);
+  const device = new Uint32Array(WORDS);
   const bytes = Buffer.from(text);
-  if (bytes.length !== 36 || parseIdentifier(bytes, 0, device, 0) !== Parsed.ok)
+  if (bytes.length !== 36 || parseIdentifier(bytes, 0, device) !== Parsed.ok)
     throw new InvalidArgumentError('expected an identifier such as 6d92078a-8246-4ba4-ae5b-76104861e7dc');
-  return device;
+  return new Uint8Array(device.buffer);
 }
 
 interface Holder {

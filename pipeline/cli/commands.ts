@@ -8,6 +8,7 @@ import { type ReadMessage, readTopic } from '../kafka/read-topic.ts';
 import { topicName } from '../kafka/topics.ts';
 import { createLogger } from '../runtime/log.ts';
 import { decode } from '../wire/codec.ts';
+import { decodeGroups } from '../wire/device-groups.ts';
 
 type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 
@@ -47,7 +48,7 @@ export function line(topic: TopicKey, { partition, offset, timestamp, key, value
       const { more = [], ...first } = message.value;
       const counted = <T extends Pick<ValidatedDevices, 'groups'>>(batch: T) => ({
         ...batch,
-        groups: batch.groups.map(({ key, devices }) => ({ key, devices: devices.length / 16 })),
+        groups: decodeGroups(batch.groups).map(({ key, devices }) => ({ key, devices: devices.length / 16 })),
       });
       const value = { ...counted(first), ...(more.length > 0 ? { more: more.map(counted) } : {}) };
       return JSON.stringify({ ...where, type: message.name, value });

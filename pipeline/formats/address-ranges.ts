@@ -1,5 +1,6 @@
 /** Cuts messages of a slot by ranges of the devices' address: a slot that is too large for one merge is merged range by range. */
 import type { ValidatedDevices } from '../../schemas/topics.ts';
+import { copyDevices, eachGroup, GroupWriter } from '../wire/device-groups.ts';
 import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from './identifier.ts';
 
 const RANGE_BITS = 6;
@@ -14,36 +15,40 @@ export interface InRange {
 const rangeOf = (words: Uint32Array, n: number) =>
   addressOf(hashWords(words, n * WORDS)) >>> (ADDRESS_BITS - RANGE_BITS);
 
+const writers = Array.from({ length: RANGES }, () => new GroupWriter());
+const counts = new Uint32Array(RANGES);
+const places = new Uint32Array(RANGES);
+
 /** The messages of each range: each with the devices that it has there, and left out where it has none. */
 export function cutByAddress(messages: Iterable<ValidatedDevices>): ValidatedDevices[][] {
   const ranges: ValidatedDevices[][] = Array.from({ length: RANGES }, () => []);
   for (const message of messages) {
-    const parts = new Map<number, ValidatedDevices>();
-    for (const { key, devices } of message.groups) {
-      for (const [range, own] of cutDevices(devices)) {
-        const part = parts.get(range) ?? { ...message, groups: [] };
-        parts.set(range, part);
-        part.groups.push({ key, devices: own });
-      }
-    }
-    for (const [range, part] of parts) ranges[range]!.push(part);
+    cutGroups(message.groups);
+    for (const [range, writer] of writers.entries())
+      if (!writer.isEmpty) ranges[range]!.push({ ...message, groups: writer.take() });
   }
   return ranges;
 }
 
-function cutDevices(devices: Uint8Array): Map<number, Uint8Array> {
-  const words = new Uint32Array(new Uint8Array(devices).buffer);
-  const rangeOfEach = Uint8Array.from({ length: words.length / WORDS }, (_, n) => rangeOf(words, n));
-  const counts = new Uint32Array(RANGES);
-  for (const range of rangeOfEach) counts[range]!++;
-  const parts = new Map<number, Uint8Array>();
-  for (const [range, count] of counts.entries())
-    if (count > 0) parts.set(range, new Uint8Array(count * IDENTIFIER_BYTES));
-  const ends = new Uint32Array(RANGES);
-  for (const [n, range] of rangeOfEach.entries()) {
-    const at = n * IDENTIFIER_BYTES;
-    parts.get(range)!.set(devices.subarray(at, at + IDENTIFIER_BYTES), ends[range]);
-    ends[range]! += IDENTIFIER_BYTES;
-  }
-  return parts;
+/** Into the writer of each range. */
+function cutGroups(groups: Buffer): void {
+  eachGroup(groups, (start, end, at, devices) => {
+    const words = new Uint32Array(devices * WORDS);
+    copyDevices(groups, at, devices, new Uint8Array(words.buffer), 0);
+    const rangeOfEach = new Uint8Array(devices);
+    for (let n = 0; n < devices; n++) {
+      rangeOfEach[n] = rangeOf(words, n);
+      counts[rangeOfEach[n]!]!++;
+    }
+    for (let n = 0; n < devices; n++) {
+      const range = rangeOfEach[n]!;
+      const writer = writers[range]!;
+      if (counts[range]! > 0) {
+        places[range] = writer.add(groups, start, end, counts[range]!);
+        counts[range] = 0;
+      }
+      copyDevices(groups, at + n * IDENTIFIER_BYTES, 1, writer.bytes, places[range]!);
+      places[range]! += IDENTIFIER_BYTES;
+    }
+  });
 }

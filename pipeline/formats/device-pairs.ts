@@ -1,17 +1,17 @@
 /** Distinct pairs of a device and a key, collected from one batch and returned by slot and key. */
+import type { SlotTotal } from '../../schemas/topics.ts';
+import { copyDevices, GroupWriter } from '../wire/device-groups.ts';
+import type { ByteList } from './byte-list.ts';
 import { hashWords, IDENTIFIER_BYTES, SLOTS, slotOfHash, WORDS } from './identifier.ts';
+import { checksumOf, hashKey } from './slot-totals.ts';
 
-export interface DeviceGroup {
-  key: string;
-  /** 16 bytes each, distinct. */
-  devices: Uint8Array;
-}
-
-export interface SlotPairs {
+export interface SlotPairs extends SlotTotal {
   slot: number;
-  pairs: number;
-  groups: DeviceGroup[];
+  /** As a message has them. */
+  groups: Buffer;
 }
+
+const writer = new GroupWriter();
 
 /** A hash table with open addressing over typed arrays, reused for every batch. The caller numbers the keys from 0. */
 export class DevicePairs {
@@ -38,14 +38,14 @@ export class DevicePairs {
     this.#places.fill(0);
   }
 
-  /** Adds the device at `source[offset]`; false if it has the pair already. */
-  add(source: Uint8Array, offset: number, key: number): boolean {
+  /** False if it has the pair already. */
+  add(device: Uint32Array, key: number): boolean {
     if (this.#count === this.#capacity) this.#resize(2 * this.#capacity);
     const pair = this.#count;
-    const devices = this.#devices;
-    const at = pair * IDENTIFIER_BYTES;
-    for (let byte = 0; byte < IDENTIFIER_BYTES; byte++) devices[at + byte] = source[offset + byte]!;
-    const hash = hashWords(this.#words, pair * WORDS);
+    const words = this.#words;
+    const at = pair * WORDS;
+    for (let word = 0; word < WORDS; word++) words[at + word] = device[word]!;
+    const hash = hashWords(device, 0);
     const place = this.#placeOf(pair, hash, key);
     if (this.#places[place] !== 0) return false;
     this.#places[place] = pair + 1;
@@ -55,34 +55,43 @@ export class DevicePairs {
     return true;
   }
 
-  /** Sorted by slot, then by key number; devices in insertion order. `names[key]` is the name of a key. */
-  bySlot(names: readonly string[]): SlotPairs[] {
-    const keys = names.length;
-    const counts = new Int32Array(SLOTS * keys);
-    for (let pair = 0; pair < this.#count; pair++) counts[this.#bucketOf(pair, keys)]!++;
-    const packed = new Uint8Array(this.#count * IDENTIFIER_BYTES);
+  /** Slots that have pairs, with a group for each key; devices in insertion order. `names` has the names of the keys. */
+  bySlot(names: ByteList): SlotPairs[] {
+    const keys = names.size;
+    const ends = new Int32Array(SLOTS * keys);
+    const order = this.#orderByBucket(ends);
     const slots: SlotPairs[] = [];
-    const offsets = new Int32Array(counts.length);
-    let end = 0;
-    for (let bucket = 0; bucket < counts.length; bucket++) {
-      const devices = counts[bucket]!;
-      if (devices === 0) continue;
-      const slot = Math.floor(bucket / keys);
-      if (slots.at(-1)?.slot !== slot) slots.push({ slot, pairs: 0, groups: [] });
-      const own = slots.at(-1)!;
-      offsets[bucket] = end;
-      end += devices * IDENTIFIER_BYTES;
-      own.pairs += devices;
-      own.groups.push({ key: names[bucket % keys]!, devices: packed.subarray(offsets[bucket], end) });
-    }
-    const words = new Uint32Array(packed.buffer);
-    for (let pair = 0; pair < this.#count; pair++) {
-      const bucket = this.#bucketOf(pair, keys);
-      const to = offsets[bucket]! >>> 2;
-      offsets[bucket]! += IDENTIFIER_BYTES;
-      for (let word = 0; word < 4; word++) words[to + word] = this.#words[4 * pair + word]!;
+    for (let slot = 0, bucket = 0, next = 0; slot < SLOTS; slot++) {
+      const first = next;
+      let checksum = 0;
+      for (let key = 0; key < keys; key++, bucket++) {
+        const end = ends[bucket]!;
+        if (end === next) continue;
+        const [from, to] = [names.startOf(key), names.endOf(key)];
+        const keyHash = hashKey(names.pool, from, to);
+        let place = writer.add(names.pool, from, to, end - next);
+        for (; next < end; next++, place += IDENTIFIER_BYTES) {
+          const pair = order[next]!;
+          copyDevices(this.#devices, pair * IDENTIFIER_BYTES, 1, writer.bytes, place);
+          checksum = (checksum + checksumOf(this.#words, pair * WORDS, keyHash)) >>> 0;
+        }
+      }
+      if (next > first) slots.push({ slot, pairs: next - first, checksum, groups: writer.take() });
     }
     return slots;
+  }
+
+  /** A counting sort; says where each bucket ends. */
+  #orderByBucket(ends: Int32Array): Int32Array {
+    const keys = ends.length / SLOTS;
+    for (let pair = 0; pair < this.#count; pair++) ends[this.#bucketOf(pair, keys)]!++;
+    for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
+    const order = new Int32Array(this.#count);
+    for (let pair = this.#count - 1; pair >= 0; pair--) order[--ends[this.#bucketOf(pair, keys)]!] = pair;
+    // Each has counted down to its beginning, which is the end of the one before it.
+    ends.copyWithin(0, 1);
+    if (ends.length > 0) ends[ends.length - 1] = this.#count;
+    return order;
   }
 
   #bucketOf(pair: number, keys: number): number {

@@ -12,17 +12,20 @@ export const Parsed = { ok: 0, bad: 1, zeros: 2 } as const;
 export type Parsed = (typeof Parsed)[keyof typeof Parsed];
 
 const DASH = 0x2d;
-/** Value of each hex digit; 0xff for any other byte, so that a bad digit sets high bits in the OR of all digits. */
-const HEX = new Uint8Array(256).fill(0xff);
-for (let value = 0; value < 16; value++) {
-  HEX[value.toString(16).charCodeAt(0)] = value;
-  HEX[value.toString(16).toUpperCase().charCodeAt(0)] = value;
+const BAD = 0x100;
+/** The value of two hex digits, by both bytes; BAD for any others. */
+const HEX = new Uint16Array(2 ** 16).fill(BAD);
+for (let value = 0; value < 256; value++) {
+  const text = value.toString(16).padStart(2, '0');
+  for (const high of [text[0]!, text[0]!.toUpperCase()])
+    for (const low of [text[1]!, text[1]!.toUpperCase()])
+      HEX[(high.charCodeAt(0) << 8) | low.charCodeAt(0)] = value;
 }
-/** Offsets of the 16 pairs of digits in the 8-4-4-4-12 form. */
-const PAIRS = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
 
-/** Reads the 36 bytes at `at` into 16 bytes of `target`. The caller checks what follows. */
-export function parseIdentifier(source: Uint8Array, at: number, target: Uint8Array, offset: number): Parsed {
+const hex = (source: Uint8Array, at: number) => HEX[(source[at]! << 8) | source[at + 1]!]!;
+
+/** Reads the 36 bytes at `at`, in the 8-4-4-4-12 form, into four words. The caller checks what follows. */
+export function parseIdentifier(source: Uint8Array, at: number, words: Uint32Array): Parsed {
   if (
     at + IDENTIFIER_TEXT > source.length ||
     source[at + 8] !== DASH ||
@@ -31,16 +34,29 @@ export function parseIdentifier(source: Uint8Array, at: number, target: Uint8Arr
     source[at + 23] !== DASH
   )
     return Parsed.bad;
-  let digits = 0;
-  for (let pair = 0; pair < IDENTIFIER_BYTES; pair++) {
-    const place = at + PAIRS[pair]!;
-    const high = HEX[source[place]!]!;
-    const low = HEX[source[place + 1]!]!;
-    digits |= high | low;
-    target[offset + pair] = (high << 4) | low;
-  }
-  if (digits > 15) return Parsed.bad;
-  return digits === 0 ? Parsed.zeros : Parsed.ok;
+  const b0 = hex(source, at);
+  const b1 = hex(source, at + 2);
+  const b2 = hex(source, at + 4);
+  const b3 = hex(source, at + 6);
+  const b4 = hex(source, at + 9);
+  const b5 = hex(source, at + 11);
+  const b6 = hex(source, at + 14);
+  const b7 = hex(source, at + 16);
+  const b8 = hex(source, at + 19);
+  const b9 = hex(source, at + 21);
+  const b10 = hex(source, at + 24);
+  const b11 = hex(source, at + 26);
+  const b12 = hex(source, at + 28);
+  const b13 = hex(source, at + 30);
+  const b14 = hex(source, at + 32);
+  const b15 = hex(source, at + 34);
+  const all = b0 | b1 | b2 | b3 | b4 | b5 | b6 | b7 | b8 | b9 | b10 | b11 | b12 | b13 | b14 | b15;
+  if (all >= BAD) return Parsed.bad;
+  words[0] = b0 | (b1 << 8) | (b2 << 16) | (b3 << 24);
+  words[1] = b4 | (b5 << 8) | (b6 << 16) | (b7 << 24);
+  words[2] = b8 | (b9 << 8) | (b10 << 16) | (b11 << 24);
+  words[3] = b12 | (b13 << 8) | (b14 << 16) | (b15 << 24);
+  return all === 0 ? Parsed.zeros : Parsed.ok;
 }
 
 /** An identifier as 32-bit words in memory, little-endian like every machine that this runs on. */

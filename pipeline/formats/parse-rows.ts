@@ -6,7 +6,7 @@ import type { RejectCode } from '../../schemas/codes.ts';
 import type { RowBatch } from '../../schemas/topics.ts';
 import { DevicePairs, type SlotPairs } from './device-pairs.ts';
 import { skipBlankLine } from './head.ts';
-import { IDENTIFIER_BYTES, IDENTIFIER_TEXT, Parsed, parseIdentifier } from './identifier.ts';
+import { IDENTIFIER_TEXT, Parsed, parseIdentifier, WORDS } from './identifier.ts';
 import type { KeyTable } from './key-table.ts';
 import { createAttributeLayout, createAudienceLayout, type RowLayout } from './row-layouts.ts';
 import { RowReader } from './row-reader.ts';
@@ -59,7 +59,7 @@ export interface ParsedRows {
 // Reused for every batch: parseRows is synchronous, so no two batches use them at once.
 const reader = new RowReader();
 const pairs = new DevicePairs();
-const device = new Uint8Array(IDENTIFIER_BYTES);
+const device = new Uint32Array(WORDS);
 
 export function parseRows(batch: BatchToParse, { keys, maxRejects }: ParseOptions): ParsedRows {
   if (batch.layout === 'attributes') {
@@ -96,7 +96,7 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
       }
     }
     // Most rows begin with an identifier: parsing it first saves the search for the end of the field.
-    let identifier = parseIdentifier(bytes, at, device, 0);
+    let identifier = parseIdentifier(bytes, at, device);
     reader.read(bytes, at, delimiter, identifier === Parsed.bad ? at : at + IDENTIFIER_TEXT);
     const line = firstLine + lines;
     lines += reader.newlines;
@@ -112,7 +112,7 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
       const start = reader.starts[0]!;
       if (reader.ends[0]! - start !== IDENTIFIER_TEXT) identifier = Parsed.bad;
       else if (start !== at || reader.source !== bytes) {
-        identifier = parseIdentifier(reader.source, start, device, 0);
+        identifier = parseIdentifier(reader.source, start, device);
       }
       if (identifier === Parsed.bad) code = 'bad_identifier';
       else if (identifier === Parsed.zeros) code = 'opted_out';

@@ -1,6 +1,7 @@
 /** The meaning of the columns after the identifier: keys of attributes, or an event. */
 import type { RejectCode } from '../../schemas/codes.ts';
-import { ByteTable, grown } from './byte-table.ts';
+import { ByteList, grown } from './byte-list.ts';
+import { ByteTable } from './byte-table.ts';
 import type { DevicePairs } from './device-pairs.ts';
 import type { KeyTable } from './key-table.ts';
 import type { RowReader } from './row-reader.ts';
@@ -16,19 +17,20 @@ export interface RowLayout {
   /** A row with another number of columns fails its file. */
   readonly columns?: number;
   /** Adds the pairs of the row, or nothing if it returns a code. */
-  take(row: RowReader, device: Uint8Array, pairs: DevicePairs): RejectCode | null;
+  take(row: RowReader, device: Uint32Array, pairs: DevicePairs): RejectCode | null;
   /** Pairs of the accepted rows, including repeated ones. */
   readonly pairsRead: number;
-  /** Names of the keys of the pairs. */
-  names(): string[];
+  /** Names of the keys of the pairs; not to be used beyond the batch. */
+  names(): ByteList;
 }
 
 /** Group A: one or more keys of attributes, one per column. */
 export function createAttributeLayout(keys: KeyTable): RowLayout {
-  const names: string[] = [];
+  const { attributes } = keys;
+  const names = new ByteList();
   /** For each attribute: 1 + its index in `names`, and the last row that has it. */
-  const places = new Int32Array(keys.attributes.length);
-  const lastRow = new Int32Array(keys.attributes.length);
+  const places = new Int32Array(attributes.size);
+  const lastRow = new Int32Array(attributes.size);
   let inRow = new Int32Array(16);
   let row = 0;
   let pairsRead = 0;
@@ -51,8 +53,11 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
       if (count === 0) return 'missing_key';
       for (let index = 0; index < count; index++) {
         const attribute = inRow[index]!;
-        if (places[attribute] === 0) places[attribute] = names.push(String(keys.attributes[attribute]));
-        pairs.add(device, 0, places[attribute]! - 1);
+        if (places[attribute] === 0) {
+          const name = names.add(attributes.pool, attributes.startOf(attribute), attributes.endOf(attribute));
+          places[attribute] = name + 1;
+        }
+        pairs.add(device, places[attribute]! - 1);
       }
       pairsRead += count;
       return null;
@@ -72,6 +77,8 @@ export interface AudienceLayout extends RowLayout {
 }
 
 const values = new ByteTable();
+const otherEvents = new ByteList();
+otherEvents.add(Buffer.from(OTHER_EVENTS));
 
 /** Group B: one event, which may be empty. `collapsed`: every event counts as OTHER_EVENTS. */
 export function createAudienceLayout(collapsed: boolean): AudienceLayout {
@@ -80,8 +87,7 @@ export function createAudienceLayout(collapsed: boolean): AudienceLayout {
   let pairsRead = 0;
   let overflow = false;
 
-  const names = () =>
-    collapsed ? [OTHER_EVENTS] : Array.from({ length: values.size }, (_, value) => values.text(value));
+  const names = () => (collapsed ? otherEvents : values.entries);
   return {
     columns: 2,
     take(reader, device, pairs) {
@@ -91,7 +97,7 @@ export function createAudienceLayout(collapsed: boolean): AudienceLayout {
       const value = collapsed ? 0 : values.add(reader.source, start, end);
       overflow ||= value >= MAX_EVENTS;
       if (overflow) return null;
-      pairs.add(device, 0, value);
+      pairs.add(device, value);
       rows[value]!++;
       pairsRead++;
       return null;
@@ -105,6 +111,7 @@ export function createAudienceLayout(collapsed: boolean): AudienceLayout {
     names,
     events: () =>
       names()
+        .texts()
         .map((event, value) => ({ event, rows: rows[value]! }))
         .filter((event) => event.rows > 0),
   };

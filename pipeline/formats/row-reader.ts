@@ -1,5 +1,5 @@
 /** Splits rows into fields (RFC 4180) without creating strings: a row is a list of offsets. */
-import { grown } from './byte-table.ts';
+import { grown } from './byte-list.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;

@@ -1,11 +1,54 @@
 /** Sorts pairs of a device and a key as they came, from several files, and says how many of them are distinct. */
-import { WORDS } from '../formats/identifier.ts';
+import { IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
+import { copyDevices } from '../wire/device-groups.ts';
 import { addressesOf, compareWords, type Devices } from './devices.ts';
 
-export interface Pairs {
-  /** Of devices with this key, of this file. Key 0: the device has none. */
-  groups: { key: number; file: number; devices: Uint8Array }[];
-  count: number;
+/** In columns, in the order in which they came. */
+export class Pairs {
+  count = 0;
+  words = new Uint32Array(0);
+  /** Key 0: the device has none. */
+  keys = new Uint32Array(0);
+  files = new Uint32Array(0);
+  /** Files have numbers of their own, 0, 1, 2, …, so that they are counted in an array. */
+  readonly fileOf: number[] = [];
+  readonly #numbers = new Map<number, number>();
+
+  /** Devices with this key, of this file. */
+  add(source: Uint8Array, at: number, devices: number, key: number, file: number): void {
+    const end = this.count + devices;
+    if (end > this.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
+    copyDevices(source, at, devices, new Uint8Array(this.words.buffer), this.count * IDENTIFIER_BYTES);
+    const number = this.#numberOf(file);
+    for (; this.count < end; this.count++) {
+      this.keys[this.count] = key;
+      this.files[this.count] = number;
+    }
+  }
+
+  /** Puts `numbers[key]` in the place of each key. */
+  renumberKeys(numbers: readonly number[]): void {
+    for (let pair = 0; pair < this.count; pair++) this.keys[pair] = numbers[this.keys[pair]!]!;
+  }
+
+  #numberOf(file: number): number {
+    const known = this.#numbers.get(file);
+    if (known !== undefined) return known;
+    const number = this.fileOf.push(file) - 1;
+    this.#numbers.set(file, number);
+    return number;
+  }
+
+  #grow(capacity: number): void {
+    const grown = (column: Uint32Array, length: number) => {
+      const larger = new Uint32Array(length);
+      larger.set(column);
+      return larger;
+    };
+    this.words = grown(this.words, capacity * WORDS);
+    this.keys = grown(this.keys, capacity);
+    this.files = grown(this.files, capacity);
+  }
 }
 
 export interface SortedPairs {
@@ -14,117 +57,104 @@ export interface SortedPairs {
   filePairs: Map<number, number>;
 }
 
-/** With fewer pairs, counting 2^14 digits would take longer than a few more passes. */
-const SMALL = 4_096;
-
-export function sortPairs({ groups, count }: Pairs): SortedPairs {
+export function sortPairs(pairs: Pairs): SortedPairs {
+  const { records, order } = sortRecords(pairs);
+  const { count, fileOf } = pairs;
   const words = new Uint32Array(count * WORDS);
-  const bytes = new Uint8Array(words.buffer);
+  const addresses = new Uint32Array(count);
+  const ends = new Uint32Array(count);
   const keys = new Uint32Array(count);
-  const files = new Uint32Array(count);
+  const pairsOfFile = new Uint32Array(fileOf.length);
+  let devices = 0;
   let end = 0;
-  for (const { key, file, devices } of groups) {
-    bytes.set(devices, end * 16);
-    const next = end + devices.length / 16;
-    keys.fill(key, end, next);
-    files.fill(file, end, next);
-    end = next;
-  }
-  const addresses = addressesOf(words);
-  const order = orderByAddress(addresses);
-  settleTies(order, addresses, (a, b) => {
-    const devices = compareWords(words, a * WORDS, words, b * WORDS);
-    return devices || keys[a]! - keys[b]! || files[a]! - files[b]!;
-  });
-  return distinct(order, { words, addresses, keys, files });
-}
-
-/** Least digit first; a 28-bit address has two or four of them. */
-function orderByAddress(addresses: Uint32Array): Uint32Array {
-  const bits = addresses.length < SMALL ? 7 : 14;
-  let order = new Uint32Array(addresses.length);
-  for (let i = 0; i < order.length; i++) order[i] = i;
-  let other = new Uint32Array(addresses.length);
-  const starts = new Uint32Array(2 ** bits + 1);
-  const mask = 2 ** bits - 1;
-  for (let shift = 0; shift < 28; shift += bits) {
-    starts.fill(0);
-    for (let i = 0; i < addresses.length; i++) starts[((addresses[i]! >>> shift) & mask) + 1]!++;
-    for (let digit = 1; digit <= mask; digit++) starts[digit]! += starts[digit - 1]!;
-    for (let i = 0; i < order.length; i++) {
-      const pair = order[i]!;
-      other[starts[(addresses[pair]! >>> shift) & mask]!++] = pair;
-    }
-    [order, other] = [other, order];
-  }
-  return order;
-}
-
-/** Pairs at one address are nearly always one device's. */
-function settleTies(
-  order: Uint32Array,
-  addresses: Uint32Array,
-  compare: (a: number, b: number) => number,
-): void {
-  for (let start = 0; start < order.length; ) {
-    const address = addresses[order[start]!]!;
-    let end = start + 1;
-    while (end < order.length && addresses[order[end]!] === address) end++;
-    if (end - start > 1) order.subarray(start, end).sort(compare);
-    start = end;
-  }
-}
-
-interface Columns {
-  words: Uint32Array;
-  addresses: Uint32Array;
-  keys: Uint32Array;
-  files: Uint32Array;
-}
-
-function distinct(order: Uint32Array, { words, addresses, keys, files }: Columns): SortedPairs {
-  const sorted = {
-    words: new Uint32Array(words.length),
-    addresses: new Uint32Array(order.length),
-    ends: new Uint32Array(order.length),
-    keys: new Uint32Array(order.length),
-  };
-  const filePairs = new Map<number, number>();
-  let file = -1;
-  let pairsOfFile = 0;
-  const countFile = (next: number) => {
-    if (pairsOfFile > 0) filePairs.set(file, (filePairs.get(file) ?? 0) + pairsOfFile);
-    file = next;
-    pairsOfFile = 0;
-  };
-  let count = 0;
-  let end = 0;
-  let last = -1;
-  for (let i = 0; i < order.length; i++) {
+  for (let i = 0, last = -1; i < count; i++) {
     const pair = order[i]!;
-    const isSameDevice = last >= 0 && compareWords(words, pair * WORDS, words, last * WORDS) === 0;
-    const isSamePair = isSameDevice && keys[pair] === keys[last];
+    const key = records[pair + KEY]!;
+    const file = records[pair + FILE]!;
+    const isSameDevice = last >= 0 && compareWords(records, pair, records, last) === 0;
+    const isSamePair = isSameDevice && key === records[last + KEY];
     if (!isSameDevice) {
-      for (let word = 0; word < WORDS; word++)
-        sorted.words[count * WORDS + word] = words[pair * WORDS + word]!;
-      sorted.addresses[count] = addresses[pair]!;
-      count++;
+      for (let word = 0; word < WORDS; word++) words[devices * WORDS + word] = records[pair + word]!;
+      addresses[devices++] = records[pair + ADDRESS]!;
     }
-    if (!isSamePair && keys[pair] !== 0) sorted.keys[end++] = keys[pair]!;
-    sorted.ends[count - 1] = end;
-    if (!isSamePair || files[pair] !== files[last]) {
-      if (files[pair] !== file) countFile(files[pair]!);
-      pairsOfFile++;
-    }
+    if (!isSamePair && key !== 0) keys[end++] = key;
+    ends[devices - 1] = end;
+    if (!isSamePair || file !== records[last + FILE]) pairsOfFile[file]!++;
     last = pair;
   }
-  countFile(-1);
-  const devices = {
-    count,
-    words: sorted.words.subarray(0, count * WORDS),
-    addresses: sorted.addresses.subarray(0, count),
-    ends: sorted.ends.subarray(0, count),
-    keys: sorted.keys.subarray(0, end),
+  return {
+    devices: {
+      count: devices,
+      words: words.subarray(0, devices * WORDS),
+      addresses: addresses.subarray(0, devices),
+      ends: ends.subarray(0, devices),
+      keys: keys.subarray(0, end),
+    },
+    filePairs: new Map(fileOf.map((file, number) => [file, pairsOfFile[number]!])),
   };
-  return { devices, filePairs };
+}
+
+/** A record is all of a pair in one line of the cache: its words, address, key and file. */
+const RECORD = 8;
+const ADDRESS = 4;
+const KEY = 5;
+const FILE = 6;
+const PAIRS_A_BUCKET = 16;
+/** So many are sorted faster by insertion. */
+const FEW = 64;
+
+/**
+ * Addresses are uniform: distributed into buckets, pairs are nearly in order, and those of a bucket next to each other in memory. A sort
+ * of all of them at once would wait for memory at each comparison.
+ */
+function sortRecords({ count, words, keys, files }: Pairs): { records: Uint32Array; order: Uint32Array } {
+  const addresses = addressesOf(words.subarray(0, count * WORDS));
+  let [min, max] = [2 ** 28, 0];
+  for (let pair = 0; pair < count; pair++) {
+    const address = addresses[pair]!;
+    if (address < min) min = address;
+    if (address > max) max = address;
+  }
+  const bits = Math.ceil(Math.log2(1 + count / PAIRS_A_BUCKET));
+  const shift = Math.max(0, 32 - Math.clz32(max - min) - bits);
+  const ends = new Uint32Array(2 ** bits + 1);
+  for (let pair = 0; pair < count; pair++) ends[((addresses[pair]! - min) >>> shift) + 1]!++;
+  for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
+
+  const records = new Uint32Array(count * RECORD);
+  for (let pair = 0; pair < count; pair++) {
+    const address = addresses[pair]!;
+    const at = ends[(address - min) >>> shift]!++ * RECORD;
+    for (let word = 0; word < WORDS; word++) records[at + word] = words[pair * WORDS + word]!;
+    records[at + ADDRESS] = address;
+    records[at + KEY] = keys[pair]!;
+    records[at + FILE] = files[pair]!;
+  }
+  const order = new Uint32Array(count);
+  for (let i = 0; i < count; i++) order[i] = i * RECORD;
+  for (let bucket = 0, start = 0; start < count; start = ends[bucket++]!)
+    sortBucket(records, order, start, ends[bucket]!);
+  return { records, order };
+}
+
+function sortBucket(records: Uint32Array, order: Uint32Array, start: number, end: number): void {
+  if (end - start > FEW) {
+    order.subarray(start, end).sort((a, b) => compare(records, a, b));
+    return;
+  }
+  for (let i = start + 1; i < end; i++) {
+    const pair = order[i]!;
+    let place = i;
+    for (; place > start && compare(records, order[place - 1]!, pair) > 0; place--)
+      order[place] = order[place - 1]!;
+    order[place] = pair;
+  }
+}
+
+/** By address, device, key and file. */
+function compare(records: Uint32Array, a: number, b: number): number {
+  const addresses = records[a + ADDRESS]! - records[b + ADDRESS]!;
+  if (addresses !== 0) return addresses;
+  const devices = compareWords(records, a, records, b);
+  return devices || records[a + KEY]! - records[b + KEY]! || records[a + FILE]! - records[b + FILE]!;
 }

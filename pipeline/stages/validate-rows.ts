@@ -8,7 +8,7 @@ import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { RowBatch, SlotTotal } from '../../schemas/topics.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
-import { countGroups, noTotals, packTotals } from '../formats/slot-totals.ts';
+import { noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import type { Stage } from '../kafka/stage.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
@@ -131,7 +131,7 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
 
 function totalsOf(slots: ParsedRows['slots']): SlotTotal[] {
   const totals = noTotals();
-  for (const { slot, groups } of slots) countGroups(totals[slot]!, groups);
+  for (const { slot, pairs, checksum } of slots) totals[slot] = { pairs, checksum };
   return totals;
 }
 

@@ -31,6 +31,11 @@ export class AvroReader {
   constructor(readonly bytes: Buffer) {}
 
   long(): number {
+    const first = this.bytes[this.at]!;
+    if (first < 128) {
+      this.at++;
+      return (first >>> 1) ^ -(first & 1);
+    }
     let value = 0;
     let scale = 1;
     for (;;) {
@@ -43,23 +48,28 @@ export class AvroReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /** A view into the buffer: copy what you keep. */
-  raw(length: number): Buffer {
+  /** Gives where the bytes begin that it passes over. */
+  skip(length: number): number {
     if (length < 0 || this.at + length > this.bytes.length) throw new Error('truncated');
     this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
+    return this.at - length;
+  }
+
+  /** A view into the buffer: copy what you keep. */
+  raw(length: number): Buffer {
+    const start = this.skip(length);
+    return this.bytes.subarray(start, this.at);
   }
 
   string(): string {
     return this.raw(this.long()).toString();
   }
 
-  /** An array comes in blocks; a negative count is followed by the block's size in bytes. */
-  blocks(visit: (count: number) => void): void {
-    for (let count = this.long(); count !== 0; count = this.long()) {
-      if (count < 0) this.long();
-      visit(Math.abs(count));
-    }
+  /** The number of items in the next block of an array, 0 behind the last; a negative one is followed by the block's size in bytes. */
+  block(): number {
+    const count = this.long();
+    if (count < 0) this.long();
+    return Math.abs(count);
   }
 
   get left(): number {

@@ -39,11 +39,11 @@ function walkBranch(branches: Schema[], reader: AvroReader): void {
 function walkNamed(schema: Exclude<Schema, string | Schema[]>, reader: AvroReader): void {
   if (schema.type === 'record') for (const field of schema.fields!) walk(field.type, reader);
   else if (schema.type === 'array') {
-    reader.blocks((count) => {
+    for (let count = reader.block(); count > 0; count = reader.block()) {
       // Every item takes at least one byte.
       if (count > reader.left) throw new Error('truncated');
       for (let i = 0; i < count; i++) walk(schema.items!, reader);
-    });
+    }
   } else if (schema.type === 'enum') {
     if (schema.symbols![reader.long()] === undefined) throw new Error('invalid enum symbol');
   } else if (schema.type === 'fixed') reader.raw(schema.size!);

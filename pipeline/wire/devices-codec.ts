@@ -1,72 +1,28 @@
-/**
- * A hand-written codec for ValidatedDevices, byte for byte standard Avro (a test compares it with avsc): the devices of a group are
- * one contiguous block of bytes, so that a million of them cost one copy and no objects.
- */
+/** A hand-written codec for ValidatedDevices, byte for byte standard Avro (a test compares it with avsc): groups stay as they are. */
 
 import { SLOTS, type ValidatedDevices } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter } from './avro-bytes.ts';
+import { readGroups } from './device-groups.ts';
 import { varintLength } from './varint.ts';
-
-const DEVICE = 16;
-
-type Groups = ValidatedDevices['groups'];
-
-/** Of an array with a single block, or none. */
-const countLength = (count: number) => (count > 0 ? varintLength(count) : 0) + 1;
-
-function groupsLength(groups: Groups): number {
-  let size = countLength(groups.length);
-  for (const { key, devices } of groups) {
-    const keyBytes = Buffer.byteLength(key);
-    size += varintLength(keyBytes) + keyBytes + countLength(devices.length / DEVICE) + devices.length;
-  }
-  return size;
-}
-
-function writeGroups(writer: AvroWriter, groups: Groups): void {
-  if (groups.length > 0) writer.long(groups.length);
-  for (const { key, devices } of groups) {
-    writer.string(key);
-    if (devices.length > 0) {
-      writer.long(devices.length / DEVICE);
-      writer.raw(devices);
-    }
-    writer.long(0);
-  }
-  writer.long(0);
-}
 
 export function encodeDevices(header: Buffer, message: ValidatedDevices): Buffer {
   const { job, file, batch, slot, part, groups, more = [] } = message;
   const numbers = [job, file, batch, slot, part];
-  let size = numbers.reduce((sum, number) => sum + varintLength(number), groupsLength(groups));
-  size += countLength(more.length);
+  let size = numbers.reduce((sum, number) => sum + varintLength(number), groups.length + 1);
+  if (more.length > 0) size += varintLength(more.length);
   for (const other of more)
-    size += varintLength(other.file) + varintLength(other.batch) + groupsLength(other.groups);
+    size += varintLength(other.file) + varintLength(other.batch) + other.groups.length;
   const writer = new AvroWriter(header, size);
   for (const number of numbers) writer.long(number);
-  writeGroups(writer, groups);
+  writer.raw(groups);
   if (more.length > 0) writer.long(more.length);
   for (const other of more) {
     writer.long(other.file);
     writer.long(other.batch);
-    writeGroups(writer, other.groups);
+    writer.raw(other.groups);
   }
   writer.long(0);
   return writer.bytes;
-}
-
-function readGroups(reader: AvroReader): Groups {
-  const groups: Groups = [];
-  reader.blocks((count) => {
-    for (let i = 0; i < count; i++) {
-      const key = reader.string();
-      const parts: Buffer[] = [];
-      reader.blocks((devices) => parts.push(reader.raw(devices * DEVICE)));
-      groups.push({ key, devices: parts.length === 1 ? parts[0]! : Buffer.concat(parts) });
-    }
-  });
-  return groups;
 }
 
 const natural = (number: number): number => {
@@ -74,7 +30,13 @@ const natural = (number: number): number => {
   return number;
 };
 
-/** The devices are views into `body`: copy what you keep. The first version of the schema has one batch a message. */
+function groupsOf(reader: AvroReader): Buffer {
+  const start = reader.at;
+  readGroups(reader);
+  return reader.bytes.subarray(start, reader.at);
+}
+
+/** The groups are views into `body`: copy what you keep. The first version of the schema has one batch a message. */
 export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): ValidatedDevices {
   const reader = new AvroReader(body);
   const message: ValidatedDevices = {
@@ -83,19 +45,18 @@ export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): 
     batch: natural(reader.long()),
     slot: natural(reader.long()),
     part: natural(reader.long()),
-    groups: readGroups(reader),
+    groups: groupsOf(reader),
   };
   if (message.slot >= SLOTS) throw new Error('a number is out of range');
   const more: NonNullable<ValidatedDevices['more']> = [];
-  if (hasMore)
-    reader.blocks((count) => {
-      for (let i = 0; i < count; i++)
-        more.push({
-          file: natural(reader.long()),
-          batch: natural(reader.long()),
-          groups: readGroups(reader),
-        });
-    });
+  for (let count = hasMore ? reader.block() : 0; count > 0; count = reader.block()) {
+    for (let i = 0; i < count; i++)
+      more.push({
+        file: natural(reader.long()),
+        batch: natural(reader.long()),
+        groups: groupsOf(reader),
+      });
+  }
   reader.end();
   return more.length > 0 ? { ...message, more } : message;
 }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { ByteList } from '../../pipeline/formats/byte-list.ts';
 import { DevicePairs } from '../../pipeline/formats/device-pairs.ts';
+import { countGroups } from '../../pipeline/formats/slot-totals.ts';
+import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
+
+const wordsOf = (device: Buffer) => new Uint32Array(new Uint8Array(device).buffer);
 
 /** Half full, so that the search meets many entries that are almost the one it looks for. */
 const MANY = 16_384;
@@ -11,7 +16,7 @@ describe('pairs of device and key', () => {
     for (const added of [true, false]) {
       for (let number = 0; number < MANY; number++) {
         device.writeUInt32LE(number, at);
-        expect(pairs.add(device, 0, 0)).toBe(added);
+        expect(pairs.add(wordsOf(device), 0)).toBe(added);
       }
     }
     expect(pairs.size).toBe(MANY);
@@ -21,7 +26,7 @@ describe('pairs of device and key', () => {
     const pairs = new DevicePairs(MANY);
     const device = Buffer.alloc(16, 0xab);
     for (const added of [true, false]) {
-      for (let key = 0; key < MANY; key++) expect(pairs.add(device, 0, key)).toBe(added);
+      for (let key = 0; key < MANY; key++) expect(pairs.add(wordsOf(device), key)).toBe(added);
     }
     expect(pairs.size).toBe(MANY);
   });
@@ -33,10 +38,12 @@ describe('pairs of device and key', () => {
     for (let number = 0; number < 300; number++) {
       const device = Buffer.alloc(16);
       device.writeUInt32BE(number >> 1, 12);
-      pairs.add(device, 0, number % 3);
+      pairs.add(wordsOf(device), number % 3);
       expected.add(`${device.toString('hex')} ${names[number % 3]}`);
     }
-    const slots = pairs.bySlot(names);
+    const list = new ByteList();
+    for (const name of names) list.add(Buffer.from(name));
+    const slots = pairs.bySlot(list).map((slot) => ({ ...slot, groups: decodeGroups(slot.groups) }));
     const found = slots.flatMap(({ groups }) =>
       groups.flatMap(({ key, devices }) =>
         Array.from({ length: devices.length / 16 }, (_, at) => {
@@ -47,7 +54,10 @@ describe('pairs of device and key', () => {
     expect(found).toHaveLength(expected.size);
     expect(new Set(found)).toEqual(expected);
     expect(slots.map(({ slot }) => slot)).toEqual(slots.map(({ slot }) => slot).toSorted((a, b) => a - b));
-    for (const { groups } of slots) {
+    for (const { slot: _, groups, ...total } of slots) {
+      const counted = { pairs: 0, checksum: 0 };
+      countGroups(counted, encodeGroups(groups));
+      expect(total).toEqual(counted);
       const order = groups.map(({ key }) => key);
       expect(order).toEqual(order.toSorted());
     }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createKeyTable } from '../../pipeline/formats/key-table.ts';
 import { OTHER_EVENTS, type ParsedRows, parseRows } from '../../pipeline/formats/parse-rows.ts';
+import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { formatIdentifier } from './identifiers.ts';
 
 const A = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -26,7 +27,7 @@ const audience = (text: string, first_line = 1) =>
 
 function devicesOf({ slots }: ParsedRows): Record<string, string[]> {
   const found: Record<string, string[]> = {};
-  for (const { key, devices } of slots.flatMap(({ groups }) => groups)) {
+  for (const { key, devices } of slots.flatMap(({ groups }) => decodeGroups(groups))) {
     for (let at = 0; at < devices.length; at += 16) {
       found[key] = [...(found[key] ?? []), formatIdentifier(devices, at)].sort();
     }

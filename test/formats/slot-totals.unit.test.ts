@@ -8,6 +8,7 @@ import {
   packTotals,
   unpackTotals,
 } from '../../pipeline/formats/slot-totals.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 
 const group = fc.record({
   key: fc.string({ unit: 'grapheme', maxLength: 8 }),
@@ -18,7 +19,7 @@ const group = fc.record({
 const groups = fc.array(group, { maxLength: 6 });
 const totalOf = (some: { key: string; devices: Uint8Array }[]) => {
   const total = { pairs: 0, checksum: 0 };
-  countGroups(total, some);
+  countGroups(total, encodeGroups(some));
   return total;
 };
 

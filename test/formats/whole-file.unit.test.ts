@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { type Cut, createRowCutter } from '../../pipeline/formats/cut-rows.ts';
 import { createKeyTable } from '../../pipeline/formats/key-table.ts';
 import { OTHER_EVENTS, parseRows } from '../../pipeline/formats/parse-rows.ts';
+import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { type FileVerdict, readFileOracle } from '../support/oracle-file.ts';
 import { type GeneratedFile, generatedFile, inChunks, KEYS, largeFile } from './generate-file.ts';
 import { formatIdentifier, slotOf } from './identifiers.ts';
@@ -43,7 +44,8 @@ function readFile({ bytes, layout }: GeneratedFile, batchBytes: number, sizes: n
     }
     overflow ||= parsed.eventsOverflow === true;
     let pairs = 0;
-    for (const { slot, pairs: inSlot, groups } of parsed.slots) {
+    for (const { slot, pairs: inSlot, groups: encoded } of parsed.slots) {
+      const groups = decodeGroups(encoded);
       expect(groups.reduce((sum, group) => sum + group.devices.length / 16, 0)).toBe(inSlot);
       pairs += inSlot;
       for (const { key, devices } of groups) {

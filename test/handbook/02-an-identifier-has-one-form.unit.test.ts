@@ -3,12 +3,12 @@
  *    same device is the same bytes however a partner writes it. All zeros is a person who opted out.
  */
 import { expect, it } from 'vitest';
-import { IDENTIFIER_BYTES, Parsed, parseIdentifier } from '../../pipeline/formats/identifier.ts';
+import { Parsed, parseIdentifier, WORDS } from '../../pipeline/formats/identifier.ts';
 
 function parse(text: string): { result: Parsed; hex: string } {
-  const target = new Uint8Array(IDENTIFIER_BYTES);
-  const result = parseIdentifier(Buffer.from(text), 0, target, 0);
-  return { result, hex: Buffer.from(target).toString('hex') };
+  const target = new Uint32Array(WORDS);
+  const result = parseIdentifier(Buffer.from(text), 0, target);
+  return { result, hex: Buffer.from(target.buffer).toString('hex') };
 }
 
 it('upper and lower case are one device', () => {

@@ -4,6 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { parseRows } from '../../pipeline/formats/parse-rows.ts';
+import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { SLOTS, slotPartition } from '../../schemas/topics.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 
@@ -17,7 +18,7 @@ it('every device is in one slot, and about as many in each', () => {
   const found: string[] = [];
   for (const { slot, groups } of parsed.slots) {
     expect(slot).toBeLessThan(SLOTS);
-    const packed = Buffer.concat(groups.map((group) => group.devices));
+    const packed = Buffer.concat(decodeGroups(groups).map((group) => group.devices));
     expect(packed.length / 16).toBeGreaterThan(1_000 / SLOTS / 3);
     for (let at = 0; at < packed.length; at += 16) found.push(packed.toString('hex', at, at + 16));
   }

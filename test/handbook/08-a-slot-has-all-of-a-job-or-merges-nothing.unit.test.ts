@@ -7,6 +7,7 @@ import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import type { SpillStore } from '../../pipeline/stores/spills.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { numberedDevices } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
@@ -19,7 +20,7 @@ const message = (batch: number): ValidatedDevices => ({
   batch,
   slot: SLOT,
   part: 0,
-  groups: [{ key: '5', devices: numberedDevices(batch * 10, batch * 10 + 10) }],
+  groups: encodeGroups([{ key: '5', devices: numberedDevices(batch * 10, batch * 10 + 10) }]),
 });
 const marker = markerOf({ job: 1 }, [message(0), message(1)]);
 const verify = createVerifySlots({
@@ -42,6 +43,6 @@ it('a message is missing: the slot says so', async () => {
 });
 
 it('as many pairs, but other ones: the checksum tells', async () => {
-  const other = { ...message(1), groups: [{ key: '5', devices: numberedDevices(70, 80) }] };
+  const other = { ...message(1), groups: encodeGroups([{ key: '5', devices: numberedDevices(70, 80) }]) };
   expect(await lackingAfter(message(0), other)).toEqual([SLOT]);
 });

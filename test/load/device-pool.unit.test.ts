@@ -6,6 +6,7 @@ import {
   parseIdentifier,
   SLOTS,
   slotOfHash,
+  WORDS,
 } from '../../pipeline/formats/identifier.ts';
 import { createDevicePool } from './device-pool.ts';
 import { createGenerator } from './generate.ts';
@@ -18,9 +19,9 @@ function inFile(from: number, to: number): string[] {
   const generator = createGenerator({ seed: SEED, duplicates: 0, keys: [''], firstDevice: from });
   const { bytes } = generator.nextFile({ rows: to - from });
   return Array.from({ length: to - from }, (_, row) => {
-    const device = Buffer.alloc(IDENTIFIER_BYTES);
-    expect(parseIdentifier(bytes, row * ROW, device, 0)).toBe(Parsed.ok);
-    return device.toString('hex');
+    const device = new Uint32Array(WORDS);
+    expect(parseIdentifier(bytes, row * ROW, device)).toBe(Parsed.ok);
+    return Buffer.from(device.buffer).toString('hex');
   });
 }
 

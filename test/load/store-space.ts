@@ -1,7 +1,7 @@
 /** A full installation, stored directly: what the pipeline would need hours for. It is written as the sink writes it. */
 import { IDENTIFIER_BYTES } from '../../pipeline/formats/identifier.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
@@ -39,9 +39,12 @@ export async function storeSpace(
   const pool = createDevicePool(seed, numbers);
   for (let slot = 0; slot < SLOTS; slot++) {
     signal.throwIfAborted();
-    const groups = keys.map(({ key, ranges }) => ({ key, file: 0, devices: pool.inSlot(slot, ranges) }));
-    const count = groups.reduce((sum, { devices }) => sum + devices.length / IDENTIFIER_BYTES, 0);
-    const { devices } = sortPairs({ groups, count });
+    const pairs = new Pairs();
+    for (const { key, ranges } of keys) {
+      const devices = pool.inSlot(slot, ranges);
+      pairs.add(devices, 0, devices.length / IDENTIFIER_BYTES, key, 0);
+    }
+    const { devices } = sortPairs(pairs);
     await sets.merge({ space, slot, job: BEFORE_ALL_JOBS, since: 0 }, async function* () {
       yield devices;
     });

@@ -5,6 +5,7 @@
 import avro, { type Schema } from 'avsc';
 import { describe, expect, it } from 'vitest';
 import { decode } from '../../pipeline/wire/codec.ts';
+import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { type MessageName, messages, versionsOf } from '../../schemas/topics.ts';
 import { HEADER, messagesOf, type Recorded, readRecorded } from './recorded-messages.ts';
 
@@ -23,7 +24,7 @@ const fieldsOf = (schema: Schema) => (schema as unknown as { fields: Field[] }).
 const withoutDocs = (schema: Schema): unknown =>
   JSON.parse(JSON.stringify(schema, (key, value) => (key === 'doc' ? undefined : value)));
 
-/** As JSON has it, so that what avsc and our codec give can be compared: bytes in hex, packed devices one by one. */
+/** As JSON has it, so that what avsc and our codec give can be compared: bytes in hex, encoded groups as objects. */
 function plain(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) return Buffer.from(value as Uint8Array).toString('hex');
   if (Array.isArray(value)) return value.map(plain);
@@ -31,9 +32,17 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) => [
       key,
-      key === 'devices' && ArrayBuffer.isView(member) ? devicesIn(plain(member) as string) : plain(member),
+      key === 'devices' && ArrayBuffer.isView(member)
+        ? devicesIn(plain(member) as string)
+        : plain(groupsIn(key, member)),
     ]),
   );
+}
+/** A group without devices says nothing, and our codec does not show it. */
+function groupsIn(key: string, member: unknown): unknown {
+  if (key !== 'groups') return member;
+  const groups = ArrayBuffer.isView(member) ? decodeGroups(member as Buffer) : member;
+  return (groups as { devices: { length: number } }[]).filter(({ devices }) => devices.length > 0);
 }
 const devicesIn = (hex: string) => hex.match(/.{32}/g) ?? [];
 

@@ -1,7 +1,7 @@
 /** Devices for tests, and the plain sets of hex strings that they are compared with. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { type Devices, firstKey } from '../../pipeline/sets/devices.ts';
-import { sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 
 const DEVICE_BYTES = 16;
 
@@ -36,9 +36,9 @@ export function randomDevices(count: number, seed: number): Uint8Array {
 
 /** Sorted as they are stored, each group with its key; 0 is none. */
 export function keyed(...groups: { devices: Uint8Array; key?: number }[]): Devices {
-  const count = groups.reduce((sum, { devices }) => sum + devices.length / DEVICE_BYTES, 0);
-  return sortPairs({ groups: groups.map(({ devices, key = 0 }) => ({ key, file: 0, devices })), count })
-    .devices;
+  const pairs = new Pairs();
+  for (const { devices, key = 0 } of groups) pairs.add(devices, 0, devices.length / DEVICE_BYTES, key, 0);
+  return sortPairs(pairs).devices;
 }
 
 /** The keys of each device. */

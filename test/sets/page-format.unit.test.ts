@@ -2,26 +2,29 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concatenate, merge, positionOf, slice } from '../../pipeline/sets/devices.ts';
 import { createKeyReader, decode, encode } from '../../pipeline/sets/page-format.ts';
-import { sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 import { fromHex, keyed, numberedDevice, toPlain } from './devices.ts';
 
 const MAX_KEY = 2 ** 32 - 1;
 /** Pairs of a device's number, a key (0 is none) and a file. */
-const pairs = fc.array(
-  fc.record({
-    device: fc.integer({ min: 0, max: 60 }),
-    key: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: MAX_KEY })),
-    file: fc.integer({ min: 0, max: 3 }),
-  }),
-  { maxLength: 200 },
-);
+const pairsOf = (devices: number, maxLength: number) =>
+  fc.array(
+    fc.record({
+      device: fc.integer({ min: 0, max: devices }),
+      key: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: MAX_KEY })),
+      file: fc.integer({ min: 0, max: 3 }),
+    }),
+    { maxLength, size: 'max' },
+  );
+/** Many pairs at one address, too. */
+const pairs = fc.oneof(pairsOf(60, 200), pairsOf(1, 1_000));
 type Pair = { device: number; key: number; file: number };
 
-const sort = (all: Pair[]) =>
-  sortPairs({
-    groups: all.map(({ device, ...rest }) => ({ ...rest, devices: fromHex([numberedDevice(device)]) })),
-    count: all.length,
-  });
+function sort(all: Pair[]) {
+  const columns = new Pairs();
+  for (const { device, key, file } of all) columns.add(fromHex([numberedDevice(device)]), 0, 1, key, file);
+  return sortPairs(columns);
+}
 
 function plain(all: Pair[]): Map<string, number[]> {
   const keys = new Map<string, Set<number>>();

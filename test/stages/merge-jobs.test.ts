@@ -8,6 +8,7 @@ import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
+import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { openDatabase } from '../sets/database.ts';
@@ -31,10 +32,10 @@ function messagesOf(job: number): ValidatedDevices[] {
         batch,
         slot,
         part: 0,
-        groups: [
+        groups: encodeGroups([
           { key: '1', devices: some(1_500 * s + 200 * file + 300 * batch, 400) },
           { key: '2', devices: some(1_500 * s + 100 * file, 150) },
-        ],
+        ]),
       })),
     ),
   );
@@ -61,7 +62,7 @@ function expected(messages: ValidatedDevices[], slot: number) {
   for (const { file, batch, slot: of, groups } of messages) {
     if (of !== slot || file === 2 || seen.has(`${file}.${batch}`)) continue;
     seen.add(`${file}.${batch}`);
-    for (const { key, devices } of groups) {
+    for (const { key, devices } of decodeGroups(groups)) {
       for (const device of hexOf(devices)) {
         received++;
         sets.set(key, (sets.get(key) ?? new Set()).add(device));

@@ -2,16 +2,19 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type BatchDevices, messagesOf } from '../../pipeline/stages/validate/send-devices.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { batchesIn } from '../../pipeline/wire/devices-codec.ts';
 import { numberedDevices } from '../sets/devices.ts';
 
 const slots = fc.uniqueArray(
   fc.record({
     slot: fc.nat(3),
-    groups: fc.array(
-      fc.nat(5).map((devices) => ({ key: 'a', devices: numberedDevices(0, devices + 1) })),
-      { minLength: 1, maxLength: 3 },
-    ),
+    groups: fc
+      .array(
+        fc.nat(5).map((devices) => ({ key: 'a', devices: numberedDevices(0, devices + 1) })),
+        { minLength: 1, maxLength: 3 },
+      )
+      .map(encodeGroups),
   }),
   { selector: ({ slot }) => slot, maxLength: 4 },
 );
@@ -41,7 +44,7 @@ it('what is too large for a message is sent in parts, and shares nothing', () =>
     job: 1,
     file,
     batch: 0,
-    slots: [{ slot: 2, pairs: 120_000, groups: [{ key: 'a', devices }] }],
+    slots: [{ slot: 2, groups: encodeGroups([{ key: 'a', devices }]) }],
   });
   const messages = [...messagesOf([batchOf(0), batchOf(1)])];
   expect(messages.map(({ file, part, more }) => [file, part, more])).toEqual([

@@ -13,6 +13,7 @@ import { createCheckStore } from '../../pipeline/stores/checks.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
+import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
@@ -62,7 +63,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
     batch,
     slot: PARTITION,
     part: 0,
-    groups: [{ key: '1', devices: numberedDevices(1_000 * batch, 1_000 * batch + 10 * job) }],
+    groups: encodeGroups([{ key: '1', devices: numberedDevices(1_000 * batch, 1_000 * batch + 10 * job) }]),
   });
   const devices = (job: number, batch = 0) =>
     deliver({ name: 'ValidatedDevices', value: messageOf(job, batch) });
@@ -113,7 +114,9 @@ it('a marker is not passed by the offsets before its job is merged, though devic
 it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {
   const { sink, sets, acks, devices, marker } = await createSink(async () => {
     const { groups } = devices(1).message.value as ValidatedDevices;
-    const own = keyed(...groups.map((group) => ({ key: Number(group.key), devices: group.devices })));
+    const own = keyed(
+      ...decodeGroups(groups).map((group) => ({ key: Number(group.key), devices: group.devices })),
+    );
     const target = { space: spaces.marketplace, slot: PARTITION, job: 1, since: 0 };
     await createDeviceSets(database.db).merge(target, onePart(own));
     const counts = { pairs: 10, uniqueDevices: 10, filePairs: [0, 10] };

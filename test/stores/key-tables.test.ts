@@ -32,7 +32,7 @@ it('the oldest table gives way; one that exceeds the limit alone is kept until t
 
   const crowded = createJobContexts(database.db, bytes / 2);
   const all = await Promise.all(['p1', 'p2', 'p3'].map((partner) => crowded.keysOf(importOf(partner))));
-  expect(all.map(({ attributes }) => attributes.length)).toEqual([ATTRIBUTES, ATTRIBUTES, ATTRIBUTES]);
+  expect(all.map(({ attributes }) => attributes.size)).toEqual([ATTRIBUTES, ATTRIBUTES, ATTRIBUTES]);
 
   const none = createJobContexts(database.db, bytes / 2);
   const large = await none.keysOf(importOf('p1'));

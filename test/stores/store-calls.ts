@@ -7,6 +7,7 @@ import { createApiStores } from '../../api/stores.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import {
   type AudienceDocument,
   type DryRunDocument,
@@ -55,7 +56,7 @@ const all = { status: 1 } as never;
 const failure: FileFailure = { code: 'cancelled', message: 'cleared' };
 const device = numberedDevices(0, 1);
 const some = keyed({ devices: numberedDevices(0, 10), key: 2 });
-const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: [] };
+const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: encodeGroups([]) };
 const newPartner = { _id: 'p-new', name: 'new', prefix: 'p-new/' } as PartnerDocument;
 
 export function callsFor({ partner, job, accepted, loading, sealed, audience }: Subject): StoreCalls {

@@ -3,6 +3,7 @@ import avro from 'avsc';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decode, encode, MalformedMessage, wireHeader } from '../../pipeline/wire/codec.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import {
   type AcceptedJob,
   type MessageName,
@@ -24,7 +25,7 @@ const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const devices = (most: number) =>
   fc.nat({ max: most }).chain((count) => fc.uint8Array({ minLength: 16 * count, maxLength: 16 * count }));
 const groupsOf = (most: number) =>
-  fc.array(fc.record({ key: text, devices: devices(most) }), { maxLength: 5 });
+  fc.array(fc.record({ key: text, devices: devices(most) }), { maxLength: 5 }).map(encodeGroups);
 const validated: fc.Arbitrary<ValidatedDevices> = fc.record(
   {
     job: long,
@@ -38,22 +39,17 @@ const validated: fc.Arbitrary<ValidatedDevices> = fc.record(
   { requiredKeys: ['job', 'file', 'batch', 'slot', 'part', 'groups'] },
 );
 
-type Groups = ValidatedDevices['groups'];
-/** As avsc has it: an array of Buffers. */
-const pieces = (groups: Groups) =>
-  groups.map(({ key, devices: packed }) => ({
-    key,
-    devices: Array.from({ length: packed.length / 16 }, (_, n) =>
-      Buffer.from(packed.subarray(16 * n, 16 * n + 16)),
-    ),
-  }));
+/** As avsc has them: arrays of Buffers, in an array. */
+const groupsType = avro.Type.forSchema(messages.ValidatedDevices.fields.groups.schema as avro.Schema);
+const pieces = (groups: Buffer) => groupsType.fromBuffer(groups) as { key: string; devices: Buffer[] }[];
 const inPieces = ({ more = [], groups, ...message }: ValidatedDevices) => ({
   ...message,
   groups: pieces(groups),
   more: more.map((other) => ({ ...other, groups: pieces(other.groups) })),
 });
-const inHex = (groups: Groups) =>
-  groups.map(({ key, devices: packed }) => ({ key, devices: Buffer.from(packed).toString('hex') }));
+/** However the arrays are cut into blocks. */
+const inHex = (groups: Buffer) =>
+  pieces(groups).map((group) => ({ ...group, devices: group.devices.map((one) => one.toString('hex')) }));
 const plain = ({ more = [], groups, ...message }: ValidatedDevices) => ({
   ...message,
   groups: inHex(groups),
@@ -109,7 +105,7 @@ describe('ValidatedDevices, encoded by hand', () => {
   });
 
   it('with a slot that there is not is malformed', () => {
-    const message = { job: 1, file: 0, batch: 0, slot: SLOTS, part: 0, groups: [] };
+    const message = { job: 1, file: 0, batch: 0, slot: SLOTS, part: 0, groups: encodeGroups([]) };
     expect(() => decode(encode('ValidatedDevices', message), ['ValidatedDevices'])).toThrow(MalformedMessage);
   });
 });

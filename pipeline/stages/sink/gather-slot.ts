@@ -1,10 +1,11 @@
 /** Sorts what came for a job in one slot, or in a range of it, and counts it. */
 import type { CommitMarker } from '../../../schemas/topics.ts';
 import type { InRange } from '../../formats/address-ranges.ts';
-import { IDENTIFIER_BYTES } from '../../formats/identifier.ts';
+import { ByteTable } from '../../formats/byte-table.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import type { Devices } from '../../sets/devices.ts';
-import { sortPairs } from '../../sets/sort-pairs.ts';
+import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
+import { eachGroup } from '../../wire/device-groups.ts';
 
 export interface GatheredSlot {
   devices: Devices;
@@ -15,10 +16,11 @@ export interface GatheredSlot {
 }
 
 /** The numbers of keys: attributes are numbers already, events have one in the audience's dictionary. */
-export type NumberKeys = (keys: Iterable<string>) => Promise<Map<string, number>>;
+export type NumberKeys = (keys: string[]) => Promise<number[]>;
 
 /** Instead of a file, where pairs are not counted by file. */
 const ALL_FILES = 0;
+const otherEvents = Buffer.from(OTHER_EVENTS);
 
 /** Only files that passed, and each batch once. */
 export async function gatherSlot(
@@ -28,29 +30,25 @@ export async function gatherSlot(
   numberKeys: NumberKeys,
 ): Promise<GatheredSlot> {
   const seen = new Set<string>();
-  const groups: { name: string; file: number; devices: Uint8Array }[] = [];
-  let count = 0;
+  const pairs = new Pairs();
+  const names = new ByteTable();
   for await (const { range, message } of messages) {
-    const { file, batch, part, groups: some } = message;
+    const { file, batch, part, groups } = message;
     const name = `${range}.${file}.${batch}.${part}`;
     if (!files.isPassed(file) || seen.has(name)) continue;
     seen.add(name);
-    for (const { key, devices } of some) {
-      count += devices.length / IDENTIFIER_BYTES;
-      groups.push({
-        name: files.isCollapsed(file) ? OTHER_EVENTS : key,
-        file: files_counted ? ALL_FILES : file,
-        devices,
-      });
-    }
+    const isCollapsed = files.isCollapsed(file);
+    eachGroup(groups, (start, end, at, devices) => {
+      const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
+      pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file);
+    });
   }
-  const numbers = await numberKeys(new Set(groups.map(({ name }) => name)));
-  const numbered = groups.map(({ name, ...group }) => ({ key: numbers.get(name) ?? 0, ...group }));
-  const { devices, filePairs } = sortPairs({ groups: numbered, count });
+  pairs.renumberKeys(await numberKeys(names.entries.texts()));
+  const { devices, filePairs } = sortPairs(pairs);
   return {
     devices,
     uniqueDevices: devices.count,
-    pairs: count,
+    pairs: pairs.count,
     filePairs: files_counted ? new Map() : filePairs,
   };
 }

@@ -54,8 +54,11 @@ export function createMergeJobs(deps: Dependencies) {
 
   const numberKeysOf = ({ audience, generation }: CommitMarker): NumberKeys =>
     audience === null
-      ? async (keys) => new Map([...keys].map((key) => [key, Number(key)]))
-      : (keys) => eventValues.numbersOf(audience, generation!, keys);
+      ? async (keys) => keys.map(Number)
+      : async (keys) => {
+          const numbers = await eventValues.numbersOf(audience, generation!, keys);
+          return keys.map((key) => numbers.get(key) ?? 0);
+        };
 
   async function mergeSlot(run: Run, slot: number, bytes: number, step: SinkStep): Promise<Ack[]> {
     const since = run.committed.get(slot)!;
@@ -102,7 +105,7 @@ export function createMergeJobs(deps: Dependencies) {
   ): AsyncGenerator<Devices> {
     counts.clear();
     const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
-    const held = new Map<number, ValidatedDevices[][]>();
+    const held = new Map<number, Iterable<ValidatedDevices>[]>();
     for (const { job } of markers) {
       const messages = uncommitted.of(job, slot);
       const isCut = size < RANGES || uncommitted.hasSpilled(job);
@@ -149,7 +152,7 @@ export function createMergeJobs(deps: Dependencies) {
   }
 }
 
-function* inRanges(held: ValidatedDevices[][], from: number, to: number): Generator<InRange> {
+function* inRanges(held: Iterable<ValidatedDevices>[], from: number, to: number): Generator<InRange> {
   for (let range = from; range < Math.min(to, held.length); range++)
     for (const message of held[range]!) yield { range, message };
 }

@@ -5,8 +5,7 @@ import { batchesIn, decodeDevices, encodeDevices } from '../../wire/devices-code
 export interface Uncommitted {
   readonly bytes: number;
   add(devices: ValidatedDevices, offset: bigint): void;
-  of(job: number, slot: number): ValidatedDevices[];
-  /** When they are merged. */
+  of(job: number, slot: number): Iterable<ValidatedDevices>;
   bytesOf(job: number, slot: number): number;
   /** Where the oldest of them stands in the partition, if any is left. */
   oldestOffset(): bigint | undefined;
@@ -27,32 +26,18 @@ interface JobDevices {
 }
 
 interface SlotDevices {
-  /** Messages of one batch each. */
-  single: ValidatedDevices[];
-  /** Messages of many small batches, as they are sent: as objects they would take ten times as much. */
-  shared: Buffer[];
-  /** What is held, and what it comes to when it is merged. */
+  /** As they are sent: as objects, small batches would take ten times as much. */
+  messages: Buffer[];
   bytes: number;
-  mergedBytes: number;
 }
 
 /** What a message costs beside its devices. */
 const OVERHEAD = 200;
 const NO_HEADER = Buffer.alloc(0);
 
-/** A copy: the message's bytes are a view into everything that was fetched with it. */
-const copyOf = (message: ValidatedDevices): ValidatedDevices => ({
-  ...message,
-  groups: message.groups.map(({ key, devices }) => ({ key, devices: new Uint8Array(devices) })),
-});
-
-const sizeOf = ({ groups }: Pick<ValidatedDevices, 'groups'>) =>
-  groups.reduce((sum, { devices }) => sum + devices.length + OVERHEAD, OVERHEAD);
-
-const batchesOf = ({ single, shared }: SlotDevices): ValidatedDevices[] => [
-  ...single,
-  ...shared.flatMap((bytes) => [...batchesIn(decodeDevices(bytes, { hasMore: true }))]),
-];
+function* batchesOf(messages: Buffer[]): Generator<ValidatedDevices> {
+  for (const bytes of messages) yield* batchesIn(decodeDevices(bytes, { hasMore: true }));
+}
 
 export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {
   const spilled = new Set(spilledEarlier);
@@ -76,27 +61,18 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       }
       let slot = job.slots.get(devices.slot);
       if (!slot) {
-        slot = { single: [], shared: [], bytes: 0, mergedBytes: 0 };
+        slot = { messages: [], bytes: 0 };
         job.slots.set(devices.slot, slot);
       }
-      const { more = [] } = devices;
-      const mergedBytes = more.reduce((sum, other) => sum + sizeOf(other), sizeOf(devices));
-      let held = mergedBytes;
-      if (more.length === 0) slot.single.push(copyOf(devices));
-      else {
-        const encoded = encodeDevices(NO_HEADER, devices);
-        slot.shared.push(encoded);
-        held = encoded.length + OVERHEAD;
-      }
-      slot.bytes += held;
-      slot.mergedBytes += mergedBytes;
-      bytes += held;
+      // A copy: what came is a view into everything that was fetched with it.
+      const encoded = encodeDevices(NO_HEADER, devices);
+      const size = encoded.length + OVERHEAD;
+      slot.messages.push(encoded);
+      slot.bytes += size;
+      bytes += size;
     },
-    of(job, slot) {
-      const held = jobs.get(job)?.slots.get(slot);
-      return held ? batchesOf(held) : [];
-    },
-    bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.mergedBytes ?? 0,
+    of: (job, slot) => batchesOf(jobs.get(job)?.slots.get(slot)?.messages ?? []),
+    bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.bytes ?? 0,
     oldestOffset() {
       let oldest: bigint | undefined;
       for (const { firstOffset } of jobs.values()) {
@@ -108,7 +84,8 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       const before = bytes;
       for (const [job, { slots }] of [...jobs]) {
         spilled.add(job);
-        for (const [slot, held] of slots) await save({ job, slot, devices: batchesOf(held) });
+        for (const [slot, { messages }] of slots)
+          await save({ job, slot, devices: [...batchesOf(messages)] });
         drop(job);
       }
       return before - bytes;

@@ -1,0 +1,107 @@
+/**
+ * Devices by key as Avro has them: an array of groups, each a key and an array of devices. They are written when rows have been parsed
+ * and read in place until they are merged. With thousands of keys nearly every device is a group: an object for each would cost more
+ * than all the rest.
+ */
+import { AvroReader, AvroWriter } from './avro-bytes.ts';
+import { varintLength, writeVarint } from './varint.ts';
+
+const DEVICE = 16;
+/** The longest numbers beside a key and its devices. */
+const GROUP_OVERHEAD = 16;
+/** So many are copied faster byte by byte. */
+const FEW = 4;
+
+/** The key is `[start, end)` of the bytes; the devices begin at `at`. A group may come in several pieces. */
+type OnDevices = (start: number, end: number, at: number, devices: number) => void;
+
+export function readGroups(reader: AvroReader, onDevices?: OnDevices): void {
+  for (let groups = reader.block(); groups > 0; groups = reader.block()) {
+    for (let group = 0; group < groups; group++) {
+      const length = reader.long();
+      const start = reader.skip(length);
+      for (let devices = reader.block(); devices > 0; devices = reader.block()) {
+        const at = reader.skip(devices * DEVICE);
+        onDevices?.(start, start + length, at, devices);
+      }
+    }
+  }
+}
+
+export const eachGroup = (groups: Buffer, onDevices: OnDevices): void =>
+  readGroups(new AvroReader(groups), onDevices);
+
+export function copyDevices(
+  source: Uint8Array,
+  from: number,
+  devices: number,
+  target: Uint8Array,
+  to: number,
+): void {
+  const end = from + devices * DEVICE;
+  if (devices > FEW) target.set(source.subarray(from, end), to);
+  else for (let at = from, place = to; at < end; at++) target[place++] = source[at]!;
+}
+
+/** Writes one array after the other into memory that it uses again. */
+export class GroupWriter {
+  bytes = Buffer.allocUnsafe(1 << 12);
+  #at = 0;
+  #groups = 0;
+
+  get isEmpty(): boolean {
+    return this.#groups === 0;
+  }
+
+  /** Gives the place in `bytes` where the devices of the group must be written. */
+  add(key: Uint8Array, start: number, end: number, devices: number): number {
+    const needed = this.#at + end - start + devices * DEVICE + GROUP_OVERHEAD;
+    if (needed > this.bytes.length) this.bytes = Buffer.concat([this.bytes], 2 * needed);
+    const { bytes } = this;
+    let at = writeVarint(bytes, this.#at, end - start);
+    for (let from = start; from < end; from++) bytes[at++] = key[from]!;
+    const place = devices > 0 ? writeVarint(bytes, at, devices) : at;
+    this.#at = writeVarint(bytes, place + devices * DEVICE, 0);
+    this.#groups++;
+    return place;
+  }
+
+  /** A copy of the array; the next one begins. */
+  take(): Buffer {
+    const count = this.#groups;
+    const writer = new AvroWriter(Buffer.alloc(0), count === 0 ? 1 : varintLength(count) + this.#at + 1);
+    if (count > 0) writer.long(count);
+    writer.raw(this.bytes.subarray(0, this.#at));
+    writer.long(0);
+    this.#at = 0;
+    this.#groups = 0;
+    return writer.bytes;
+  }
+}
+
+export interface DeviceGroup {
+  key: string;
+  devices: Uint8Array;
+}
+
+/** As objects, for what is rare, and for people. */
+export function decodeGroups(groups: Buffer): DeviceGroup[] {
+  const objects: DeviceGroup[] = [];
+  eachGroup(groups, (start, end, at, devices) =>
+    objects.push({
+      key: groups.toString('utf8', start, end),
+      devices: groups.subarray(at, at + devices * DEVICE),
+    }),
+  );
+  return objects;
+}
+
+export function encodeGroups(objects: Iterable<DeviceGroup>): Buffer {
+  const writer = new GroupWriter();
+  for (const { key, devices } of objects) {
+    const name = Buffer.from(key);
+    const place = writer.add(name, 0, name.length, devices.length / DEVICE);
+    writer.bytes.set(devices, place);
+  }
+  return writer.take();
+}

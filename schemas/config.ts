@@ -121,7 +121,7 @@ const environment = z.object({
   /** Threads of a pipeline process. Each thread runs all stages of the process and gets a share of the partitions. */
   HEADRACE_THREADS: integer(1, 64, 2),
   /** How many jobs may be in flight: the oldest unfinished one and those after it. */
-  HEADRACE_JOB_WINDOW: integer(1, 1_000, 64),
+  HEADRACE_JOB_WINDOW: integer(1, 1_000, 256),
   /** Megabytes of files that may be loaded ahead of the oldest unfinished job. */
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
   /** Work without progress for this long is dispatched again. */

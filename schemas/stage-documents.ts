@@ -47,8 +47,8 @@ export interface CheckDocument {
 
 /** The ack of a slot that has merged a job. First writer wins. */
 export interface AckDocument {
-  /** `<job>.<slot>` */
-  _id: string;
+  /** The job's number times the number of slots, plus the slot. */
+  _id: number;
   job: number;
   slot: number;
   /** Distinct devices of the job in this slot. */
@@ -88,8 +88,8 @@ export interface VerdictDocument {
 }
 
 /**
- * The last job that a slot has merged; devices of that job or an earlier one are ignored. In the same collection as the acks, so
- * that both are written in one ordered bulk write.
+ * The last job that a slot has merged; devices of that job or an earlier one are ignored. In the same collection as the
+ * acks, which are written before it.
  */
 export interface SlotDocument {
   /** `slot <number>` */

@@ -17,6 +17,7 @@ import { wordsOf } from './page-format.ts';
 import { createPages } from './pages.ts';
 import { devicesOf, readSlot } from './read-regions.ts';
 import { defaultLayout, type Layout } from './regions.ts';
+import { createRemovals } from './removals.ts';
 import { removeKeys } from './remove-keys.ts';
 import { createOrphanSweep } from './sweep-orphans.ts';
 
@@ -32,7 +33,12 @@ const REMOVE_AT_ONCE = 5_000;
 export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } = {}) {
   const manifests = createManifests(db);
   const pages = createPages(db);
-  const deps = { manifests, pages, layout: { ...defaultLayout, ...options.layout } };
+  const deps = {
+    manifests,
+    pages,
+    removals: createRemovals(pages),
+    layout: { ...defaultLayout, ...options.layout },
+  };
 
   /** The keys of a device in a space; undefined: the space does not hold it. */
   async function keysOf(space: string, device: Uint8Array): Promise<number[] | undefined> {

@@ -12,9 +12,11 @@ import type { Manifest } from './manifests.ts';
 import { Raced, waitAfterLoss } from './races.ts';
 import type { ReadDeps } from './read-regions.ts';
 import { createLayOut, documentBytes, type IdRange, type Layout, pagesOf, writtenWith } from './regions.ts';
+import type { Removals } from './removals.ts';
 
 export interface EditDeps extends ReadDeps {
   layout: Layout;
+  removals: Removals;
 }
 
 export interface SlotTarget {
@@ -132,7 +134,7 @@ async function tryToEdit(
     replaced,
   };
   // The list of what the last change has replaced is about to be lost.
-  await deps.pages.remove(manifest.replaced);
+  await deps.removals.finish(manifest);
   faultPoint('sink:before-manifest');
   // A process that was suspended must not name documents that a sweep has taken for orphans meanwhile.
   const isLate = Date.now() - tokenTime(token) > NAME_WITHIN_MS;
@@ -142,7 +144,7 @@ async function tryToEdit(
     await giveUp();
     return undefined;
   }
-  await deps.pages.remove(replaced).catch(() => {});
+  deps.removals.begin({ ...next, version: manifest.version + 1 });
   return { total: next.devices, changes: changesOf(next) };
 }
 

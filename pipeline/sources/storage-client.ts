@@ -50,10 +50,10 @@ export function connectStorage({ credentials, ...options }: StorageOptions): Sto
     async ask(request, signal) {
       // The client's own limits end with the headers; it would wait for ever for a listing, or an error, that never comes.
       const { controller, unlink } = linkedAbort(signal);
-      const late = new StoreUnavailable(`No whole answer came within ${2 * idleMs} ms.`);
       let timer: NodeJS.Timeout | undefined;
       const given = new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
+          const late = new StoreUnavailable(`No whole answer came within ${2 * idleMs} ms.`);
           reject(late);
           controller.abort(late);
         }, 2 * idleMs);

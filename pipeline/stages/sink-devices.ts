@@ -5,7 +5,6 @@
  * of a job that it has merged.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -13,12 +12,11 @@ import type { Step } from '../runtime/step.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
-import { type createMergeJobs, GROUP_BYTES } from './sink/merge-jobs.ts';
+import type { createMergeJobs } from './sink/merge-jobs.ts';
+import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
-
-const MAX_GATHER_MS = 100;
 
 export interface SinkDependencies {
   log: Logger;
@@ -30,15 +28,7 @@ export interface SinkDependencies {
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   devicePartitions: number;
   memoryBytes: number;
-}
-
-/** What the messages at hand ask for, until it is done together. */
-interface Pending {
-  /** Jobs whose markers stand one after the other. */
-  run: CommitMarker[];
-  bytes: number;
-  answers: Check[];
-  mergingMs: number;
+  onFatal(error: unknown): void;
 }
 
 interface OwnedPartition {
@@ -49,6 +39,7 @@ interface OwnedPartition {
   uncommitted: Uncommitted;
   /** Jobs of which the slots were found to hold all, by attempt: what is collected is not lost while the partition is ours. */
   verified: Map<number, number>;
+  merges: MergeQueue;
 }
 
 type SinkStep = Step<'sink'>;
@@ -56,7 +47,9 @@ type SinkStep = Step<'sink'>;
 export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   const { acks, spills } = deps;
   let owned = new Map<number, Promise<OwnedPartition>>();
-  let held = new Map<number, Uncommitted>();
+  let held = new Map<number, Pick<OwnedPartition, 'uncommitted' | 'merges'>>();
+  /** Ends with the assignment, and merges with it. */
+  let assignment: SinkStep;
 
   function own(partition: number, step: SinkStep): Promise<OwnedPartition> {
     const known = owned.get(partition);
@@ -71,25 +64,38 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   }
 
   async function take(partition: number, slots: number[], step: SinkStep): Promise<OwnedPartition> {
+    const own = assignment;
     const committed = await step.read('see how far the slots are', () => acks.committedJobs(slots));
     const uncommitted = createUncommitted(
       await step.read('see what was spilled', () => spills.jobsIn(slots)),
     );
-    held.set(partition, uncommitted);
-    return { partition, slots, committed, uncommitted, verified: new Map() };
+    const merges = createMergeQueue(
+      (markers) => merge(owner, markers, own),
+      (error) => {
+        if (!own.signal.aborted) deps.onFatal(error);
+      },
+    );
+    held.set(partition, { uncommitted, merges });
+    const owner = { partition, slots, committed, uncommitted, verified: new Map(), merges };
+    return owner;
   }
 
   function collect(owner: OwnedPartition, devices: ValidatedDevices, offset: bigint): void {
     const committed = owner.committed.get(devices.slot);
-    if (committed === undefined || devices.job <= committed) return;
+    if (committed === undefined || devices.job <= Math.max(committed, owner.merges.lastJob())) return;
     owner.uncommitted.add(devices, offset);
   }
 
   async function spillIfFull(owner: OwnedPartition, step: SinkStep): Promise<void> {
-    let total = 0;
-    for (const { bytes } of held.values()) total += bytes;
-    // A small share is not worth a write: the partition that holds most spills with its own next message.
-    if (total < deps.memoryBytes || owner.uncommitted.bytes * held.size * 2 < total) return;
+    const isFull = () => {
+      let total = 0;
+      for (const { uncommitted } of held.values()) total += uncommitted.bytes;
+      // A small share is not worth a write: the partition that holds most spills with its own next message.
+      return total >= deps.memoryBytes && owner.uncommitted.bytes * held.size * 2 >= total;
+    };
+    // What is being merged will be forgotten, and must not be taken away meanwhile.
+    if (isFull()) await owner.merges.idle();
+    if (!isFull()) return;
     const bytes = await owner.uncommitted.spill((batch) => step('spill', () => spills.save(batch)));
     deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
   }
@@ -109,13 +115,9 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     return lacking;
   }
 
-  /** Whether the merge that must come before this one has been made, or will be with the run. */
-  function isInSequence(
-    owner: OwnedPartition,
-    { job, previous }: CommitMarker,
-    run: CommitMarker[],
-  ): boolean {
-    if (previous <= (run.at(-1)?.job ?? 0)) return true;
+  /** Whether the merge that must come before this one has been made, or is queued. */
+  function isInSequence(owner: OwnedPartition, { job, previous }: CommitMarker): boolean {
+    if (previous <= owner.merges.lastJob()) return true;
     if (owner.slots.every((slot) => owner.committed.get(slot)! >= previous)) return true;
     deps.log.warn({ job, previous }, 'not merged yet: the marker of the previous job is missing');
     return false;
@@ -133,40 +135,23 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     for (const job of owner.verified.keys()) if (job <= last) owner.verified.delete(job);
   }
 
-  async function flush(owner: OwnedPartition, pending: Pending, step: SinkStep): Promise<void> {
-    const { answers, run } = pending;
-    if (answers.length > 0) await step('answer', () => deps.checks.record(answers));
-    pending.answers = [];
-    if (run.length === 0) return;
-    const began = performance.now();
-    await merge(owner, run, step);
-    pending.mergingMs += performance.now() - began;
-    pending.run = [];
-    pending.bytes = 0;
-  }
-
+  /** Gives the answer to a check, or to a marker whose job cannot be merged yet. */
   async function takeMarker(
     owner: OwnedPartition,
     marker: CommitMarker,
-    pending: Pending,
+    offset: bigint,
     step: SinkStep,
-  ): Promise<void> {
-    const { job, attempt, check, kind } = marker;
-    if (owner.slots.every((slot) => job <= owner.committed.get(slot)!)) return;
-    // Markers come in the order of their jobs; one that does not is a repetition by a dispatcher that took over.
-    const isRepeated = job <= (pending.run.at(-1)?.job ?? 0);
-    if (!check && (isRepeated || !isInSequence(owner, marker, pending.run))) return;
+  ): Promise<Check[]> {
+    const { job, attempt, check } = marker;
+    // Jobs are merged in their order, so one that is not behind the last is a repetition by a dispatcher that took over.
+    const isRepeated = job <= owner.merges.lastJob();
+    if (isRepeated || owner.slots.every((slot) => job <= owner.committed.get(slot)!)) return [];
+    if (!check && !isInSequence(owner, marker)) return [];
     const lacking = await lackingOf(owner, marker, step);
-    if (check || lacking.length > 0) {
-      pending.answers.push({ job, attempt, partition: owner.partition, lacking });
-      return;
-    }
+    if (check || lacking.length > 0) return [{ job, attempt, partition: owner.partition, lacking }];
     const bytes = owner.slots.reduce((sum, slot) => sum + owner.uncommitted.bytesOf(job, slot), 0);
-    // What an audience matches depends on the imports before it, and on none behind it.
-    const isImport = kind === 'import' && pending.run[0]?.kind === 'import';
-    if (!isImport || pending.bytes + bytes > GROUP_BYTES) await flush(owner, pending, step);
-    pending.run.push(marker);
-    pending.bytes += bytes;
+    owner.merges.add({ marker, offset, bytes });
+    return [];
   }
 
   return {
@@ -174,26 +159,24 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     input: 'devices',
     async handleAll(partition, deliveries, step) {
       const owner = await own(partition, step);
-      const pending: Pending = { run: [], bytes: 0, answers: [], mergingMs: 0 };
+      const answers: Check[] = [];
       for (const { offset, message } of deliveries) {
         if (message.name === 'ValidatedDevices') {
           collect(owner, message.value, offset);
           await spillIfFull(owner, step);
-        } else if (message.name === 'CommitMarker') await takeMarker(owner, message.value, pending, step);
+        } else if (message.name === 'CommitMarker')
+          answers.push(...(await takeMarker(owner, message.value, offset, step)));
       }
-      await flush(owner, pending, step);
-      // Under load the next jobs come meanwhile, and share one merge; a job that comes alone has been merged by now.
-      if (pending.mergingMs > 0) await sleep(Math.min(pending.mergingMs, MAX_GATHER_MS));
+      if (answers.length > 0) await step('answer', () => deps.checks.record(answers));
     },
-    /**
-     * What is only in memory must be read again after a crash. So must markers that wait to be merged together, and they are in no
-     * memory of devices: nothing of what is being handled can be committed yet.
-     */
+    /** What is only in memory must be read again after a crash, and so must the markers of jobs that are not merged. */
     committable(partition, handled) {
-      const oldest = held.get(partition)?.oldestOffset();
-      return oldest !== undefined && oldest < handled ? oldest : handled;
+      const { uncommitted, merges } = held.get(partition) ?? {};
+      const oldest = [uncommitted?.oldestOffset(), merges?.oldestOffset()];
+      return oldest.reduce<bigint>((least, one) => (one !== undefined && one < least ? one : least), handled);
     },
-    assigned() {
+    assigned(_, step) {
+      assignment = step;
       owned = new Map();
       held = new Map();
     },

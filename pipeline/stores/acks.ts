@@ -1,10 +1,12 @@
 /** Acks: what each slot counted when it merged a job; and the last job that each slot has merged. */
-import { type AnyBulkWriteOperation, Binary, type Db } from 'mongodb';
+import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { AckDocument, FilePairsDocument, SlotDocument } from '../../schemas/stage-documents.ts';
+import { SLOTS } from '../../schemas/topics.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { insertNew } from './insert-new.ts';
 import { removeInSteps } from './remove-in-steps.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
@@ -12,6 +14,10 @@ export type Ack = Omit<AckDocument, '_id'>;
 
 /** Of an ack with more files than this, the pairs by file are in pages, each of so many file numbers: an ack stays small. */
 const PAGE_FILES = 10_000;
+
+/** Numbers, so that the acks of a job, or of jobs that follow each other, are a range of ids. */
+const ackId = (job: number, slot: number) => job * SLOTS + slot;
+const idsFrom = (job: number) => ackId(job, 0);
 
 const pageOf = (file: number) => Math.floor(file / PAGE_FILES);
 
@@ -57,18 +63,15 @@ export function createAckStore(db: Db) {
   const filePairs = db.collection<FilePairsDocument>(collections.filePairs);
   const slotId = (slot: number) => `slot ${slot}`;
 
-  /** The first write wins: a merge that is repeated after a crash may count less than the first one did. */
-  const acknowledge = (entry: Ack) => ({
-    updateOne: {
-      filter: { _id: `${entry.job}.${entry.slot}` },
-      update: { $setOnInsert: entry },
-      upsert: true,
-    },
-  });
   const advance = (slot: number, job: number) => ({
     updateOne: { filter: { _id: slotId(slot) }, update: { $max: { committedJob: job } }, upsert: true },
   });
-  type Write = AnyBulkWriteOperation<AckDocument>;
+
+  /** Jobs in flight, whose numbers are close together. */
+  const ofAny = (jobs: number[]) => ({
+    _id: { $gte: idsFrom(Math.min(...jobs)), $lt: idsFrom(Math.max(...jobs) + 1) },
+    job: { $in: jobs },
+  });
 
   /** Before their ack. They are the same however often the job is merged. */
   async function storePages(pages: FilePairsDocument[]): Promise<void> {
@@ -77,22 +80,29 @@ export function createAckStore(db: Db) {
   }
 
   return {
-    /** One ordered write, acks first: a slot that has advanced past a job is never asked for it again. */
+    /**
+     * Acks first: a slot that has advanced past a job is never asked for it again. Of an ack, the first write wins: a merge that is
+     * repeated after a crash may count less than the first one did.
+     */
     recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
       const stored = runs.flat().map(splitIntoPages);
       const entries = stored.map(({ ack }) => ack);
       await storePages(stored.flatMap(({ pages }) => pages));
       const last = new Map<number, number>();
       for (const { slot, job } of entries) last.set(slot, Math.max(job, last.get(slot) ?? 0));
-      const advances = [...last].map(([slot, job]) => advance(slot, job) as Write);
-      await acks.bulkWrite([...entries.map(acknowledge), ...advances], { ordered: true });
+      await insertNew(
+        acks,
+        entries.map((entry) => ({ _id: ackId(entry.job, entry.slot), ...entry })),
+      );
+      const advances = [...last].map(([slot, job]) => advance(slot, job));
+      await slots.bulkWrite(advances, { ordered: false });
     }),
 
     async countByJob(jobs: number[]): Promise<Map<number, number>> {
       if (jobs.length === 0) return new Map();
       const counts = await acks
         .aggregate<{ _id: number; slots: number }>([
-          { $match: { job: { $in: jobs } } },
+          { $match: ofAny(jobs) },
           { $group: { _id: '$job', slots: { $sum: 1 } } },
         ])
         .toArray();
@@ -100,7 +110,7 @@ export function createAckStore(db: Db) {
     },
 
     ofJob: groupCommit(async (jobs: number[]): Promise<AckDocument[][]> => {
-      const found = await acks.find({ job: { $in: jobs } }).toArray();
+      const found = await acks.find(ofAny(jobs)).toArray();
       const byJob = groupBy(found, ({ job }) => job);
       return jobs.map((job) => byJob.get(job) ?? []);
     }),
@@ -120,14 +130,11 @@ export function createAckStore(db: Db) {
     },
 
     async forget(jobs: number[]): Promise<void> {
-      await Promise.all([
-        acks.deleteMany({ job: { $in: jobs } }),
-        filePairs.deleteMany({ job: { $in: jobs } }),
-      ]);
+      await Promise.all([acks.deleteMany(ofAny(jobs)), filePairs.deleteMany({ job: { $in: jobs } })]);
     },
     async forgetBefore(job: number): Promise<void> {
       await Promise.all([
-        removeInSteps(acks, { job: { $lt: job } }),
+        removeInSteps(acks, { _id: { $lt: idsFrom(job) } }),
         removeInSteps(filePairs, { job: { $lt: job } }),
       ]);
     },

@@ -9,7 +9,12 @@ export type CheckStore = ReturnType<typeof createCheckStore>;
 export type Check = Omit<CheckDocument, '_id'>;
 
 export function createCheckStore(db: Db) {
-  const checks = db.collection<CheckDocument>(collections.checks);
+  // An answer is true for as long as its sink lives: it need not outlive a crash of MongoDB. One that is lost is asked for again.
+  const checks = db.collection<CheckDocument>(collections.checks, {
+    writeConcern: { w: 1, journal: false },
+    readConcern: { level: 'local' },
+    readPreference: 'primary',
+  });
 
   return {
     record: groupCommit(async (answers: Check[][]) => {

@@ -73,17 +73,25 @@ export function createJobStore(db: Db) {
   /** Applies the transitions that are possible, in order, and returns the jobs as they are now, whoever changed them. */
   async function take(steps: Step[]): Promise<JobDocument[]> {
     const updatedAt = new Date();
-    const operations = steps.map(({ id, from, when, set, unset, begins }) => ({
-      updateOne: {
-        filter: { ...when?.filter, _id: id, phase: { $in: from } },
-        update: {
-          $set: { ...set, updatedAt },
-          ...(unset ? { $unset: unset } : {}),
-          ...(begins ? { $min: { startedAt: updatedAt } } : {}),
-        },
+    const updates = steps.map(({ id, from, when, set, unset, begins }) => ({
+      filter: { ...when?.filter, _id: id, phase: { $in: from } },
+      update: {
+        $set: { ...set, updatedAt },
+        ...(unset ? { $unset: unset } : {}),
+        ...(begins ? { $min: { startedAt: updatedAt } } : {}),
       },
     }));
-    await jobs.bulkWrite(operations, { ordered: true });
+    if (updates.length > 1)
+      await jobs.bulkWrite(
+        updates.map((updateOne) => ({ updateOne })),
+        { ordered: true },
+      );
+    else {
+      // One round trip instead of two, for a job that comes alone.
+      const [{ filter, update }] = updates as [(typeof updates)[number]];
+      const job = await jobs.findOneAndUpdate(filter, update, { returnDocument: 'after' });
+      if (job) return [job];
+    }
     const found = await findMany(steps.map(({ id }) => id));
     const byId = new Map(found.map((job) => [job._id, job]));
     return steps.map(({ id, from, when }) => {

@@ -21,7 +21,7 @@ export interface FileAttempt {
 }
 
 /** A batch as dispatch reads it. */
-export type RecordedBatch = Omit<LedgerEntry, 'slots' | 'firstLine' | 'lines' | 'delimiter'>;
+export type RecordedBatch = Omit<LedgerEntry, 'firstLine' | 'lines' | 'delimiter'>;
 
 /** Files of a job, in one attempt. */
 export interface WantedFiles {
@@ -86,11 +86,16 @@ export function createLedgerStore(db: Db) {
       return files.map((file) => resumeBehind(byFile.get(nameOf(file)) ?? []));
     }),
 
-    /** Batches of files, each file's from a number on: what a file has before it is not read again. */
+    /**
+     * Batches of files, each file's from a number on: what a file has before it is not read again. Of jobs of which every file is
+     * wanted from its beginning, all batches there are, and of any attempt: a branch for each job would cost more to plan than to read.
+     */
     async *batchesOf(
-      wanted: { job: number; attempt: number; files: { file: number; from: number }[] }[],
+      wanted: { job: number; attempt: number; isWhole: boolean; files: { file: number; from: number }[] }[],
     ): AsyncGenerator<RecordedBatch> {
-      const $or = wanted.flatMap(({ job, attempt, files }) => {
+      const whole = wanted.filter(({ isWhole }) => isWhole).map(({ job }) => job);
+      const parts = wanted.filter(({ isWhole }) => !isWhole);
+      const $or = parts.flatMap(({ job, attempt, files }) => {
         const untouched = files.filter(({ from }) => from === 0).map(({ file }) => file);
         const begun = files.filter(({ from }) => from > 0);
         return [
@@ -98,10 +103,11 @@ export function createLedgerStore(db: Db) {
           ...begun.map(({ file, from }) => ({ job, file, batch: { $gte: from }, attempt })),
         ];
       });
-      if ($or.length === 0) return;
-      yield* ledger
-        .find({ $or })
-        .project<RecordedBatch>({ _id: 0, slots: 0, firstLine: 0, lines: 0, delimiter: 0 });
+      for (const filter of [
+        ...(whole.length > 0 ? [{ job: { $in: whole } }] : []),
+        ...($or.length > 0 ? [{ $or }] : []),
+      ])
+        yield* ledger.find(filter).project<RecordedBatch>({ _id: 0, firstLine: 0, lines: 0, delimiter: 0 });
     },
 
     /** What each slot must hold of the files that the job is to merge. */

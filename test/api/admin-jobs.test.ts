@@ -75,7 +75,7 @@ beforeAll(async () => {
   const acked = Array.from({ length: 16 }, (_, slot) => slot).filter((slot) => slot !== 5);
   await insert(
     collections.acks,
-    acked.map((slot) => ({ _id: `2.${slot}`, job: 2, slot })),
+    acked.map((slot) => ({ _id: 2 * 16 + slot, job: 2, slot })),
   );
 });
 afterAll(async () => {

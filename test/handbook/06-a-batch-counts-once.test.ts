@@ -37,7 +37,9 @@ it('however often and in whatever order batches are recorded', async () => {
   const tally = noBatches();
   // Looked at again and again, a batch still counts once.
   for (let look = 0; look < 2; look++)
-    for await (const batch of ledger.batchesOf([{ job: 1, attempt: 0, files: [{ file: 0, from: 0 }] }]))
+    for await (const batch of ledger.batchesOf([
+      { job: 1, attempt: 0, isWhole: true, files: [{ file: 0, from: 0 }] },
+    ]))
       countBatch(tally, batch);
   expect(tally).toMatchObject({ joined: 2, rows: 2 * ROWS, lastBatch: -1 });
 });

@@ -21,12 +21,13 @@ import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 import { createStoredSets, setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const database = openDatabase();
 const PARTITION = 3;
 const step = recordedStep('sink');
 
-async function createSink(mergesMay: () => Promise<void> = async () => {}) {
+async function createSink(mergesMay: () => Promise<void> = async () => {}, assignment = step) {
   const { db } = database;
   await db.dropDatabase();
   const log = createLogger({ logLevel: 'silent' }, 'test');
@@ -49,7 +50,18 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
     // A slot a partition.
     devicePartitions: 16,
     memoryBytes: 1_000_000,
+    onFatal: (error) => {
+      throw error;
+    },
   });
+  sink.assigned!([PARTITION], assignment);
+  const committedJob = async () => (await acks.committedJobs([PARTITION])).get(PARTITION);
+  /** Jobs are merged while the partition is read on. */
+  const untilMerged = (job: number) =>
+    waitFor(async () => (await committedJob()) === job, { what: `job ${job} to be merged` });
+  /** All before the offset may be committed. */
+  const untilCommittable = (next: bigint) =>
+    waitFor(() => sink.committable!(PARTITION, offset) === next, { what: `offset ${next}` });
   let offset = 0n;
   const deliver = (message: Delivery['message']): Delivery<'sink'> => ({
     partition: PARTITION,
@@ -71,7 +83,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}) {
     const expected = batches.map((batch) => messageOf(job, batch));
     return deliver({ name: 'CommitMarker', value: markerOf({ job, ...fields }, expected) });
   };
-  return { sink, sets: createStoredSets(db), acks, checks, devices, marker };
+  return { sink, sets: createStoredSets(db), acks, checks, devices, marker, untilMerged, untilCommittable };
 }
 
 it.each([
@@ -80,10 +92,11 @@ it.each([
   ['the last of them cut off', [1, 2, 1]],
   ['with a new one', [1, 2, 1, 2, 3]],
 ])('markers twice, %s', async (_, markers) => {
-  const { sink, sets, acks, devices, marker } = await createSink();
+  const { sink, sets, acks, devices, marker, untilMerged } = await createSink();
   const jobs = [...new Set(markers)];
   const all = [...jobs.map((job) => devices(job)), ...markers.map((job) => marker(job))];
   await sink.handleAll!(PARTITION, all, step);
+  await untilMerged(Math.max(...jobs));
   for (const job of jobs)
     expect(await acks.ofJob(job)).toMatchObject([
       { slot: PARTITION, pairs: 10 * job, uniqueDevices: 10 * job, filePairs: [0, 10 * job] },
@@ -95,24 +108,22 @@ it.each([
 
 it('a marker is not passed by the offsets before its job is merged, though devices of later jobs wait behind it', async () => {
   const gate = createGate();
-  const { sink, acks, devices, marker } = await createSink(gate.wait);
+  const { sink, acks, devices, marker, untilCommittable } = await createSink(gate.wait);
   await sink.handleAll!(PARTITION, [devices(9)], step);
   expect(sink.committable!(PARTITION, 1n)).toBe(0n);
   // A new owner, to whom only the end of this is new: nothing stands before the first marker.
   sink.assigned!([PARTITION], step);
   const empty = { passed: [] };
-  const some = [marker(1, empty), marker(2, empty), devices(3), devices(4)];
-  const handling = sink.handleAll!(PARTITION, some, step);
+  await sink.handleAll!(PARTITION, [marker(1, empty), marker(2, empty), devices(3), devices(4)], step);
   await gate.reached;
-  expect(sink.committable!(PARTITION, 1n)).toBe(1n);
+  expect(sink.committable!(PARTITION, 5n)).toBe(1n);
   gate.open();
-  await handling;
+  await untilCommittable(3n);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
-  expect(sink.committable!(PARTITION, 5n)).toBe(3n);
 });
 
 it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {
-  const { sink, sets, acks, devices, marker } = await createSink(async () => {
+  const { sink, sets, acks, devices, marker, untilMerged } = await createSink(async () => {
     const { groups } = devices(1).message.value as ValidatedDevices;
     const own = keyed(
       ...decodeGroups(groups).map((group) => ({ key: Number(group.key), devices: group.devices })),
@@ -124,6 +135,7 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
     await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts, ...none }]);
   });
   await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], step);
+  await untilMerged(2);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
   const [second] = await acks.ofJob(2);
   expect(second).toMatchObject({ pairs: 20, uniqueDevices: 20 });
@@ -132,7 +144,7 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
 });
 
 it('says whether its slot holds all of a job, and merges nothing before it does', async () => {
-  const { sink, sets, acks, checks, devices, marker } = await createSink();
+  const { sink, sets, acks, checks, devices, marker, untilMerged } = await createSink();
   const both = [0, 1];
   const ask = { check: true };
   await sink.handleAll!(PARTITION, [devices(1), marker(1, ask, both), marker(1, {}, both)], step);
@@ -149,6 +161,7 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
   });
   expect(await sets.count(setNames.attribute(1))).toBe(0);
   await sink.handleAll!(PARTITION, [marker(1, again, both)], step);
+  await untilMerged(1);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 20 }]);
   expect(await sets.count(setNames.attribute(1))).toBe(20);
 });
@@ -161,22 +174,35 @@ it('as many devices as expected, but others: not merged', async () => {
 });
 
 it('a merge waits for the one that must come before it, however the markers were lost', async () => {
-  const { sink, acks, devices, marker } = await createSink();
+  const { sink, acks, devices, marker, untilMerged } = await createSink();
   const second = () => marker(2, { previous: 1 });
   await sink.handleAll!(PARTITION, [devices(1), devices(2), second()], step);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 0]]));
   await sink.handleAll!(PARTITION, [marker(1), second()], step);
-  expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
+  await untilMerged(2);
 });
 
 it('step by step: a check is answered; a marker is merged and acknowledged before its offset may be committed', async () => {
-  const { sink, devices, marker } = await createSink();
   const actions: string[] = [];
   const recorded = recordedStep('sink', actions);
+  const { sink, devices, marker, untilCommittable } = await createSink(undefined, recorded);
   await sink.handleAll!(PARTITION, [devices(1), marker(1, { check: true })], recorded);
   expect(actions).toEqual(['answer']);
   expect(sink.committable!(PARTITION, 2n)).toBe(0n);
   await sink.handleAll!(PARTITION, [marker(1)], recorded);
+  await untilCommittable(3n);
   expect(actions).toEqual(['answer', 'merge', 'ack']);
-  expect(sink.committable!(PARTITION, 3n)).toBe(3n);
+});
+
+it('what comes while a job is merged is collected, and merged behind it', async () => {
+  const gate = createGate();
+  const { sink, sets, acks, devices, marker, untilCommittable } = await createSink(gate.wait);
+  await sink.handleAll!(PARTITION, [devices(1), marker(1)], step);
+  await gate.reached;
+  await sink.handleAll!(PARTITION, [devices(2), devices(3), marker(2), marker(3), devices(3)], step);
+  expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 0]]));
+  gate.open();
+  await untilCommittable(7n);
+  for (const job of [1, 2, 3]) expect(await acks.ofJob(job)).toMatchObject([{ pairs: 10 * job }]);
+  expect(await sets.count(setNames.attribute(1))).toBe(30);
 });

@@ -29,7 +29,10 @@ async function fillStages(db: Db): Promise<void> {
     collections.rejects,
     many((i) => ({ ...of(i), file: 0, batch: i, rows: [] })),
   );
-  await fill(collections.acks, many(of));
+  await fill(
+    collections.acks,
+    many((i) => ({ ...of(i), _id: 16 * (1_000_000 + i) + 2 + (i % 14) })),
+  );
   await fill(
     collections.checks,
     many((i) => ({ ...of(i), attempt: 0, partition: 0, lacking: [1] })),

@@ -326,9 +326,11 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       batchesOf: [
         [
           [
+            { job: id, attempt: 0, isWhole: true, files: [{ file: 0, from: 0 }] },
             {
               job: loading._id,
               attempt: 0,
+              isWhole: false,
               files: [
                 { file: 0, from: 0 },
                 { file: 1, from: 1 },

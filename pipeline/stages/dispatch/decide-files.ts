@@ -21,7 +21,7 @@ export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies
       entry.unpacked.stored += size;
       entry.unpacked.bytes += tally.bytes;
     }
-    entry.decided?.push({ ...file, path: entry.paths.get(file.number)! });
+    entry.decided?.push({ ...file, path: entry.paths.get(file.number)!, slots: tally.slots });
   }
 
   /** Of the files of which something new is known. Gives the jobs of which something was decided. */

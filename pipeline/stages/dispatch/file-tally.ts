@@ -1,6 +1,7 @@
 /** What the ledger says of a file so far. Batches are counted in whatever order they are seen, and each once. */
 import type { FileFailure } from '../../../schemas/documents.ts';
 import { MAX_EVENTS } from '../../formats/row-layouts.ts';
+import { addPacked, packTotals, unpackTotals } from '../../formats/slot-totals.ts';
 import type { RecordedBatch } from '../../stores/ledger.ts';
 
 export interface FileTally {
@@ -19,6 +20,8 @@ export interface FileTally {
   /** Distinct within each batch; NaN if a batch does not say. */
   pairs: number;
   rejected: Record<string, number>;
+  /** What each slot gets of the file, packed (formats/slot-totals.ts); null: nothing. */
+  slots: Uint8Array | null;
   /** Rows by event, of up to MAX_EVENTS events; of the others only the number of rows is known. */
   events: Map<string, number>;
   eventRows: number;
@@ -37,6 +40,7 @@ export const noBatches = (): FileTally => ({
   pairsRead: 0,
   pairs: 0,
   rejected: {},
+  slots: null,
   events: new Map(),
   eventRows: 0,
   hasTooManyEvents: false,
@@ -58,8 +62,15 @@ export function countBatch(tally: FileTally, entry: RecordedBatch): boolean {
   tally.pairs += entry.pairs ?? Number.NaN;
   for (const [code, count] of Object.entries(entry.rejected))
     tally.rejected[code] = (tally.rejected[code] ?? 0) + count;
+  if (entry.slots) tally.slots = addSlots(tally.slots, entry.slots.buffer);
   countEvents(tally, entry);
   return true;
+}
+
+function addSlots(slots: Uint8Array | null, more: Uint8Array): Uint8Array {
+  const totals = unpackTotals(more);
+  if (slots) addPacked(totals, slots);
+  return packTotals(totals);
 }
 
 function countEvents(tally: FileTally, { events = [], eventsOverflow = false }: RecordedBatch): void {

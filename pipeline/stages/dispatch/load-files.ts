@@ -68,11 +68,11 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
   /** Counts what the ledger has got since the last look. Gives the files that it concerns. */
   async function readLedger(): Promise<Map<LoadingJob, Set<number>>> {
     const touched = new Map<LoadingJob, Set<number>>();
-    const wanted = [...loading.values()].map(({ job, attempt, inFlight }) => ({
-      job: job._id,
-      attempt,
-      files: [...inFlight].map(([file, { tally }]) => ({ file, from: tally.joined })),
-    }));
+    const wanted = [...loading.values()].map(({ job, attempt, inFlight }) => {
+      const files = [...inFlight].map(([file, { tally }]) => ({ file, from: tally.joined }));
+      const isWhole = files.length === job.fileCount && files.every(({ from }) => from === 0);
+      return { job: job._id, attempt, isWhole, files };
+    });
     const count = async () => {
       for await (const batch of ledger.batchesOf(wanted)) {
         const entry = loading.get(batch.job);

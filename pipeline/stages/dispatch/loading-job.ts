@@ -4,7 +4,11 @@ import type { DecidedFile } from '../../stores/files.ts';
 import type { FileTally } from './file-tally.ts';
 
 /** What a job's outcome is added up from. */
-export type JudgedFile = DecidedFile & { path: string };
+export type JudgedFile = DecidedFile & {
+  path: string;
+  /** What each slot gets of the file, if this term has seen all of it (file-tally.ts). */
+  slots?: Uint8Array | null;
+};
 
 export type FileInFlight = Pick<FileDocument, 'size' | 'compressed' | 'batchBytes'> & { tally: FileTally };
 

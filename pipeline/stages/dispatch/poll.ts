@@ -11,7 +11,7 @@ export interface Look {
   look(): Promise<boolean>;
 }
 
-const MIN_PAUSE_MS = 20;
+const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
 const MAX_SHARE_MS = 1_000;
 
@@ -29,9 +29,9 @@ export function createPoll(
       const began = performance.now();
       const changed = (await Promise.all(looks.map((one) => one.look()))).some(Boolean);
       pause = changed ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 1.3);
-      // Asking takes a third of the time, in vain a fifth, however much is in flight; but one that waited for MongoDB to come
-      // back is no reason to be silent for as long again.
-      const share = Math.min(MAX_SHARE_MS, (changed ? 2 : 4) * (performance.now() - began));
+      // Asking takes a third of the time, however much is in flight; but one that waited for MongoDB to come back is no reason to
+      // be silent for as long again.
+      const share = Math.min(MAX_SHARE_MS, 2 * (performance.now() - began));
       await step.pause(Math.max(pause, share));
     }
   }

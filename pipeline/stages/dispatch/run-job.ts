@@ -13,8 +13,9 @@ import {
   type JobError,
   JobStatus,
 } from '../../../schemas/documents.ts';
+import type { SlotTotal } from '../../../schemas/topics.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
-import { packTotals } from '../../formats/slot-totals.ts';
+import { addPacked, noTotals, packTotals } from '../../formats/slot-totals.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { backoff } from '../../runtime/retry.ts';
@@ -63,6 +64,12 @@ interface OwnTurns extends Turns {
 }
 
 const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
+/** What each slot gets of the files that passed. */
+function totalsOf(judged: JudgedFile[]): SlotTotal[] {
+  const totals = noTotals();
+  for (const { failure, slots } of judged) if (!failure && slots) addPacked(totals, slots);
+  return totals;
+}
 const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
   verdict: { passed: [], collapsed: [], attempt, expected: noneExpected },
   rows: 0,
@@ -90,7 +97,6 @@ export function createRunJob(deps: RunDependencies) {
     if (job.kind === 'delete') return { job, outcome: nothing() };
     const listed = await deps.listFiles(job, step);
     if (listed.problem) return { job: listed.job, outcome: nothing(0, [listed.problem]) };
-    if (listed.first) await deps.status.publish(listed.job, step);
     return listed;
   }
 
@@ -104,9 +110,11 @@ export function createRunJob(deps: RunDependencies) {
     );
     if (outcome.verdict.passed.length === 0) return outcome;
     const isWanted = createFileRanges(outcome.verdict.passed);
-    const totals = await step.read('add up the slots', () =>
-      deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
-    );
+    const totals = judged
+      ? totalsOf(judged)
+      : await step.read('add up the slots', () =>
+          deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
+        );
     const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
     outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));
     const lacking = await turns.slots.check(job, outcome.verdict);
@@ -136,7 +144,11 @@ export function createRunJob(deps: RunDependencies) {
     outcome: SealedOutcome,
     step: Step<'dispatch'>,
   ): Promise<JobDocument> {
-    const cancelled = await step.read('look for a cancellation', () => deps.cancellationOf(job));
+    // Whether an operator has cancelled it is part of the write's condition; it shows when the job is read again.
+    const isCertain = job.audience === null && !job.cancelRequested;
+    const cancelled = isCertain
+      ? undefined
+      : await step.read('look for a cancellation', () => deps.cancellationOf(job));
     const final = cancelled ? nothing(outcome.verdict.attempt, [cancelled]) : outcome;
     return step('seal', () => jobs.seal(job._id, final));
   }
@@ -148,9 +160,13 @@ export function createRunJob(deps: RunDependencies) {
     if (current.phase !== 'loading' && current.phase !== 'accepted') return current;
     if (listed.outcome) return seal(current, listed.outcome, turns.step);
     deps.log.info({ job: job._id, files: current.fileCount }, 'loading');
+    const announced = listed.first && deps.status.publish(current, turns.step);
+    announced?.catch(() => {});
     const outcome = await turns.readAhead.use(job._id, current.bytes ?? 0, () =>
       load(current, listed.first ?? null, turns),
     );
+    // Before its end is.
+    await announced;
     return seal(current, outcome, turns.step);
   }
 

@@ -40,11 +40,11 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
     uncommitted: Uncommitted,
     step: Step<'sink'>,
   ): Promise<number[]> => {
-    const lacking: number[] = [];
-    for (const slot of slots) {
-      const holds = () => holdsAll(marker, slot, uncommitted);
-      if (!(await step.read('count what a slot holds', holds))) lacking.push(slot);
-    }
-    return lacking;
+    const findLacking = async () => {
+      const lacking: number[] = [];
+      for (const slot of slots) if (!(await holdsAll(marker, slot, uncommitted))) lacking.push(slot);
+      return lacking;
+    };
+    return step.read('count what the slots hold', findLacking);
   };
 }

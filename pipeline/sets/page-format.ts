@@ -44,12 +44,12 @@ export function encode(sorted: Devices, from = 0, to = sorted.count): Encoded {
 }
 
 /** Reads the lists of keys one after the other. */
-export function createKeyReader(bytes: Uint8Array) {
-  let at = 0;
+export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) {
+  let at = from;
   return {
     /** The keys of the next device. */
     next(onKey?: (key: number) => void): void {
-      if (bytes.length === 0) return;
+      if (from === to) return;
       for (let key = 0, more = true; more; ) {
         let byte = bytes[at++]!;
         let value = byte & 0x7f;
@@ -63,7 +63,7 @@ export function createKeyReader(bytes: Uint8Array) {
       }
     },
     skip(devices: number): void {
-      if (bytes.length === 0) return;
+      if (from === to) return;
       // The list's end is told by the lowest bit of each number's first byte.
       while (devices > 0) {
         if ((bytes[at]! & 1) === 0) devices--;

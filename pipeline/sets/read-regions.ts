@@ -2,19 +2,20 @@
  * Reads regions of a slot with the pages that hold their devices: all of them, or those that may hold some wanted ones. A reader beside
  * a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
  */
-import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import type { LevelEntry, RegionEntry } from '../../schemas/stage-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { concatenate, type Devices, merge, positionOf, slice } from './devices.ts';
 import type { Manifest, Manifests } from './manifests.ts';
 import { decode } from './page-format.ts';
+import type { StoredPage } from './page-reply.ts';
 import type { Pages } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
-import { endOf, pageId, pageOf, pagesOf } from './regions.ts';
+import { endOf, levelId, pageOf, pagesOf } from './regions.ts';
 
 export interface LoadedLevel {
   level: LevelEntry;
   /** In their order. */
-  pages: PageDocument[];
+  pages: StoredPage[];
 }
 
 export interface LoadedRegion {
@@ -60,12 +61,10 @@ async function loadLevel(
   wanted: Devices | undefined,
 ): Promise<LoadedLevel> {
   const chosen = wanted && pagesFor(level, region.bits, wanted);
-  if (chosen) {
-    const ids = chosen.map((page) => pageId(_id, level.token, page));
-    return { level, pages: await pages.read(ids) };
-  }
+  if (chosen) return { level, pages: await pages.read({ level: levelId(_id, level), starts: chosen }) };
   const all = await pages.readRange(pagesOf(_id, level, region));
-  if (all.reduce((sum, { d }) => sum + d.length / 16, 0) !== level.devices) throw new Raced();
+  if (all.reduce((sum, page) => sum + (page.devicesEnd - page.devices) / 16, 0) !== level.devices)
+    throw new Raced();
   return { level, pages: all };
 }
 
@@ -151,4 +150,5 @@ function isUnchanged(loaded: LoadedRegion[], before: Manifest, now: Manifest): b
 export const devicesOf = (levels: LoadedLevel[]): Devices =>
   merge(levels.map(({ pages }) => concatenate(pages.map(toDevices))));
 
-const toDevices = ({ d, k }: PageDocument): Devices => decode({ devices: d, keys: k });
+const toDevices = ({ reply, devices, devicesEnd, keys, keysEnd }: StoredPage): Devices =>
+  decode({ devices: reply.subarray(devices, devicesEnd), keys: reply.subarray(keys, keysEnd) });

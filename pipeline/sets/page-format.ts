@@ -50,15 +50,19 @@ export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) 
     /** The keys of the next device. */
     next(onKey?: (key: number) => void): void {
       if (from === to) return;
-      for (let key = 0, more = true; more; ) {
+      for (let key = 0, more = 1; more === 1; ) {
         let byte = bytes[at++]!;
-        let value = byte & 0x7f;
-        for (let scale = 0x80; byte >= 0x80; scale *= 0x80) {
-          byte = bytes[at++]!;
-          value += (byte & 0x7f) * scale;
+        more = byte & 1;
+        if (byte < 0x80) key += byte >> 1;
+        else {
+          // Up to 33 bits: arithmetic instead of shifts.
+          let value = byte & 0x7f;
+          for (let scale = 0x80; byte >= 0x80; scale *= 0x80) {
+            byte = bytes[at++]!;
+            value += (byte & 0x7f) * scale;
+          }
+          key += Math.floor(value / 2);
         }
-        more = value % 2 === 1;
-        key += Math.floor(value / 2);
         if (key > 0) onKey?.(key);
       }
     },

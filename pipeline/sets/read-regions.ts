@@ -102,41 +102,63 @@ export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): 
   );
 }
 
-/** What a slot of a space holds now, whoever writes to it meanwhile: all of it, or what may hold the wanted devices. */
+/**
+ * What a slot of a space holds now, whoever writes to it meanwhile: all of it, or what may hold the wanted devices. The next group is
+ * read while the last one is used.
+ */
 export async function* readSlot(
   deps: ReadDeps,
   target: { space: string; slot: number },
   wanted?: Devices,
 ): AsyncGenerator<LoadedRegion> {
   let manifest = await deps.manifests.read(target);
+  let groups = groupsFrom(manifest, 0, wanted);
+  let loading = startToLoad(deps, manifest, groups);
   for (let position = 0, attempt = 0; ; ) {
-    const rest = manifest.regions.filter((region) => region.levels.length > 0 && endOf(region) > position);
-    const [group] = groupsOf(rest, wanted);
-    if (!group) return;
-    const loaded = await load(deps, manifest, group);
-    const before = manifest;
-    manifest = await deps.manifests.read(target);
-    if (loaded && isUnchanged(loaded, before, manifest)) {
-      yield* loaded;
+    const loaded = await loading;
+    if (loaded === 'end') return;
+    loading = startToLoad(deps, manifest, groups);
+    const now = await deps.manifests.read(target);
+    const isWhole = loaded !== 'raced' && isUnchanged(loaded, manifest, now);
+    if (isWhole) {
       position = endOf(loaded.at(-1)!.region);
       attempt = 0;
-      continue;
+    } else await waitAfterLoss(++attempt, manifest._id);
+    if (!isWhole || now.version !== manifest.version) {
+      manifest = now;
+      groups = groupsFrom(manifest, position, wanted);
+      loading = startToLoad(deps, manifest, groups);
     }
-    await waitAfterLoss(++attempt, manifest._id);
+    if (isWhole) yield* loaded;
   }
 }
 
-async function load(
+function groupsFrom(
+  { regions }: Manifest,
+  position: number,
+  wanted: Devices | undefined,
+): Iterator<Chosen[]> {
+  const rest = regions.filter((region) => region.levels.length > 0 && endOf(region) > position);
+  return groupsOf(rest, wanted);
+}
+
+/** Loads the next group. Nobody may come to wait for it, so that it fails is no error before somebody does. */
+function startToLoad(
   deps: ReadDeps,
   manifest: Manifest,
-  group: Chosen[],
-): Promise<LoadedRegion[] | undefined> {
-  try {
-    return await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-  } catch (error) {
-    if (error instanceof Raced) return undefined;
+  groups: Iterator<Chosen[]>,
+): Promise<LoadedRegion[] | 'raced' | 'end'> {
+  const { value: group, done } = groups.next();
+  if (done) return Promise.resolve('end');
+  const loading = Promise.all(
+    group.map(([region, part]: Chosen) => loadRegion(deps, manifest, region, part)),
+  );
+  const settled = loading.catch((error) => {
+    if (error instanceof Raced) return 'raced' as const;
     throw error;
-  }
+  });
+  settled.catch(() => {});
+  return settled;
 }
 
 /** Whether everything that was read is still named. */

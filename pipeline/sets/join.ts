@@ -3,7 +3,7 @@ import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
 import { compareWords, type Devices, positionOf } from './devices.ts';
 import { createKeyReader } from './page-format.ts';
 import type { StoredPage } from './page-reply.ts';
-import type { LoadedRegion } from './read-regions.ts';
+import type { LoadedLevel, LoadedRegion } from './read-regions.ts';
 import { pageSize } from './regions.ts';
 
 export interface Hits {
@@ -17,16 +17,17 @@ export interface Hits {
 const FEW = 4;
 
 export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits): void {
-  const devices = wanted!;
-  for (const { level, pages } of levels) {
-    const size = pageSize(level);
-    let from = 0;
-    for (const page of pages) {
-      from = positionOf(devices, page.start, from);
-      const to = positionOf(devices, page.start + size, from);
-      if (to > from) joinPage(devices, from, to, page, hits);
-      from = to;
-    }
+  for (const level of levels) joinLevel(wanted!, level, hits);
+}
+
+export function joinLevel(wanted: Devices, { level, pages }: LoadedLevel, hits: Hits): void {
+  const size = pageSize(level);
+  let from = 0;
+  for (const page of pages) {
+    from = positionOf(wanted, page.start, from);
+    const to = positionOf(wanted, page.start + size, from);
+    if (to > from) joinPage(wanted, from, to, page, hits);
+    from = to;
   }
 }
 

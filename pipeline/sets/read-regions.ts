@@ -68,18 +68,22 @@ async function loadLevel(
   return { level, pages: all };
 }
 
+/** Levels that need not be read, by their tokens. */
+type Known = { has(token: string): boolean };
+const nothingKnown: Known = new Set<string>();
+
 /** Where the wanted devices may be; of the levels from `whole` on, all of it. */
 export async function loadRegion(
   deps: ReadDeps,
   manifest: Manifest,
   region: RegionEntry,
   wanted?: Devices,
-  whole = region.levels.length,
+  { whole = region.levels.length, known = nothingKnown }: { whole?: number; known?: Known } = {},
 ): Promise<LoadedRegion> {
-  const levels = await Promise.all(
-    region.levels.map((level, i) => loadLevel(deps, manifest, region, level, i < whole ? wanted : undefined)),
+  const levels = region.levels.map((level, i) =>
+    known.has(level.token) ? [] : loadLevel(deps, manifest, region, level, i < whole ? wanted : undefined),
   );
-  return { region, wanted, levels };
+  return { region, wanted, levels: (await Promise.all(levels)).flat() };
 }
 
 /** About what is read of a region. */
@@ -110,14 +114,15 @@ export async function* readSlot(
   deps: ReadDeps,
   target: { space: string; slot: number },
   wanted?: Devices,
+  known?: Known,
 ): AsyncGenerator<LoadedRegion> {
   let manifest = await deps.manifests.read(target);
   let groups = groupsFrom(manifest, 0, wanted);
-  let loading = startToLoad(deps, manifest, groups);
+  let loading = startToLoad(deps, manifest, groups, known);
   for (let position = 0, attempt = 0; ; ) {
     const loaded = await loading;
     if (loaded === 'end') return;
-    loading = startToLoad(deps, manifest, groups);
+    loading = startToLoad(deps, manifest, groups, known);
     const now = await deps.manifests.read(target);
     const isWhole = loaded !== 'raced' && isUnchanged(loaded, manifest, now);
     if (isWhole) {
@@ -127,7 +132,7 @@ export async function* readSlot(
     if (!isWhole || now.version !== manifest.version) {
       manifest = now;
       groups = groupsFrom(manifest, position, wanted);
-      loading = startToLoad(deps, manifest, groups);
+      loading = startToLoad(deps, manifest, groups, known);
     }
     if (isWhole) yield* loaded;
   }
@@ -147,11 +152,12 @@ function startToLoad(
   deps: ReadDeps,
   manifest: Manifest,
   groups: Iterator<Chosen[]>,
+  known: Known | undefined,
 ): Promise<LoadedRegion[] | 'raced' | 'end'> {
   const { value: group, done } = groups.next();
   if (done) return Promise.resolve('end');
   const loading = Promise.all(
-    group.map(([region, part]: Chosen) => loadRegion(deps, manifest, region, part)),
+    group.map(([region, part]: Chosen) => loadRegion(deps, manifest, region, part, { known })),
   );
   const settled = loading.catch((error) => {
     if (error instanceof Raced) return 'raced' as const;

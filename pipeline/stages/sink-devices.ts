@@ -13,6 +13,7 @@ import type { Step } from '../runtime/step.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
+import type { createLookAhead } from './sink/look-ahead.ts';
 import { type createMergeJobs, GROUP_BYTES } from './sink/merge-jobs.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
@@ -26,6 +27,7 @@ export interface SinkDependencies {
   checks: CheckStore;
   spills: SpillStore;
   verifySlots: ReturnType<typeof createVerifySlots>;
+  lookAhead: ReturnType<typeof createLookAhead>;
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   devicePartitions: number;
@@ -100,8 +102,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     if (owner.verified.get(job) === attempt) return [];
     const behind = owner.slots.filter((slot) => job > owner.committed.get(slot)!);
     const lacking = await deps.verifySlots(marker, behind, owner.uncommitted, step);
-    if (lacking.length === 0) owner.verified.set(job, attempt);
-    else
+    if (lacking.length === 0) {
+      owner.verified.set(job, attempt);
+      // Not waited for. If it fails, the merge looks for itself.
+      deps.lookAhead(marker, behind, owner.uncommitted).catch(() => {});
+    } else
       deps.log.warn(
         { job, attempt, slots: lacking },
         'slots are missing devices that the ledger has counted',

@@ -1,6 +1,7 @@
 /** How many devices of an audience a space holds, read now or known from an earlier look. */
 import { compare, type Devices, positionOf } from './devices.ts';
 import { joinLevel } from './join.ts';
+import type { Manifest } from './manifests.ts';
 import { type ReadDeps, readSlot } from './read-regions.ts';
 
 interface Target {
@@ -36,12 +37,12 @@ export async function countStored(
   deps: ReadDeps,
   target: Target,
   wanted: Devices,
-  found?: Found,
+  { found, from }: { found?: Found | undefined; from?: Promise<Manifest> | undefined } = {},
 ): Promise<number> {
   const places = found && placesOf(wanted, found.devices);
   const known = places ? found.byLevel : nothing;
   let count = 0;
-  for await (const { region, wanted: part, levels } of readSlot(deps, target, wanted, known)) {
+  for await (const { region, wanted: part, levels } of readSlot(deps, target, wanted, { known, from })) {
     const stored = new Uint8Array(part!.count);
     const onDevice = (n: number) => {
       count += 1 - stored[n]!;

@@ -21,6 +21,10 @@ export function mergeDevices(
   target: Merge,
   parts: () => AsyncIterable<Devices>,
 ): Promise<Edited> {
+  const matchIn = target.matchIn === undefined ? undefined : { space: target.matchIn, slot: target.slot };
+  // Read together with the manifest to change: it changes with jobs before and behind this one, and not meanwhile.
+  const from = matchIn && deps.manifests.read(matchIn);
+  from?.catch(() => {});
   return editSlot(deps, target, async (edit) => {
     for await (const devices of parts()) {
       // What the part before has written may be read again.
@@ -32,13 +36,8 @@ export function mergeDevices(
         const all = concatenate(added);
         edit.change.devices += all.count;
         edit.total += all.count;
-        if (target.matchIn !== undefined && all.count > 0)
-          edit.change.matched += await countStored(
-            deps,
-            { ...target, space: target.matchIn },
-            all,
-            await target.found,
-          );
+        if (matchIn && all.count > 0)
+          edit.change.matched += await countStored(deps, matchIn, all, { found: await target.found, from });
       }
     }
   });

@@ -106,6 +106,12 @@ export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): 
   );
 }
 
+interface ReadOptions {
+  known?: Known | undefined;
+  /** Where to begin, if it has just been read. */
+  from?: Promise<Manifest> | undefined;
+}
+
 /**
  * What a slot of a space holds now, whoever writes to it meanwhile: all of it, or what may hold the wanted devices. The next group is
  * read while the last one is used.
@@ -114,16 +120,17 @@ export async function* readSlot(
   deps: ReadDeps,
   target: { space: string; slot: number },
   wanted?: Devices,
-  known?: Known,
+  { known, from }: ReadOptions = {},
 ): AsyncGenerator<LoadedRegion> {
-  let manifest = await deps.manifests.read(target);
+  let manifest = await (from ?? deps.manifests.read(target));
   let groups = groupsFrom(manifest, 0, wanted);
   let loading = startToLoad(deps, manifest, groups, known);
   for (let position = 0, attempt = 0; ; ) {
     const loaded = await loading;
     if (loaded === 'end') return;
     loading = startToLoad(deps, manifest, groups, known);
-    const now = await deps.manifests.read(target);
+    const isRead = loaded === 'raced' || loaded.some(({ levels }) => levels.length > 0);
+    const now = isRead ? await deps.manifests.read(target) : manifest;
     const isWhole = loaded !== 'raced' && isUnchanged(loaded, manifest, now);
     if (isWhole) {
       position = endOf(loaded.at(-1)!.region);

@@ -28,6 +28,7 @@ import { createRemoveJobs } from './stages/dispatch/remove-jobs.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
 import { createSweep } from './stages/dispatch/sweep.ts';
 import { createDispatchJobs } from './stages/dispatch-jobs.ts';
+import { createLookAhead } from './stages/sink/look-ahead.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
 import { createVerifySlots } from './stages/sink/verify-slots.ts';
@@ -97,6 +98,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
       createSinkDevices({
         ...shared,
         verifySlots: createVerifySlots(shared),
+        lookAhead: createLookAhead(shared),
         mergeJobs: createMergeJobs(shared),
         removeAttributes: createRemoveAttributes(shared),
         devicePartitions: partitions.devices,

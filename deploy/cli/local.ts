@@ -11,9 +11,8 @@ const size = (text: string) => {
 };
 const cacheOption = [
   '--mongod-cache-gb <n>',
-  "size of mongod's cache, shared by all members",
+  "size of mongod's cache, shared by all members (default: a quarter of the machine's memory)",
   gigabytes,
-  1,
 ] as const;
 
 export function registerLocalCommands(program: Command): void {

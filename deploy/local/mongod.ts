@@ -1,5 +1,6 @@
 /** One mongod or three, always as a replica set, which retryable writes and change streams need. */
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
@@ -93,10 +94,13 @@ async function hasPrimary(host: string, hosts: readonly string[]): Promise<boole
   }
 }
 
+/** Everything else runs on this machine too: half of what mongod would take by itself. */
+export const defaultCacheGb = (): number => Math.max(1, Math.floor(totalmem() / 4 / 2 ** 30));
+
 export function mongodServer(
   name: MemberName,
   home: () => Promise<string>,
-  { cluster = single, cacheGb = 1 }: { cluster?: Cluster; cacheGb?: number } = {},
+  { cluster = single, cacheGb = defaultCacheGb() }: { cluster?: Cluster; cacheGb?: number } = {},
 ): Startable {
   const cache = Math.max(0.25, cacheGb / cluster.members);
   return {

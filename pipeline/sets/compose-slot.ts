@@ -1,10 +1,10 @@
 /** Everything that the composition of an audience needs to know about one slot. A device is in one slot, so counts add up. */
 import { spaces } from '../../schemas/documents.ts';
 import { countKeys, createKeyCounts } from './count-keys.ts';
+import { countStored } from './count-stored.ts';
 import type { Devices } from './devices.ts';
 import type { EditDeps } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
-import { countStored } from './merge-devices.ts';
 import { devicesOf, readSlot } from './read-regions.ts';
 
 export interface CompositionRequest {

@@ -3,15 +3,17 @@
  * packed, and each operation at the cost of what it changes. Nothing here needs a transaction. The database's client must write with
  * majority and journal.
  */
+import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
 import { SLOTS } from '../../schemas/topics.ts';
 import { addressOf, hashWords, slotOfHash } from '../formats/identifier.ts';
 import { type CompositionRequest, composeSlot, type SlotComposition } from './compose-slot.ts';
+import { type Found, lookFor } from './count-stored.ts';
 import type { Devices } from './devices.ts';
 import type { Edited, SlotTarget } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
-import { createManifests } from './manifests.ts';
+import { createManifests, manifestId } from './manifests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
 import { wordsOf } from './page-format.ts';
 import { createPages } from './pages.ts';
@@ -29,6 +31,8 @@ export { ContendedError } from './races.ts';
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
 const REMOVE_AT_ONCE = 5_000;
+/** About 30 bytes each. */
+const MAX_DEVICES_AHEAD = 200_000;
 
 export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } = {}) {
   const manifests = createManifests(db);
@@ -39,6 +43,10 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
     removals: createRemovals(pages),
     layout: { ...defaultLayout, ...options.layout },
   };
+
+  const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
+  const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
+    `${manifestId(space, slot)} ${job}`;
 
   /** The keys of a device in a space; undefined: the space does not hold it. */
   async function keysOf(space: string, device: Uint8Array): Promise<number[] | undefined> {
@@ -65,8 +73,19 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
 
   return {
     /** Merges devices into a slot, once a job. All of them are in when this resolves, or none. */
-    merge: (target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> =>
-      mergeDevices(deps, target, parts),
+    async merge(target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> {
+      const id = aheadId(target.matchIn ?? '', target);
+      const edited = await mergeDevices(deps, { ...target, found: ahead.get(id) }, parts);
+      ahead.delete(id);
+      return edited;
+    },
+
+    /** Looks for devices that will be matched when the job is merged. What is found is used then, as far as it is still true. */
+    async lookAhead(target: { space: string; slot: number; job: number }, devices: Devices): Promise<void> {
+      const found = lookFor(deps, target, devices).catch(() => undefined);
+      ahead.set(aheadId(target.space, target), found, { size: devices.count + 1 });
+      await found;
+    },
 
     /** Removes keys from a slot, once a job. */
     removeKeys: (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>

@@ -1,10 +1,10 @@
 /** Finds wanted devices in the pages of a region: a merge join, or a plain search for a few. */
-import type { PageDocument } from '../../schemas/stage-documents.ts';
 import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
 import { compareWords, type Devices, positionOf } from './devices.ts';
 import { createKeyReader } from './page-format.ts';
-import type { LoadedRegion } from './read-regions.ts';
-import { pageSize, startOf } from './regions.ts';
+import type { StoredPage } from './page-reply.ts';
+import type { LoadedLevel, LoadedRegion } from './read-regions.ts';
+import { pageSize } from './regions.ts';
 
 export interface Hits {
   /** The wanted device with this number is stored. More than once, if it is in several levels. */
@@ -17,59 +17,59 @@ export interface Hits {
 const FEW = 4;
 
 export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits): void {
-  const devices = wanted!;
-  for (const { level, pages } of levels) {
-    const size = pageSize(level);
-    let from = 0;
-    for (const page of pages) {
-      const start = startOf(page);
-      from = positionOf(devices, start, from);
-      const to = positionOf(devices, start + size, from);
-      if (to > from) joinPage(devices, from, to, page, hits);
-      from = to;
-    }
+  for (const level of levels) joinLevel(wanted!, level, hits);
+}
+
+export function joinLevel(wanted: Devices, { level, pages }: LoadedLevel, hits: Hits): void {
+  const size = pageSize(level);
+  let from = 0;
+  for (const page of pages) {
+    from = positionOf(wanted, page.start, from);
+    const to = positionOf(wanted, page.start + size, from);
+    if (to > from) joinPage(wanted, from, to, page, hits);
+    from = to;
   }
 }
 
-function joinPage(wanted: Devices, from: number, to: number, { d, k }: PageDocument, hits: Hits): void {
-  const words = toScratch(d);
-  const reader = createKeyReader(k);
-  const end = d.length / 4;
+function joinPage(
+  wanted: Devices,
+  from: number,
+  to: number,
+  page: StoredPage,
+  { onDevice, onKey }: Hits,
+): void {
+  const end = copyWords(page);
+  const reader = onKey && createKeyReader(page.reply, page.keys, page.keysEnd);
   let passed = 0;
   const onHit = (n: number, place: number) => {
-    hits.onDevice(n);
-    if (!hits.onKey) return;
+    onDevice(n);
+    if (!reader) return;
     reader.skip(place - passed);
-    reader.next(hits.onKey);
+    reader.next(onKey);
     passed = place + 1;
   };
-  if (to - from <= FEW) search(wanted, from, to, words, end, onHit);
-  else mergeJoin(wanted, from, to, words, end, onHit);
+  if (to - from <= FEW) search(wanted, from, to, end, onHit);
+  else mergeJoin(wanted, from, to, end, onHit);
 }
 
-/** Aligned, and used again for each page: an array for every page would cost more than the search. */
-let scratch = new Uint32Array(1 << 12);
-let scratchBytes = new Uint8Array(scratch.buffer);
+/** The identifiers of a page, aligned. Used again for each: an array for every page would cost more than the search. */
+let words = new Uint32Array(1 << 12);
+let bytes = new Uint8Array(words.buffer);
 
-function toScratch(devices: Uint8Array): Uint32Array {
-  if (devices.length > scratchBytes.length) {
-    scratch = new Uint32Array(devices.length / 2);
-    scratchBytes = new Uint8Array(scratch.buffer);
+/** Gives the number of words. */
+function copyWords({ reply, devices, devicesEnd }: StoredPage): number {
+  const length = devicesEnd - devices;
+  if (length > bytes.length) {
+    words = new Uint32Array(length / 2);
+    bytes = new Uint8Array(words.buffer);
   }
-  scratchBytes.set(devices);
-  return scratch;
+  reply.copy(bytes, 0, devices, devicesEnd);
+  return length / 4;
 }
 
 type OnHit = (n: number, place: number) => void;
 
-function search(
-  wanted: Devices,
-  from: number,
-  to: number,
-  words: Uint32Array,
-  end: number,
-  onHit: OnHit,
-): void {
+function search(wanted: Devices, from: number, to: number, end: number, onHit: OnHit): void {
   for (let n = from; n < to; n++) {
     const first = wanted.words[n * WORDS]!;
     for (let at = 0; at < end; at += WORDS) {
@@ -80,14 +80,7 @@ function search(
   }
 }
 
-function mergeJoin(
-  wanted: Devices,
-  from: number,
-  to: number,
-  words: Uint32Array,
-  end: number,
-  onHit: OnHit,
-): void {
+function mergeJoin(wanted: Devices, from: number, to: number, end: number, onHit: OnHit): void {
   let n = from;
   for (let at = 0; at < end && n < to; at += WORDS) {
     const address = addressOf(hashWords(words, at));

@@ -1,16 +1,18 @@
 /** Adds devices with their keys to a slot of a space: costs what they change. */
 import type { PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { countKeys } from './count-keys.ts';
+import { countStored, type Found } from './count-stored.ts';
 import { concatenate, type Devices, merge, sizeOf } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { findFresh } from './find-fresh.ts';
-import { joinRegion } from './join.ts';
-import { type Chosen, devicesOf, groupsOf, type LoadedRegion, loadRegion, readSlot } from './read-regions.ts';
+import { type Chosen, devicesOf, groupsOf, type LoadedRegion, loadRegion } from './read-regions.ts';
 import { levelsToKeep, withChance } from './regions.ts';
 
 export interface Merge extends SlotTarget {
   /** The space whose devices count as matches of those that are new. */
   matchIn?: string | undefined;
+  /** What was found there before. */
+  found?: Promise<Found | undefined> | undefined;
 }
 
 /** `parts` gives the devices, in parts that follow each other by address, as often as it is asked. */
@@ -19,6 +21,10 @@ export function mergeDevices(
   target: Merge,
   parts: () => AsyncIterable<Devices>,
 ): Promise<Edited> {
+  const matchIn = target.matchIn === undefined ? undefined : { space: target.matchIn, slot: target.slot };
+  // Read together with the manifest to change: it changes with jobs before and behind this one, and not meanwhile.
+  const from = matchIn && deps.manifests.read(matchIn);
+  from?.catch(() => {});
   return editSlot(deps, target, async (edit) => {
     for await (const devices of parts()) {
       // What the part before has written may be read again.
@@ -30,8 +36,8 @@ export function mergeDevices(
         const all = concatenate(added);
         edit.change.devices += all.count;
         edit.total += all.count;
-        if (target.matchIn !== undefined && all.count > 0)
-          edit.change.matched += await countStored(deps, { ...target, space: target.matchIn }, all);
+        if (matchIn && all.count > 0)
+          edit.change.matched += await countStored(deps, matchIn, all, { found: await target.found, from });
       }
     }
   });
@@ -46,7 +52,7 @@ interface Loaded extends LoadedRegion {
 async function loadFor(deps: EditDeps, { manifest }: SlotEdit, [region, wanted]: Chosen): Promise<Loaded> {
   const ratio = withChance(deps.layout.levelRatio);
   const keep = levelsToKeep(region, sizeOf(wanted!), ratio);
-  return { ...(await loadRegion(deps, manifest, region, wanted, keep)), keep, ratio };
+  return { ...(await loadRegion(deps, manifest, region, wanted, { whole: keep })), keep, ratio };
 }
 
 /** Gives the devices that are new. */
@@ -83,23 +89,4 @@ export async function put(
     regions.push(one);
   }
   edit.replace(region, regions);
-}
-
-/** How many of the devices a slot of a space holds. */
-export async function countStored(
-  deps: EditDeps,
-  target: { space: string; slot: number },
-  wanted: Devices,
-): Promise<number> {
-  let count = 0;
-  for await (const loaded of readSlot(deps, target, wanted)) {
-    const stored = new Uint8Array(loaded.wanted!.count);
-    joinRegion(loaded, {
-      onDevice(n) {
-        count += 1 - stored[n]!;
-        stored[n] = 1;
-      },
-    });
-  }
-  return count;
 }

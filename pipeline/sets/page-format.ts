@@ -44,26 +44,30 @@ export function encode(sorted: Devices, from = 0, to = sorted.count): Encoded {
 }
 
 /** Reads the lists of keys one after the other. */
-export function createKeyReader(bytes: Uint8Array) {
-  let at = 0;
+export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) {
+  let at = from;
   return {
     /** The keys of the next device. */
     next(onKey?: (key: number) => void): void {
-      if (bytes.length === 0) return;
-      for (let key = 0, more = true; more; ) {
+      if (from === to) return;
+      for (let key = 0, more = 1; more === 1; ) {
         let byte = bytes[at++]!;
-        let value = byte & 0x7f;
-        for (let scale = 0x80; byte >= 0x80; scale *= 0x80) {
-          byte = bytes[at++]!;
-          value += (byte & 0x7f) * scale;
+        more = byte & 1;
+        if (byte < 0x80) key += byte >> 1;
+        else {
+          // Up to 33 bits: arithmetic instead of shifts.
+          let value = byte & 0x7f;
+          for (let scale = 0x80; byte >= 0x80; scale *= 0x80) {
+            byte = bytes[at++]!;
+            value += (byte & 0x7f) * scale;
+          }
+          key += Math.floor(value / 2);
         }
-        more = value % 2 === 1;
-        key += Math.floor(value / 2);
         if (key > 0) onKey?.(key);
       }
     },
     skip(devices: number): void {
-      if (bytes.length === 0) return;
+      if (from === to) return;
       // The list's end is told by the lowest bit of each number's first byte.
       while (devices > 0) {
         if ((bytes[at]! & 1) === 0) devices--;

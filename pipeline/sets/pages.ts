@@ -4,13 +4,24 @@ import { collections } from '../../schemas/documents.ts';
 import type { PageDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { documentBytes, type IdRange } from './regions.ts';
+import { pagesIn, type StoredPage } from './page-reply.ts';
+import { documentBytes, type IdRange, pageId } from './regions.ts';
 
 /** The driver copies what it inserts about three times. */
 const INSERT_BYTES = 4 << 20;
 const INSERT_AT_ONCE = 10_000;
-const READ_AT_ONCE = 2_000;
-const REPLY_DOCUMENTS = 10_000;
+/** Few enough that the server looks for the next ones while the last ones are searched. */
+const READ_AT_ONCE = 1_000;
+const READS_IN_FLIGHT = 2;
+const REPLY_DOCUMENTS = 100_000;
+/** The server cuts a reply at 16 MB, between pages of at most 1 MB: behind less than this nothing was cut off. */
+const WHOLE_REPLY = 8 << 20;
+
+/** Pages of one level, by their first addresses, ascending. */
+export interface WantedPages {
+  level: string;
+  starts: readonly number[];
+}
 
 export type Pages = ReturnType<typeof createPages>;
 
@@ -20,28 +31,47 @@ export function createPages(db: Db) {
     readPreference: 'primary',
   });
 
-  /** In the order of ids. Read as bytes: making objects of them would take longer than reading them. */
-  async function find(filter: Filter<PageDocument>, most: number): Promise<PageDocument[]> {
-    const found = await collection.find(filter, { raw: true, batchSize: most + 1 }).toArray();
-    return found.map((document) => parsePage(document as unknown as Uint8Array));
+  /** In the order of ids. */
+  async function find(ids: { $in: string[] } | { $gte: string; $lte: string }): Promise<StoredPage[]> {
+    const found: StoredPage[] = [];
+    for (let filter: Filter<PageDocument> = { _id: ids }; ; ) {
+      const command = {
+        find: collections.pages,
+        filter,
+        sort: { _id: 1 },
+        batchSize: REPLY_DOCUMENTS,
+        singleBatch: true,
+        readConcern: { level: 'majority' },
+      };
+      const { cursor } = await db.command(command, { raw: true, readPreference: 'primary' });
+      for (const page of pagesIn(cursor)) found.push(page);
+      if (cursor.length < WHOLE_REPLY) return found;
+      const last = found.at(-1)!;
+      filter = { _id: { ...ids, $gt: pageId(last.level, last.start) } };
+    }
   }
 
   return {
     collection,
 
-    /** Those of the ids that exist, in their order. */
+    /** Those that exist, in their order. Of a level that several ask for, each may be given the pages of all. */
     read: groupCommit(
-      async (wanted: string[][]): Promise<PageDocument[][]> => {
-        const found = new Map<string, PageDocument>();
-        for (const some of inGroups(wanted.flat(), within({ count: READ_AT_ONCE })))
-          for (const page of await find({ _id: { $in: some } }, some.length)) found.set(page._id, page);
-        return wanted.map((ids) => ids.flatMap((id) => found.get(id) ?? []));
+      async (wanted: WantedPages[]): Promise<StoredPage[][]> => {
+        const ids = wanted.flatMap(({ level, starts }) => starts.map((start) => pageId(level, start)));
+        const byLevel = new Map<string, StoredPage[]>(wanted.map(({ level }) => [level, []]));
+        // More than fit into a group are all of one level.
+        for (let from = 0; from < ids.length; from += READ_AT_ONCE)
+          for (const page of await find({ $in: ids.slice(from, from + READ_AT_ONCE) }))
+            byLevel.get(page.level)!.push(page);
+        return wanted.map(({ level }) => byLevel.get(level)!);
       },
-      { inFlight: 2, howMany: (waiting) => fitting(waiting, READ_AT_ONCE, () => 1) },
+      {
+        inFlight: READS_IN_FLIGHT,
+        howMany: (waiting) => fitting(waiting, READ_AT_ONCE, ({ starts }) => starts.length),
+      },
     ),
 
-    readRange: ({ from, to }: IdRange): Promise<PageDocument[]> =>
-      find({ _id: { $gte: from, $lte: to } }, REPLY_DOCUMENTS),
+    readRange: ({ from, to }: IdRange): Promise<StoredPage[]> => find({ $gte: from, $lte: to }),
 
     write: groupCommit(
       async (written: PageDocument[][]): Promise<undefined> => {
@@ -49,7 +79,7 @@ export function createPages(db: Db) {
         for (const batch of inGroups(written.flat(), sized))
           await collection.insertMany(batch, { ordered: false });
       },
-      { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, documentBytes) },
+      { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, bytesOf) },
     ),
 
     remove: groupCommit(async (groups: IdRange[][]): Promise<undefined> => {
@@ -62,44 +92,15 @@ export function createPages(db: Db) {
 }
 
 /** How many of those that wait make a group of this size. */
-function fitting<T>(waiting: readonly { item: T[] }[], most: number, sizeOf: (item: T) => number): number {
+function fitting<T>(waiting: readonly { item: T }[], most: number, sizeOf: (item: T) => number): number {
   let sum = 0;
   let count = 0;
   for (const { item } of waiting) {
-    for (const one of item) sum += sizeOf(one);
+    sum += sizeOf(item);
     if (sum > most && count > 0) break;
     count++;
   }
   return count;
 }
 
-const STRING = 0x02;
-const BINARY = 0x05;
-const UNDERSCORE = 0x5f;
-const D = 0x64;
-const K = 0x6b;
-/** Up to the bytes of `_id`, and of `d` and `k`: a type, the name with a zero behind it, a length. */
-const ID_HEAD = 9;
-const HEAD = 7;
-
-/** The fields of a page in BSON, read by hand: there may be ten thousand of them in a look-up. */
-function parsePage(bson: Uint8Array): PageDocument {
-  const buffer = Buffer.from(bson.buffer, bson.byteOffset, bson.byteLength);
-  const page: PageDocument = { _id: '', d: noBytes, k: noBytes };
-  for (let at = 4; buffer[at] !== 0; ) {
-    const type = buffer[at];
-    const name = buffer[at + 1];
-    const start = at + (name === UNDERSCORE ? ID_HEAD : HEAD);
-    const length = buffer.readInt32LE(start - 4);
-    if (type === STRING && name === UNDERSCORE) {
-      page._id = buffer.toString('latin1', start, start + length - 1);
-      at = start + length;
-    } else if (type === BINARY && (name === D || name === K)) {
-      at = start + 1 + length;
-      page[name === D ? 'd' : 'k'] = bson.subarray(start + 1, at);
-    } else throw new TypeError(`a page has a field of type ${type}`);
-  }
-  return page;
-}
-
-const noBytes = new Uint8Array(0);
+const bytesOf = (pages: PageDocument[]): number => pages.reduce((sum, page) => sum + documentBytes(page), 0);

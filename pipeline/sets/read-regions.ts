@@ -2,19 +2,20 @@
  * Reads regions of a slot with the pages that hold their devices: all of them, or those that may hold some wanted ones. A reader beside
  * a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
  */
-import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import type { LevelEntry, RegionEntry } from '../../schemas/stage-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { concatenate, type Devices, merge, positionOf, slice } from './devices.ts';
 import type { Manifest, Manifests } from './manifests.ts';
 import { decode } from './page-format.ts';
+import type { StoredPage } from './page-reply.ts';
 import type { Pages } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
-import { endOf, pageId, pageOf, pagesOf } from './regions.ts';
+import { endOf, levelId, pageOf, pagesOf } from './regions.ts';
 
 export interface LoadedLevel {
   level: LevelEntry;
   /** In their order. */
-  pages: PageDocument[];
+  pages: StoredPage[];
 }
 
 export interface LoadedRegion {
@@ -60,14 +61,16 @@ async function loadLevel(
   wanted: Devices | undefined,
 ): Promise<LoadedLevel> {
   const chosen = wanted && pagesFor(level, region.bits, wanted);
-  if (chosen) {
-    const ids = chosen.map((page) => pageId(_id, level.token, page));
-    return { level, pages: await pages.read(ids) };
-  }
+  if (chosen) return { level, pages: await pages.read({ level: levelId(_id, level), starts: chosen }) };
   const all = await pages.readRange(pagesOf(_id, level, region));
-  if (all.reduce((sum, { d }) => sum + d.length / 16, 0) !== level.devices) throw new Raced();
+  if (all.reduce((sum, page) => sum + (page.devicesEnd - page.devices) / 16, 0) !== level.devices)
+    throw new Raced();
   return { level, pages: all };
 }
+
+/** Levels that need not be read, by their tokens. */
+type Known = { has(token: string): boolean };
+const nothingKnown: Known = new Set<string>();
 
 /** Where the wanted devices may be; of the levels from `whole` on, all of it. */
 export async function loadRegion(
@@ -75,12 +78,12 @@ export async function loadRegion(
   manifest: Manifest,
   region: RegionEntry,
   wanted?: Devices,
-  whole = region.levels.length,
+  { whole = region.levels.length, known = nothingKnown }: { whole?: number; known?: Known } = {},
 ): Promise<LoadedRegion> {
-  const levels = await Promise.all(
-    region.levels.map((level, i) => loadLevel(deps, manifest, region, level, i < whole ? wanted : undefined)),
+  const levels = region.levels.map((level, i) =>
+    known.has(level.token) ? [] : loadLevel(deps, manifest, region, level, i < whole ? wanted : undefined),
   );
-  return { region, wanted, levels };
+  return { region, wanted, levels: (await Promise.all(levels)).flat() };
 }
 
 /** About what is read of a region. */
@@ -103,41 +106,72 @@ export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): 
   );
 }
 
-/** What a slot of a space holds now, whoever writes to it meanwhile: all of it, or what may hold the wanted devices. */
+interface ReadOptions {
+  known?: Known | undefined;
+  /** Where to begin, if it has just been read. */
+  from?: Promise<Manifest> | undefined;
+}
+
+/**
+ * What a slot of a space holds now, whoever writes to it meanwhile: all of it, or what may hold the wanted devices. The next group is
+ * read while the last one is used.
+ */
 export async function* readSlot(
   deps: ReadDeps,
   target: { space: string; slot: number },
   wanted?: Devices,
+  { known, from }: ReadOptions = {},
 ): AsyncGenerator<LoadedRegion> {
-  let manifest = await deps.manifests.read(target);
+  let manifest = await (from ?? deps.manifests.read(target));
+  let groups = groupsFrom(manifest, 0, wanted);
+  let loading = startToLoad(deps, manifest, groups, known);
   for (let position = 0, attempt = 0; ; ) {
-    const rest = manifest.regions.filter((region) => region.levels.length > 0 && endOf(region) > position);
-    const [group] = groupsOf(rest, wanted);
-    if (!group) return;
-    const loaded = await load(deps, manifest, group);
-    const before = manifest;
-    manifest = await deps.manifests.read(target);
-    if (loaded && isUnchanged(loaded, before, manifest)) {
-      yield* loaded;
+    const loaded = await loading;
+    if (loaded === 'end') return;
+    loading = startToLoad(deps, manifest, groups, known);
+    const isRead = loaded === 'raced' || loaded.some(({ levels }) => levels.length > 0);
+    const now = isRead ? await deps.manifests.read(target) : manifest;
+    const isWhole = loaded !== 'raced' && isUnchanged(loaded, manifest, now);
+    if (isWhole) {
       position = endOf(loaded.at(-1)!.region);
       attempt = 0;
-      continue;
+    } else await waitAfterLoss(++attempt, manifest._id);
+    if (!isWhole || now.version !== manifest.version) {
+      manifest = now;
+      groups = groupsFrom(manifest, position, wanted);
+      loading = startToLoad(deps, manifest, groups, known);
     }
-    await waitAfterLoss(++attempt, manifest._id);
+    if (isWhole) yield* loaded;
   }
 }
 
-async function load(
+function groupsFrom(
+  { regions }: Manifest,
+  position: number,
+  wanted: Devices | undefined,
+): Iterator<Chosen[]> {
+  const rest = regions.filter((region) => region.levels.length > 0 && endOf(region) > position);
+  return groupsOf(rest, wanted);
+}
+
+/** Loads the next group. Nobody may come to wait for it, so that it fails is no error before somebody does. */
+function startToLoad(
   deps: ReadDeps,
   manifest: Manifest,
-  group: Chosen[],
-): Promise<LoadedRegion[] | undefined> {
-  try {
-    return await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-  } catch (error) {
-    if (error instanceof Raced) return undefined;
+  groups: Iterator<Chosen[]>,
+  known: Known | undefined,
+): Promise<LoadedRegion[] | 'raced' | 'end'> {
+  const { value: group, done } = groups.next();
+  if (done) return Promise.resolve('end');
+  const loading = Promise.all(
+    group.map(([region, part]: Chosen) => loadRegion(deps, manifest, region, part, { known })),
+  );
+  const settled = loading.catch((error) => {
+    if (error instanceof Raced) return 'raced' as const;
     throw error;
-  }
+  });
+  settled.catch(() => {});
+  return settled;
 }
 
 /** Whether everything that was read is still named. */
@@ -151,4 +185,5 @@ function isUnchanged(loaded: LoadedRegion[], before: Manifest, now: Manifest): b
 export const devicesOf = (levels: LoadedLevel[]): Devices =>
   merge(levels.map(({ pages }) => concatenate(pages.map(toDevices))));
 
-const toDevices = ({ d, k }: PageDocument): Devices => decode({ devices: d, keys: k });
+const toDevices = ({ reply, devices, devicesEnd, keys, keysEnd }: StoredPage): Devices =>
+  decode({ devices: reply.subarray(devices, devicesEnd), keys: reply.subarray(keys, keysEnd) });

@@ -28,9 +28,11 @@ const MAX_PAGE_BYTES = 1 << 20;
 export const wholeSlot: RegionEntry = { start: 0, bits: 0, levels: [] };
 
 export const endOf = ({ start, bits }: RegionEntry): number => start + 2 ** (ADDRESS_BITS - bits);
-const hex = (address: number) => address.toString(16).padStart(7, '0');
-export const startOf = ({ _id }: PageDocument): number => Number.parseInt(_id.slice(-7), 16);
-export const pageId = (manifest: string, token: string, page: number) => `${manifest}:${token}:${hex(page)}`;
+/** What the ids of a level's pages begin with; behind it comes the first address of each. */
+export const levelId = (manifest: string, { token }: LevelEntry) => `${manifest}:${token}:`;
+export const ADDRESS_DIGITS = ADDRESS_BITS / 4;
+export const pageId = (level: string, start: number) =>
+  level + start.toString(16).padStart(ADDRESS_DIGITS, '0');
 export const pageSize = ({ pageBits }: LevelEntry): number => 2 ** (ADDRESS_BITS - pageBits);
 /** The start of the page that an address belongs to. */
 export const pageOf = (level: LevelEntry, address: number): number => address - (address % pageSize(level));
@@ -42,9 +44,9 @@ export interface IdRange {
 }
 
 /** All pages of a level. */
-export const pagesOf = (manifest: string, { token }: LevelEntry, region: RegionEntry): IdRange => ({
-  from: pageId(manifest, token, region.start),
-  to: pageId(manifest, token, endOf(region) - 1),
+export const pagesOf = (manifest: string, level: LevelEntry, region: RegionEntry): IdRange => ({
+  from: pageId(levelId(manifest, level), region.start),
+  to: pageId(levelId(manifest, level), endOf(region) - 1),
 });
 
 /** All documents that one merge has written. */
@@ -90,6 +92,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
       devices: devices.count,
       bytes: 0,
     };
+    const id = levelId(manifest, level);
     const pages: PageDocument[] = [];
     for (let from = 0; from < devices.count; ) {
       const page = pageOf(level, devices.addresses[from]!);
@@ -97,7 +100,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
       if (to - from > most) return undefined;
       const { devices: d, keys: k } = encode(devices, from, to);
       level.bytes += d.length + k.length;
-      pages.push({ _id: pageId(manifest, level.token, page), d, k });
+      pages.push({ _id: pageId(id, page), d, k });
       from = to;
     }
     return { level, pages };

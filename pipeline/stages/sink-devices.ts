@@ -12,6 +12,7 @@ import type { Step } from '../runtime/step.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
+import type { createLookAhead } from './sink/look-ahead.ts';
 import type { createMergeJobs } from './sink/merge-jobs.ts';
 import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
@@ -24,6 +25,7 @@ export interface SinkDependencies {
   checks: CheckStore;
   spills: SpillStore;
   verifySlots: ReturnType<typeof createVerifySlots>;
+  lookAhead: ReturnType<typeof createLookAhead>;
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   devicePartitions: number;
@@ -106,8 +108,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     if (owner.verified.get(job) === attempt) return [];
     const behind = owner.slots.filter((slot) => job > owner.committed.get(slot)!);
     const lacking = await deps.verifySlots(marker, behind, owner.uncommitted, step);
-    if (lacking.length === 0) owner.verified.set(job, attempt);
-    else
+    if (lacking.length === 0) {
+      owner.verified.set(job, attempt);
+      // Not waited for. If it fails, the merge looks for itself.
+      deps.lookAhead(marker, behind, owner.uncommitted).catch(() => {});
+    } else
       deps.log.warn(
         { job, attempt, slots: lacking },
         'slots are missing devices that the ledger has counted',

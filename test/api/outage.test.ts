@@ -17,6 +17,7 @@ const start = () =>
     directory,
     report: () => {},
     env: cleanEnvironment(),
+    mongodCacheGb: 1,
     wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
   });
 let api: Api;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { createManifests } from '../../pipeline/sets/manifests.ts';
 import { createPages } from '../../pipeline/sets/pages.ts';
 import { devicesOf, loadRegion } from '../../pipeline/sets/read-regions.ts';
-import { endOf, pageOf, startOf } from '../../pipeline/sets/regions.ts';
+import { endOf, pageId, pageOf } from '../../pipeline/sets/regions.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument, PageDocument } from '../../schemas/stage-documents.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
@@ -49,8 +49,8 @@ export async function checkEveryManifest(db: Db): Promise<string[]> {
       devices += own.count;
       for (const { level, pages } of levels) {
         for (const page of pages) {
-          expect(pageOf(level, startOf(page))).toBe(startOf(page));
-          unnamed.delete(page._id);
+          expect(pageOf(level, page.start)).toBe(page.start);
+          unnamed.delete(pageId(page.level, page.start));
         }
       }
     }

@@ -4,6 +4,7 @@ import { unpackNumbers } from '../../pipeline/formats/number-table.ts';
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createLookAhead } from '../../pipeline/stages/sink/look-ahead.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
@@ -42,6 +43,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}, assig
     checks,
     spills,
     verifySlots: createVerifySlots({ spills, verdicts }),
+    lookAhead: createLookAhead({ sets, verdicts }),
     async mergeJobs(...args) {
       await mergesMay();
       await mergeJobs(...args);

@@ -373,6 +373,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
     sets: {
       merge: [[{ ...slot, matchIn: spaces.marketplace }, onePart(some)]],
+      lookAhead: [[slot, some]],
       removeKeys: [[slot, new Set([1])]],
       count: [[slot.space]],
       read: [[slot.space, slot.slot]],

@@ -55,6 +55,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       directory,
       report: (line) => process.stderr.write(`  ${line}\n`),
       wantedPorts: anyPorts,
+      mongodCacheGb: 1,
     });
     project.provide('servers', stack.addresses);
     project.provide('scratch', directory);

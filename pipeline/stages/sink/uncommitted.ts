@@ -9,6 +9,7 @@ export interface Uncommitted {
   bytesOf(job: number, slot: number): number;
   /** Where the oldest of them stands in the partition, if any is left. */
   oldestOffset(): bigint | undefined;
+  oldestJob(): number | undefined;
   /** Hands everything to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. */
   spill(
     save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
@@ -78,6 +79,11 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       for (const { firstOffset } of jobs.values()) {
         if (oldest === undefined || firstOffset < oldest) oldest = firstOffset;
       }
+      return oldest;
+    },
+    oldestJob() {
+      let oldest: number | undefined;
+      for (const job of jobs.keys()) if (oldest === undefined || job < oldest) oldest = job;
       return oldest;
     },
     async spill(save) {

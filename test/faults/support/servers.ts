@@ -100,6 +100,7 @@ export async function startOwnServers({
       report: () => {},
       env: environmentOf(shared),
       wantedPorts: anyPorts,
+      mongodCacheGb: 1,
       ...size,
       only,
       advertised: Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),

@@ -1,0 +1,75 @@
+/** How many devices of an audience a space holds, read now or known from an earlier look. */
+import { compare, type Devices, positionOf } from './devices.ts';
+import { joinLevel } from './join.ts';
+import type { Manifest } from './manifests.ts';
+import { type ReadDeps, readSlot } from './read-regions.ts';
+
+interface Target {
+  space: string;
+  slot: number;
+}
+
+/** What was found in the levels of a slot. A level never changes, so it stays true for as long as a manifest names the level. */
+export interface Found {
+  /** Those that were looked for. */
+  readonly devices: Devices;
+  /** By level: 1 for each device of its region that it holds. */
+  readonly byLevel: ReadonlyMap<string, Uint8Array>;
+}
+
+export async function lookFor(deps: ReadDeps, target: Target, devices: Devices): Promise<Found> {
+  const byLevel = new Map<string, Uint8Array>();
+  for await (const { wanted, levels } of readSlot(deps, target, devices))
+    for (const loaded of levels) {
+      const isHeld = new Uint8Array(wanted!.count);
+      joinLevel(wanted!, loaded, {
+        onDevice(n) {
+          isHeld[n] = 1;
+        },
+      });
+      byLevel.set(loaded.level.token, isHeld);
+    }
+  return { devices, byLevel };
+}
+
+/** Only levels that nothing is known of are read. */
+export async function countStored(
+  deps: ReadDeps,
+  target: Target,
+  wanted: Devices,
+  { found, from }: { found?: Found | undefined; from?: Promise<Manifest> | undefined } = {},
+): Promise<number> {
+  const places = found && placesOf(wanted, found.devices);
+  const known = places ? found.byLevel : nothing;
+  let count = 0;
+  for await (const { region, wanted: part, levels } of readSlot(deps, target, wanted, { known, from })) {
+    const stored = new Uint8Array(part!.count);
+    const onDevice = (n: number) => {
+      count += 1 - stored[n]!;
+      stored[n] = 1;
+    };
+    for (const loaded of levels) joinLevel(part!, loaded, { onDevice });
+    if (!places) continue;
+    const from = positionOf(wanted, region.start);
+    const foundFrom = positionOf(found.devices, region.start);
+    for (const { token } of region.levels) {
+      const isHeld = known.get(token);
+      for (let n = 0; isHeld && n < part!.count; n++)
+        if (isHeld[places[from + n]! - foundFrom] === 1) onDevice(n);
+    }
+  }
+  return count;
+}
+
+const nothing: Found['byLevel'] = new Map();
+
+/** The place of each wanted device among the others; undefined: one of them is not there. */
+function placesOf(wanted: Devices, devices: Devices): Uint32Array | undefined {
+  const places = new Uint32Array(wanted.count);
+  for (let n = 0, at = 0; n < wanted.count; n++) {
+    while (at < devices.count && compare(devices, at, wanted, n) < 0) at++;
+    if (at === devices.count || compare(devices, at, wanted, n) > 0) return undefined;
+    places[n] = at;
+  }
+  return places;
+}

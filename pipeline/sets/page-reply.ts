@@ -1,0 +1,100 @@
+/**
+ * Pages where they lie in a reply of the server. There may be ten thousand of them in a look-up: making objects of the documents, and
+ * collecting these as garbage, takes several times as long as finding the pages.
+ */
+import { BSON } from 'mongodb';
+import { ADDRESS_DIGITS } from './regions.ts';
+
+export interface StoredPage {
+  /** Its id without the address. */
+  level: string;
+  /** The first address of its part. */
+  start: number;
+  /** Of many pages. */
+  reply: Buffer;
+  /** Where the identifiers begin and end, and the keys. */
+  devices: number;
+  devicesEnd: number;
+  keys: number;
+  keysEnd: number;
+}
+
+const OBJECT = 0x03;
+const STRING = 0x02;
+const BINARY = 0x05;
+const UNDERSCORE = 0x5f;
+const D = 0x64;
+const K = 0x6b;
+/** Up to the bytes of `_id`, and of `d` and `k`: a type, the name with a zero behind it, a length, a subtype. */
+const ID_HEAD = 9;
+const HEAD = 8;
+const FIRST_BATCH = Buffer.from('firstBatch');
+
+/** The pages of a command's reply, in their order; `cursor` is that field of the reply, in BSON. */
+export function pagesIn(cursor: Buffer): StoredPage[] {
+  const pages: StoredPage[] = [];
+  let at = batchIn(cursor);
+  for (let before: StoredPage | undefined; cursor[at] === OBJECT; ) {
+    // The name of an array's element is its number.
+    while (cursor[at++] !== 0);
+    const page = pageAt(cursor, at, before);
+    pages.push(page);
+    before = page;
+    at += cursor.readInt32LE(at);
+  }
+  return pages;
+}
+
+function batchIn(cursor: Buffer): number {
+  for (const [, name, nameLength, at] of BSON.onDemand.parseToElements(cursor))
+    if (FIRST_BATCH.equals(cursor.subarray(name, name + nameLength))) return at + 4;
+  throw new TypeError('a reply has no batch');
+}
+
+function pageAt(reply: Buffer, document: number, before: StoredPage | undefined): StoredPage {
+  const page = { level: '', start: 0, reply, devices: 0, devicesEnd: 0, keys: 0, keysEnd: 0 };
+  for (let at = document + 4; reply[at] !== 0; ) {
+    const type = reply[at];
+    const name = reply[at + 1];
+    if (type === STRING && name === UNDERSCORE) {
+      const id = at + ID_HEAD;
+      at = id + reply.readInt32LE(id - 4);
+      const address = at - 1 - ADDRESS_DIGITS;
+      page.level = isText(reply, id, address, before?.level)
+        ? before!.level
+        : reply.toString('latin1', id, address);
+      page.start = hexAt(reply, address);
+    } else if (type === BINARY && (name === D || name === K)) {
+      const bytes = at + HEAD;
+      at = bytes + reply.readInt32LE(bytes - 5);
+      if (name === D) {
+        page.devices = bytes;
+        page.devicesEnd = at;
+      } else {
+        page.keys = bytes;
+        page.keysEnd = at;
+      }
+    } else throw new TypeError(`a page has a field of type ${type}`);
+  }
+  return page;
+}
+
+function isText(bytes: Buffer, from: number, to: number, text: string | undefined): boolean {
+  if (text?.length !== to - from) return false;
+  // They differ at the end, if they do.
+  for (let i = to - from - 1; i >= 0; i--) if (bytes[from + i] !== text.charCodeAt(i)) return false;
+  return true;
+}
+
+const ZERO = 0x30;
+const NINE = 0x39;
+const A = 0x61;
+
+function hexAt(bytes: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from; at < from + ADDRESS_DIGITS; at++) {
+    const digit = bytes[at]!;
+    value = value * 16 + (digit <= NINE ? digit - ZERO : digit - A + 10);
+  }
+  return value;
+}

@@ -1,0 +1,41 @@
+/**
+ * Looks for the devices of a small load in the marketplace as soon as its slots hold all of them. Until its merge is decided nothing
+ * else would happen, and of the merge itself this is most.
+ */
+import { spaces } from '../../../schemas/documents.ts';
+import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import type { InRange } from '../../formats/address-ranges.ts';
+import type { DeviceSets } from '../../sets/device-sets.ts';
+import type { VerdictStore } from '../../stores/verdicts.ts';
+import { gatherSlot } from './gather-slot.ts';
+import type { Uncommitted } from './uncommitted.ts';
+
+/** Of one partition. A larger load takes longer for other reasons. */
+const MAX_BYTES = 1_000_000;
+
+interface Dependencies {
+  sets: Pick<DeviceSets, 'lookAhead'>;
+  verdicts: Pick<VerdictStore, 'passedOf'>;
+}
+
+export function createLookAhead({ sets, verdicts }: Dependencies) {
+  return async (marker: CommitMarker, slots: number[], uncommitted: Uncommitted): Promise<void> => {
+    const { job, audience } = marker;
+    if (audience === null || uncommitted.hasSpilled(job)) return;
+    const bytes = slots.reduce((sum, slot) => sum + uncommitted.bytesOf(job, slot), 0);
+    // Behind other jobs it would be too early: what they merge is not known yet.
+    if (bytes > MAX_BYTES || uncommitted.oldestJob() !== job) return;
+    const isPassed = await verdicts.passedOf(marker);
+    for (const slot of slots) {
+      const files = { isPassed, isCollapsed: () => false };
+      const { devices } = await gatherSlot(marker, files, wholeSlot(uncommitted.of(job, slot)), withoutKeys);
+      if (devices.count > 0) void sets.lookAhead({ space: spaces.marketplace, slot, job }, devices);
+    }
+  };
+}
+
+const withoutKeys = async (keys: string[]) => keys.map(() => 0);
+
+async function* wholeSlot(messages: Iterable<ValidatedDevices>): AsyncGenerator<InRange> {
+  for (const message of messages) yield { range: 0, message };
+}

@@ -12,7 +12,7 @@ import { createSharedReads } from '../shared-reads.ts';
 import { validate } from '../validate.ts';
 import { findImportLog, shown, toImportLog } from './import-records.ts';
 import { importQuery, nextPage, readQuery } from './pages.ts';
-import { createRenderer } from './render-records.ts';
+import { createListRenderer } from './render-records.ts';
 
 const LISTED = 100;
 
@@ -24,9 +24,9 @@ export function createMarketplaceImport(deps: Dependencies) {
     body: JSON.stringify({ import_log_id: job._id }),
     location: addressOf(`/v1/marketplace/import/${job._id}`),
   });
-  const render = createRenderer();
+  const render = createListRenderer();
   const sharedList = createSharedReads(async (partner) =>
-    Buffer.from(`[${(await jobs.listImportLogs(partner, LISTED, shown)).map(render).join(',')}]`),
+    render(partner, await jobs.listImportLogs(partner, LISTED, shown)),
   );
 
   const list: Handler = async (ctx) => {

@@ -8,7 +8,7 @@ import { createAnswerProblems } from './middleware/answer-problems.ts';
 import { createAuthenticate, createAuthenticateUser } from './middleware/authenticate.ts';
 import { checkQuery } from './middleware/check-query.ts';
 import { createLimitRate } from './middleware/limit-rate.ts';
-import { createLimitTime } from './middleware/limit-time.ts';
+import { createLimitTime, stopIfGivenUp } from './middleware/limit-time.ts';
 import { createObserveRequests } from './middleware/observe-requests.ts';
 import { createReadBody } from './middleware/read-body.ts';
 import { tagAnswer } from './middleware/tag-answer.ts';
@@ -53,24 +53,35 @@ export function createApp(deps: Dependencies): App {
     const checks = checksOf(route);
     const readBody = route.body && body[route.body];
     const isPublic = route.access === 'public';
+    const check = async (ctx: Context) => {
+      for (const one of checks) await one(ctx);
+      if (!isPublic) checkQuery(ctx, route.query ?? []);
+    };
+    const handle = async (ctx: Context) => route.handler(ctx);
+    const checkAndHandle = async (ctx: Context) => {
+      await check(ctx);
+      stopIfGivenUp(ctx);
+      await route.handler(ctx);
+    };
     return async (ctx) => {
       ctx.state.route = route.path;
-      if (!isPublic) {
-        await limitTime(ctx, async () => {
-          for (const check of checks) await check(ctx);
-        });
-        checkQuery(ctx, route.query ?? []);
-      }
-      if (readBody) await readBody(ctx);
-      await limitTime(ctx, async () => route.handler(ctx));
+      if (readBody) {
+        await limitTime(ctx, check);
+        await readBody(ctx);
+        await limitTime(ctx, handle);
+      } else await limitTime(ctx, checkAndHandle);
       if (!isPublic && route.method === 'get') tagAnswer(ctx);
     };
   }
 
   const router = new Router<RequestState>({ sensitive: true });
   const routes = [...createRoutes(deps), ...createConsoleRoutes(deps, { sessions, signIn })];
-  for (const route of routes)
-    router[route.method](route.path, answer(route) as Parameters<typeof router.get>[1]);
+  const exact = new Map<string, Handler>();
+  for (const route of routes) {
+    const handler = answer(route);
+    router[route.method](route.path, handler as Parameters<typeof router.get>[1]);
+    if (!route.path.includes(':')) exact.set(`${route.method.toUpperCase()} ${route.path}`, handler);
+  }
 
   const koa = new Koa<RequestState>({
     proxy: config.trustedProxies > 0,
@@ -78,6 +89,11 @@ export function createApp(deps: Dependencies): App {
   });
   koa.use(createObserveRequests(log, metrics) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
+  // The router tries the pattern of every route, which costs a busy path more than its answer.
+  koa.use(((ctx: Context, next: () => Promise<void>) => {
+    const handler = exact.get(`${ctx.method} ${ctx.path}`);
+    return handler ? handler(ctx) : next();
+  }) as unknown as Koa.Middleware<RequestState>);
   koa.use(router.routes() as unknown as Koa.Middleware<RequestState>);
   koa.use(((ctx: Context) => answerUnrouted(router, ctx)) as unknown as Koa.Middleware<RequestState>);
   // Streams that fail after the headers were sent end here: the client gets a truncated response, the log has the cause.

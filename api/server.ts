@@ -6,6 +6,7 @@ import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
+import { createLogLines } from '../pipeline/runtime/log-lines.ts';
 import { createRetry } from '../pipeline/runtime/retry.ts';
 import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
@@ -50,7 +51,7 @@ const finish = (server: Server) =>
   });
 
 export async function runApi(config: Config): Promise<void> {
-  const log = createLogger(config, 'api');
+  const log = createLogger(config, 'api', createLogLines());
   const shutdown = createShutdown(log, config.shutdownMs);
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs });
@@ -63,7 +64,8 @@ export async function runApi(config: Config): Promise<void> {
     limitMs: config.limitBackendMs,
     onPublished(jobs, seconds) {
       metrics.publish.observe(seconds);
-      for (const { kind } of jobs) metrics.jobs.labels(kind).inc();
+      for (const kind of new Set(jobs.map((job) => job.kind)))
+        metrics.jobs.labels(kind).inc(jobs.filter((job) => job.kind === kind).length);
     },
   });
   const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);

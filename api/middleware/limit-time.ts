@@ -26,7 +26,7 @@ export function beginAccepting(ctx: Context): void {
   ctx.state.accepting = true;
 }
 
-export type LimitTime = (ctx: Context, work: () => Promise<void>) => Promise<void>;
+export type LimitTime = (ctx: Context, work: (ctx: Context) => Promise<void>) => Promise<void>;
 
 export function createLimitTime(limitMs: number): LimitTime {
   const steps = new Map<number, Set<() => void>>();
@@ -46,8 +46,9 @@ export function createLimitTime(limitMs: number): LimitTime {
     return waiting;
   }
 
-  return ({ state }, work) =>
+  return (ctx, work) =>
     new Promise((resolve, reject) => {
+      const { state } = ctx;
       const begin = performance.now();
       const waiting = waitingAt(begin + limitMs + GRACE_MS - state.backendMs);
       const giveUp = () => {
@@ -60,7 +61,7 @@ export function createLimitTime(limitMs: number): LimitTime {
         waiting.delete(giveUp);
         state.backendMs += performance.now() - begin;
       };
-      work().then(
+      work(ctx).then(
         () => {
           done();
           resolve();

@@ -49,10 +49,13 @@ async function inTime<T>(ctx: Context, limitMs: number, reading: Promise<T>): Pr
   if (ctx.req.complete) return reading;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const problem = new Problem('request_timeout', 'The body did not arrive in time. Nothing was queued.', {
-      headers: { Connection: 'close' },
-    });
-    timer = setTimeout(() => reject(problem), ctx.state.begunAt + limitMs - performance.now());
+    const giveUp = () =>
+      reject(
+        new Problem('request_timeout', 'The body did not arrive in time. Nothing was queued.', {
+          headers: { Connection: 'close' },
+        }),
+      );
+    timer = setTimeout(giveUp, ctx.state.begunAt + limitMs - performance.now());
   });
   try {
     return await Promise.race([reading, late]);

@@ -15,7 +15,7 @@ import { findImportLog, shown, toImportLog } from './import-records.ts';
 import { checkPrefixLeftOut } from './own-prefix.ts';
 import { importQuery, nextPage, readQuery } from './pages.ts';
 import { linkRejects } from './reject-records.ts';
-import { createRenderer } from './render-records.ts';
+import { createListRenderer } from './render-records.ts';
 
 const LISTED = 100;
 export const importPath = '/v1/marketplace/import';
@@ -28,9 +28,9 @@ export function createMarketplaceImport(deps: Dependencies, dryRuns: DryRuns) {
     body: JSON.stringify({ import_log_id: job._id }),
     location: addressOf(`${importPath}/${job._id}`),
   });
-  const render = createRenderer();
+  const render = createListRenderer();
   const sharedList = createSharedReads(async (partner) =>
-    Buffer.from(`[${(await jobs.listImportLogs(partner, LISTED, shown)).map(render).join(',')}]`),
+    render(partner, await jobs.listImportLogs(partner, LISTED, shown)),
   );
 
   const list: Handler = async (ctx) => {

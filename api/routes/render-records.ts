@@ -1,6 +1,6 @@
 /**
- * Import logs as JSON text, rendered once until they change. The cache key is the raw BSON of the record: the list is read
- * each time, and a record that has changed has other bytes, so a stale rendering is never returned.
+ * Import logs as JSON text, rendered once until they change. What was rendered is found by the raw BSON of the records: the list is
+ * read each time, and a record that has changed has other bytes, so a stale rendering is never returned.
  */
 import { LRUCache } from 'lru-cache';
 import { BSON } from 'mongodb';
@@ -8,8 +8,10 @@ import { type ShownJob, toImportLog } from './import-records.ts';
 
 /** At about 600 bytes each, twelve megabytes. */
 const MAX_KEPT = 20_000;
+/** Of whole lists: of some hundred partners that list again and again. */
+const MAX_KEPT_BYTES = 32 * 2 ** 20;
 
-export function createRenderer(): (raw: Uint8Array) => string {
+function createRenderer(): (raw: Uint8Array) => string {
   const kept = new LRUCache<string, string>({ max: MAX_KEPT });
   return (raw) => {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1');
@@ -19,5 +21,29 @@ export function createRenderer(): (raw: Uint8Array) => string {
     // A deletion with many keys is long and rarely read twice.
     if (bytes.length <= 2_000) kept.set(bytes, text);
     return text;
+  };
+}
+
+interface KeptList {
+  records: readonly Uint8Array[];
+  body: Buffer;
+}
+
+const sizeOf = ({ records, body }: KeptList) =>
+  records.reduce((sum, { byteLength }) => sum + byteLength, body.length);
+
+const isSame = (a: readonly Uint8Array[], b: readonly Uint8Array[]) =>
+  a.length === b.length && a.every((record, i) => Buffer.compare(record, b[i]!) === 0);
+
+/** The JSON of a partner's list. The same buffer as long as the list is the same, so that its ETag is known, too. */
+export function createListRenderer(): (partner: string, records: readonly Uint8Array[]) => Buffer {
+  const render = createRenderer();
+  const kept = new LRUCache<string, KeptList>({ maxSize: MAX_KEPT_BYTES, sizeCalculation: sizeOf });
+  return (partner, records) => {
+    const last = kept.get(partner);
+    if (last && isSame(last.records, records)) return last.body;
+    const body = Buffer.from(`[${records.map(render).join(',')}]`);
+    kept.set(partner, { records, body });
+    return body;
   };
 }

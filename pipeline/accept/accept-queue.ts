@@ -1,8 +1,8 @@
 /**
  * Accepts jobs: numbers them without gaps in the order of acceptance, stores them, publishes them, and only then answers.
  *
- * A group commit: requests that arrive while one is in flight form the next, so that under load one write and one publish serve
- * many requests. The process may die at any point. Before the insert there is no job; after it the job will run: dispatch expects
+ * A group commit: requests that arrive while a group is being stored form the next, so that under load one write and one publish
+ * serve many requests. A group is stored while the one before it is published; the publishes stay in order. The process may die at any point. Before the insert there is no job; after it the job will run: dispatch expects
  * numbers without gaps, and finds the job in MongoDB even if its message was never published.
  */
 
@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError } from 'mongodb';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Publisher } from '../kafka/publish.ts';
-import { createDeadline, within } from '../runtime/deadline.ts';
+import { createDeadline, type Deadline, within } from '../runtime/deadline.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -75,6 +75,8 @@ export function createAcceptQueue(deps: Dependencies) {
   /** A publish has timed out and may still succeed: nothing may overtake it. */
   let isStuck = false;
   const kafkaAnswers = () => publisher.ready() && !isStuck;
+  /** The last publish: the next waits for it, so that jobs are published in order. */
+  let published: Promise<NotAccepted | undefined> = Promise.resolve(undefined);
 
   /** The last number that this process stored. If another process has used more, the insert is refused, and it is read again. */
   let known: number | undefined;
@@ -111,7 +113,16 @@ export function createAcceptQueue(deps: Dependencies) {
     }
   }
 
-  async function publish(documents: JobDocument[]): Promise<void> {
+  function fail(reason: string, jobs: number, cause?: unknown): NotAccepted {
+    const error = new NotAccepted(reason, { cause });
+    log.warn({ err: error, jobs }, 'jobs not accepted');
+    failed = { at: performance.now(), error };
+    return error;
+  }
+  /** Requests that were waiting when others failed would fail too, only later. */
+  const failedBefore = (since: number) => (failed && since < failed.at ? failed.error : undefined);
+
+  async function send(documents: JobDocument[]): Promise<void> {
     const start = performance.now();
     await publisher.send(
       'jobs',
@@ -121,45 +132,53 @@ export function createAcceptQueue(deps: Dependencies) {
     onPublished?.(documents, (performance.now() - start) / 1_000);
   }
 
-  async function flush(batch: Waiting[]): Promise<Outcome[]> {
+  /** Returns why it failed. It may still succeed then. */
+  async function publish(documents: JobDocument[], deadline: Deadline): Promise<NotAccepted | undefined> {
+    const sending = send(documents);
+    try {
+      await deadline.limit(sending);
+      return undefined;
+    } catch (cause) {
+      isStuck = true;
+      const settled = () => {
+        isStuck = false;
+      };
+      sending.then(settled, settled);
+      return fail('Kafka does not answer', documents.length, cause);
+    }
+  }
+
+  /** Stores the jobs of a group, and begins to publish them. The next group is stored meanwhile. */
+  async function flush(batch: Waiting[]): Promise<Promise<Outcome>[]> {
     const [{ since }] = batch as [Waiting];
-    // Requests that were waiting when a flush failed would fail too, only later.
-    if (failed && since < failed.at) throw failed.error;
-    const fail = (reason: string, cause?: unknown): NotAccepted => {
-      const error = new NotAccepted(reason, { cause });
-      log.warn({ err: error, jobs: batch.length }, 'jobs not accepted');
-      failed = { at: performance.now(), error };
-      return error;
-    };
-    if (!kafkaAnswers()) throw fail('Kafka does not answer');
+    const error =
+      failedBefore(since) ?? (kafkaAnswers() ? undefined : fail('Kafka does not answer', batch.length));
+    if (error) throw error;
     const attempted = new Map<Waiting, JobDocument>();
     const deadline = createDeadline(Math.max(MIN_FLUSH_MS, limitMs - (performance.now() - since)));
-    try {
-      const inserting = insert(batch, attempted, deadline.passed);
-      await deadline.limit(inserting).catch((cause) => {
-        // It is unknown what was stored: withdraw it in the background, for as long as that takes.
-        withdrawal.inBackground([...attempted.values()], inserting);
-        throw fail('MongoDB does not answer', cause);
-      });
-      let others: 'repeated' | NotAccepted = 'repeated';
-      if (attempted.size > 0) {
-        const documents = [...attempted.values()];
-        const publishing = publish(documents);
-        await deadline.limit(publishing).catch(async (cause) => {
-          isStuck = true;
-          const settled = () => {
-            isStuck = false;
-          };
-          publishing.then(settled, settled);
-          const running = await withdrawal.now(documents);
-          for (const [entry, job] of attempted) if (!running.has(job._id)) attempted.delete(entry);
-          others = fail('Kafka does not answer', cause);
-        });
-      }
-      return batch.map((entry) => attempted.get(entry) ?? others);
-    } finally {
+    const inserting = insert(batch, attempted, deadline.passed);
+    await deadline.limit(inserting).catch((cause) => {
       deadline.clear();
-    }
+      // It is unknown what was stored: withdraw it in the background, for as long as that takes.
+      withdrawal.inBackground([...attempted.values()], inserting);
+      throw fail('MongoDB does not answer', batch.length, cause);
+    });
+    const documents = [...attempted.values()];
+    await published;
+    const late = failedBefore(since);
+    published = late || documents.length === 0 ? Promise.resolve(late) : publish(documents, deadline);
+    const ending = end(documents, published).finally(deadline.clear);
+    return batch.map(async (entry) => {
+      const { error, running } = await ending;
+      const job = attempted.get(entry);
+      return job && (!error || running.has(job._id)) ? job : (error ?? 'repeated');
+    });
+  }
+
+  /** `running`: jobs that could not be withdrawn, because dispatch had claimed them. */
+  async function end(documents: JobDocument[], publishing: Promise<NotAccepted | undefined>) {
+    const error = await publishing;
+    return { error, running: error ? await withdrawal.now(documents) : new Set<number>() };
   }
   const commit = groupCommit(flush);
 

@@ -39,28 +39,26 @@ export const acceptedMessage = (job: JobDocument): Buffer =>
     accepted_at: job.createdAt.getTime(),
   });
 
-/** The values of fields that not every kind of job has. */
-const absent = {
-  filePath: '',
-  pathType: 0,
-  keyType: null,
-  compressed: null,
-  keys: null,
-  attributes: null,
-  audience: null,
-  generation: null,
-} as const;
-
+/** Not as one literal with spreads: that many fields make V8 build a hash table, thirty times as slow. */
 export function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
-  return {
-    ...absent,
-    ...('audienceName' in request ? { audience: id, generation: 1 } : {}),
-    ...request,
+  const isNewAudience = 'audienceName' in request;
+  /** The values of fields that not every kind of job has. */
+  const absent = {
+    filePath: '',
+    pathType: 0 as const,
+    keyType: null,
+    compressed: null,
+    keys: null,
+    attributes: null,
+    audience: isNewAudience ? id : null,
+    generation: isNewAudience ? 1 : null,
+  };
+  return Object.assign(absent, request, {
     _id: id,
     credentials: request.kind === 'import' ? request.credentials?.(id) : undefined,
     requestToken: request.requestToken ?? randomUUID(),
     attributesAsOf,
-    phase: 'accepted',
+    phase: 'accepted' as const,
     status: JobStatus.pending,
     fileCount: 0,
     filesDone: 0,
@@ -69,5 +67,5 @@ export function numbered(request: JobRequest, id: number, attributesAsOf: number
     errors: null,
     createdAt: now,
     updatedAt: now,
-  };
+  });
 }

@@ -51,9 +51,28 @@ const request = (changes: Partial<ImportRequest> = {}): ImportRequest => ({
 function door() {
   const published: number[] = [];
   const state = { open: true, before: async () => {} };
+  /** Until it is opened, what is published waits. */
+  function shut() {
+    let open = () => {};
+    let fail = () => {};
+    const reached = new Promise<void>((begun) => {
+      state.before = () =>
+        new Promise((resolve, reject) => {
+          open = resolve;
+          fail = () => reject(new Error('broker gone'));
+          begun();
+        });
+    });
+    const from = (end: () => void) => () => {
+      state.before = async () => {};
+      end();
+    };
+    return { reached, open: from(() => open()), fail: from(() => fail()) };
+  }
   return {
     published,
     state,
+    shut,
     publisher: {
       ready: () => state.open,
       async send(_topic: string, messages: OutgoingMessage[]) {
@@ -101,6 +120,20 @@ describe('acceptance', () => {
     expect(doors.flatMap(({ published }) => published).toSorted((a, b) => a - b)).toEqual(all);
     for (const { published } of doors) expect(published).toEqual(published.toSorted((a, b) => a - b));
     await Promise.all(clients.map((client) => client.close()));
+  });
+
+  it('stores a group while the one before it is published, and publishes them in order', async () => {
+    const kafka = door();
+    const gate = kafka.shut();
+    const queue = queueBehind(kafka, 10_000);
+    const first = queue.accept(request());
+    await gate.reached;
+    const second = queue.accept(request());
+    await waitFor(async () => (await jobs().countDocuments()) === 2, { what: 'the second job to be stored' });
+    expect(kafka.published).toEqual([]);
+    gate.open();
+    expect((await Promise.all([first, second])).map(({ job }) => job._id)).toEqual([1, 2]);
+    expect(kafka.published).toEqual([1, 2]);
   });
 
   it('an audience’s first job is its audience', async () => {
@@ -183,27 +216,52 @@ describe('Kafka away', () => {
     await untilPhases(...Array(accepted.job._id - 1).fill('withdrawn'), 'accepted');
   });
 
-  it('what came while a publish was failing is refused with it, and nothing of it is written', async () => {
+  it('what came while a publish was failing is refused with it, and at most one group of it was written', async () => {
     const kafka = door();
-    let fail = (_: Error) => {};
-    const publishing = new Promise<void>((begun) => {
-      kafka.state.before = () =>
-        new Promise((_, reject) => {
-          fail = reject;
-          begun();
-        });
-    });
+    const gate = kafka.shut();
     const queue = queueBehind(kafka);
     const first = queue.accept(request());
-    await publishing;
+    await gate.reached;
     const later = Array.from({ length: 1_200 }, () => queue.accept(request()));
-    fail(new Error('broker gone'));
+    gate.fail();
     const results = await Promise.allSettled([first, ...later]);
     expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']));
-    await untilPhases('withdrawn');
-    kafka.state.before = async () => {};
-    expect((await queue.accept(request())).job._id).toBe(2);
+    const written = await waitFor(
+      async () => {
+        const all = await stored();
+        return all.every(({ phase }) => phase === 'withdrawn') ? all : undefined;
+      },
+      { what: 'the withdrawal of what was written' },
+    );
+    expect(written.length).toBeLessThanOrEqual(1 + 500);
+    expect(kafka.published).toEqual([]);
+    expect((await queue.accept(request())).job._id).toBe(written.length + 1);
   });
+
+  it.each(['fails', 'hangs'])(
+    'what was stored while a publish %s is withdrawn, and not published',
+    async (how) => {
+      const kafka = door();
+      const gate = kafka.shut();
+      const queue = queueBehind(kafka, how === 'hangs' ? 3_000 : 10_000);
+      const first = queue.accept(request());
+      await gate.reached;
+      const second = queue.accept(request());
+      const results = Promise.allSettled([first, second]);
+      await waitFor(async () => (await jobs().countDocuments()) === 2, {
+        what: 'the second job to be stored',
+      });
+      if (how === 'fails') gate.fail();
+      expect((await results).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+      expect((await stored()).map(({ phase }) => phase)).toEqual(['withdrawn', 'withdrawn']);
+      gate.open();
+      const accepted = await waitFor(() => queue.accept(request()).catch(() => undefined), {
+        what: 'Kafka back',
+      });
+      expect(accepted.job._id).toBe(3);
+      expect(kafka.published).not.toContain(2);
+    },
+  );
 
   it('withdrawn jobs keep no credentials', async () => {
     const kafka = door();

@@ -29,8 +29,6 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
   const worker = new Worker(module, {
     workerData: data,
     execArgv: [...process.execArgv, '--enable-source-maps'],
-    // Most data is in buffers outside the heap: a large young generation would only take memory.
-    resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
   const waiting = new Map<number, Asked>();
   let last = 0;

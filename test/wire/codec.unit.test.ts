@@ -3,7 +3,7 @@ import avro from 'avsc';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decode, encode, MalformedMessage, wireHeader } from '../../pipeline/wire/codec.ts';
-import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import {
   type AcceptedJob,
   type MessageName,
@@ -11,6 +11,7 @@ import {
   SLOTS,
   type ValidatedDevices,
 } from '../../schemas/topics.ts';
+import { toHex } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 
 const HEADER = 5;
@@ -55,6 +56,8 @@ const plain = ({ more = [], groups, ...message }: ValidatedDevices) => ({
   groups: inHex(groups),
   more: more.map((other) => ({ ...other, groups: inHex(other.groups) })),
 });
+const pairsIn = (groups: Buffer) =>
+  decodeGroups(groups).flatMap(({ key, devices: packed }) => toHex(packed).map((device) => [key, device]));
 const decoded = (bytes: Buffer) => plain(decode(bytes, ['ValidatedDevices']).value as ValidatedDevices);
 const type = avro.Type.forSchema(messages.ValidatedDevices.schema);
 
@@ -86,7 +89,10 @@ describe('ValidatedDevices, encoded by hand', () => {
     const blockSizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(validated, blockSizes, fc.boolean(), (message, sizes, withSizes) => {
-        expect(decoded(inBlocks(message, sizes, withSizes))).toEqual(plain(message));
+        const bytes = inBlocks(message, sizes, withSizes);
+        expect(decoded(bytes)).toEqual(plain(message));
+        const { groups } = decode(bytes, ['ValidatedDevices']).value as ValidatedDevices;
+        expect(pairsIn(groups)).toEqual(pairsIn(message.groups));
       }),
     );
   });

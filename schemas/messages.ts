@@ -174,11 +174,11 @@ export const messages = {
     status: doc(int, '0 pending, 1 running, 2 done, 3 error.'),
     files: doc(int, 'Files in the list of the job.'),
     files_done: doc(int, 'Those that are loaded or have failed.'),
-    rows: doc(long, 'Data rows read, accepted and rejected.'),
-    unique_devices: doc(long, 'Distinct devices of the job.'),
+    rows: doc(long, 'Data rows read, accepted or not; of a deletion, pairs of device and attribute removed.'),
+    unique_devices: doc(long, 'Distinct devices accepted; of a deletion, those that lost data.'),
     audience,
     errors: doc(array(string), 'The codes of what went wrong.'),
-    updated_at: doc(millis, 'When this state began.'),
+    updated_at: doc(millis, 'When this state was stored.'),
   }),
 
   DeadLetter: message(8, 'DeadLetter', 'A message that could not be understood, and where it stood.', {

@@ -30,7 +30,7 @@ describe('GET /', () => {
   it('says where to look, and what it says is there', async () => {
     const reply = await api.anonymous('GET', '/');
     expect(reply.status).toBe(200);
-    for (const key of ['documentation', 'console', 'openapi', 'health', 'schemas'])
+    for (const key of ['documentation', 'topics', 'console', 'openapi', 'asyncapi', 'health', 'schemas'])
       expect((await api.anonymous('GET', reply.json[key])).status).toBe(200);
   });
 });

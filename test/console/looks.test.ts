@@ -52,6 +52,7 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
         await expectAccessible(page, `${path}, ${theme}, ${width} px`);
       };
       const heading = (name: string) => () => page.getByRole('heading', { level: 1, name }).waitFor();
+      await look('/docs/topics', heading('Topics'));
       await look('/console/sign-in', heading('Sign in'));
       await scene.signIn(page);
       await look('/console/audiences', () => page.getByRole('link', { name: 'Visitors' }).waitFor());

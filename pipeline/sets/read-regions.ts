@@ -9,7 +9,7 @@ import type { Manifest, Manifests } from './manifests.ts';
 import { decode } from './page-format.ts';
 import type { Pages } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
-import { endOf, pageId, pageOf, pagesOf } from './regions.ts';
+import { endOf, pageId, pageOf, pageSize, pagesOf } from './regions.ts';
 
 export interface LoadedLevel {
   level: LevelEntry;
@@ -31,6 +31,8 @@ export interface ReadDeps {
 
 /** Far enough below the server's 16 MB for one reply that a group is a round trip or two. */
 const GROUP_BYTES = 4 << 20;
+/** Of a level of so few pages, all are asked for by their ids: together with those of other levels and slots. */
+const FEW_PAGES = 16;
 /** From this share of a level's pages on, all of them are read, in their order. */
 const SCAN_SHARE = 1 / 3;
 
@@ -47,6 +49,10 @@ function pagesFor(level: LevelEntry, bits: number, wanted: Devices): number[] | 
   return pages;
 }
 
+function allPages(level: LevelEntry, { start, bits }: RegionEntry): number[] {
+  return Array.from({ length: 2 ** (level.pageBits - bits) }, (_, i) => start + i * pageSize(level));
+}
+
 export function partOf(devices: Devices, region: RegionEntry): Devices {
   const from = positionOf(devices, region.start);
   return slice(devices, from, positionOf(devices, endOf(region), from));
@@ -60,11 +66,10 @@ async function loadLevel(
   wanted: Devices | undefined,
 ): Promise<LoadedLevel> {
   const chosen = wanted && pagesFor(level, region.bits, wanted);
-  if (chosen) {
-    const ids = chosen.map((page) => pageId(_id, level.token, page));
-    return { level, pages: await pages.read(ids) };
-  }
-  const all = await pages.readRange(pagesOf(_id, level, region));
+  const read = (some: number[]) => pages.read(some.map((page) => pageId(_id, level.token, page)));
+  if (chosen) return { level, pages: await read(chosen) };
+  const isSmall = 2 ** (level.pageBits - region.bits) <= FEW_PAGES;
+  const all = await (isSmall ? read(allPages(level, region)) : pages.readRange(pagesOf(_id, level, region)));
   if (all.reduce((sum, { d }) => sum + d.length / 16, 0) !== level.devices) throw new Raced();
   return { level, pages: all };
 }

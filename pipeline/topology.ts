@@ -16,6 +16,7 @@ import type { Publisher } from './kafka/publish.ts';
 import type { Stage } from './kafka/stage.ts';
 import type { Logger } from './runtime/log.ts';
 import type { PipelineMetrics } from './runtime/metrics.ts';
+import { createNews } from './runtime/news.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
@@ -55,7 +56,8 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
   const stores = createStores(deps.db);
   const sets = createDeviceSets(deps.db);
   // What every stage may use, beside what it is given below.
-  const shared = { ...config, ...deps, ...stores, sets, sourceOf };
+  const news = createNews();
+  const shared = { ...config, ...deps, ...stores, sets, sourceOf, news };
 
   return {
     // jobs ─► files, markers in devices, status
@@ -90,7 +92,10 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         ...shared,
         devicePartitions: partitions.devices,
         rejectPartitions: partitions.rejects,
-        onValidated: (rows) => metrics.rows.inc(rows),
+        onValidated(rows) {
+          metrics.rows.inc(rows);
+          news.tell();
+        },
       }),
 
     // devices ─► device sets, checks, acks

@@ -30,7 +30,7 @@ export interface Consumption {
 
 const HEARTBEAT_MS = 1_000;
 const COMMIT_MS = 500;
-const GATHER_MS = 10;
+const MAX_GATHER_MS = 20;
 /** What is handled at the same time, of one partition. */
 const AT_ONCE = { bytes: 1_000_000, count: 64 };
 
@@ -157,8 +157,8 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       resolveOffset(offset);
       await heartbeat();
     }
-    // What comes in this moment is handled together.
-    if (stage.handleAll) await sleep(GATHER_MS);
+    // What comes in this moment is handled together: the more comes, the longer the moment.
+    if (stage.handleAll) await sleep(Math.min(batch.messages.length, MAX_GATHER_MS));
   }
 
   let markJoined: () => void = () => {};

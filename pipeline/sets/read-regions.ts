@@ -10,7 +10,7 @@ import { decode } from './page-format.ts';
 import type { StoredPage } from './page-reply.ts';
 import type { Pages } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
-import { endOf, levelId, pageOf, pagesOf } from './regions.ts';
+import { endOf, levelId, pageOf, pageSize, pagesOf } from './regions.ts';
 
 export interface LoadedLevel {
   level: LevelEntry;
@@ -32,6 +32,8 @@ export interface ReadDeps {
 
 /** Far enough below the server's 16 MB for one reply that a group is a round trip or two. */
 const GROUP_BYTES = 4 << 20;
+/** Of a level of so few pages, all are asked for by their ids: together with those of other levels and slots. */
+const FEW_PAGES = 16;
 /** From this share of a level's pages on, all of them are read, in their order. */
 const SCAN_SHARE = 1 / 3;
 
@@ -48,6 +50,10 @@ function pagesFor(level: LevelEntry, bits: number, wanted: Devices): number[] | 
   return pages;
 }
 
+function allPages(level: LevelEntry, { start, bits }: RegionEntry): number[] {
+  return Array.from({ length: 2 ** (level.pageBits - bits) }, (_, i) => start + i * pageSize(level));
+}
+
 export function partOf(devices: Devices, region: RegionEntry): Devices {
   const from = positionOf(devices, region.start);
   return slice(devices, from, positionOf(devices, endOf(region), from));
@@ -61,8 +67,10 @@ async function loadLevel(
   wanted: Devices | undefined,
 ): Promise<LoadedLevel> {
   const chosen = wanted && pagesFor(level, region.bits, wanted);
-  if (chosen) return { level, pages: await pages.read({ level: levelId(_id, level), starts: chosen }) };
-  const all = await pages.readRange(pagesOf(_id, level, region));
+  const read = (starts: number[]) => pages.read({ level: levelId(_id, level), starts });
+  if (chosen) return { level, pages: await read(chosen) };
+  const isSmall = 2 ** (level.pageBits - region.bits) <= FEW_PAGES;
+  const all = await (isSmall ? read(allPages(level, region)) : pages.readRange(pagesOf(_id, level, region)));
   if (all.reduce((sum, page) => sum + (page.devicesEnd - page.devices) / 16, 0) !== level.devices)
     throw new Raced();
   return { level, pages: all };

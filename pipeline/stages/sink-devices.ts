@@ -8,6 +8,7 @@
 import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { News } from '../runtime/news.ts';
 import type { Step } from '../runtime/step.ts';
 import type { AckStore } from '../stores/acks.ts';
 import type { Check, CheckStore } from '../stores/checks.ts';
@@ -30,6 +31,7 @@ export interface SinkDependencies {
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   devicePartitions: number;
   memoryBytes: number;
+  news: Pick<News, 'tell'>;
   onFatal(error: unknown): void;
 }
 
@@ -135,6 +137,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     if (markers[0]!.kind === 'delete')
       await deps.removeAttributes(markers[0]!, behind, owner.committed, step);
     else await deps.mergeJobs({ ...owner, markers, slots: behind }, step);
+    deps.news.tell();
     for (const slot of behind) owner.committed.set(slot, last);
     owner.uncommitted.forgetUpTo(last);
     for (const job of owner.verified.keys()) if (job <= last) owner.verified.delete(job);
@@ -172,7 +175,9 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
         } else if (message.name === 'CommitMarker')
           answers.push(...(await takeMarker(owner, message.value, offset, step)));
       }
-      if (answers.length > 0) await step('answer', () => deps.checks.record(answers));
+      if (answers.length === 0) return;
+      await step('answer', () => deps.checks.record(answers));
+      deps.news.tell();
     },
     /** What is only in memory must be read again after a crash, and so must the markers of jobs that are not merged. */
     committable(partition, handled) {

@@ -52,6 +52,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}, assig
     // A slot a partition.
     devicePartitions: 16,
     memoryBytes: 1_000_000,
+    news: { tell() {} },
     onFatal: (error) => {
       throw error;
     },

@@ -1,6 +1,6 @@
 /**
- * Looks at MongoDB again and again while there is something to wait for: more seldom when nothing changes, and not at all when
- * nobody waits. What is seen decides, so nothing is held that a successor would have to be told.
+ * Looks at MongoDB again and again while there is something to wait for: when there is news, otherwise more and more seldom, and not at
+ * all when nobody waits. What is seen decides, so nothing is held that a successor would have to be told.
  */
 import type { Step } from '../../runtime/step.ts';
 
@@ -11,28 +11,53 @@ export interface Look {
   look(): Promise<boolean>;
 }
 
-const MIN_PAUSE_MS = 5;
+interface PollOptions {
+  /** Calls back when there may be something to see. */
+  listen?(onNews: () => void, signal: AbortSignal): void;
+  onError(error: unknown): void;
+}
+
+const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 100;
 const MAX_SHARE_MS = 1_000;
 
 export function createPoll(
   looks: Look[],
   step: Pick<Step<'dispatch'>, 'pause' | 'signal'>,
-  onError: (error: unknown) => void,
+  { listen, onError }: PollOptions,
 ) {
   let running = false;
   let pause = MIN_PAUSE_MS;
+  /** How long the last look took. */
+  let lookMs = 0;
+  let isNews = false;
+  let endPause = () => {};
   const isNeeded = () => looks.some((one) => one.isNeeded());
+  listen?.(() => {
+    isNews = true;
+    endPause();
+  }, step.signal);
+
+  async function untilNews(ms: number): Promise<void> {
+    // Asking takes a third of the time, however much is in flight; but one that waited for MongoDB to come back is no reason to be
+    // silent for as long again.
+    const share = Math.min(MAX_SHARE_MS, 2 * lookMs);
+    await step.pause(share);
+    if (isNews || ms <= share) return;
+    const news = new Promise<void>((resolve) => {
+      endPause = resolve;
+    });
+    await Promise.race([news, step.pause(ms - share)]);
+  }
 
   async function run(): Promise<void> {
     while (isNeeded()) {
+      await untilNews(pause);
+      isNews = false;
       const began = performance.now();
       const changed = (await Promise.all(looks.map((one) => one.look()))).some(Boolean);
+      lookMs = performance.now() - began;
       pause = changed ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 1.3);
-      // Asking takes a third of the time, however much is in flight; but one that waited for MongoDB to come back is no reason to
-      // be silent for as long again.
-      const share = Math.min(MAX_SHARE_MS, 2 * (performance.now() - began));
-      await step.pause(Math.max(pause, share));
     }
   }
 

@@ -12,6 +12,7 @@
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
+import type { News } from '../../runtime/news.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
@@ -37,6 +38,7 @@ export interface TermDependencies extends AdmissionDependencies, LoadDependencie
   /** Removes what the operator does not want to keep. */
   expireJobs(step: Step<'dispatch'>): Promise<void>;
   readAheadBytes: number;
+  news: Pick<News, 'listen'>;
   onJobsInFlight(jobs: number): void;
   onFatal(error: unknown): void;
 }
@@ -86,7 +88,7 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
     const wake = () => poll();
     const slots = createSlotWatch(deps, step, wake);
     const files = createFileLoader(deps, step, wake);
-    const poll = createPoll([files, slots], step, deps.onFatal);
+    const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
     return {
       step,
       files,

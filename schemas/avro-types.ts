@@ -5,6 +5,7 @@ import type { Schema } from 'avsc';
 export interface Avro<T> {
   schema: unknown;
   default?: unknown;
+  doc?: string;
   value?: T;
 }
 type Fields = Record<string, Avro<unknown>>;
@@ -17,12 +18,14 @@ export const long = avro<number>('long');
 export const millis = avro<number>({ type: 'long', logicalType: 'timestamp-millis' });
 export const string = avro<string>('string');
 export const bytes = avro<Buffer>('bytes');
-/** In Avro, an array of such items; in our code, their concatenated bytes. */
-export const packed = (name: string, size: number) =>
-  avro<Uint8Array>({ type: 'array', items: { type: 'fixed', name, size } });
+/** In Avro, an array of UUIDs of 16 bytes each; in our code, their concatenated bytes. */
+export const packedUuids = (name: string) =>
+  avro<Uint8Array>({ type: 'array', items: { type: 'fixed', name, size: 16, logicalType: 'uuid' } });
 export const array = <T>({ schema }: Avro<T>) => avro<T[]>({ type: 'array', items: schema });
 export const enumeration = <const Symbols extends readonly string[]>(name: string, symbols: Symbols) =>
   avro<Symbols[number]>({ type: 'enum', name, symbols });
+/** A field of this type, and what it means. */
+export const doc = <T>(type: Avro<T>, text: string): Avro<T> => ({ ...type, doc: text });
 export const optional = <T>({ schema }: Avro<T>): Avro<T | null> => ({
   schema: ['null', schema],
   default: null,

@@ -1,0 +1,212 @@
+/**
+ * The messages that flow through the topics, in Avro. The id of a schema never changes, and neither does what is published under it:
+ * a new version adds fields that have a default. test/schemas/recorded/ holds every version to that.
+ */
+import {
+  again,
+  array,
+  boolean,
+  bytes,
+  doc,
+  enumeration,
+  int,
+  long,
+  type MessageValue,
+  message,
+  millis,
+  optional,
+  otherwise,
+  packedUuids,
+  record,
+  string,
+  type Version,
+} from './avro-types.ts';
+
+const kind = doc(
+  enumeration('JobKind', ['import', 'delete', 'audience']),
+  'A marketplace import, a deletion of attribute data, or the load of an audience’s files.',
+);
+const layout = doc(
+  enumeration('Layout', ['attributes', 'audience']),
+  'What follows the identifier in a row: keys of attributes, or an event.',
+);
+const job = doc(
+  long,
+  'The job’s number, which is its import_log_id or load_id. Jobs complete in this order.',
+);
+const file = doc(int, 'The file’s number in the list of the job: 0, 1, …');
+const batch = doc(int, 'The batch’s number in the file: 0, 1, …');
+const partner = doc(string, 'The partner that submitted the job.');
+const path = doc(string, 'The object’s key in its bucket.');
+const audience = doc(optional(long), 'The audience to load; null for imports and deletions.');
+const generation = doc(
+  optional(long),
+  'Of the audience: a clear raises it, and work of an older one is dropped.',
+);
+const attempt = doc(otherwise(int, 0), 'Raised when the job’s files are dispatched again.');
+
+const deviceGroup = record('DeviceGroup', 'An attribute’s id or an event, and its devices.', {
+  key: doc(string, 'An attribute’s id, or an event (empty for none).'),
+  devices: doc(packedUuids('Device'), 'Mobile advertising identifiers, 16 bytes each.'),
+});
+
+const fileDevices = record('FileDevices', 'Devices of one batch in the slot of the message, by key.', {
+  file,
+  batch,
+  groups: doc(array(again(deviceGroup)), 'The devices of the batch, by key.'),
+});
+
+const readFailure = record('ReadFailure', 'Why the file could not be read to its end.', {
+  code: doc(string, 'The code of the failure, as in the import log.'),
+  message: doc(string, 'The same in words.'),
+  line: doc(optional(long), 'The line at which it was found.'),
+});
+
+const slotTotal = record('SlotTotal', 'What a slot must hold of the job.', {
+  pairs: doc(long, 'Pairs of device and key.'),
+  checksum: doc(long, 'A checksum of them that does not depend on their order.'),
+});
+
+const rejectedRow = record('RejectedRow', 'One row: physical line, code, the row cut at 200 bytes.', {
+  line: doc(long, 'The row’s line in the file, from 1.'),
+  code: doc(string, 'Why it was rejected.'),
+  raw: doc(string, 'The row, cut at 200 bytes.'),
+});
+
+export const messages = {
+  AcceptedJob: message(1, 'AcceptedJob', 'A job as the API accepted it.', {
+    job,
+    kind,
+    partner,
+    file_path: doc(string, 'The path as it was submitted; empty for a deletion.'),
+    path_type: doc(int, '0: in the shared bucket, 1: a URL of the partner’s own storage.'),
+    key_type: doc(optional(int), '0: attribute_ids, 1: partner_foreign_keys; null for an audience.'),
+    compressed: doc(optional(boolean), 'Whether the files are gzip; null if their names tell.'),
+    keys: doc(array(string), 'The keys to delete; empty unless it is a deletion.'),
+    audience,
+    generation,
+    accepted_at: doc(millis, 'When the API accepted it.'),
+  }),
+
+  ListedFile: message(2, 'ListedFile', 'A file of a job’s frozen list, to be read.', {
+    job,
+    file,
+    partner,
+    layout,
+    path,
+    etag: doc(string, 'The version of the object that was listed; another one fails the file.'),
+    size: doc(long, 'The object’s size in bytes, as stored.'),
+    compressed: doc(boolean, 'Whether it is gzip.'),
+    batch_bytes: doc(int, 'Size of the batches that it is cut into, in decompressed bytes.'),
+  }).grow(9, { attempt }),
+
+  RowBatch: message(3, 'RowBatch', 'Raw rows of a file, cut at row ends.', {
+    job,
+    file,
+    batch,
+    last: doc(boolean, 'Whether the file ends with this batch.'),
+    partner,
+    layout,
+    path,
+    start: doc(long, 'Offset of the batch in the decompressed file.'),
+    end: doc(long, 'Offset behind the batch, where the next one starts.'),
+    first_line: doc(long, 'Line of the first row, from 1.'),
+    lines: doc(long, 'Lines that begin in the batch.'),
+    delimiter: doc(int, 'The byte between fields: 44 is a comma.'),
+    rows: doc(bytes, 'The rows as they are in the file.'),
+    failure: doc(optional(readFailure), 'On the last batch of a file that could not be read to its end.'),
+  }).grow(10, { attempt }),
+
+  ValidatedDevices: message(4, 'ValidatedDevices', 'Distinct devices of one batch in one slot, by key.', {
+    job,
+    file,
+    batch,
+    slot: doc(int, 'The slot, a hash of the identifier: 0 to 15.'),
+    part: doc(int, '0, 1, … if the devices of a slot do not fit into one message.'),
+    groups: doc(array(deviceGroup), 'The devices of the batch, by key.'),
+  }).grow(13, {
+    more: doc(otherwise(array(fileDevices), []), 'Further small batches of the same job and slot.'),
+  }),
+
+  /**
+   * Written to every partition of `devices` after all devices of a job. A job has two markers: the first makes each slot check
+   * whether it holds all of the job, the second tells it to merge the job. Only the second ones are in job order.
+   */
+  CommitMarker: message(5, 'CommitMarker', 'All devices of the job stand before this.', {
+    job,
+    kind,
+    passed: doc(array(int), 'Files to merge, as ranges: first, last, first, last, …'),
+    collapsed: doc(array(int), 'Files with too many distinct events, which are stored as one event.'),
+    attributes: doc(array(long), 'Attributes to empty (a deletion).'),
+    audience,
+    generation,
+  })
+    .grow(11, {
+      check: doc(otherwise(boolean, false), 'Only check whether the slots hold what is expected.'),
+      attempt,
+      expected: doc(
+        otherwise(array(slotTotal), []),
+        'What each slot must hold of the files to merge, by slot number.',
+      ),
+      previous: doc(otherwise(long, 0), 'The job that must be merged before this one; 0 if there is none.'),
+    })
+    .grow(12, {
+      verdict: doc(
+        otherwise(string, ''),
+        'Which stored verdict lists the files, if they are too many for a message.',
+      ),
+      files_counted: doc(otherwise(boolean, false), 'Nobody asks for the distinct pairs of each file.'),
+    }),
+
+  RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {
+    job,
+    file,
+    batch,
+    path,
+    rows: doc(array(rejectedRow), 'The rejected rows, at most 1,000 a message.'),
+  }),
+
+  JobStatusChanged: message(7, 'JobStatusChanged', 'The newest state of a job.', {
+    job,
+    kind,
+    partner,
+    status: doc(int, '0 pending, 1 running, 2 done, 3 error.'),
+    files: doc(int, 'Files in the list of the job.'),
+    files_done: doc(int, 'Those that are loaded or have failed.'),
+    rows: doc(long, 'Data rows read, accepted and rejected.'),
+    unique_devices: doc(long, 'Distinct devices of the job.'),
+    audience,
+    errors: doc(array(string), 'The codes of what went wrong.'),
+    updated_at: doc(millis, 'When this state began.'),
+  }),
+
+  DeadLetter: message(8, 'DeadLetter', 'A message that could not be understood, and where it stood.', {
+    topic: doc(string, 'The topic it was read from.'),
+    partition: doc(int, 'Its partition there.'),
+    offset: doc(string, 'Its offset there.'),
+    error: doc(string, 'What is wrong with it.'),
+    key: doc(optional(bytes), 'Its key.'),
+    value: doc(bytes, 'Its value, as it was read.'),
+    at: doc(millis, 'When it was read.'),
+  }),
+};
+
+export type MessageName = keyof typeof messages;
+type Declared = { [Name in MessageName]: MessageValue<(typeof messages)[Name]> };
+/** Most messages of devices hold a single batch. */
+type Shareable = Omit<Declared['ValidatedDevices'], 'more'> &
+  Partial<Pick<Declared['ValidatedDevices'], 'more'>>;
+export type MessageTypes = Omit<Declared, 'ValidatedDevices'> & { ValidatedDevices: Shareable };
+export type AcceptedJob = MessageTypes['AcceptedJob'];
+export type ListedFile = MessageTypes['ListedFile'];
+export type RowBatch = MessageTypes['RowBatch'];
+export type ValidatedDevices = MessageTypes['ValidatedDevices'];
+export type CommitMarker = MessageTypes['CommitMarker'];
+export type Layout = RowBatch['layout'];
+export type SlotTotal = CommitMarker['expected'][number];
+
+/** Every version of a message's schema, the newest last. */
+export const versionsOf = (name: MessageName): Version[] => {
+  const { earlier, id, schema } = messages[name];
+  return [...earlier, { id, schema }];
+};

@@ -23,7 +23,9 @@ export async function openJobs(config: Config): Promise<JobLookUp> {
   const partners = new LRUCache<number, Promise<string | undefined>>({ max: MAX_REMEMBERED });
   const find = (id: number) =>
     jobs.find(id).catch((error) => {
-      throw isTransient(error) ? serverDown('MongoDB', mongoHosts(config.mongoUrl), error) : error;
+      throw isTransient(error)
+        ? serverDown('MongoDB', mongoHosts(config.mongoUrl), mongo.problem() ?? error)
+        : error;
     });
   return {
     find,

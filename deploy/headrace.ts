@@ -2,8 +2,9 @@
  * The command line, and the composition root of all commands. Each command loads its modules when it runs, so that `--help` and
  * `up` do not wait for database drivers.
  */
-import { Command } from 'commander';
+import { Command, Help } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
+import { endSilentlyOnClosedPipe } from '../pipeline/runtime/terminal.ts';
 import { loadEnvironment } from './cli/environment.ts';
 import { tellAndExit } from './cli/fail.ts';
 import { registerLocalCommands } from './cli/local.ts';
@@ -12,7 +13,12 @@ import { registerServers } from './cli/servers.ts';
 const program = new Command('headrace')
   .description(packageJson.description)
   .version(packageJson.version)
-  .showHelpAfterError('(headrace --help shows the commands)');
+  .showHelpAfterError('(headrace --help shows the commands)')
+  // Before the commands are added: each takes it over.
+  .configureHelp({
+    optionDescription: (option) =>
+      `${Help.prototype.optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
+  });
 
 registerLocalCommands(program);
 registerServers(program);
@@ -20,11 +26,15 @@ registerServers(program);
 // The other commands import drivers, so they are registered only when one of them is called or all are listed.
 const [wanted] = program.parseOptions(process.argv.slice(2)).operands;
 const isRegistered = program.commands.some((command) => command.name() === wanted);
+const ofPipeline = ['tap', 'topics', 'replay'];
+// Those that run until they are stopped have something to put in order first.
+const runsOn = ['api', 'pipeline', 'up', 'demo'];
 
 try {
+  if (!runsOn.includes(wanted ?? '')) endSilentlyOnClosedPipe();
   if (!isRegistered && wanted !== 'admin')
     (await import('../pipeline/cli/commands.ts')).registerPipelineCommands(program, loadEnvironment);
-  if (!isRegistered && wanted !== 'tap' && wanted !== 'replay')
+  if (!isRegistered && !ofPipeline.includes(wanted ?? ''))
     (await import('../api/cli/admin.ts')).registerAdminCommands(program, loadEnvironment);
   await program.parseAsync();
 } catch (error) {

@@ -11,14 +11,7 @@ import { createShutdown } from './runtime/shutdown.ts';
 import { startThread } from './runtime/threads.ts';
 import type { ThreadHealth } from './stage-thread.ts';
 
-export class UnknownStage extends Error {}
-
-export async function runPipeline(config: Config, only?: string[]): Promise<void> {
-  const unknown = only?.filter((name) => !(stageNames as readonly string[]).includes(name)) ?? [];
-  if (unknown.length > 0)
-    throw new UnknownStage(`unknown stage ${unknown.join(', ')}: expected ${stageNames.join(', ')}`);
-  const chosen = (only ?? stageNames) as readonly StageName[];
-
+export async function runPipeline(config: Config, chosen: readonly StageName[] = stageNames): Promise<void> {
   const log = createLogger(config, 'pipeline');
   const shutdown = createShutdown(log, config.shutdownMs);
   // Next to this file once both are compiled.

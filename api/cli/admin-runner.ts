@@ -1,5 +1,6 @@
 /** Runs one admin command: configuration, database, output, exit code. */
 import type { Command } from 'commander';
+import { mongoHosts, serverDown } from '../../pipeline/runtime/command-failed.ts';
 import { isTransient } from '../../pipeline/runtime/retry.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
@@ -31,18 +32,13 @@ export function createAdminRunner(loadEnv: LoadEnvironment) {
         options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''),
       );
     } catch (error) {
-      const message = explain(error);
-      if (message === undefined) throw error;
-      process.stderr.write(`headrace: ${message}\n`);
+      if (isTransient(error))
+        throw serverDown('MongoDB', mongoHosts(config.mongoUrl), mongo.problem() ?? error);
+      if (!(error instanceof ProvisioningError)) throw error;
+      process.stderr.write(`headrace: ${error.message}\n`);
       process.exitCode = FAILED;
     } finally {
       await mongo.close();
     }
   };
-}
-
-function explain(error: unknown): string | undefined {
-  if (error instanceof ProvisioningError) return error.message;
-  if (isTransient(error)) return `MongoDB does not answer (${(error as Error).message})`;
-  return undefined;
 }

@@ -19,6 +19,11 @@ const wholeNumber = (text: string) => {
   return Number(text);
 };
 
+const displayName = (text: string) => {
+  if (text.length < 1 || text.length > 256) throw new InvalidArgumentError('expected 1 to 256 characters');
+  return text;
+};
+
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
   const admin = program
     .command('admin')
@@ -26,14 +31,14 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
-      .option('--state <dir>', 'use the local stack in this state folder instead of the environment')
+      .option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment')
       .option('--json', 'print a single JSON value');
 
   const partner = admin.command('partner').description('create and list partners');
   common(
     partner.command('create').description('create a partner with storage credentials and its first API key'),
   )
-    .requiredOption('--name <name>', 'display name')
+    .requiredOption('--name <name>', 'display name', displayName)
     .action((options: { name: string }, command: Command) =>
       run(command, async (stores, config) => {
         // Loads the storage client, which no other command needs.
@@ -90,7 +95,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .description('create and list attributes, set their foreign keys');
   common(attribute.command('create').description('create an attribute'))
     .requiredOption('--partner <id>', 'the partner that owns it')
-    .requiredOption('--name <name>', 'display name')
+    .requiredOption('--name <name>', 'display name', displayName)
     .option('--foreign-key <key>', 'its partner_foreign_key: the partner’s own key for it')
     .action((options: { partner: string; name: string; foreignKey?: string }, command: Command) =>
       run(command, async ({ attributes }) => {

@@ -5,14 +5,28 @@ import { readState } from '../local/state.ts';
 
 export const defaultState = '.headrace';
 
-/** The environment of the local stack in a state folder; without a folder, the environment of this process, as in a deployment. */
+const serverVariables = [
+  'HEADRACE_KAFKA_BROKERS',
+  'HEADRACE_MONGO_URL',
+  'HEADRACE_S3_ENDPOINT',
+  'HEADRACE_S3_BUCKET',
+];
+export const namesServers = (env: Environment): boolean => serverVariables.some((name) => env[name]);
+
+/**
+ * For commands that use servers: those that the environment names, as in a deployment; the local stack where it names none, or
+ * where its folder is given.
+ */
 export function loadEnvironment(stateDirectory?: string): Environment {
-  if (stateDirectory === undefined) return process.env;
-  const folder = readState(stateDirectory);
+  if (stateDirectory === undefined && namesServers(process.env)) return process.env;
+  const directory = stateDirectory ?? defaultState;
+  const folder = readState(directory);
   if (folder?.state.addresses === undefined) {
+    const others =
+      stateDirectory === undefined ? ', or set HEADRACE_KAFKA_BROKERS, HEADRACE_MONGO_URL and so on' : '';
     throw new StartError(
       'not_started',
-      `no stack has been started in ${stateDirectory}: run headrace up --state ${stateDirectory}`,
+      `no stack has been started in ${directory}: run headrace up --state ${directory}${others}`,
     );
   }
   return serviceEnvironment(folder, process.env);

@@ -1,12 +1,15 @@
 /** An error that the user can act on is printed as one message; any other is a bug and is printed with its stack trace. */
 import { StartError } from '../local/start-error.ts';
+import { namesServers } from './environment.ts';
 
 const badConfiguration = 2;
 const interrupted = 130;
 
 /** Kafka's client names the address that refused. */
-const isUnreachable = (error: unknown): error is Error =>
-  error instanceof Error && /ECONNREFUSED|ENOTFOUND|ETIMEDOUT/.test(error.message);
+const isUnreachable = (error: Error) => /ECONNREFUSED|ENOTFOUND|ETIMEDOUT/.test(error.message);
+const isForTheUser = (error: unknown): error is Error =>
+  error instanceof StartError ||
+  (error instanceof Error && (error.name === 'CommandFailed' || isUnreachable(error)));
 
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;
@@ -16,12 +19,13 @@ export function tellAndExit(error: unknown): never {
   }
   if (code === 'bad_configuration') {
     process.stderr.write(`${(error as Error).message}\n`);
-    if (['admin', 'tap', 'replay'].includes(process.argv[2] ?? '') && !process.argv.includes('--state'))
-      process.stderr.write('For the stack of npm start, add --state .headrace.\n');
     process.exit(badConfiguration);
   }
-  if (error instanceof StartError || isUnreachable(error))
+  if (!isForTheUser(error)) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
+  else {
     process.stderr.write(`headrace: ${error.message}\n`);
-  else process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
+    if (code === 'server_down' && !namesServers(process.env))
+      process.stderr.write('headrace status shows the local stack; headrace up starts it.\n');
+  }
   process.exit(1);
 }

@@ -4,7 +4,16 @@ import { clusterSizes } from '../local/names.ts';
 import { defaultState } from './environment.ts';
 
 const stateOption = ['--state <dir>', 'state folder: data, logs, secrets', defaultState] as const;
-const gigabytes = (text: string) => Number(text);
+const gigabytes = (text: string) => {
+  const number = Number(text);
+  if (text.trim() !== '' && number >= 0.25 && number <= 10_000) return number;
+  throw new InvalidArgumentError('expected gigabytes, from 0.25 on');
+};
+const portNumber = (text: string) => {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError('expected a port from 0 (any) to 65535');
+};
+const portOption = ['--port <n>', 'port of the API (default: 8080, or a free one)', portNumber] as const;
 const size = (text: string) => {
   if (clusterSizes.some((known) => String(known) === text)) return Number(text);
   throw new InvalidArgumentError(`expected ${clusterSizes.join(' or ')}`);
@@ -31,6 +40,7 @@ export function registerLocalCommands(program: Command): void {
       'members of the MongoDB replica set, 1 or 3; fixed by the first start (default: 1)',
       size,
     )
+    .option(...portOption)
     .option(...cacheOption)
     .action(async (options) => (await import('./up.ts')).up(options));
   program
@@ -50,6 +60,7 @@ export function registerLocalCommands(program: Command): void {
     .command('demo')
     .description('start everything, create a demo partner and load sample files (same as npm start)')
     .option(...stateOption)
+    .option(...portOption)
     .option(...cacheOption)
     .action(async (options) => (await import('../demo/demo.ts')).demo(options));
 }

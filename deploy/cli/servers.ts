@@ -1,6 +1,13 @@
 /** The API and the pipeline as a deployment runs them, configured by the environment only. */
-import type { Command } from 'commander';
-import { StartError } from '../local/start-error.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type StageName, stageNames } from '../../schemas/stages.ts';
+
+function stageList(list: string): StageName[] {
+  const stages = list.split(',').map((stage) => stage.trim());
+  const known: readonly string[] = stageNames;
+  if (stages.every((stage) => known.includes(stage))) return stages as StageName[];
+  throw new InvalidArgumentError(`expected some of ${stageNames.join(', ')}`);
+}
 
 export function registerServers(program: Command): void {
   program
@@ -15,15 +22,11 @@ export function registerServers(program: Command): void {
   program
     .command('pipeline')
     .description('run the pipeline (configured by environment variables)')
-    .option('--stages <list>', 'run only these stages, separated by commas (default: all)', (list: string) =>
-      list.split(',').map((stage) => stage.trim()),
-    )
-    .action(async ({ stages }: { stages?: string[] }) => {
+    .option('--stages <list>', 'run only these stages, separated by commas (default: all)', stageList)
+    .action(async ({ stages }: { stages?: StageName[] }) => {
       const { parseConfig } = await import('../../schemas/config.ts');
       const config = parseConfig(process.env);
-      const { runPipeline, UnknownStage } = await import('../../pipeline/worker.ts');
-      await runPipeline(config, stages).catch((error: unknown) => {
-        throw error instanceof UnknownStage ? new StartError('unknown_stage', error.message) : error;
-      });
+      const { runPipeline } = await import('../../pipeline/worker.ts');
+      await runPipeline(config, stages);
     });
 }

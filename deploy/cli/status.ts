@@ -1,6 +1,8 @@
+import { mongoHosts } from '../../pipeline/runtime/command-failed.ts';
+import { type Paint, paint, table } from '../../pipeline/runtime/terminal.ts';
 import { kindOf, type ProcessName, processesOf } from '../local/names.ts';
 import { describeServer } from '../local/servers.ts';
-import { apiUrl, registryUrl, serviceProcess } from '../local/service.ts';
+import { apiUrl, consoleUrl, docsUrl, pipelineUrl, registryUrl, serviceProcess } from '../local/service.ts';
 import { clusterOf, readState, type StateFolder } from '../local/state.ts';
 import { runningProcess, type Startable } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
@@ -11,6 +13,7 @@ interface ProcessStatus {
   readonly pid: number | null;
   readonly running: boolean;
   readonly healthy: boolean;
+  readonly address: string;
   readonly log: string;
 }
 
@@ -23,27 +26,57 @@ async function answersSoon(folder: StateFolder, name: ProcessName): Promise<bool
   return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
 }
 
-function isElsewhere(folder: StateFolder, name: ProcessName): boolean {
+/** Where our process listens, or where the server is that we were told about. */
+function whereIs(folder: StateFolder, name: ProcessName): { address: string; elsewhere: boolean } {
+  if (name === 'api') return { address: apiUrl(folder), elsewhere: false };
+  if (name === 'pipeline') return { address: pipelineUrl(folder), elsewhere: false };
   const { addresses, ports } = folder.state;
-  if (addresses === undefined) return false;
-  const ours = (address: string, port?: number) => address.includes(`127.0.0.1:${port}`);
-  if (name === 'api' || name === 'pipeline') return false;
+  const ours = `127.0.0.1:${ports[name]}`;
   const kind = kindOf(name);
-  if (kind === 'kafka') return !ours(addresses.kafkaBrokers.join(), ports.kafka);
-  if (kind === 'mongod') return !ours(addresses.mongoUrl, ports.mongod);
-  return !ours(addresses.s3.endpoint, ports.s3);
+  const told = {
+    kafka: addresses?.kafkaBrokers.join(','),
+    // Its URL may have a password.
+    mongod: addresses && mongoHosts(addresses.mongoUrl),
+    s3: addresses && (addresses.s3.endpoint || 'AWS'),
+  }[kind];
+  if (told !== undefined && !told.includes(ours)) return { address: told, elsewhere: true };
+  return {
+    address: { kafka: ours, mongod: `mongodb://${ours}`, s3: `http://${ours}` }[kind],
+    elsewhere: false,
+  };
 }
 
 async function statusOf(folder: StateFolder, name: ProcessName): Promise<ProcessStatus> {
   const known = folder.state.processes[name];
   const running = known !== undefined && ('container' in known || runningProcess(folder, name) !== undefined);
   return {
-    elsewhere: isElsewhere(folder, name),
+    ...whereIs(folder, name),
     pid: running ? known.pid : null,
     running,
     healthy: running && (await answersSoon(folder, name)),
     log: folder.log(name),
   };
+}
+
+type Entry = readonly [ProcessName, ProcessStatus];
+
+function word({ elsewhere, running, healthy }: ProcessStatus, { green, red, dim }: Paint): string {
+  if (healthy) return green('healthy');
+  if (running) return red('not responding');
+  return elsewhere ? dim('external') : red('not running');
+}
+
+function lines(folder: StateFolder, entries: readonly Entry[], colours: Paint): string[] {
+  const rows = entries.map(([name, status]) => [
+    name,
+    word(status, colours),
+    status.pid === null ? '' : `pid ${status.pid}`,
+    status.running || status.elsewhere ? status.address : '',
+    colours.dim(status.log),
+  ]);
+  const isUp = entries.some(([name, { healthy }]) => name === 'api' && healthy);
+  const pages = isUp ? ['', `console ${consoleUrl(folder)}   reference ${docsUrl(folder)}`] : [];
+  return [...table(rows), ...pages];
 }
 
 export async function status({ state, json }: { state: string; json?: boolean }): Promise<void> {
@@ -56,18 +89,15 @@ export async function status({ state, json }: { state: string; json?: boolean })
   const entries = await Promise.all(
     processesOf(clusterOf(folder.state)).map(async (name) => [name, await statusOf(folder, name)] as const),
   );
-  if (json) {
-    const processes = Object.fromEntries(entries);
-    const addresses = { api_url: apiUrl(folder), registry_url: registryUrl(folder) };
-    process.stdout.write(`${JSON.stringify({ state: folder.directory, ...addresses, processes })}\n`);
-  } else {
-    for (const [name, { elsewhere, pid, running, healthy, log }] of entries) {
-      const absent = elsewhere ? 'external' : 'not running';
-      const word = healthy ? 'healthy' : running ? 'not responding' : absent;
-      process.stdout.write(
-        `${name.padEnd(9)} ${word.padEnd(16)} ${(pid === null ? '' : `pid ${pid}`).padEnd(12)} ${log}\n`,
-      );
-    }
-  }
-  process.exit(entries.every(([, { healthy, elsewhere }]) => healthy || elsewhere) ? 0 : 1);
+  const described = {
+    state: folder.directory,
+    api_url: apiUrl(folder),
+    console_url: consoleUrl(folder),
+    docs_url: docsUrl(folder),
+    registry_url: registryUrl(folder),
+    processes: Object.fromEntries(entries),
+  };
+  const text = json ? [JSON.stringify(described)] : lines(folder, entries, paint(process.stdout));
+  process.stdout.write(`${text.join('\n')}\n`);
+  process.exitCode = entries.every(([, { healthy, elsewhere }]) => healthy || elsewhere) ? 0 : 1;
 }

@@ -1,12 +1,15 @@
+import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
 import { lastLines } from '../local/child.ts';
 import { type ClusterSize, type ProcessName, processesOf } from '../local/names.ts';
-import type { PortName, Ports } from '../local/ports.ts';
-import { apiUrl, consoleUrl, registryUrl, startService } from '../local/service.ts';
+import { type OthersStack, ownStack } from '../local/owner.ts';
+import type { ExactPorts, PortName } from '../local/ports.ts';
+import { apiUrl, consoleUrl, docsUrl, registryUrl, startService } from '../local/service.ts';
 import { bringUp, type Stack, takeDown } from '../local/stack.ts';
-import type { Report } from '../local/start-error.ts';
+import { type Report, StartError } from '../local/start-error.ts';
 import { clusterOf, readState } from '../local/state.ts';
 import { runningProcess } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
+import { defaultState } from './environment.ts';
 
 export interface UpOptions {
   readonly state: string;
@@ -16,6 +19,8 @@ export interface UpOptions {
   readonly mongodCacheGb?: number;
   readonly brokers?: ClusterSize;
   readonly members?: ClusterSize;
+  /** Of the API. */
+  readonly port?: number;
 }
 
 export const sayOnStderr: Report = (line) => process.stderr.write(`${line}\n`);
@@ -27,15 +32,23 @@ export function abortOnSignal(): AbortController {
   return controller;
 }
 
-/** The variables that fix the ports of a deployment are only preferences for the local stack. */
-function portsFromEnvironment(env: NodeJS.ProcessEnv): Partial<Ports> {
-  const variables: Partial<Record<PortName, string>> = {
-    api: 'HEADRACE_API_PORT',
-    apiMetrics: 'HEADRACE_API_METRICS_PORT',
-    pipeline: 'HEADRACE_PIPELINE_PORT',
-  };
-  const given = Object.entries(variables).filter(([, variable]) => /^\d+$/.test(env[variable] ?? ''));
-  return Object.fromEntries(given.map(([name, variable]) => [name, Number(env[variable])]));
+const portVariables: Partial<Record<PortName, string>> = {
+  api: 'HEADRACE_API_PORT',
+  apiMetrics: 'HEADRACE_API_METRICS_PORT',
+  pipeline: 'HEADRACE_PIPELINE_PORT',
+};
+
+/** What is asked for is taken, or the start is refused. */
+function exactPorts(env: NodeJS.ProcessEnv, apiPort: number | undefined): ExactPorts {
+  const ports: ExactPorts = {};
+  for (const [name, variable] of Object.entries(portVariables) as [PortName, string][]) {
+    const text = env[variable];
+    if (text === undefined || text === '') continue;
+    if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+      throw new StartError('bad_port', `${variable}: expected a port from 0 (any) to 65535, not ${text}`);
+    ports[name] = { port: Number(text), from: variable };
+  }
+  return apiPort === undefined ? ports : { ...ports, api: { port: apiPort, from: '--port' } };
 }
 
 export function startStack(options: UpOptions, report: Report, signal: AbortSignal): Promise<Stack> {
@@ -47,7 +60,8 @@ export function startStack(options: UpOptions, report: Report, signal: AbortSign
       mongodCacheGb: options.mongodCacheGb,
       brokers: options.brokers,
       members: options.members,
-      wantedPorts: portsFromEnvironment(process.env),
+      exactPorts: exactPorts(process.env, options.port),
+      detached: options.detach,
     },
     options.serversOnly ? undefined : (run) => startService(run, process.env),
   );
@@ -60,6 +74,7 @@ export function describe({ folder, addresses }: Stack): object {
     api_url: folder.state.processes.api ? apiUrl(folder) : null,
     console_url: folder.state.processes.api ? consoleUrl(folder) : null,
     registry_url: folder.state.processes.api ? registryUrl(folder) : null,
+    docs_url: folder.state.processes.api ? docsUrl(folder) : null,
     kafka_brokers: addresses.kafkaBrokers,
     mongo_url: addresses.mongoUrl,
     s3: {
@@ -72,12 +87,8 @@ export function describe({ folder, addresses }: Stack): object {
   };
 }
 
-/** Reports processes that die; returns when it is told to stop, or when another command has stopped all of them. */
-export async function stayUntilStopped(
-  directory: string,
-  report: Report,
-  signal: AbortSignal,
-): Promise<void> {
+/** Reports processes that die, until it is told to stop. False: another command has stopped all of them. */
+async function stayUntilStopped(directory: string, report: Report, signal: AbortSignal): Promise<boolean> {
   const missed = new Set<ProcessName>();
   const allGone = () => {
     const folder = readState(directory);
@@ -96,16 +107,36 @@ export async function stayUntilStopped(
     }
     return known.length === 0;
   };
-  await poll(allGone, { deadlineMs: Number.POSITIVE_INFINITY, everyMs: 500, signal }).catch(
-    (error: Error) => {
-      if (error.name !== 'AbortError') throw error;
-    },
-  );
+  try {
+    await poll(allGone, { deadlineMs: Number.POSITIVE_INFINITY, everyMs: 500, signal });
+    return false;
+  } catch (error) {
+    if ((error as Error).name !== 'AbortError') throw error;
+    return true;
+  }
+}
+
+/** What the owner of a stack does when it is up. What another has started meanwhile is not stopped. */
+export async function keepUntilStopped(
+  directory: string,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  if (await stayUntilStopped(directory, report, signal)) await takeDown(directory, report);
+}
+
+export function howToStop({ pid }: OthersStack, directory: string): string {
+  const where = pid === undefined ? 'in the background' : `in another terminal (pid ${pid})`;
+  const other = pid === undefined ? '' : 'Ctrl-C there, or ';
+  const state = directory === defaultState ? '' : ` --state ${directory}`;
+  return `headrace is already running ${where}. To stop it: ${other}headrace down${state}`;
 }
 
 export async function up(options: UpOptions): Promise<void> {
   const { signal } = abortOnSignal();
+  endSilentlyOnClosedPipe(() => {});
   const since = Date.now();
+  const others = options.detach ? undefined : ownStack(options.state);
   const stack = await startStack(options, sayOnStderr, signal);
   sayOnStderr(
     `up after ${((Date.now() - since) / 1000).toFixed(1)} s; state folder: ${stack.folder.directory}`,
@@ -114,8 +145,10 @@ export async function up(options: UpOptions): Promise<void> {
     sayOnStderr(`API: ${apiUrl(stack.folder)}   console: ${consoleUrl(stack.folder)}`);
   if (options.json) process.stdout.write(`${JSON.stringify(describe(stack))}\n`);
   if (options.detach) process.exit(0);
-  sayOnStderr('Ctrl-C stops everything');
-  await stayUntilStopped(options.state, sayOnStderr, signal);
-  await takeDown(options.state, sayOnStderr);
+  if (others) sayOnStderr(howToStop(others, options.state));
+  else {
+    sayOnStderr('Ctrl-C stops everything');
+    await keepUntilStopped(options.state, sayOnStderr, signal);
+  }
   process.exit(0);
 }

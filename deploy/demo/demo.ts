@@ -1,6 +1,8 @@
 /** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
-import { abortOnSignal, startStack, stayUntilStopped, type UpOptions } from '../cli/up.ts';
-import { apiUrl, consoleUrl } from '../local/service.ts';
+import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
+import { abortOnSignal, howToStop, keepUntilStopped, startStack, type UpOptions } from '../cli/up.ts';
+import { ownStack } from '../local/owner.ts';
+import { apiUrl, consoleUrl, docsUrl } from '../local/service.ts';
 import { type Stack, takeDown } from '../local/stack.ts';
 import { createClient } from './client.ts';
 import { audiencePath, importPath, loadSamples } from './load-samples.ts';
@@ -32,29 +34,41 @@ async function ensureLoaded(
   return loaded;
 }
 
-function showAddresses(stack: Stack, partner: DemoPartner, screen: Screen): void {
-  const { addresses, folder } = stack;
+function showAddresses({ addresses, folder }: Stack, partner: DemoPartner | undefined, screen: Screen): void {
+  const s3 = partner?.s3;
   screen.panel('headrace is running', [
-    `API      ${apiUrl(folder)}   reference: ${apiUrl(folder)}/docs`,
-    `console  ${consoleUrl(folder)}`,
-    `API key  ${partner.api_key}`,
-    `Kafka    ${addresses.kafkaBrokers.join(',')}`,
-    `MongoDB  ${addresses.mongoUrl}`,
-    `S3       ${addresses.s3.endpoint || 'AWS'}   s3://${partner.s3.bucket}/${partner.s3.prefix}`,
-    `logs     ${folder.directory}/logs`,
+    `API        ${apiUrl(folder)}`,
+    `reference  ${docsUrl(folder)}`,
+    `console    ${consoleUrl(folder)}`,
+    ...(partner ? [`API key    ${partner.api_key}`] : []),
+    `Kafka      ${addresses.kafkaBrokers.join(',')}`,
+    `MongoDB    ${addresses.mongoUrl}`,
+    `S3         ${addresses.s3.endpoint || 'AWS'}${s3 ? `   s3://${s3.bucket}/${s3.prefix}` : ''}`,
+    ...(s3 ? [`S3 keys    ${s3.access_key_id}   ${s3.secret_access_key}`] : []),
+    `logs       ${folder.directory}/logs`,
   ]);
+}
+
+/** curl signs requests for S3, so no other tool is needed; older versions of it lack the header. */
+function uploadCommand({ s3 }: DemoPartner, endpoint: string, file: string): string {
+  const bucket = endpoint ? `${endpoint}/${s3.bucket}` : `https://${s3.bucket}.s3.${s3.region}.amazonaws.com`;
+  const keys = `--user '${s3.access_key_id}:${s3.secret_access_key}'`;
+  const signed = `--aws-sigv4 'aws:amz:${s3.region}:s3' -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' ${keys}`;
+  return `curl -sf ${signed} -T ${file} ${bucket}/${s3.prefix}${file}`;
 }
 
 /** Printed without a frame, so that they can be copied. */
 function showCommands(
-  url: string,
+  { folder, addresses }: Stack,
   partner: DemoPartner,
   { audience_id }: DemoReport,
   link: string,
   screen: Screen,
 ): void {
+  const url = apiUrl(folder);
   const key = `-H 'Authorization: Bearer ${partner.api_key}'`;
-  const body = JSON.stringify({ file_path: marketplaceSample.path, key_type: 1 });
+  const post = (body: object, path: string) =>
+    `curl -s ${key} -H 'Content-Type: application/json' -d '${JSON.stringify(body)}' ${url}${path}`;
   screen.plain([
     '# list the last imports',
     `curl -s ${key} ${url}${importPath}`,
@@ -62,41 +76,52 @@ function showCommands(
     `curl -s ${key} ${url}${audiencePath}/${audience_id}`,
     `curl -s ${key} ${url}${audiencePath}/${audience_id}/composition`,
     '# queue another import',
-    `curl -s ${key} -H 'Content-Type: application/json' -d '${body}' ${url}${importPath}`,
+    post({ file_path: marketplaceSample.path, key_type: 1 }, importPath),
+    '# upload a file of your own (rows such as 8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit), and load it as an audience',
+    uploadCommand(partner, addresses.s3.endpoint, 'visitors.csv'),
+    post({ name: 'My visitors', file_path: 'visitors.csv' }, audiencePath),
     `# the audience’s report in the console, signed in as its customer, ${CUSTOMER}`,
     link,
   ]);
 }
 
+/** Brings partner and samples, and shows how to use them. */
+async function present(stack: Stack, screen: Screen, signal: AbortSignal): Promise<void> {
+  const { partner, made } = await demoPartner(stack, apiUrl(stack.folder));
+  screen.step(
+    made
+      ? `created partner ${partner.partner_id}`
+      : `using partner ${partner.partner_id} from the last start`,
+  );
+  const token = await customerToken(stack, partner);
+  const report = await ensureLoaded(stack, partner, token, screen, signal);
+  showAddresses(stack, partner, screen);
+  const link = `${consoleUrl(stack.folder)}segments/${report.default_warehouse_segment_id}?token=${token}`;
+  showCommands(stack, partner, report, link, screen);
+}
+
 export async function demo(options: UpOptions): Promise<void> {
-  const { signal } = abortOnSignal();
+  const controller = abortOnSignal();
+  const { signal } = controller;
+  endSilentlyOnClosedPipe(() => controller.abort());
   const screen = createScreen(process.stdout);
   const since = Date.now();
   screen.open('headrace');
+  const others = ownStack(options.state);
   const stack = await startStack(options, screen.step, signal);
-  const stop = () => takeDown(options.state, screen.step);
   try {
-    const url = apiUrl(stack.folder);
-    const { partner, made } = await demoPartner(stack, url);
-    screen.step(
-      made
-        ? `created partner ${partner.partner_id}`
-        : `using partner ${partner.partner_id} from the last start`,
-    );
     screen.done(`up after ${((Date.now() - since) / 1000).toFixed(1)} s`);
-    const token = await customerToken(stack, partner);
-    const report = await ensureLoaded(stack, partner, token, screen, signal);
-    showAddresses(stack, partner, screen);
-    const link = `${consoleUrl(stack.folder)}segments/${report.default_warehouse_segment_id}?token=${token}`;
-    showCommands(url, partner, report, link, screen);
-    screen.close('Ctrl-C stops everything; the next start uses the same data');
-    await stayUntilStopped(options.state, screen.failed, signal);
-  } catch (error) {
-    if ((error as Error).name !== 'AbortError') {
-      await stop();
-      throw error;
+    // In another terminal, the samples may be loading at this moment.
+    if (others?.pid === undefined) await present(stack, screen, signal);
+    else showAddresses(stack, stack.folder.state.demo as DemoPartner | undefined, screen);
+    if (others) screen.close(howToStop(others, options.state));
+    else {
+      screen.close('Ctrl-C stops everything; the next start uses the same data');
+      await keepUntilStopped(options.state, screen.failed, signal);
     }
+  } catch (error) {
+    if (!others) await takeDown(options.state, screen.step);
+    if ((error as Error).name !== 'AbortError') throw error;
   }
-  await stop();
   process.exit(0);
 }

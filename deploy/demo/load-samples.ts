@@ -16,9 +16,16 @@ interface Following {
   signal: AbortSignal;
 }
 
+/** A start that was interrupted may have created it: then what is missing of it is appended, and the rest is ignored. */
+async function findAudience(client: Client, name: string): Promise<DemoReport | undefined> {
+  const { body } = await client.get(audiencePath);
+  const known = body as unknown as (DemoReport & { name: string })[];
+  return known.find((audience) => audience.name === name);
+}
+
 async function loadAudience({ name, loads }: DemoAudience, following: Following): Promise<DemoReport> {
   const { client } = following;
-  let report: DemoReport | undefined;
+  let report = await findAudience(client, name);
   const create = async ({ path }: Sample) => {
     const answer = await client.post(audiencePath, { name, file_path: path });
     report = answer.body as unknown as DemoReport;

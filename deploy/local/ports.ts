@@ -61,8 +61,29 @@ export async function anyFreePort(not: ReadonlySet<number> = new Set()): Promise
   throw new StartError('no_free_port', 'found no free port on 127.0.0.1');
 }
 
-/** The wanted port if it is free and not taken by one of our own processes, otherwise any free port. */
-export async function choosePort(wanted: number, taken: ReadonlySet<number>): Promise<number> {
-  if (wanted !== 0 && !taken.has(wanted) && (await claimIfFree(wanted))) return wanted;
+/** The first of the wanted ports that is free and not taken by one of our own processes, otherwise any free port. */
+export async function choosePort(
+  wanted: number | readonly number[],
+  taken: ReadonlySet<number>,
+): Promise<number> {
+  for (const port of [wanted].flat())
+    if (port !== 0 && !taken.has(port) && (await claimIfFree(port))) return port;
   return anyFreePort(taken);
+}
+
+/** A port that somebody asked for by name: this one, or none. */
+export interface ExactPort {
+  readonly port: number;
+  /** The option or variable that asks for it. */
+  readonly from: string;
+}
+export type ExactPorts = Partial<Record<PortName, ExactPort>>;
+
+export async function claimExactly({ port, from }: ExactPort, taken: ReadonlySet<number>): Promise<number> {
+  if (port === 0) return anyFreePort(taken);
+  if (!taken.has(port) && (await claimIfFree(port))) return port;
+  throw new StartError(
+    'port_taken',
+    `port ${port} is in use by another process, and ${from} asks for it: stop that process, or choose another port`,
+  );
 }

@@ -1,5 +1,6 @@
 /** The API and the pipeline, started with the same commands as in a deployment and configured by the environment. */
 import { addressesAsEnvironment, type Environment } from './addresses.ts';
+import { StartError } from './start-error.ts';
 import type { StateFolder } from './state.ts';
 import {
   ensureRunning,
@@ -13,8 +14,9 @@ import {
 export const apiUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.api}`;
 /** The API is also the schema registry: clients append `/subjects` and the rest. */
 export const registryUrl = apiUrl;
+export const docsUrl = (folder: StateFolder): string => `${apiUrl(folder)}/docs`;
 export const consoleUrl = (folder: StateFolder): string => `${apiUrl(folder)}/console/`;
-const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
+export const pipelineUrl = (folder: StateFolder): string => `http://127.0.0.1:${folder.state.ports.pipeline}`;
 
 /** The addresses, secrets and ports in the state folder override the caller's environment: the data was written with them. */
 export function serviceEnvironment(
@@ -74,10 +76,22 @@ function ownSettings(env: Environment): Record<string, string> {
   return Object.fromEntries(given) as Record<string, string>;
 }
 
+function refuseOtherPorts({ folder, exactPorts }: Run, { name, ports }: Startable): void {
+  for (const port of ports) {
+    const [wanted, used] = [exactPorts[port], folder.state.ports[port]];
+    if (wanted === undefined || wanted.port === 0 || wanted.port === used) continue;
+    throw new StartError(
+      'already_running',
+      `${name} is already running on port ${used}, and ${wanted.from} asks for ${wanted.port}: stop it first with headrace down --state ${folder.directory}`,
+    );
+  }
+}
+
 export async function startService(run: Run, env: Environment): Promise<void> {
   const both = [serviceProcess('api', env), serviceProcess('pipeline', env)];
   for (const one of both) {
-    if (!runningProcess(run.folder, one.name)) await settlePorts(run, one.ports);
+    if (runningProcess(run.folder, one.name)) refuseOtherPorts(run, one);
+    else await settlePorts(run, one.ports);
   }
   const outcomes = await Promise.allSettled(both.map((one) => ensureRunning(run, one)));
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');

@@ -2,7 +2,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import type { ServerAddresses } from './addresses.ts';
 import { withLock } from './lock.ts';
-import type { Ports } from './ports.ts';
+import { hasOwner } from './owner.ts';
+import type { ExactPorts, Ports } from './ports.ts';
 import { type ServerOptions, startServers } from './servers.ts';
 import type { Report } from './start-error.ts';
 import { openState, prepareStateFolder, readState, type StateFolder, stateLock } from './state.ts';
@@ -14,6 +15,9 @@ export interface StackOptions extends Partial<ServerOptions> {
   readonly report: Report;
   readonly signal?: AbortSignal;
   readonly wantedPorts?: Partial<Ports>;
+  readonly exactPorts?: ExactPorts;
+  /** It goes on in the background, unless it is in somebody's terminal. */
+  readonly detached?: boolean;
 }
 
 export interface Stack {
@@ -35,11 +39,16 @@ export async function bringUp(
   const onWait = () => report(`waiting for another headrace process that is using ${directory}`);
   const work = async () => {
     const folder = openState(directory);
-    const run: Run = { folder, report, signal, wantedPorts: options.wantedPorts ?? {}, started: new Set() };
+    const { wantedPorts = {}, exactPorts = {} } = options;
+    const run: Run = { folder, report, signal, wantedPorts, exactPorts, started: new Set() };
     try {
       const servers = await startServers(run, { ...options, env: options.env ?? process.env });
       const stack = { folder, addresses: servers };
       await next?.(run, stack);
+      if (options.detached && !hasOwner(directory)) {
+        folder.state.detached = true;
+        folder.save();
+      }
       return stack;
     } catch (error) {
       await stopProcesses(folder, report, { which: run.started });
@@ -49,16 +58,24 @@ export async function bringUp(
   return withLock(stateLock(directory), work, { onWait, signal });
 }
 
-export async function takeDown(directory: string, report: Report, { purge = false } = {}): Promise<void> {
-  if (readState(directory) === undefined) return;
-  await withLock(stateLock(directory), async () => {
+/** With `purge`, gives the folder that it has deleted. */
+export async function takeDown(
+  directory: string,
+  report: Report,
+  { purge = false } = {},
+): Promise<string | undefined> {
+  if (readState(directory) === undefined) return undefined;
+  return withLock(stateLock(directory), async () => {
     const folder = readState(directory);
-    if (folder === undefined) return;
+    if (folder === undefined) return undefined;
     await stopProcesses(folder, report, { killServers: purge });
-    if (!purge) return;
+    delete folder.state.detached;
+    folder.save();
+    if (!purge) return undefined;
     for (const running of Object.values(folder.state.processes)) {
       if ('container' in running) await (await import('./docker.ts')).removeContainer(running.container);
     }
     if (existsSync(folder.directory)) rmSync(folder.directory, { recursive: true });
+    return folder.directory;
   });
 }

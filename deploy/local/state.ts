@@ -28,6 +28,8 @@ export interface State {
     readonly kafkaClusterId: string;
   };
   processes: Partial<Record<ProcessName, Running>>;
+  /** Left running in the background by `up --detach`. Otherwise it belongs to the process that holds the owner's lock. */
+  detached?: boolean;
   addresses?: ServerAddresses;
   /** The HEADRACE_ settings of the last start, for commands that are given only the folder. */
   settings?: Record<string, string>;
@@ -107,6 +109,11 @@ function folder(directory: string, state: State): StateFolder {
     data: (name) => inside('data', name),
     log: (name) => inside('logs', `${name}.log`),
   };
+}
+
+/** Held by the process in whose terminal the stack runs, and which stops it at its end. */
+export function ownerLock(directory: string): string {
+  return `${stateLock(directory)}.owner`;
 }
 
 export function stateLock(directory: string): string {

@@ -1,7 +1,14 @@
 /** Starts a process and waits until it is ready; the same for the three servers and for the API and the pipeline. */
 import { lastLines, sizeOf, startDetached, stopProcess, textFrom } from './child.ts';
 import type { ProcessName } from './names.ts';
-import { choosePort, defaultPorts, type PortName, type Ports } from './ports.ts';
+import {
+  choosePort,
+  claimExactly,
+  defaultPorts,
+  type ExactPorts,
+  type PortName,
+  type Ports,
+} from './ports.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 import { type Report, StartError } from './start-error.ts';
 import type { Running, StateFolder } from './state.ts';
@@ -12,8 +19,10 @@ export interface Run {
   readonly folder: StateFolder;
   readonly report: Report;
   readonly signal: AbortSignal;
-  /** The preferred ports where the state folder has none; 0 means any free port. */
+  /** The preferred ports instead of the defaults; 0 means any free port. */
   readonly wantedPorts: Partial<Ports>;
+  /** Ports to take or to refuse the start. */
+  readonly exactPorts: ExactPorts;
   readonly started: Set<ProcessName>;
 }
 
@@ -37,6 +46,7 @@ export interface Startable {
   readonly deadlineMs: number;
 }
 
+const servicePorts: ReadonlySet<PortName> = new Set<PortName>(['api', 'apiMetrics', 'pipeline']);
 const portIsTaken = /address already in use|EADDRINUSE|Address in use/i;
 const attempts = 3;
 
@@ -45,13 +55,34 @@ export function runningProcess(folder: StateFolder, name: ProcessName): ProcessI
   return known && 'started' in known && isRunning(known) ? known : undefined;
 }
 
-export async function settlePorts(run: Run, names: readonly PortName[], remembered = true): Promise<void> {
+/**
+ * Servers keep the port of their last start, because their data and other members may know it. Our own processes go back to the
+ * default when it is free again: it is the one that people expect.
+ */
+function candidatesFor(run: Run, name: PortName): number[] {
+  const preset = run.wantedPorts[name] ?? defaultPorts[name];
+  const last = run.folder.state.ports[name] ?? 0;
+  const inOrder = servicePorts.has(name) ? [preset, last] : [last, preset];
+  return inOrder.filter((port) => port !== 0);
+}
+
+async function settlePort(run: Run, name: PortName, lostPort: number | undefined): Promise<number> {
+  const others = Object.entries(run.folder.state.ports).filter(([other]) => other !== name);
+  const taken = new Set(others.map(([, port]) => port));
+  const exact = run.exactPorts[name];
+  if (exact) return claimExactly(exact, taken);
+  const candidates = lostPort === undefined ? candidatesFor(run, name) : [];
+  const wanted = lostPort ?? candidates[0];
+  const port = await choosePort(candidates, taken);
+  if (wanted !== undefined && port !== wanted)
+    run.report(`port ${wanted} is in use: ${name} gets port ${port}`);
+  return port;
+}
+
+/** `areLost`: the ports were free when they were chosen, and are not any more. */
+export async function settlePorts(run: Run, names: readonly PortName[], areLost = false): Promise<void> {
   const { ports } = run.folder.state;
-  for (const name of names) {
-    const wanted = (remembered ? ports[name] : 0) ?? run.wantedPorts[name] ?? defaultPorts[name];
-    const others = Object.entries(ports).filter(([other]) => other !== name);
-    ports[name] = await choosePort(wanted, new Set(others.map(([, port]) => port)));
-  }
+  for (const name of names) ports[name] = await settlePort(run, name, areLost ? ports[name] : undefined);
   run.folder.save();
 }
 
@@ -103,13 +134,13 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
       const ports = startable.ports.map((port) => folder.state.ports[port]).join(', ');
       return report(`${name} is ready on port ${ports} after ${((Date.now() - since) / 1000).toFixed(1)} s`);
     }
-    if (startable.portsAreFixed)
+    if (startable.portsAreFixed || startable.ports.some((port) => run.exactPorts[port]?.port))
       throw new StartError(
         'port_taken',
         `the port of ${name} was taken by another process during the start: start again`,
       );
     // The port was free when we checked, and in use when the server bound it.
-    await settlePorts(run, startable.ports, false);
+    await settlePorts(run, startable.ports, true);
   }
   throw new StartError(
     'port_taken',

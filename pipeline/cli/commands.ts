@@ -1,114 +1,111 @@
-/** `headrace tap` and `headrace replay`: print the messages of a topic, or publish them again. */
+/** `headrace tap`, `topics` and `replay`: for those who read the topics or have to mend them. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { pino } from 'pino';
-import { type Config, parseConfig } from '../../schemas/config.ts';
-import { type MessageName, type TopicKey, topics, type ValidatedDevices } from '../../schemas/topics.ts';
-import { createPublisher } from '../kafka/publish.ts';
-import { type ReadMessage, readTopic } from '../kafka/read-topic.ts';
-import { topicName } from '../kafka/topics.ts';
-import { createLogger } from '../runtime/log.ts';
-import { decode } from '../wire/codec.ts';
-import { decodeGroups } from '../wire/device-groups.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
+import { listTopics } from './list-topics.ts';
+import { parsePlace } from './places.ts';
+import { formats } from './print-message.ts';
+import { planDeadLetters, planJob, planTopic, type ReplayOptions, replay } from './replay.ts';
+import { type TapOptions, tap } from './tap.ts';
 
 type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 
+type ReplayCommand = ReplayOptions & { job?: number; deadLetters?: boolean; state?: string };
+
+const INTERRUPTED = 130;
 const topicKeys = Object.keys(topics) as TopicKey[];
+const topicNames = topicKeys.map((key) => topics[key].name).join(', ');
+const messageNames = Object.keys(messages) as MessageName[];
+
 function topicArgument(given: string): TopicKey {
   const found = topicKeys.find((key) =>
     [key, topics[key].name, `ingest.${topics[key].name}`].includes(given),
   );
-  if (!found)
-    throw new InvalidArgumentError(`expected one of ${topicKeys.map((key) => topics[key].name).join(', ')}`);
+  if (!found) throw new InvalidArgumentError(`expected one of ${topicNames}`);
   return found;
 }
+const topicArguments = (given: string, earlier: TopicKey[] = []) => [
+  ...new Set([...earlier, topicArgument(given)]),
+];
 
-/** On standard error: standard output has the messages and nothing else. */
-const quietLogger = (name: string) => createLogger({ logLevel: 'error' }, name, pino.destination(2));
-
-/** Keeps the output readable: bytes are printed as their length, devices as their number. */
-function readable(_: string, value: unknown): unknown {
-  if (
-    value !== null &&
-    typeof value === 'object' &&
-    'type' in value &&
-    value.type === 'Buffer' &&
-    'data' in value
-  ) {
-    return `${(value.data as number[]).length} bytes`;
-  }
-  if (ArrayBuffer.isView(value)) return `${value.byteLength / 16} devices`;
-  return value;
+function messageType(given: string, earlier: MessageName[] = []): MessageName[] {
+  const found = messageNames.find((name) => name.toLowerCase() === given.toLowerCase());
+  if (!found) throw new InvalidArgumentError(`expected one of ${messageNames.join(', ')}`);
+  return [...earlier, found];
 }
 
-export function line(topic: TopicKey, { partition, offset, timestamp, key, value }: ReadMessage): string {
-  const where = { partition, offset, at: timestamp.toISOString(), key: key?.toString() ?? null };
-  try {
-    const message = decode(value, topics[topic].holds as readonly MessageName[]);
-    if (message.name === 'ValidatedDevices') {
-      const { more = [], ...first } = message.value;
-      const counted = <T extends Pick<ValidatedDevices, 'groups'>>(batch: T) => ({
-        ...batch,
-        groups: decodeGroups(batch.groups).map(({ key, devices }) => ({ key, devices: devices.length / 16 })),
-      });
-      const value = { ...counted(first), ...(more.length > 0 ? { more: more.map(counted) } : {}) };
-      return JSON.stringify({ ...where, type: message.name, value });
-    }
-    return JSON.stringify({ ...where, type: message.name, value: message.value }, readable);
-  } catch (error) {
-    return JSON.stringify({ ...where, error: (error as Error).message });
-  }
-}
+const wholeNumber = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 1 on');
+  return Number(text);
+};
 
-export async function replay(config: Config, topic: TopicKey): Promise<number> {
-  const log = quietLogger('replay');
-  const publisher = createPublisher(config, log);
-  await publisher.connect();
-  let count = 0;
-  try {
-    await readTopic(config, log, topic, async ({ partition, key, value }) => {
-      if (value === null) return;
-      await publisher.send(topic, [{ partition, key: key?.toString() ?? '', value }]);
-      count++;
-    });
-  } finally {
-    await publisher.close();
-  }
-  return count;
-}
+const stateOption = () =>
+  new Option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment');
 
 export function registerPipelineCommands(program: Command, loadEnvironment: LoadEnvironment): void {
-  const state = () =>
-    new Option('--state <dir>', 'use the local stack in this state folder instead of the environment');
+  const configOf = ({ state }: { state?: string }) => parseConfig(loadEnvironment(state));
 
   program
     .command('tap')
-    .description('print the messages of a topic, decoded, one JSON object per line')
-    .argument('<topic>', topicKeys.map((key) => topics[key].name).join(', '), topicArgument)
+    .description('print the messages of topics, decoded; several topics in the order of their times')
+    .argument('<topics...>', topicNames, topicArguments)
+    .option('--job <number>', 'only messages of this job', wholeNumber)
+    .option('--partner <id>', 'only messages of jobs of this partner')
+    .option('--type <name>', `only this type; may be repeated: ${messageNames.join(', ')}`, messageType)
+    .option(
+      '--from <place>',
+      'beginning, end, -10m (s, m, h, d), a time or an offset (default: beginning)',
+      parsePlace,
+    )
+    .option('--until <place>', 'where to end, as --from; also +10m with --follow (default: end)', parsePlace)
+    .option('--limit <count>', 'end after so many messages', wholeNumber)
     .option('--follow', 'keep printing new messages until Ctrl-C')
-    .addOption(state())
-    .action(async (topic: TopicKey, options: { follow?: boolean; state?: string }) => {
-      const config = parseConfig(loadEnvironment(options.state));
-      const stop = new AbortController();
-      process.once('SIGINT', () => stop.abort());
-      const show = (message: ReadMessage) => void process.stdout.write(`${line(topic, message)}\n`);
-      const reading = { follow: options.follow ?? false, signal: stop.signal };
-      await readTopic(config, quietLogger('tap'), topic, show, reading);
+    .addOption(
+      new Option(
+        '--format <format>',
+        'default: pretty on a terminal, otherwise json, one object per line',
+      ).choices(formats),
+    )
+    .option('--devices', 'show identifiers instead of their number')
+    .option('--rows', 'show raw rows instead of their size')
+    .addOption(stateOption())
+    .action(async (wanted: TopicKey[], options: TapOptions & { state?: string }) => {
+      const config = configOf(options);
+      // Nothing is left behind at the brokers, so nothing has to be put in order.
+      process.once('SIGINT', () => process.exit(INTERRUPTED));
+      await tap(config, wanted, options);
     });
 
   program
+    .command('topics')
+    .description('list the topics: what each is for, what it holds, how far its stage is behind')
+    .option('--json', 'print a JSON array')
+    .addOption(stateOption())
+    .action((options: { json?: boolean; state?: string }) => listTopics(configOf(options), options));
+
+  program
     .command('replay')
-    .description('publish all messages of a topic again (safe: counts and device sets do not change)')
-    .argument('<topic>', topicKeys.map((key) => topics[key].name).join(', '), topicArgument)
-    .option('--json', 'print the result as JSON')
-    .addOption(state())
-    .action(async (topic: TopicKey, options: { json?: boolean; state?: string }) => {
-      const config = parseConfig(loadEnvironment(options.state));
-      const messages = await replay(config, topic);
-      const name = topicName(config, topic);
-      process.stdout.write(
-        options.json
-          ? `${JSON.stringify({ topic: name, messages })}\n`
-          : `published ${messages} messages of ${name} again\n`,
-      );
+    .description(
+      'publish messages again; counts and device sets do not change. Says first what it will do, and asks',
+    )
+    .argument('[topic]', `all messages of a topic: ${topicNames}`, topicArgument)
+    .option('--job <number>', 'the messages of a job, on every topic', wholeNumber)
+    .option('--dead-letters', 'put back dead letters that can be decoded now')
+    .option('--yes', 'do it without asking')
+    .option('--dry-run', 'only say what would be done')
+    .option('--json', 'print a JSON object; needs --yes or --dry-run')
+    .addOption(stateOption())
+    .action(async (topic: TopicKey | undefined, options: ReplayCommand, command: Command) => {
+      const { job, deadLetters, json, yes, dryRun } = options;
+      if ([topic, job, deadLetters].filter((one) => one !== undefined).length !== 1)
+        command.error('error: expected one of <topic>, --job and --dead-letters');
+      if (json && !yes && !dryRun) command.error('error: --json needs --yes or --dry-run');
+      const config = configOf(options);
+      const plan = await (topic
+        ? planTopic(config, topic)
+        : job
+          ? planJob(config, job)
+          : planDeadLetters(config));
+      await replay(config, plan, options);
     });
 }

@@ -59,6 +59,12 @@ export function parseIdentifier(source: Uint8Array, at: number, words: Uint32Arr
   return all === 0 ? Parsed.zeros : Parsed.ok;
 }
 
+/** The 8-4-4-4-12 form, in lower case. */
+export function canonicalForm(bytes: Uint8Array, at: number): string {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + at, IDENTIFIER_BYTES).toString('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
 /** An identifier as 32-bit words in memory, little-endian like every machine that this runs on. */
 export const WORDS = 4;
 

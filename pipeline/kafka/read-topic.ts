@@ -1,11 +1,17 @@
-/** Reads a topic from its beginning beside the stages, without moving anybody's offsets. */
-import { randomUUID } from 'node:crypto';
+/**
+ * Reads topics beside the stages: without a consumer group, so nobody's offsets move. Messages of several topics and partitions come
+ * in the order of their times. A partition is asked for more only when what it gave last has been used, so memory stays bounded.
+ */
 import type { Config } from '../../schemas/config.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createKafka, topicName } from './topics.ts';
+import { asking, type Cluster, findTopics, withCluster } from './cluster.ts';
+import { type Cursor, endAt, fetchNext, isBehind, isEmpty, isOpen } from './cursor.ts';
+import { earlier, later, type Offsets, offsetsAt, type Place } from './offsets.ts';
+import { topicName } from './topics.ts';
 
 export interface ReadMessage {
+  topic: TopicKey;
   partition: number;
   offset: string;
   timestamp: Date;
@@ -13,60 +19,109 @@ export interface ReadMessage {
   value: Buffer | null;
 }
 
-interface ReadOptions {
-  /** Goes on with what comes later; otherwise ends with what is there now. */
+export interface ReadOptions {
+  /** Where to begin: at the beginning unless given. */
+  from?: Place;
+  /** Where to end (exclusive): at what is the end now, unless given. */
+  until?: Place;
+  /** Goes on with what comes later. */
   follow?: boolean;
   signal?: AbortSignal;
 }
 
-export async function readTopic(
+const LONG_POLL_MS = 500;
+
+export function readTopics(
+  config: Config,
+  log: Logger,
+  topics: readonly TopicKey[],
+  visit: (message: ReadMessage) => Promise<void> | void,
+  options: ReadOptions = {},
+): Promise<void> {
+  return withCluster(config, log, async (cluster) => {
+    const names = topics.map((topic) => topicName(config, topic));
+    await findTopics(cluster, names);
+    const cursors = await openCursors(cluster, config, topics, options);
+    for await (const message of merge(cluster, cursors, options)) await visit(message);
+  });
+}
+
+export const readTopic = (
   config: Config,
   log: Logger,
   topic: TopicKey,
   visit: (message: ReadMessage) => Promise<void> | void,
-  { follow = false, signal }: ReadOptions = {},
-): Promise<void> {
-  const kafka = createKafka(config, log);
-  const name = topicName(config, topic);
-  const admin = kafka.admin();
-  await admin.connect();
-  const ends = await admin.fetchTopicOffsets(name);
-  /** Partitions that still have something to show: the offset at which each is done. */
-  const open = new Map(
-    ends
-      .filter(({ high, low }) => BigInt(high) > BigInt(low))
-      .map((end) => [end.partition, BigInt(end.high)]),
+  options?: ReadOptions,
+): Promise<void> => readTopics(config, log, [topic], visit, options);
+
+const isLater = (place: Place): place is { time: number } =>
+  typeof place === 'object' && 'time' in place && place.time > Date.now();
+
+async function openCursors(
+  cluster: Cluster,
+  config: Config,
+  topics: readonly TopicKey[],
+  { from = 'beginning', until = 'end', follow = false }: ReadOptions,
+): Promise<Cursor[]> {
+  const names = topics.map((topic) => topicName(config, topic));
+  const places = [from, until, 'beginning', 'end'] as const;
+  const [first, last, lows, highs] = await asking(cluster, () =>
+    Promise.all(places.map((place) => offsetsAt(cluster, names, place))),
   );
-  const groupId = `${config.groupPrefix}.read-${randomUUID()}`;
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 200, allowAutoTopicCreation: false });
-  try {
-    if (!follow && open.size === 0) return;
-    await consumer.connect();
-    await consumer.subscribe({ topics: [name], fromBeginning: true });
-    await new Promise<void>((resolve, reject) => {
-      signal?.addEventListener('abort', () => resolve(), { once: true });
-      consumer
-        .run({
-          autoCommit: false,
-          eachMessage: async ({ partition, message }) => {
-            const end = open.get(partition);
-            if (!follow && (end === undefined || BigInt(message.offset) >= end)) return;
-            const { offset, key, value } = message;
-            try {
-              await visit({ partition, offset, timestamp: new Date(Number(message.timestamp)), key, value });
-            } catch (error) {
-              reject(error);
-              return;
-            }
-            if (end !== undefined && BigInt(offset) + 1n >= end) open.delete(partition);
-            if (!follow && open.size === 0) resolve();
-          },
-        })
-        .catch(reject);
+  const goesOn = follow && (until === 'end' || isLater(until));
+  return topics.flatMap((topic) => {
+    const name = topicName(config, topic);
+    return [...highs!.get(name)!].map(([partition, high]) => {
+      const of = (offsets: Offsets | undefined) => offsets!.get(name)!.get(partition)!;
+      const end = follow ? of(last) : earlier(of(last), high);
+      const position = earlier(later(of(first), of(lows)), high);
+      return { topic, name, partition, position, end: goesOn ? undefined : end, high, waiting: [] };
     });
-  } finally {
-    await consumer.disconnect();
-    await admin.deleteGroups([groupId]).catch(() => {});
-    await admin.disconnect();
+  });
+}
+
+async function* merge(
+  cluster: Cluster,
+  cursors: Cursor[],
+  { until, follow, signal }: ReadOptions,
+): AsyncGenerator<ReadMessage> {
+  let toEnd = follow && until !== undefined && isLater(until) ? until : undefined;
+  while (!signal?.aborted) {
+    if (toEnd && toEnd.time <= Date.now()) {
+      await endAll(cluster, cursors, toEnd);
+      toEnd = undefined;
+    }
+    const open = cursors.filter(isOpen);
+    if (open.length === 0) return;
+    const empty = open.filter(isEmpty);
+    // What a partition still has may be older than what waits in others. Where nothing is yet, nobody waits for it.
+    const hasMore = empty.some(isBehind);
+    if (hasMore || empty.length === open.length) await fetchNext(cluster, empty, hasMore ? 0 : LONG_POLL_MS);
+    if (empty.some(isBehind)) continue;
+    const next = oldest(open);
+    if (next) yield takeFrom(next);
   }
+}
+
+async function endAll(cluster: Cluster, cursors: Cursor[], place: Place): Promise<void> {
+  const names = [...new Set(cursors.map(({ name }) => name))];
+  const ends = await asking(cluster, () => offsetsAt(cluster, names, place));
+  for (const cursor of cursors) endAt(cursor, ends.get(cursor.name)!.get(cursor.partition)!);
+}
+
+function oldest(cursors: Cursor[]): Cursor | undefined {
+  let found: Cursor | undefined;
+  let time = Number.POSITIVE_INFINITY;
+  for (const cursor of cursors) {
+    const next = cursor.waiting.at(-1);
+    if (next === undefined || Number(next.timestamp) >= time) continue;
+    found = cursor;
+    time = Number(next.timestamp);
+  }
+  return found;
+}
+
+function takeFrom({ topic, partition, waiting }: Cursor): ReadMessage {
+  const { offset, timestamp, key, value } = waiting.pop()!;
+  return { topic, partition, offset, timestamp: new Date(Number(timestamp)), key, value };
 }

@@ -1,10 +1,11 @@
 /** `npm start` as a person meets it: it comes up, loads, prints commands that work, stops at Ctrl-C, and starts again on the same data. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { DemoPartner } from '../../deploy/demo/provision.ts';
 import { attributes, audiences, marketplaceSample } from '../../deploy/demo/samples.ts';
 import { processesOf, single } from '../../deploy/local/names.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
@@ -12,6 +13,9 @@ import { readState } from '../../deploy/local/state.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RunningHeadrace, runHeadrace, startHeadrace } from '../support/run-headrace.ts';
 import { waitFor } from '../support/wait-for.ts';
+
+// A whole stack starts here several times, on a machine that others use as well.
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 300_000 });
 
 let state: string;
 let running: RunningHeadrace | undefined;
@@ -37,7 +41,8 @@ async function startDemo(): Promise<string> {
   return stdout();
 }
 
-const shell = async (command: string) => (await promisify(execFile)('sh', ['-c', command])).stdout;
+const shell = async (command: string, cwd?: string) =>
+  (await promisify(execFile)('sh', ['-c', command], { cwd })).stdout;
 let partner: string;
 
 const { loads } = audiences.at(-1)!;
@@ -73,6 +78,45 @@ test('loads all samples with the counts they have, and prints commands that work
     attributes.map(({ name }) => name).sort(),
   );
   expect(JSON.parse(await shell(queue!))).toEqual({ import_log_id: expect.any(Number) });
+});
+
+test('prints the reference, the storage keys, and commands that upload and load a file', async () => {
+  const shown = running!.stdout();
+  const docs = /reference +(\S+\/docs)\n/.exec(shown)![1]!;
+  expect((await fetch(docs)).status).toBe(200);
+  const { s3, api_key } = readState(state)!.state.demo as DemoPartner;
+  expect(shown).toContain(`${s3.access_key_id}   ${s3.secret_access_key}`);
+  const commands = shown.split('\n').filter((line) => line.startsWith('curl '));
+  const upload = commands.find((line) => line.includes('--aws-sigv4'))!;
+  const load = commands.find((line) => line.includes('"My visitors"'))!;
+  const folder = mkdtempSync(join(tmpdir(), 'headrace-upload-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'visitors.csv'), '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit\n');
+  await shell(upload, folder);
+  const { audience_id } = JSON.parse(await shell(load));
+  const url = `${new URL(docs).origin}/v2/firstparty/audience/${audience_id}`;
+  const headers = { Authorization: `Bearer ${api_key}` };
+  const loaded = async () => {
+    const record = (await (await fetch(url, { headers })).json()) as {
+      status: number;
+      unique_devices: number;
+    };
+    return record.status === 2 && record;
+  };
+  expect(await waitFor(loaded, { what: 'the audience', deadlineMs: 300_000 })).toMatchObject({
+    unique_devices: 1,
+  });
+});
+
+test('beside a running one, says so and how to stop it; its end is not the end of the other', async () => {
+  const again = startHeadrace(['demo', '--state', state]);
+  const { code, stdout, stderr } = await again.outcome;
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain(`headrace is already running in another terminal (pid ${running!.child.pid})`);
+  expect(stdout).toContain(`To stop it: Ctrl-C there, or headrace down --state ${state}`);
+  expect(running!.child.exitCode).toBeNull();
+  const { processes } = readState(state)!.state;
+  expect(processesOf(single).every((name) => isRunning(identify(processes[name]!.pid)))).toBe(true);
 });
 
 test('the deep link signs in and leads to the audience’s report', async () => {
@@ -115,4 +159,19 @@ test('starts again on the same data, as the same partner', async () => {
   expect(shown).toContain('using the sample data from the last start');
   const commands = shown.split('\n').filter((line) => line.startsWith('curl '));
   expect(JSON.parse(await shell(commands[1]!))).toMatchObject({ status: 2, unique_devices: distinct });
+  running!.child.kill('SIGINT');
+  expect((await running!.outcome).code).toBe(0);
+});
+
+test('a start that was interrupted while it loaded goes on with the same audiences', async () => {
+  const folder = readState(state)!;
+  const { audience: _, ...partner } = folder.state.demo as DemoPartner;
+  folder.state.demo = partner;
+  folder.save();
+  await startDemo();
+  const { api_key } = partner;
+  const url = `http://127.0.0.1:${readState(state)!.state.ports.api}/v2/firstparty/audience`;
+  const answer = await fetch(url, { headers: { Authorization: `Bearer ${api_key}` } });
+  const names = ((await answer.json()) as { name: string }[]).map(({ name }) => name);
+  expect(names.sort()).toEqual([...audiences.map(({ name }) => name), 'My visitors'].sort());
 });

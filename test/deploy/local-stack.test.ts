@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
 import { eventually } from '../support/eventually.ts';
@@ -22,6 +22,8 @@ interface Described {
   };
   processes: Record<'kafka' | 'mongod' | 's3', number>;
 }
+
+vi.setConfig({ testTimeout: 300_000 });
 
 let state: string;
 const up = async (): Promise<[Described, Outcome]> => {
@@ -76,6 +78,7 @@ describe('the local stack', () => {
   });
 
   test('status tells what runs', async () => {
+    const address = first.kafka_brokers[0];
     const status = async () => {
       const { code, stdout } = await runHeadrace(['status', '--json', '--state', state]);
       const { kafka, api } = JSON.parse(stdout).processes;
@@ -83,7 +86,7 @@ describe('the local stack', () => {
     };
     await eventually(status).toMatchObject({
       code: 1,
-      kafka: { pid: first.processes.kafka, running: true, healthy: true },
+      kafka: { pid: first.processes.kafka, running: true, healthy: true, address },
       api: { pid: null, running: false, healthy: false },
     });
   });
@@ -109,6 +112,23 @@ describe('the local stack', () => {
     expect(identities.some(isRunning)).toBe(false);
     expect(statSync(join(state, 'data/kafka/logs/.kafka_cleanshutdown')).isFile()).toBe(true);
     expect(readState(state)?.state.processes).toEqual({});
+  });
+
+  test('while it is stopped, commands say which server does not answer, and nothing else', async () => {
+    const mongod = `127.0.0.1:${portOf(first.mongo_url)}`;
+    for (const [args, said] of [
+      [['tap', 'jobs'], `Kafka does not answer at ${first.kafka_brokers[0]} (`],
+      [['topics'], `Kafka does not answer at ${first.kafka_brokers[0]} (`],
+      [['replay', '--dead-letters', '--yes'], `Kafka does not answer at ${first.kafka_brokers[0]} (`],
+      [['replay', '--job', '1', '--yes'], `MongoDB does not answer at ${mongod} (`],
+      [['admin', 'partner', 'list'], `MongoDB does not answer at ${mongod} (`],
+    ] as const) {
+      const { code, stdout, stderr } = await runHeadrace([...args, '--state', state]);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain(`headrace: ${said}`);
+      expect(stderr.trimEnd().split('\n')).toHaveLength(2);
+      expect(stderr).toContain('headrace up starts it');
+    }
   });
 
   test('starts on the same data with the same ports, and beside ports that somebody has taken since', async () => {
@@ -152,7 +172,9 @@ describe('the local stack', () => {
   });
 
   test('--purge removes the folder', async () => {
-    expect((await down('--purge')).code).toBe(0);
+    const { code, stderr } = await down('--purge');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(new RegExp(`removed ${state}: data, logs and secrets, \\d+ MB`));
     expect(statSync(state, { throwIfNoEntry: false })).toBeUndefined();
   });
 });

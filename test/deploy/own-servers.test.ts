@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { eventually } from '../support/eventually.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
@@ -29,19 +29,25 @@ interface Partner {
   };
 }
 
+vi.setConfig({ testTimeout: 300_000 });
+
+let folder: string;
 let state: string;
+let env: Record<string, string>;
 let described: Described;
 
-beforeAll(() => {
-  state = mkdtempSync(join(tmpdir(), 'headrace-own-'));
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'headrace-own-'));
+  state = join(folder, '.headrace');
+  env = await withOwnBucket();
 });
 afterAll(async () => {
   await runHeadrace(['down', '--purge', '--state', state]);
-  rmSync(state, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
 test('starts only the API and the pipeline where the environment names the servers', async () => {
-  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], await withOwnBucket());
+  const outcome = await runHeadrace(['up', '--detach', '--json', '--state', state], env);
   expect(outcome.code, outcome.stderr).toBe(0);
   described = lastJsonLine<Described>(outcome);
   expect(described.kafka_brokers).toEqual(servers().kafkaBrokers);
@@ -51,6 +57,39 @@ test('starts only the API and the pipeline where the environment names the serve
     return [code, stdout.match(/ external /g)?.length];
   };
   await eventually(status).toEqual([0, 3]);
+});
+
+test('started again, says that it is running in the background and how to stop it, and leaves it alone', async () => {
+  const ours = [described.processes.api, described.processes.pipeline].map(identify);
+  const again = await runHeadrace(['up', '--state', state], env);
+  expect(again.code, again.stderr).toBe(0);
+  expect(again.stderr).toContain(
+    `headrace is already running in the background. To stop it: headrace down --state ${state}`,
+  );
+  const elsewhere = await runHeadrace(['up', '--port', '1', '--state', state], env);
+  expect(elsewhere.code).toBe(1);
+  expect(elsewhere.stderr).toMatch(
+    /api is already running on port \d+, and --port asks for 1: stop it first/,
+  );
+  expect(ours.every(isRunning)).toBe(true);
+});
+
+test('without servers in the environment, commands use the stack in .headrace', async () => {
+  for (const args of [
+    ['topics'],
+    ['tap', 'jobs'],
+    ['admin', 'partner', 'list'],
+    ['replay', 'jobs', '--dry-run'],
+  ]) {
+    const outcome = await runHeadrace(args, {}, folder);
+    expect(outcome.code, outcome.stderr).toBe(0);
+    const without = await runHeadrace(args, {}, tmpdir());
+    expect(without.code).toBe(1);
+    expect(without.stderr).toContain('no stack has been started in .headrace: run headrace up');
+  }
+  const status = await runHeadrace(['status'], {}, folder);
+  expect(status.stdout).toContain(described.api_url);
+  expect(status.stdout).toContain(servers().s3.endpoint);
 });
 
 test('admin commands are told only the folder; an upload and a POST reach status 2', async () => {

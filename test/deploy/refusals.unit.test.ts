@@ -117,11 +117,38 @@ describe('a wrong setting', () => {
     expect(stderr).toContain(variable);
   });
 
+  test('a port that is none is refused before anything is started', async () => {
+    const env = { HEADRACE_API_PORT: 'many' };
+    const { code, stderr } = await runHeadrace(startServersIn(temporaryFolder()), env);
+    expect([code, stderr]).toEqual([
+      1,
+      'headrace: HEADRACE_API_PORT: expected a port from 0 (any) to 65535, not many\n',
+    ]);
+  });
+
+  test.each([
+    ['up', '--port', '65536', '--port <n>'],
+    ['up', '--mongod-cache-gb', 'much', '--mongod-cache-gb <n>'],
+    ['pipeline', '--stages', 'split,sing', '--stages <list>'],
+    ['admin', 'partner', 'create', '--name', '', '--name <name>'],
+  ])('%j names the option', async (...words) => {
+    const { code, stderr } = await runHeadrace(words.slice(0, -1));
+    expect(code).toBe(1);
+    expect(stderr).toContain(`option '${words.at(-1)}' argument`);
+  });
+
   test('two brokers would be worse than one', async () => {
     const { code, stderr } = await runHeadrace([...startServersIn(temporaryFolder()), '--brokers', '2']);
     expect(code).toBe(1);
     expect(stderr).toContain('expected 1 or 3');
   });
+});
+
+test('required options are marked in the help', async () => {
+  const { stdout } = await runHeadrace(['admin', 'attribute', 'create', '--help']);
+  expect(stdout).toMatch(/--partner <id> .*\(required\)/);
+  expect(stdout).toMatch(/--name <name> .*\(required\)/);
+  expect(stdout).not.toMatch(/--foreign-key <key> .*\(required\)/);
 });
 
 test.each([

@@ -24,8 +24,9 @@ export function cleanEnvironment(): Environment {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HEADRACE_')));
 }
 
-export function startHeadrace(args: readonly string[], env: Environment = {}): RunningHeadrace {
+export function startHeadrace(args: readonly string[], env: Environment = {}, cwd?: string): RunningHeadrace {
   const child = spawn(process.execPath, [headrace, ...args], {
+    cwd,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -44,8 +45,8 @@ export function startHeadrace(args: readonly string[], env: Environment = {}): R
   return { child, outcome, stdout: () => stdout, stderr: () => stderr };
 }
 
-export function runHeadrace(args: readonly string[], env: Environment = {}): Promise<Outcome> {
-  return startHeadrace(args, env).outcome;
+export function runHeadrace(args: readonly string[], env: Environment = {}, cwd?: string): Promise<Outcome> {
+  return startHeadrace(args, env, cwd).outcome;
 }
 
 export function lastJsonLine<T>({ stdout }: Outcome): T {

@@ -1,0 +1,35 @@
+/** Jobs, for commands that otherwise read only Kafka. */
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../../schemas/config.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import { cached } from '../runtime/cached.ts';
+import { mongoHosts, serverDown } from '../runtime/command-failed.ts';
+import { isTransient } from '../runtime/retry.ts';
+import { createJobStore } from '../stores/jobs.ts';
+import { connectMongo } from '../stores/mongo.ts';
+
+const MAX_REMEMBERED = 10_000;
+
+export interface JobLookUp {
+  find(id: number): Promise<JobDocument | null>;
+  /** Of a job that exists. It never changes, so it is remembered. */
+  partnerOf(id: number): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+export async function openJobs(config: Config): Promise<JobLookUp> {
+  const mongo = await connectMongo(config);
+  const jobs = createJobStore(mongo.db);
+  const partners = new LRUCache<number, Promise<string | undefined>>({ max: MAX_REMEMBERED });
+  const find = (id: number) =>
+    jobs.find(id).catch((error) => {
+      throw isTransient(error)
+        ? serverDown('MongoDB', mongoHosts(config.mongoUrl), mongo.problem() ?? error)
+        : error;
+    });
+  return {
+    find,
+    partnerOf: (id) => cached(partners, id, async () => (await find(id))?.partner),
+    close: mongo.close,
+  };
+}

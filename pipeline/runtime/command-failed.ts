@@ -1,0 +1,19 @@
+/** Why a command ended, for the person at the terminal: it is printed without a stack trace. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed';
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export function serverDown(server: 'Kafka' | 'MongoDB', address: string, cause: unknown): CommandFailed {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new CommandFailed('server_down', `${server} does not answer at ${address} (${reason})`, { cause });
+}
+
+/** The hosts of mongodb://user:password@hosts/…, without the rest. */
+export const mongoHosts = (url: string): string =>
+  /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*)/.exec(url)?.[1] ?? '';

@@ -1,0 +1,136 @@
+/**
+ * `headrace replay` on the real stack: a job that has ended stays as it is, and a dead letter whose cause is mended brings its job to
+ * its end.
+ */
+import { expect } from 'vitest';
+import { consume } from '../../pipeline/kafka/consume.ts';
+import { describeTopics } from '../../pipeline/kafka/describe-topics.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRetry } from '../../pipeline/runtime/retry.ts';
+import { createCrashStore } from '../../pipeline/stores/crashes.ts';
+import { type TopicKey, topics } from '../../schemas/topics.ts';
+import type { Driver } from '../support/driver.ts';
+import { withService } from '../support/fixture.ts';
+import { asMembers, file, ids } from '../support/rows.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { type Service, startService } from '../support/stack.ts';
+import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Validate comes later. Nothing heals by itself within the test: what is lost is dispatched again after an hour. */
+const test = withService({
+  parts: ['pipeline'],
+  stages: ['dispatch', 'split', 'sink'],
+  env: { HEADRACE_STALL_MS: '3600000' },
+});
+
+interface Result {
+  planned: Record<string, number>;
+  remarks: string[];
+  published: number;
+}
+
+async function replay({ env }: Service, ...args: string[]): Promise<Result> {
+  const { code, stdout, stderr } = await runHeadrace(['replay', '--json', ...args], env);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout);
+}
+
+const silent = createLogger({ logLevel: 'silent' }, 'test');
+async function stateOf({ config }: Service) {
+  const states = await describeTopics(config, silent);
+  const of = (topic: TopicKey) => states.find((state) => state.topic === topic)!;
+  return { letters: of('deadLetters').messages, lag: of('rows').lag!.messages };
+}
+
+/** A validate of another version, which cannot decode what split sends. The real consumer, up to the point where it decodes. */
+async function runOldValidate(
+  { config, publisher, db }: Driver,
+  untilDone: () => Promise<unknown>,
+): Promise<void> {
+  const known = topics.rows.holds as unknown as string[];
+  const holds = known.splice(0);
+  const stage = { name: 'validate', input: 'rows', weigh: () => 0, handle: async () => {} } as const;
+  const consumption = consume(stage, {
+    config,
+    log: silent,
+    publisher,
+    retry: createRetry(silent),
+    crashes: createCrashStore(db),
+    recordReason: async () => {},
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  await untilDone();
+  await consumption.stop();
+  known.push(...holds);
+}
+
+let job: number;
+let attribute: number;
+const devices = ids(3_000);
+
+test('a dead letter is put back once its cause is mended, and its job ends with exact counts', {
+  timeout: 400_000,
+}, async ({ service, driver, onTestFinished }) => {
+  const rows = `${service.config.topicPrefix}.rows`;
+  await driver.publisher.send('rows', [{ partition: 0, key: 'junk', value: Buffer.from('junk') }]);
+  const partner = await driver.partner();
+  attribute = await driver.attribute(partner);
+  await driver.upload(partner, 'a.csv', `${file(devices, attribute)}junk,${attribute}\n`);
+  job = await driver.import(partner, 'a.csv');
+  await runOldValidate(driver, () =>
+    waitFor(
+      async () => {
+        const { letters, lag } = await stateOf(service);
+        return letters === 2 && lag === 0;
+      },
+      { what: 'two dead letters, and nothing left for validate', deadlineMs: 120_000, everyMs: 500 },
+    ),
+  );
+
+  const { HEADRACE_PIPELINE_PORT: _, ...env } = service.env;
+  const validate = await startService({ parts: ['pipeline'], stages: ['validate'], env });
+  onTestFinished(() => validate.stop());
+  // Validate has nothing to do any more, and the job waits for what it has lost.
+  expect(await driver.jobs.findOne({ _id: job })).toMatchObject({ phase: 'loading' });
+
+  const expected = { planned: { [rows]: 1 }, remarks: [expect.stringContaining('no wire-format header')] };
+  expect(await replay(service, '--dead-letters', '--dry-run')).toMatchObject({ ...expected, published: 0 });
+  expect((await stateOf(service)).lag).toBe(0);
+  expect(await replay(service, '--dead-letters', '--yes')).toMatchObject({ ...expected, published: 1 });
+  expect(await driver.ended(job)).toMatchObject({ status: 2, rows: 3_001, uniqueDevices: 3_000 });
+  expect(await driver.members(setNames.attribute(attribute))).toEqual(asMembers(devices));
+  // It is put back once; what still cannot be decoded stays.
+  const again = await replay(service, '--dead-letters', '--yes');
+  expect(again).toMatchObject({ planned: {}, remarks: expected.remarks, published: 0 });
+
+  const picture = async () => ({
+    job: { ...(await driver.jobs.findOne({ _id: job })), updatedAt: null, statusUnpublished: undefined },
+    files: (await driver.filesOf(job)).map((one) => ({ ...one, updatedAt: null })),
+    rejects: await driver.db.collection('rejects').countDocuments(),
+    devices: await driver.members(setNames.attribute(attribute)),
+  });
+  const before = await picture();
+  const { planned, published } = await replay(service, '--job', String(job), '--yes');
+  const shortNames = Object.keys(planned).map((name) => name.split('.').pop());
+  expect(shortNames.sort()).toEqual(['devices', 'files', 'jobs', 'rows']);
+  expect(published).toBe(Object.values(planned).reduce((sum, count) => sum + count, 0));
+  // A job behind it: when it has ended, everything that was replayed has been read.
+  await driver.upload(partner, 'after.csv', file(ids(10), await driver.attribute(partner)));
+  expect(await driver.ended(await driver.import(partner, 'after.csv'))).toMatchObject({ uniqueDevices: 10 });
+  expect(await picture()).toEqual(before);
+});
+
+test('says first what it will do, and does nothing unless somebody agrees', async ({ service }) => {
+  const { code, stdout, stderr } = await runHeadrace(['replay', '--job', String(job)], service.env);
+  expect(stdout).toMatch(
+    new RegExp(`^to be published again: the messages of job ${job} \\(import, partner `),
+  );
+  expect(stdout).toContain(`${service.config.topicPrefix}.rows  `);
+  expect(stdout).toContain('the job has ended (status 2, 3001 rows, 3000 devices)');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('--yes')]);
+  const none = await runHeadrace(['replay', '--job', '999', '--yes'], service.env);
+  expect(none).toMatchObject({ code: 1, stdout: '', stderr: 'headrace: there is no job 999\n' });
+});

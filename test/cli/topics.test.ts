@@ -1,0 +1,75 @@
+/** `headrace topics`: what the brokers hold, and how far the stages are behind. */
+import { expect } from 'vitest';
+import { withService } from '../support/fixture.ts';
+import { file, ids } from '../support/rows.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Without validate: what split sends is not read by anybody. */
+const test = withService({ parts: ['pipeline'], stages: ['dispatch', 'split', 'sink'] });
+
+interface Topic {
+  topic: string;
+  purpose: string;
+  key: string;
+  schemas: { type: string; version: number; id: number }[];
+  partitions: number;
+  cleanup: string;
+  retention_ms: number;
+  messages: number;
+  bytes: number;
+  lag: { stage: string; messages: number; seconds: number } | null;
+}
+
+test('every topic with its contents, and the lag of its stage in messages and in seconds', {
+  timeout: 300_000,
+}, async ({ service, driver }) => {
+  const { env, config } = service;
+  const partner = await driver.partner();
+  await driver.upload(partner, 'a.csv', file(ids(1_000), await driver.attribute(partner)));
+  await driver.import(partner, 'a.csv');
+
+  const list = async () => {
+    const { code, stdout, stderr } = await runHeadrace(['topics', '--json'], env);
+    expect(code, stderr).toBe(0);
+    return new Map((JSON.parse(stdout) as Topic[]).map((topic) => [topic.topic.split('.').pop()!, topic]));
+  };
+  const topics = await waitFor(
+    async () => {
+      const listed = await list();
+      const isSplit = listed.get('rows')!.messages === 1 && listed.get('files')!.lag!.messages === 0;
+      return isSplit ? listed : undefined;
+    },
+    { what: 'the rows to wait for validate', deadlineMs: 120_000, everyMs: 500 },
+  );
+  expect([...topics.keys()]).toEqual([
+    'jobs',
+    'files',
+    'rows',
+    'devices',
+    'rejects',
+    'status',
+    'dead-letters',
+  ]);
+  const rows = topics.get('rows')!;
+  expect(rows).toMatchObject({
+    topic: `${config.topicPrefix}.rows`,
+    purpose: expect.stringMatching(/\w/),
+    key: 'job.file.batch',
+    schemas: [{ type: 'RowBatch', version: 2, id: 10 }],
+    partitions: config.partitions,
+    cleanup: 'delete',
+    retention_ms: config.retentionHours * 3_600_000,
+    lag: { stage: 'validate', messages: 1 },
+  });
+  expect(rows.bytes).toBeGreaterThan(1_000 * 37);
+  const later = (await list()).get('rows')!;
+  expect(later.lag!.seconds).toBeGreaterThan(rows.lag!.seconds);
+  expect(topics.get('status')).toMatchObject({ cleanup: 'compact,delete', lag: null });
+  // The job is in flight, so its message is not committed.
+  expect(topics.get('jobs')!.lag).toMatchObject({ stage: 'dispatch', messages: 1 });
+
+  const { stdout } = await runHeadrace(['topics'], env);
+  const line = stdout.split('\n').find((one) => one.startsWith(`${config.topicPrefix}.rows `))!;
+  expect(line).toMatch(/ 72 h +validate: 1 messages, .* job\.file\.batch +RowBatch \(2\) /);
+});

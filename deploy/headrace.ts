@@ -30,11 +30,14 @@ const ofPipeline = ['tap', 'topics', 'replay'];
 // Those that run until they are stopped have something to put in order first.
 const runsOn = ['api', 'pipeline', 'up', 'demo'];
 
+const isOfPartners = ['login', 'import', 'audience'].includes(wanted ?? '');
+
 try {
   if (!runsOn.includes(wanted ?? '')) endSilentlyOnClosedPipe();
-  if (!isRegistered && wanted !== 'admin')
+  if (!isRegistered) (await import('../api/cli/client/register.ts')).registerPartnerCommands(program);
+  if (!isRegistered && !isOfPartners && wanted !== 'admin')
     (await import('../pipeline/cli/commands.ts')).registerPipelineCommands(program, loadEnvironment);
-  if (!isRegistered && !ofPipeline.includes(wanted ?? ''))
+  if (!isRegistered && !isOfPartners && !ofPipeline.includes(wanted ?? ''))
     (await import('../api/cli/admin.ts')).registerAdminCommands(program, loadEnvironment);
   await program.parseAsync();
 } catch (error) {

@@ -3,6 +3,7 @@
  * deploy/config/minimal.env has the settings without a default; reference.env has all of them.
  */
 import { z } from 'zod';
+import { isClientVariable } from './client-variables.ts';
 
 const integer = (from: number, to: number, preset: number) =>
   z.coerce
@@ -207,7 +208,9 @@ export class ConfigError extends Error {
 }
 
 export function parseConfig(env: Record<string, string | undefined>): Config {
-  const unknown = Object.keys(env).filter((name) => name.startsWith(prefix) && !(name in environment.shape));
+  const isUnknown = (name: string) =>
+    name.startsWith(prefix) && !(name in environment.shape) && !isClientVariable(name);
+  const unknown = Object.keys(env).filter(isUnknown);
   const parsed = checked.safeParse(env);
   const problems = [
     ...unknown.map((name) => `${name}: unknown setting`),

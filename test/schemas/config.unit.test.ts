@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clientVariables } from '../../schemas/client-variables.ts';
 import {
   ConfigError,
   type EnvironmentVariable,
@@ -81,5 +82,10 @@ describe('the configuration', () => {
       'ftp://localhost/',
     ])
       expect(() => at(url), url).toThrow('HEADRACE_USER_TOKEN_JWKS_URL: expected https://');
+  });
+
+  it('ignores the variables of a partner’s commands', () => {
+    const ofPartner = Object.fromEntries(Object.values(clientVariables).map((name) => [name, 'x']));
+    expect(parseConfig({ ...minimal, ...ofPartner })).toEqual(parseConfig(minimal));
   });
 });

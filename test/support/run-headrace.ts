@@ -24,18 +24,22 @@ export function cleanEnvironment(): Environment {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HEADRACE_')));
 }
 
-export function startHeadrace(args: readonly string[], env: Environment = {}, cwd?: string): RunningHeadrace {
+export function startHeadrace(
+  args: readonly string[],
+  env: Environment = {},
+  { cwd, stdin = 'ignore' }: { cwd?: string | undefined; stdin?: 'ignore' | 'pipe' } = {},
+): RunningHeadrace {
   const child = spawn(process.execPath, [headrace, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
   let stdout = '';
   let stderr = '';
-  child.stdout.on('data', (chunk) => {
+  child.stdout!.on('data', (chunk) => {
     stdout += chunk;
   });
-  child.stderr.on('data', (chunk) => {
+  child.stderr!.on('data', (chunk) => {
     stderr += chunk;
   });
   const outcome = new Promise<Outcome>((resolve, reject) => {
@@ -46,7 +50,7 @@ export function startHeadrace(args: readonly string[], env: Environment = {}, cw
 }
 
 export function runHeadrace(args: readonly string[], env: Environment = {}, cwd?: string): Promise<Outcome> {
-  return startHeadrace(args, env, cwd).outcome;
+  return startHeadrace(args, env, { cwd }).outcome;
 }
 
 export function lastJsonLine<T>({ stdout }: Outcome): T {

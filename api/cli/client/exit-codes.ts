@@ -1,0 +1,58 @@
+/** How a partner's command ends. Scripts rely on these numbers, which follow the habits of gh: a published one keeps its meaning. */
+import type { FieldError } from '../../../schemas/problems.ts';
+
+export const exitCodes = {
+  failed: 1,
+  usage: 2,
+  notAuthorized: 4,
+  jobFailed: 5,
+  stillRunning: 8,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export const exitCodeHelp = `
+Exit codes: 0 done, 1 failed, 2 wrong usage, 4 not authorized, 5 the job ended with errors, 8 still running after --timeout,
+130 interrupted.`;
+
+interface Details {
+  /** Which request of the service it was. */
+  requestId?: string | null;
+  fields?: readonly FieldError[];
+  cause?: unknown;
+}
+
+/** The end of a command that is not a success, in words for a person and a code for a program. */
+export class CommandError extends Error {
+  readonly requestId: string | null;
+  readonly fields: readonly FieldError[];
+
+  constructor(
+    readonly exitCode: ExitCode,
+    readonly code: string,
+    message: string,
+    { requestId = null, fields = [], cause }: Details = {},
+  ) {
+    super(message, { cause });
+    this.requestId = requestId;
+    this.fields = fields;
+  }
+
+  toJson(): string {
+    const { code, message, fields, requestId } = this;
+    const said = [message, ...fields.map((field) => `${field.path}: ${field.message}`)].join(' ');
+    return JSON.stringify({ code, message: said, request_id: requestId });
+  }
+
+  toLines(): string[] {
+    const fields = this.fields.map(({ path, message }) => `  ${path}: ${message}`);
+    const request = this.requestId === null ? [] : [`  request ${this.requestId}`];
+    return [`headrace: ${this.message}`, ...fields, ...request];
+  }
+}
+
+export const usageError = (message: string) => new CommandError(exitCodes.usage, 'usage', message);
+
+/** Thrown by whatever an interrupt ends; a command that knows more says so in its own. */
+export const interruption = (message = 'interrupted') =>
+  new CommandError(exitCodes.interrupted, 'interrupted', message);

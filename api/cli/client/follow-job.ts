@@ -1,0 +1,69 @@
+/** Waits for the end of a job and shows meanwhile how far it has come. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
+import type { Progress } from '../../console/answers.ts';
+import { fractionDone, phaseText, remainingText, workText } from '../../console/progress-text.ts';
+import type { ApiClient } from './api-client.ts';
+import { CommandError, exitCodes, interruption } from './exit-codes.ts';
+import { bar, joined, type ProgressLine } from './progress-line.ts';
+
+export interface Followed {
+  /** Such as `job 42`. */
+  name: string;
+  /** Of its record; its progress is below. */
+  path: string;
+  /** The command that follows it again. */
+  again: string;
+}
+
+export interface FollowOptions {
+  signal: AbortSignal;
+  progress: ProgressLine;
+  timeoutMs?: number;
+}
+
+const FIRST_POLL_MS = 100;
+const MAX_POLL_MS = 1_000;
+/** An API that is restarted, or a network that is away for a moment, is no reason to give up on a job. */
+const MAX_LOST = 30;
+
+const stillRunning = ({ name, again }: Followed) =>
+  new CommandError(
+    exitCodes.stillRunning,
+    'still_running',
+    `${name} is still running; follow it again with: ${again}`,
+  );
+
+export const progressText = (progress: Progress): string =>
+  joined(phaseText(progress), workText(progress), remainingText(progress, Date.now()));
+
+const line = (name: string, progress: Progress) =>
+  joined(`${name}  ${bar(fractionDone(progress))}`.trimEnd(), progressText(progress));
+
+/** Returns when the job has ended, whichever way. */
+export async function followJob(
+  api: ApiClient,
+  followed: Followed,
+  { signal, progress, timeoutMs }: FollowOptions,
+): Promise<void> {
+  const { controller, unlink } = linkedAbort(signal);
+  const timeout = stillRunning(followed);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeout), timeoutMs);
+  const request = { maxLost: MAX_LOST, signal: controller.signal };
+  try {
+    for (let everyMs = FIRST_POLL_MS; ; everyMs = Math.min(MAX_POLL_MS, everyMs * 1.5)) {
+      const { data } = await api.get<Progress>(`${followed.path}/progress`, request);
+      if (data.phase === 'done' || data.phase === 'failed') return;
+      progress.show(line(followed.name, data));
+      await sleep(everyMs, undefined, { signal: controller.signal });
+    }
+  } catch (error) {
+    if (signal.aborted)
+      throw interruption(`interrupted; ${followed.name} goes on. Follow it again with: ${followed.again}`);
+    throw controller.signal.aborted ? timeout : error;
+  } finally {
+    clearTimeout(timer);
+    unlink();
+    progress.clear();
+  }
+}

@@ -1,0 +1,63 @@
+/** The files that a command was given, and the names that they get in the storage. */
+import { readdirSync, statSync } from 'node:fs';
+import { basename, join, relative, resolve, sep } from 'node:path';
+import { sharedPathProblem } from '../../../schemas/paths.ts';
+import { usageError } from './exit-codes.ts';
+
+export interface LocalFile {
+  source: string;
+  /** Below the folder of this upload. */
+  name: string;
+  size: number;
+  mtimeMs: number;
+}
+
+/** The longest key that S3 takes. */
+const MAX_KEY_BYTES = 1_024;
+
+/** In a prefix, the service leaves these out: `_SUCCESS`, `.crc`, `.DS_Store`. */
+const isLeftOut = (name: string) => /^[_.]/.test(basename(name));
+
+function fileAt(source: string, name: string): LocalFile {
+  const { size, mtimeMs } = statSync(source);
+  return { source, name, size, mtimeMs };
+}
+
+const isFileAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+
+/** With the folder's own name in front, as cp -r does it. Links to files count as files; links to folders are not followed. */
+function filesIn(folder: string): LocalFile[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .map((entry) => ({ entry, path: join(entry.parentPath, entry.name) }))
+    .filter(({ entry, path }) => entry.isFile() || (entry.isSymbolicLink() && isFileAt(path)))
+    .map(({ path }) => path)
+    .filter((path) => !isLeftOut(path))
+    .sort();
+  if (paths.length === 0) throw usageError(`there are no files in ${folder}`);
+  const top = basename(resolve(folder));
+  return paths.map((path) => fileAt(path, join(top, relative(folder, path)).split(sep).join('/')));
+}
+
+function filesAt(path: string): LocalFile[] {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) throw usageError(`${path} does not exist`);
+  if (found.isDirectory()) return filesIn(path);
+  return [fileAt(path, basename(resolve(path)))];
+}
+
+export function collectFiles(paths: readonly string[], to: string): LocalFile[] {
+  const files = paths.flatMap(filesAt);
+  const names = new Set<string>();
+  for (const { source, name } of files) {
+    if (names.has(name)) throw usageError(`two files are named ${name}: upload them separately`);
+    names.add(name);
+    const problem = sharedPathProblem(to + name, MAX_KEY_BYTES);
+    if (problem) throw usageError(`${source}: its name in the storage ${problem}`);
+    if (files.length > 1 && isLeftOut(name))
+      throw usageError(
+        `${source} begins with _ or ., and such files of a prefix are left out: upload it alone`,
+      );
+  }
+  return files;
+}

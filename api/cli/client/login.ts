@@ -1,0 +1,118 @@
+/** `headrace login`: asks for the keys, tries them, and keeps them in a profile. */
+import { text as readAll } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { createApiClient } from './api-client.ts';
+import { configPath, readConfigFile, writeConfigFile } from './config-file.ts';
+import { interruption, usageError } from './exit-codes.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
+import {
+  allSettings,
+  givenSettings,
+  required,
+  type SettingName,
+  type Settings,
+  settingNames,
+  withStorage,
+} from './settings.ts';
+import { addCommand } from './subcommands.ts';
+import { importPath } from './submit-import.ts';
+
+const DEFAULT_PROFILE = 'default';
+const asked: SettingName[] = ['api_url', 'api_key', 'storage_url'];
+/** Asked for only by those who upload. */
+const askedForStorage: SettingName[] = settingNames.filter(
+  (name) => name.startsWith('storage_') && name !== 'storage_url',
+);
+const optional: SettingName[] = ['storage_url', 'storage_endpoint', 'storage_region'];
+
+async function ask(name: SettingName, previous: string | undefined, signal: AbortSignal): Promise<string> {
+  const { password, text, isCancel } = await import('@clack/prompts');
+  const setting = allSettings[name];
+  const isOptional = optional.includes(name);
+  const common = {
+    message: `${name}: ${setting.description}${isOptional ? ' (may be empty)' : ''}`,
+    output: process.stderr,
+    signal,
+  };
+  const validate = (value: string | undefined) => (value || isOptional ? undefined : 'This is needed.');
+  const answer =
+    'isSecret' in setting
+      ? await password({ ...common, mask: '', validate })
+      : await text({ ...common, initialValue: previous, validate });
+  if (isCancel(answer)) throw interruption('interrupted; nothing was saved');
+  return answer?.trim() ?? '';
+}
+
+/** What `headrace admin partner create --json` prints; or the API key alone. */
+export function readIssued(input: string): Settings {
+  if (!input.trimStart().startsWith('{')) return { api_key: input.trim() };
+  try {
+    const { api_key, s3 } = JSON.parse(input);
+    return {
+      api_key,
+      storage_url: `s3://${s3.bucket}/${s3.prefix}`,
+      storage_endpoint: s3.endpoint,
+      storage_region: s3.region,
+      storage_access_key_id: s3.access_key_id,
+      storage_secret_access_key: s3.secret_access_key,
+    };
+  } catch {
+    throw usageError(
+      'standard input has neither an API key nor what headrace admin partner create --json prints',
+    );
+  }
+}
+
+async function complete(given: Settings, previous: Settings, signal: AbortSignal): Promise<Settings> {
+  const settings: Settings = { ...given };
+  const askMissing = async (names: SettingName[]) => {
+    for (const name of names) settings[name] ??= await ask(name, previous[name], signal);
+  };
+  await askMissing(asked);
+  if (settings.storage_url !== '') await askMissing(askedForStorage);
+  return settings;
+}
+
+async function tryKeys(settings: Settings, signal: AbortSignal): Promise<void> {
+  const apiUrl = required(settings, 'api_url');
+  const api = createApiClient({ apiUrl, apiKey: required(settings, 'api_key'), signal });
+  await api.get(`${importPath}?limit=1`);
+  if (settings.storage_url === undefined) return;
+  const { checkStorage } = await import('./storage.ts');
+  await checkStorage(settings, signal);
+}
+
+async function login(context: CommandContext, options: Record<string, unknown>): Promise<void> {
+  const { signal } = context;
+  const profile = (options.profile as string | undefined) || DEFAULT_PROFILE;
+  const issued = options.stdin ? readIssued(await readAll(process.stdin)) : {};
+  const given = { ...issued, ...givenSettings(options) };
+  const isAsking = process.stdin.isTTY && !options.stdin;
+  const before = readConfigFile();
+  const answers = isAsking ? await complete(given, before.profiles[profile] ?? {}, signal) : given;
+  const settings = Object.fromEntries(
+    Object.entries(answers).filter(([, value]) => value !== ''),
+  ) as Settings;
+  await tryKeys(settings, signal);
+  writeConfigFile({
+    ...before,
+    default: profile,
+    profiles: { ...before.profiles, [profile]: settings as Record<string, string> },
+  });
+  const storage = settings.storage_url ?? null;
+  await context.print(
+    { profile, config: configPath(), api_url: settings.api_url, storage_url: storage },
+    () => [
+      `logged in to ${settings.api_url}${storage ? `, uploads go to ${storage}` : ''}`,
+      `saved as profile ${profile} in ${configPath()}`,
+    ],
+  );
+}
+
+export function registerLogin(program: Command): void {
+  withStorage(addCommand(program, 'login', 'try an API key and storage keys and keep them in a profile'))
+    .option('--stdin', 'read the API key, or the JSON of admin partner create, from standard input')
+    .action((options: Record<string, unknown>, command: Command) =>
+      runCommand(command, (context) => login(context, options)),
+    );
+}

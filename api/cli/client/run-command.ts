@@ -1,0 +1,105 @@
+/** Runs one command of a partner: settings, signals, output, and the one place where its failure becomes a message and an exit code. */
+import type { Command } from 'commander';
+import {
+  endSilentlyOnClosedPipe,
+  type Paint,
+  paint,
+  printable,
+  write,
+} from '../../../pipeline/runtime/terminal.ts';
+import { type ApiClient, createApiClient } from './api-client.ts';
+import { CommandError, exitCodes, interruption } from './exit-codes.ts';
+import { createProgressLine, type ProgressLine } from './progress-line.ts';
+import { required, resolveSettings, type Settings } from './settings.ts';
+
+export interface CommandContext {
+  /** Read, and made, at their first use: `login` has none yet. */
+  readonly settings: Settings;
+  readonly api: ApiClient;
+  signal: AbortSignal;
+  progress: ProgressLine;
+  colours: Paint;
+  isJson: boolean;
+  timeoutMs?: number;
+  /** Data, on standard output: the value with --json, otherwise the lines. */
+  print(value: unknown, lines: () => readonly string[]): Promise<void>;
+  /** A remark on standard error; not with --json, where only an error is written there. */
+  say(line: string): void;
+}
+
+interface CommonOptions {
+  json?: boolean;
+  timeout?: number;
+}
+
+function abortOnSignals(): AbortSignal {
+  const controller = new AbortController();
+  const abort = () => {
+    // Whoever asks twice does not want to wait.
+    if (controller.signal.aborted) process.exit(exitCodes.interrupted);
+    controller.abort(interruption());
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, abort);
+  return controller.signal;
+}
+
+function createContext(options: CommonOptions, signal: AbortSignal): CommandContext {
+  const isJson = options.json === true;
+  let settings: Settings | undefined;
+  let api: ApiClient | undefined;
+  return {
+    get settings() {
+      settings ??= resolveSettings(options as Record<string, unknown>);
+      return settings;
+    },
+    get api() {
+      const { settings } = this;
+      api ??= createApiClient({
+        apiUrl: required(settings, 'api_url'),
+        apiKey: required(settings, 'api_key'),
+        userToken: settings.user_token,
+        signal,
+        minRetryMs: options.timeout,
+      });
+      return api;
+    },
+    signal,
+    progress: createProgressLine(),
+    colours: paint(process.stdout),
+    isJson,
+    timeoutMs: options.timeout,
+    print: (value, lines) =>
+      write(
+        process.stdout,
+        isJson
+          ? `${JSON.stringify(value)}\n`
+          : lines()
+              .map((line) => `${line}\n`)
+              .join(''),
+      ),
+    say: (line) => void (isJson || process.stderr.write(`${printable(line)}\n`)),
+  };
+}
+
+export function tell(error: CommandError, isJson: boolean): void {
+  const { red } = paint(process.stderr);
+  const [first, ...rest] = error.toLines().map(printable);
+  process.stderr.write(isJson ? `${error.toJson()}\n` : `${[red(first!), ...rest].join('\n')}\n`);
+}
+
+export async function runCommand(
+  command: Command,
+  work: (context: CommandContext) => Promise<void>,
+): Promise<void> {
+  const options = command.opts<CommonOptions>();
+  const signal = abortOnSignals();
+  endSilentlyOnClosedPipe();
+  try {
+    await work(createContext(options, signal));
+  } catch (error) {
+    const told = error instanceof CommandError ? error : signal.aborted ? interruption() : undefined;
+    if (told === undefined) throw error;
+    tell(told, options.json === true);
+    process.exitCode = told.exitCode;
+  }
+}

@@ -1,0 +1,33 @@
+/** What all commands of partners have in common: the options, and what becomes of a wrong one. */
+import type { Command, CommanderError } from 'commander';
+import { CommandError, exitCodeHelp, exitCodes } from './exit-codes.ts';
+import { duration } from './parse-options.ts';
+import { withConnection } from './settings.ts';
+
+const wantsJson = () => process.argv.includes('--json');
+const asJson = (text: string) =>
+  `${new CommandError(exitCodes.usage, 'usage', text.replace(/^error: /, '').trim()).toJson()}\n`;
+
+/** Wrong usage ends with 2, here and in all commands below. */
+export const exitOnWrongUsage = (command: Command): Command =>
+  command
+    .exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? 0 : exitCodes.usage))
+    .showHelpAfterError(!wantsJson() && '(add --help for help)')
+    .configureOutput({ outputError: (text, write) => write(wantsJson() ? asJson(text) : text) });
+
+export const addGroup = (program: Command, name: string, description: string): Command =>
+  exitOnWrongUsage(program.command(name).description(description)).helpCommand(false);
+
+export const addCommand = (parent: Command, name: string, description: string): Command =>
+  withConnection(
+    exitOnWrongUsage(parent.command(name)).description(description).option('--json', 'print JSON'),
+  ).addHelpText('after', exitCodeHelp);
+
+export const withFollow = (command: Command, what = 'the end of the job'): Command =>
+  command
+    .option('--follow', `wait for ${what} and show the progress`)
+    .option(
+      '--timeout <duration>',
+      'wait so long at most, such as 90s, 5m or 2h (default: no limit)',
+      duration,
+    );

@@ -1,0 +1,54 @@
+/** An HTTP proxy before the API that notes every request, and can lose an answer on its way back. */
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface AnsweringProxy {
+  url: string;
+  /** `POST /v1/marketplace/import`, in their order. */
+  seen: string[];
+  /** Of the next requests with this method that succeed, so many answers are lost: the API has done it, and nobody hears of it. */
+  lose(method: string, count: number): void;
+  /** The answer to the next request of this path that succeeds begins and does not end. */
+  breakOff(path: string): void;
+  close(): Promise<void>;
+}
+
+export async function startAnsweringProxy(target: string): Promise<AnsweringProxy> {
+  const seen: string[] = [];
+  let breaking = '';
+  const losing = new Map<string, number>();
+  const server = createServer((incoming, outgoing) => {
+    const { method = '', url = '', headers } = incoming;
+    seen.push(`${method} ${url}`);
+    const onward = request(target + url, { method, headers }, (answer) => {
+      const left = losing.get(method) ?? 0;
+      if (left > 0 && answer.statusCode! < 300) {
+        losing.set(method, left - 1);
+        return void answer.resume().once('end', () => incoming.socket.destroy());
+      }
+      outgoing.writeHead(answer.statusCode!, answer.headers);
+      if (url === breaking && answer.statusCode! < 300) {
+        breaking = '';
+        return void answer.once('data', (chunk) =>
+          outgoing.write(chunk.subarray(0, 1), () => incoming.socket.destroy()),
+        );
+      }
+      answer.pipe(outgoing);
+    });
+    onward.on('error', () => incoming.socket.destroy());
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    lose: (method, count) => void losing.set(method, count),
+    breakOff(path) {
+      breaking = path;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

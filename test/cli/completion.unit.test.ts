@@ -1,0 +1,49 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { completionScript, nodesOf } from '../../api/cli/client/completion.ts';
+import { registerPartnerCommands } from '../../api/cli/client/register.ts';
+
+const program = new Command('headrace');
+registerPartnerCommands(program);
+
+/** What bash offers when Tab is pressed after these words. */
+function offered(...words: string[]): string[] {
+  const typed = ['headrace', ...words].map((word) => `'${word}'`).join(' ');
+  const press = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _headrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const script = `${completionScript(program, 'bash')}\n${press}`;
+  return execFileSync('bash', ['-c', script], { encoding: 'utf8' })
+    .split('\n')
+    .filter((word) => word !== '');
+}
+
+it('bash completes commands, their commands, and options', () => {
+  expect(offered('')).toEqual(['login', 'import', 'audience', 'completion']);
+  expect(offered('im')).toEqual(['import']);
+  expect(offered('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+  expect(offered('audience', 're')).toEqual(['report', 'rejects']);
+  expect(offered('import', 'submit', '--fo')).toEqual(['--follow', '--foreign-keys']);
+  expect(offered('import', '--json', 'submit', 'file', '--up')).toEqual(['--upload']);
+});
+
+it('bash completes files where there is no command to name', () => {
+  expect(offered('import', 'submit', 'x')).toEqual([]);
+  expect(completionScript(program, 'bash')).toContain('complete -o default');
+});
+
+it('zsh and fish know the same commands and options', () => {
+  for (const { path, commands, options } of nodesOf(program)) {
+    for (const shell of ['zsh', 'fish'] as const) {
+      const script = completionScript(program, shell);
+      expect(script).toContain(path);
+      for (const { word } of [...commands, ...options]) expect(script).toContain(word.replace(/^--/, ''));
+    }
+  }
+});
+
+for (const shell of ['zsh', 'fish'] as const)
+  it.runIf(spawnSync(shell, ['-c', 'true']).status === 0)(`${shell} can read its script`, () => {
+    const input = completionScript(program, shell);
+    const checked = spawnSync(shell, ['--no-execute', '/dev/stdin'], { input, encoding: 'utf8' });
+    expect([checked.status, checked.stderr]).toEqual([0, '']);
+  });

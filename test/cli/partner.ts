@@ -1,0 +1,85 @@
+/** A partner at a terminal: an API key, storage keys, and the `headrace` command. Nothing of the service's own settings. */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject } from 'vitest';
+import { lastJsonLine, type Outcome, runHeadrace, startHeadrace } from '../support/run-headrace.ts';
+import type { Service } from '../support/stack.ts';
+
+export interface IssuedPartner {
+  partner_id: string;
+  api_key: string;
+  s3: {
+    endpoint: string;
+    region: string;
+    bucket: string;
+    prefix: string;
+    access_key_id: string;
+    secret_access_key: string;
+  };
+}
+
+export type Variables = Record<string, string>;
+
+export async function provision(service: Service) {
+  const admin = async <T>(...args: string[]): Promise<T> =>
+    lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
+  const issued = await admin<IssuedPartner>('partner', 'create', '--name', 'Acme');
+  const attribute = async (foreignKey?: string) => {
+    const key = foreignKey === undefined ? [] : ['--foreign-key', foreignKey];
+    const args = ['attribute', 'create', '--partner', issued.partner_id, '--name', 'Red', ...key];
+    return (await admin<{ attribute_id: number }>(...args)).attribute_id;
+  };
+  return { issued, admin, attribute };
+}
+
+/** All that such a command needs, in the environment; profiles of whoever runs the tests are out of reach. */
+export function variablesOf({ api_key, s3 }: IssuedPartner, apiUrl: string): Variables {
+  return {
+    ...emptyHome(),
+    HEADRACE_API_URL: apiUrl,
+    HEADRACE_API_KEY: api_key,
+    HEADRACE_STORAGE_URL: `s3://${s3.bucket}/${s3.prefix}`,
+    HEADRACE_STORAGE_ENDPOINT: s3.endpoint,
+    HEADRACE_STORAGE_REGION: s3.region,
+    HEADRACE_STORAGE_ACCESS_KEY_ID: s3.access_key_id,
+    HEADRACE_STORAGE_SECRET_ACCESS_KEY: s3.secret_access_key,
+  };
+}
+
+/** A new one for each call, gone with the run. */
+export const emptyHome = (): Variables => ({
+  XDG_CONFIG_HOME: mkdtempSync(join(inject('scratch'), 'home-')),
+});
+
+export function createTerminal(variables: () => Variables) {
+  const run = (...args: string[]): Promise<Outcome> => runHeadrace(args, variables());
+  return {
+    run,
+    start: (...args: string[]) => startHeadrace(args, variables()),
+    /** The lines of a command that ends with this code and says nothing on standard error. */
+    async lines(...args: string[]): Promise<string[]> {
+      const { code, stdout, stderr } = await run(...args);
+      expect([code, stderr]).toEqual([0, '']);
+      return stdout.trimEnd().split('\n');
+    },
+    // biome-ignore lint/suspicious/noExplicitAny: what the command printed
+    async json(...args: string[]): Promise<any> {
+      const { code, stdout, stderr } = await run(...args, '--json');
+      expect([code, stderr]).toEqual([0, '']);
+      return JSON.parse(stdout);
+    },
+    /** The error of a command that ends with this code. */
+    async failure(code: number, ...args: string[]) {
+      const outcome = await run(...args, '--json');
+      expect([outcome.code, outcome.stdout + outcome.stderr]).toEqual([code, expect.any(String)]);
+      const error = JSON.parse(outcome.stderr) as Record<string, unknown>;
+      expect(Object.keys(error)).toEqual(['code', 'message', 'request_id']);
+      return { ...error, stdout: outcome.stdout } as {
+        code: string;
+        message: string;
+        request_id: string | null;
+        stdout: string;
+      };
+    },
+  };
+}

@@ -27,7 +27,7 @@ export interface FileVerdict {
   events: Map<string, number>;
   /** Pairs of device and key in accepted rows, duplicates included. */
   pairsRead: number;
-  rejects: { line: number; code: string; raw: string }[];
+  rejects: { line: number; code: string; raw: string; isCut?: true }[];
 }
 
 const MAX_ROW = 65_536;
@@ -137,10 +137,10 @@ function judge(record: OracleRecord, options: OracleOptions): { keys: string[] }
 }
 
 /** At most 200 bytes, and no half characters. */
-function cutRaw(latin1: string): string {
+function cutRaw(latin1: string): { raw: string; isCut?: true } {
   let raw = latin1.slice(0, 200);
   while (!isText(raw, false)) raw = raw.slice(0, -1);
-  return utf8(raw);
+  return { raw: utf8(raw), ...(latin1.length > 200 ? { isCut: true } : {}) };
 }
 
 export function readFileOracle(bytes: Buffer, options: OracleOptions): FileVerdict {
@@ -180,7 +180,7 @@ export function readFileOracle(bytes: Buffer, options: OracleOptions): FileVerdi
     const judged = judge(record, options);
     if ('reject' in judged) {
       verdict.rejected[judged.reject] = (verdict.rejected[judged.reject] ?? 0) + 1;
-      verdict.rejects.push({ line: record.line, code: judged.reject, raw: cutRaw(record.raw) });
+      verdict.rejects.push({ line: record.line, code: judged.reject, ...cutRaw(record.raw) });
       continue;
     }
     verdict.accepted++;

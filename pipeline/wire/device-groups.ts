@@ -86,13 +86,21 @@ export interface DeviceGroup {
 
 /** As objects, for what is rare, and for people. */
 export function decodeGroups(groups: Buffer): DeviceGroup[] {
+  const reader = new AvroReader(groups);
   const objects: DeviceGroup[] = [];
-  eachGroup(groups, (start, end, at, devices) =>
-    objects.push({
-      key: groups.toString('utf8', start, end),
-      devices: groups.subarray(at, at + devices * DEVICE),
-    }),
-  );
+  for (let count = reader.block(); count > 0; count = reader.block()) {
+    for (let group = 0; group < count; group++) {
+      const length = reader.long();
+      const start = reader.skip(length);
+      const pieces: Buffer[] = [];
+      for (let devices = reader.block(); devices > 0; devices = reader.block()) {
+        const at = reader.skip(devices * DEVICE);
+        pieces.push(groups.subarray(at, at + devices * DEVICE));
+      }
+      const key = groups.toString('utf8', start, start + length);
+      objects.push({ key, devices: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces) });
+    }
+  }
   return objects;
 }
 

@@ -5,6 +5,7 @@ import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics, topicName } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { decode, MalformedMessage } from '../../pipeline/wire/codec.ts';
+import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
 import { readRecorded } from '../schemas/recorded-messages.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
@@ -78,6 +79,7 @@ function seenByUs({ raw }: Line): { name: string; value: unknown } {
   const readable = (member: unknown, key = ''): unknown => {
     if (ArrayBuffer.isView(member)) {
       const bytes = Buffer.from(member as Uint8Array);
+      if (key === 'groups') return readable(decodeGroups(bytes));
       return key === 'devices' ? canonical(bytes) : bytes.toString('base64');
     }
     if (Array.isArray(member)) return member.map((item) => readable(item));

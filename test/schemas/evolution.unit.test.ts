@@ -38,12 +38,8 @@ function plain(value: unknown): unknown {
     ]),
   );
 }
-/** A group without devices says nothing, and our codec does not show it. */
-function groupsIn(key: string, member: unknown): unknown {
-  if (key !== 'groups') return member;
-  const groups = ArrayBuffer.isView(member) ? decodeGroups(member as Buffer) : member;
-  return (groups as { devices: { length: number } }[]).filter(({ devices }) => devices.length > 0);
-}
+const groupsIn = (key: string, member: unknown) =>
+  key === 'groups' && ArrayBuffer.isView(member) ? decodeGroups(member as Buffer) : member;
 const devicesIn = (hex: string) => hex.match(/.{32}/g) ?? [];
 
 const read = ({ schema }: Pick<Recorded, 'schema'>, message: Buffer): Value =>

@@ -147,6 +147,11 @@ const environment = z.object({
 
   /** Megabytes that a dry run reads at most. */
   HEADRACE_DRY_RUN_MB: integer(1, 100_000, 100),
+  /** Whether this is a service for tests: `headrace load` refuses any other. */
+  HEADRACE_ALLOW_LOAD: z
+    .enum(['0', '1'], 'expected 0 or 1')
+    .transform((text) => text === '1')
+    .default(false),
 
   /** Counts of an audience's devices below this are hidden, and all of them if the audience itself is smaller. */
   HEADRACE_PRIVACY_FLOOR: integer(0, 1_000_000, 0),

@@ -165,6 +165,8 @@ export interface JobDocument {
   createdAt: Date;
   /** When its files were listed, or when it was decided if it has none. Absent in older jobs. */
   startedAt?: Date;
+  /** When all of its files were read. Absent in older jobs. */
+  decidedAt?: Date;
   /** Nothing changes it any more once the job has ended. */
   updatedAt: Date;
 }

@@ -249,6 +249,7 @@ export const progress = z
     ),
     created_at: created,
     started_at: described(time.nullable(), 'When its files were listed; null until then.'),
+    loaded_at: described(time.nullable(), 'When all of its files had been read; null until then.'),
     ended_at: described(time.nullable(), 'When it ended; null until then.'),
     estimated_end_at: described(
       time.nullable(),

@@ -157,6 +157,7 @@ const loading = {
   rows_per_second: 400_000,
   created_at: '2026-06-02T08:30:00.000Z',
   started_at: '2026-06-02T08:30:01.000Z',
+  loaded_at: null,
   ended_at: null,
   estimated_end_at: '2026-06-02T08:30:11.000Z',
 };

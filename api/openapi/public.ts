@@ -1,13 +1,22 @@
 /** Operations that need no API key. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
+import { described } from '../../schemas/http-answers.ts';
 import { json, problemAnswers } from './answers.ts';
 
 const checks = z.strictObject({ ready: z.boolean(), checks: z.record(z.string(), z.boolean()) });
 const document = z.record(z.string(), z.unknown());
+const index = z.looseObject({
+  name: z.string(),
+  allows_load: described(
+    z.boolean(),
+    'Whether this is a service for tests, which `headrace load` may fill with generated data.',
+    false,
+  ),
+});
 
 const operations: [path: string, operationId: string, summary: string, schema: z.ZodType, type?: string][] = [
-  ['/', 'getIndex', 'Index of the API', document],
+  ['/', 'getIndex', 'Index of the API', index],
   ['/openapi.json', 'getOpenApi', 'This document', document],
   ['/asyncapi.json', 'getAsyncApi', 'The Kafka topics as AsyncAPI 3', document],
   ['/docs', 'getDocs', 'This document as a web page', z.string(), 'text/html'],

@@ -41,6 +41,7 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
         asyncapi: '/asyncapi.json',
         health: '/health/ready',
         schemas: '/subjects',
+        allows_load: config.allowLoad,
         operations: { marketplace_import: '/v1/marketplace/import', audience: '/v2/firstparty/audience' },
       }),
     });

@@ -15,6 +15,7 @@ export const shownInProgress = {
   bytesDone: 1,
   createdAt: 1,
   startedAt: 1,
+  decidedAt: 1,
   updatedAt: 1,
 } as const;
 export type JobInProgress = Pick<JobDocument, '_id' | keyof typeof shownInProgress>;
@@ -33,9 +34,9 @@ function phaseOf({ kind, phase, status }: JobInProgress, { jobsAhead, isCancelle
   return jobsAhead === 0 && kind !== 'delete' ? 'listing' : 'waiting';
 }
 
-/** When everything was read, or now. Nothing but its end changes a job that is decided. */
-const readUntil = ({ phase, updatedAt }: JobInProgress, now: number) =>
-  phase === 'sealed' || phase === 'ended' ? updatedAt.getTime() : now;
+/** When everything was read, or now. Older jobs do not tell it from their end. */
+const readUntil = ({ phase, decidedAt, updatedAt }: JobInProgress, now: number) =>
+  phase === 'sealed' || phase === 'ended' ? (decidedAt ?? updatedAt).getTime() : now;
 
 function bytesDoneOf(job: JobInProgress): number {
   const isDecided = job.phase === 'sealed' || job.phase === 'ended';
@@ -63,6 +64,7 @@ export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
     rows_per_second: isMeasured ? Math.round((job.rows * 1_000) / elapsedMs) : null,
     created_at: job.createdAt,
     started_at: startedAt,
+    loaded_at: job.decidedAt ?? null,
     ended_at: job.phase === 'ended' ? job.updatedAt : null,
     estimated_end_at: canEstimate
       ? new Date(startedAt!.getTime() + (elapsedMs * Math.max(bytes!, bytesDone)) / bytesDone)

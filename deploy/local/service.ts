@@ -28,6 +28,8 @@ export function serviceEnvironment(
   const partnerEndpoint = base.HEADRACE_PARTNER_S3_ENDPOINT ?? settings.HEADRACE_PARTNER_S3_ENDPOINT;
   const port = (value: number | undefined) => (value === undefined ? undefined : String(value));
   const env: Environment = {
+    // A stack on one machine is one to try things on.
+    HEADRACE_ALLOW_LOAD: '1',
     ...settings,
     ...base,
     ...(addresses ? addressesAsEnvironment(addresses) : {}),

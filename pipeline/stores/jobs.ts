@@ -172,7 +172,7 @@ export function createJobStore(db: Db) {
           filter: { attempt: attemptIs(attempt), ...mayCancel },
           holds: (job) => (job.attempt ?? 0) === attempt && (isCancelled || !job.cancelRequested),
         },
-        set: { phase: 'sealed', status: JobStatus.running, ...outcome },
+        set: { phase: 'sealed', status: JobStatus.running, decidedAt: new Date(), ...outcome },
         begins: true,
       });
     },

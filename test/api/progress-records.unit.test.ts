@@ -79,6 +79,16 @@ describe('a job', () => {
     });
   });
 
+  it('that has ended says when its files had been read, and has the speed of that time', () => {
+    const ended: Partial<JobDocument> = { ...loading, phase: 'ended', status: 2, filesDone: 4, rows: 800 };
+    expect(progressOf({ ...ended, decidedAt: at(7) })).toMatchObject({
+      rows_per_second: 400,
+      loaded_at: at(7).toISOString(),
+      ended_at: at(9).toISOString(),
+    });
+    expect(progressOf(loading).loaded_at).toBe(null);
+  });
+
   it('that a clear has cancelled has failed, although its turn has not come', () => {
     for (const job of [{}, loading])
       expect(progressOf(job, { isCancelled: true })).toMatchObject({

@@ -1,26 +1,12 @@
 /** Every page in both themes and both widths: no violation that axe finds, and nothing that has to be scrolled sideways. */
-import { AxeBuilder } from '@axe-core/playwright';
-import type { Page } from 'playwright-core';
-import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
+import { expectAccessible } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, shows } from './support/scene.ts';
 
 const test = withService();
 const browser = useBrowser();
-
-async function expectAccessible(page: Page, name: string): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const found = violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`),
-  );
-  expect(found, name).toEqual([]);
-  const [wide, visible] = await page.evaluate(
-    () => [document.documentElement.scrollWidth, window.innerWidth] as const,
-  );
-  expect(wide, `${name} is as wide as the screen`).toBeLessThanOrEqual(visible);
-}
 
 test('every page, light and dark, wide and narrow', async ({ service, driver }) => {
   const scene = await createScene(service, driver);

@@ -131,6 +131,8 @@ test('the deep link signs in and leads to the audience’s report', async () => 
   expect([page.searchParams.has('token'), page.pathname]).toEqual([false, new URL(link).pathname]);
   const signedIn = await fetch(new URL('/console/session', link), { headers: { cookie } });
   expect(await signedIn.json()).toMatchObject({ customer: 'acme' });
+  // What runs on one machine is a service for tests.
+  expect(await (await fetch(new URL('/', link))).json()).toMatchObject({ allows_load: true });
 });
 
 test('status says that all five answer', async () => {

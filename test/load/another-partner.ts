@@ -1,7 +1,8 @@
 /** Somebody else who works while something large runs: loads a small audience, again and again. */
+
+import { createGenerator } from '../../api/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';
 import { type CountCheck, checkAudience } from './check-counts.ts';
-import { createGenerator } from './generate.ts';
 import { uploadFile } from './upload.ts';
 
 const ROWS = 1_000;

@@ -1,9 +1,9 @@
 /** A fast wrong result is a failure: compares every count of the service with the generator's. */
 import type { Db } from 'mongodb';
+import type { GeneratedCounts } from '../../api/cli/load/generate.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { spaces } from '../../schemas/documents.ts';
-import type { GeneratedCounts } from './generate.ts';
 import type { LoadRecord } from './partner-calls.ts';
 
 export interface CountCheck {

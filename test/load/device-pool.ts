@@ -1,6 +1,7 @@
 /** Numbered devices by slot. One byte a device is kept, so that a slot of many millions can be generated without the others. */
+
+import { createIdentifiers } from '../../api/cli/load/identifiers.ts';
 import { hashWords, SLOTS, slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
-import { createIdentifiers } from './identifiers.ts';
 
 /** Numbers from the first up to, without, the second. */
 export type NumberRange = readonly [number, number];

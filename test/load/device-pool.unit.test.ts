@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createGenerator } from '../../api/cli/load/generate.ts';
 import {
   hashWords,
   IDENTIFIER_BYTES,
@@ -9,7 +10,6 @@ import {
   WORDS,
 } from '../../pipeline/formats/identifier.ts';
 import { createDevicePool } from './device-pool.ts';
-import { createGenerator } from './generate.ts';
 
 const SEED = 7;
 const ROW = 38;

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createGenerator, type GeneratorOptions, spread } from './generate.ts';
-import { fileName } from './upload.ts';
+import { createGenerator, type GeneratorOptions } from '../../api/cli/load/generate.ts';
+import { fileName, spread } from './upload.ts';
 
 const THREADS = 2;
 const self = fileURLToPath(import.meta.url);

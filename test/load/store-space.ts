@@ -1,4 +1,6 @@
 /** A full installation, stored directly: what the pipeline would need hours for. It is written as the sink writes it. */
+
+import { createGenerator } from '../../api/cli/load/generate.ts';
 import { IDENTIFIER_BYTES } from '../../pipeline/formats/identifier.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
@@ -7,7 +9,6 @@ import { type AudienceDocument, collections, spaces } from '../../schemas/docume
 import { SLOTS } from '../../schemas/topics.ts';
 import type { Bench } from './bench-stack.ts';
 import { createDevicePool, type NumberRange } from './device-pool.ts';
-import { createGenerator } from './generate.ts';
 import { flush } from './observe-storage.ts';
 import { uploadFile } from './upload.ts';
 

@@ -2,8 +2,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Generator } from '../../api/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';
-import { type Generator, spread } from './generate.ts';
 
 const compress = promisify(gzip);
 
@@ -65,4 +65,12 @@ export async function uploadPrefix(
   }
   bench.progress.step(`uploaded ${to.files} files, ${to.rows} rows, ${(bytes / 1e6).toFixed(1)} MB`);
   return bytes;
+}
+
+/** Rows of each of `files` files, as even as it goes. */
+export function spread(rows: number, files: number): number[] {
+  return Array.from(
+    { length: files },
+    (_, file) => Math.floor((rows * (file + 1)) / files) - Math.floor((rows * file) / files),
+  );
 }

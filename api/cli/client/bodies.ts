@@ -21,12 +21,16 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array> {
   }
 }
 
+/** As text, in chunks. */
+export async function* decoded(response: Response): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of chunksOf(response)) yield decoder.decode(chunk, { stream: true });
+}
+
 /** To standard output, as fast as it is read there. */
 export async function passOn(response: Response): Promise<void> {
-  const decoder = new TextDecoder();
   let last = '';
-  for await (const chunk of chunksOf(response)) {
-    const text = decoder.decode(chunk, { stream: true });
+  for await (const text of decoded(response)) {
     if (text === '') continue;
     await write(process.stdout, text);
     last = text;

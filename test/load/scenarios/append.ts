@@ -1,8 +1,9 @@
 /** A little more for a small audience, and for a large one. */
+
+import { createGenerator } from '../../../api/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience } from '../check-counts.ts';
 import { seconds } from '../format.ts';
-import { createGenerator } from '../generate.ts';
 import { medianOfRounds } from '../rounds.ts';
 import { storeAudience } from '../store-space.ts';
 import { atMost, type Benchmark } from '../table.ts';

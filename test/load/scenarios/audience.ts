@@ -1,9 +1,10 @@
 /** A small audience, which is matched with the marketplace when it is loaded: an empty one, and a full one. */
+
+import { createGenerator } from '../../../api/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience, checkCount } from '../check-counts.ts';
 import { seconds } from '../format.ts';
 import { storeMarketplace } from '../full-marketplace.ts';
-import { createGenerator } from '../generate.ts';
 import { medianOfRounds } from '../rounds.ts';
 import { atMost, type Benchmark } from '../table.ts';
 import { uploadFile } from '../upload.ts';

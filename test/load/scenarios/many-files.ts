@@ -1,8 +1,9 @@
 /** A prefix of very many small files, against bare GETs of the same objects; and the same behind one large file. */
+
+import { createGenerator, type Generator } from '../../../api/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { checkImport } from '../check-counts.ts';
 import { count, seconds } from '../format.ts';
-import { createGenerator, type Generator } from '../generate.ts';
 import { inParallel } from '../in-parallel.ts';
 import { atLeast, atMost, type Benchmark } from '../table.ts';
 import { createUploader, fileName, uploadFile } from '../upload.ts';

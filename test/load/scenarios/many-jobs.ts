@@ -3,10 +3,10 @@
  * partner sends them who exports a file for each segment.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createGenerator, type Generator } from '../../../api/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAttributes, checkAudience, checkImport } from '../check-counts.ts';
 import { fillHistory } from '../fill-history.ts';
-import { createGenerator, type Generator } from '../generate.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Layout, LoadRecord } from '../partner-calls.ts';
 import { type Percentiles, percentiles } from '../percentiles.ts';

@@ -1,4 +1,6 @@
 /** One prefix of several files, submitted once, followed to its end. */
+
+import { createGenerator, type GeneratedCounts } from '../../../api/cli/load/generate.ts';
 import { BASELINE_ROWS, type Baseline, measureBaseline } from '../baseline.ts';
 import type { Bench } from '../bench-stack.ts';
 import {
@@ -8,7 +10,6 @@ import {
   checkImport,
   checkReport,
 } from '../check-counts.ts';
-import { createGenerator, type GeneratedCounts } from '../generate.ts';
 import { deviceBytes } from '../observe-storage.ts';
 import type { Layout, TimedLoad } from '../partner-calls.ts';
 import { uploadPrefix } from '../upload.ts';

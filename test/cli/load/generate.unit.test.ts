@@ -1,18 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { Parsed, parseIdentifier, WORDS } from '../../pipeline/formats/identifier.ts';
-import { createGenerator, spread } from './generate.ts';
+import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { Parsed, parseIdentifier, WORDS } from '../../../pipeline/formats/identifier.ts';
 
 const keys = ['1', '22', 'three'];
 const linesOf = (bytes: Buffer) => bytes.toString('latin1').trimEnd().split('\n');
 
-describe('the generator of the bench', () => {
+describe('the generator', () => {
   it('knows exactly what it has written', () => {
     const generator = createGenerator({ seed: 7, duplicates: 0.3, keys });
-    const files = spread(30_001, 4).map((rows) => generator.nextFile({ rows }));
+    const files = [7_500, 7_500, 7_500, 7_501].map((rows) => generator.nextFile({ rows }));
     const lines = files.flatMap(({ bytes }) => linesOf(bytes));
     const devices = new Set(lines.map((line) => line.slice(0, 36)));
     const byKey = keys.map((key) => new Set(lines.filter((line) => line.slice(37) === key)).size);
-    expect(generator.counts()).toEqual({ rows: 30_001, devices: devices.size, devicesByKey: byKey });
+    expect(generator.counts()).toEqual({
+      rows: 30_001,
+      devices: devices.size,
+      devicesByKey: byKey,
+      invalid: [],
+    });
     expect(lines).toHaveLength(30_001);
     expect(files.reduce((sum, { newDevices }) => sum + newDevices, 0)).toBe(devices.size);
     expect(1 - devices.size / lines.length).toBeCloseTo(0.3, 1);
@@ -43,5 +48,17 @@ describe('the generator of the bench', () => {
       distinct[1]!.size,
       0,
     ]);
+  });
+
+  it('writes as many invalid rows as it is told to, evenly and in turn, and no more in any file', () => {
+    const rows = ['nobody,1', 'no key'];
+    const generator = createGenerator({ seed: 5, duplicates: 0.5, keys, invalid: { share: 0.03, rows } });
+    const files = [1_000, 10, 50, 120].map((count) => linesOf(generator.nextFile({ rows: count }).bytes));
+    const isInvalid = (line: string) => rows.includes(line);
+    expect(files.map((lines) => lines.length)).toEqual([1_000, 10, 50, 120]);
+    expect(files.map((lines) => lines.filter(isInvalid).length)).toEqual([30, 0, 1, 3]);
+    expect(generator.counts()).toMatchObject({ rows: 1_180, invalid: [17, 17] });
+    const valid = files.flat().filter((line) => !isInvalid(line));
+    expect(new Set(valid.map((line) => line.slice(0, 36))).size).toBe(generator.counts().devices);
   });
 });

@@ -15,6 +15,14 @@ export interface GeneratorOptions {
   readonly keys: readonly string[];
   /** The number of the first device; those before it are elsewhere. */
   readonly firstDevice?: number;
+  readonly invalid?: InvalidRows;
+}
+
+export interface InvalidRows {
+  /** Of the rows of every file, rounded down: no file has a larger share. */
+  readonly share: number;
+  /** Taken in turn. */
+  readonly rows: readonly string[];
 }
 
 export interface FileOptions {
@@ -35,19 +43,33 @@ export interface GeneratedCounts {
   readonly devices: number;
   /** Different devices by key, in the order of the keys. */
   readonly devicesByKey: readonly number[];
+  /** How often each invalid row was written. */
+  readonly invalid: readonly number[];
 }
 
 export type Generator = ReturnType<typeof createGenerator>;
 
-export function createGenerator({ seed, duplicates, keys, firstDevice = 0 }: GeneratorOptions) {
+const noneInvalid: InvalidRows = { share: 0, rows: [] };
+
+export function createGenerator({
+  seed,
+  duplicates,
+  keys,
+  firstDevice = 0,
+  invalid = noneInvalid,
+}: GeneratorOptions) {
   const keyBytes = keys.map((key) => Buffer.from(key));
   const longestKey = Math.max(...keyBytes.map((key) => key.length));
+  const invalidBytes = invalid.rows.map((row) => Buffer.from(`${row}\n`));
+  const longestRow = Math.max(IDENTIFIER_TEXT + 2 + longestKey, ...invalidBytes.map((row) => row.length));
+  const invalidCounts = invalid.rows.map(() => 0);
   const duplicateBelow = Math.floor(duplicates * 2 ** 32);
   const devicesByKey = keys.map(() => 0);
   const identifiers = createIdentifiers(seed);
   let state = mix(seed) | 0;
   let devices = firstDevice;
   let rows = 0;
+  let nextInvalid = 0;
 
   /** splitmix32 */
   const random = () => {
@@ -64,12 +86,20 @@ export function createGenerator({ seed, duplicates, keys, firstDevice = 0 }: Gen
     return devices++;
   };
 
+  const isInvalid = (row: number) => Math.floor((row + 1) * invalid.share) > Math.floor(row * invalid.share);
+
   function nextFile({ rows: count, onlyKey }: FileOptions): GeneratedFile {
-    const bytes = Buffer.allocUnsafe(count * (IDENTIFIER_TEXT + 2 + longestKey));
+    const bytes = Buffer.allocUnsafe(count * longestRow);
     const devicesBefore = devices;
     const first = onlyKey === undefined ? firstDevice : devices;
     let at = 0;
     for (let row = 0; row < count; row++) {
+      if (isInvalid(row)) {
+        const kind = nextInvalid++ % invalidBytes.length;
+        invalidCounts[kind]!++;
+        at += invalidBytes[kind]!.copy(bytes, at);
+        continue;
+      }
       const device = nextDevice(first, onlyKey);
       identifiers.writeText(bytes, at, device);
       at += IDENTIFIER_TEXT;
@@ -89,14 +119,7 @@ export function createGenerator({ seed, duplicates, keys, firstDevice = 0 }: Gen
       rows,
       devices: devices - firstDevice,
       devicesByKey: [...devicesByKey],
+      invalid: [...invalidCounts],
     }),
   };
-}
-
-/** Rows of each of `files` files, as even as it goes. */
-export function spread(rows: number, files: number): number[] {
-  return Array.from(
-    { length: files },
-    (_, file) => Math.floor((rows * (file + 1)) / files) - Math.floor((rows * file) / files),
-  );
 }

@@ -1,0 +1,58 @@
+/** Raises the rate step by step, to find the highest that the service holds. */
+import type { Ramp } from './options.ts';
+import type { Sample } from './watch-queue.ts';
+
+export interface RampStep {
+  /** Jobs a second. */
+  rate: number;
+  jobs: number;
+  /** Unfinished jobs, on average, around the middle of the step and at its end. */
+  backlogBefore: number;
+  backlogAfter: number;
+  isHeld: boolean;
+}
+
+/** A backlog goes up and down by a job or so; one that grows by a twentieth of what is submitted is not kept up with. */
+const TOLERATED_SHARE = 0.05;
+const TOLERATED_JOBS = 1;
+
+export function* ratesOf({ from, to, by }: Ramp): Generator<number> {
+  // Multiplied, not added up: 0.1 added ten times is not 1.
+  for (let n = 0; from + n * by <= to; n++) yield Number((from + n * by).toFixed(6));
+}
+
+const mean = (samples: readonly Sample[]) =>
+  samples.reduce((sum, { queued }) => sum + queued, 0) / samples.length;
+
+interface StepRun {
+  rate: number;
+  jobs: number;
+  /** In seconds, as the samples. */
+  begin: number;
+  plannedSeconds: number;
+  /** When the last job of the step was accepted. */
+  acceptedAt: number;
+  samples: readonly Sample[];
+}
+
+/** Compares the last quarter of the step with the one before it: the backlog of a higher rate has settled by then. */
+export function judgeStep({ rate, jobs, begin, plannedSeconds, acceptedAt, samples }: StepRun): RampStep {
+  const quarter = plannedSeconds / 4;
+  const last = samples.filter(({ at }) => at >= begin + 3 * quarter);
+  const earlier = samples.filter(({ at }) => at >= begin + 2 * quarter && at < begin + 3 * quarter);
+  const backlogAfter = last.length > 0 ? mean(last) : 0;
+  const backlogBefore = earlier.length > 0 ? mean(earlier) : backlogAfter;
+  const tolerated = Math.max(TOLERATED_JOBS, TOLERATED_SHARE * rate * quarter);
+  // A service that is slow to accept jobs was never offered this rate.
+  const isOffered = acceptedAt <= begin + 1.1 * plannedSeconds + 1;
+  return {
+    rate,
+    jobs,
+    backlogBefore,
+    backlogAfter,
+    isHeld: isOffered && backlogAfter - backlogBefore <= tolerated,
+  };
+}
+
+export const highestHeld = (steps: readonly RampStep[]): number | null =>
+  steps.findLast(({ isHeld }) => isHeld)?.rate ?? null;

@@ -1,0 +1,39 @@
+/** The elements of a JSON array, one at a time: an answer may have a hundred thousand of them, and memory should not. */
+export async function* readArray<T>(body: AsyncIterable<string>): AsyncGenerator<T> {
+  const structure = /["\\[\]{},]/g;
+  let text = '';
+  let depth = 0;
+  let isString = false;
+  /** Of the element that is being read. */
+  let start = 0;
+  let at = 0;
+  for await (const chunk of body) {
+    text = text.slice(start) + chunk;
+    at -= start;
+    start = 0;
+    for (;;) {
+      structure.lastIndex = at;
+      const found = structure.exec(text);
+      if (!found) break;
+      const [sign] = found;
+      at = structure.lastIndex;
+      if (isString) {
+        // What follows a backslash ends no string; it may be in the next chunk.
+        if (sign === '\\') at++;
+        else isString = sign !== '"';
+      } else if (sign === '"') {
+        isString = true;
+      } else if (sign === '[' || sign === '{') {
+        if (depth++ === 0) start = at;
+      } else {
+        if (sign !== ',') depth--;
+        const isEnd = depth === 0 || (depth === 1 && sign === ',');
+        if (!isEnd) continue;
+        const element = text.slice(start, found.index);
+        start = at;
+        if (element.trim() !== '') yield JSON.parse(element) as T;
+      }
+    }
+    at = Math.max(at, text.length);
+  }
+}

@@ -1,0 +1,44 @@
+/** Submits jobs at a rate, whether or not the service keeps up: a load that waited for it would hide how far it is behind. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PreparedPrefix } from './jobs.ts';
+
+/** Requests in flight. With more of them, the service would be slow to accept jobs, and the rate is not reached. */
+const MAX_AT_ONCE = 16;
+
+export interface Submitting {
+  count: number;
+  /** Jobs a second; undefined: all at once. */
+  rate?: number;
+  signal: AbortSignal;
+  submit(prefix: PreparedPrefix): Promise<void>;
+}
+
+/** Takes the prefixes in turn, from the first again after the last. Requests that have begun are waited for, also after a failure. */
+export async function submitJobs(
+  prefixes: readonly PreparedPrefix[],
+  { count, rate, signal, submit }: Submitting,
+): Promise<void> {
+  const since = performance.now();
+  const inFlight = new Set<Promise<void>>();
+  let failure: { reason: unknown } | undefined;
+  const begin = (prefix: PreparedPrefix) => {
+    const request = submit(prefix)
+      .catch((reason) => {
+        failure ??= { reason };
+      })
+      .finally(() => inFlight.delete(request));
+    inFlight.add(request);
+  };
+  try {
+    for (let n = 0; n < count && !failure; n++) {
+      if (inFlight.size >= MAX_AT_ONCE) await Promise.race(inFlight);
+      const waitMs = rate === undefined ? 0 : since + (n * 1_000) / rate - performance.now();
+      if (waitMs > 0) await sleep(waitMs, undefined, { signal });
+      signal.throwIfAborted();
+      begin(prefixes[n % prefixes.length]!);
+    }
+  } finally {
+    await Promise.all(inFlight);
+  }
+  if (failure) throw failure.reason;
+}

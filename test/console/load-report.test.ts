@@ -1,0 +1,39 @@
+/** The page that `headrace load --report` writes. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createTerminal, provision, type Variables, variablesOf } from '../cli/partner.ts';
+import { type Service, startService } from '../support/stack.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { expectAccessible } from './support/accessible.ts';
+import { useBrowser } from './support/browser.ts';
+
+let service: Service;
+let variables: Variables;
+const { run } = createTerminal(() => variables);
+const browser = useBrowser();
+
+beforeAll(async () => {
+  service = await startService({ env: { HEADRACE_ALLOW_LOAD: '1' } });
+  variables = variablesOf((await provision(service)).issued, service.apiUrl);
+});
+afterAll(() => service?.stop());
+
+it('is one file without a script, readable in light and dark, wide and narrow', async () => {
+  const report = join(temporaryFolder(), 'report');
+  const shape = ['--jobs', '20', '--files', '5', '--rows', '2000', '--invalid', '0.01'];
+  const { code, stderr } = await run('load', ...shape, '--rate', '10/s', '--report', report);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`${report}.html`)]);
+  for (const theme of ['light', 'dark'] as const)
+    for (const width of [1_280, 390]) {
+      const page = await browser.open({ theme, width });
+      const requests: string[] = [];
+      page.on('request', (request) => requests.push(request.url()));
+      await page.goto(pathToFileURL(`${report}.html`).href);
+      expect(requests).toHaveLength(1);
+      expect(await page.locator('script').count()).toBe(0);
+      expect(await page.getByRole('img').count()).toBe(7);
+      expect(await page.getByText(/^all \d+ right$/).count()).toBe(1);
+      await expectAccessible(page, `${theme} ${width}`);
+    }
+});

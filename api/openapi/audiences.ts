@@ -8,11 +8,10 @@ import {
   audienceIds,
   audienceLoad,
   audienceLoadDetails,
-  dryRun,
-  dryRunId,
   fileReport,
   rejectedRowOfLoad,
 } from '../../schemas/http-answers.ts';
+import { dryRun, dryRunId } from '../../schemas/http-dry-runs.ts';
 import {
   body,
   idempotencyKey,

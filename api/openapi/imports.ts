@@ -2,15 +2,8 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { Bodies } from '../../schemas/http.ts';
-import {
-  attribute,
-  dryRun,
-  dryRunId,
-  fileReport,
-  importLog,
-  importLogId,
-  rejectedRow,
-} from '../../schemas/http-answers.ts';
+import { attribute, fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
+import { dryRun, dryRunId } from '../../schemas/http-dry-runs.ts';
 import {
   body,
   idempotencyKey,

@@ -1,6 +1,7 @@
 /** An addition to the specification: a load that changes nothing and says what would be accepted. */
 import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
-import { type DryFile, type DryRunDocument, JobStatus } from '../../schemas/documents.ts';
+import { JobStatus } from '../../schemas/documents.ts';
+import type { DryFile, DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';

@@ -2,7 +2,8 @@
  * Reads the files of a dry run as split and validate would, and judges them as dispatch would. Nothing is published and nothing
  * merged. Reading ends at a number of bytes, unpacked: the last file is then judged by what was read of it, and the result says so.
  */
-import type { DryFile, JobDocument, JobError } from '../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../schemas/documents.ts';
+import type { DryFile } from '../../schemas/dry-run-documents.ts';
 import { isCompressed } from '../formats/compressions.ts';
 import { cutFile } from '../formats/cut-file.ts';
 import type { Cut } from '../formats/cut-rows.ts';

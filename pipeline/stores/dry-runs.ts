@@ -1,6 +1,7 @@
 /** Dry runs: queued by the API, run by whichever thread of a pipeline takes one. A runner that dies is replaced when its lease ends. */
 import type { Db } from 'mongodb';
-import { collections, type DryRunDocument, JobStatus } from '../../schemas/documents.ts';
+import { collections, JobStatus } from '../../schemas/documents.ts';
+import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
 export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes' | 'files' | 'errors'>;

@@ -1,8 +1,9 @@
 /** Dry runs on the real service: what a load would say, and nothing changed. */
 import { gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
-import { collections, type DryRunDocument } from '../../schemas/documents.ts';
-import { dryRun as dryRunSchema } from '../../schemas/http-answers.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { dryRun as dryRunSchema } from '../../schemas/http-dry-runs.ts';
 import { withService } from '../support/fixture.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -10,7 +10,6 @@ import { createStores } from '../../pipeline/stores/stores.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import {
   type AudienceDocument,
-  type DryRunDocument,
   type FileDocument,
   type FileFailure,
   type IdempotencyDocument,
@@ -19,6 +18,7 @@ import {
   type PartnerDocument,
   spaces,
 } from '../../schemas/documents.ts';
+import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 
 export function createAllStores(db: Db) {

@@ -40,7 +40,7 @@ function figures({ load, upload, counts, failed_jobs }: LoadReport): Html {
     ['Jobs', count(load.jobs)],
     ['Time', seconds(load.seconds)],
     ['Rows a second', count(load.rows_per_second)],
-    ['Files a second', count(load.files_per_second)],
+    ['Files a second', String(load.files_per_second)],
     ['Uploaded', bytes(upload.bytes)],
     [
       'Counts',
@@ -62,7 +62,7 @@ function latencies({ latency, jobs }: LoadReport): Html[] {
   });
   return [
     html`<p>Waiting: for the jobs before it. Loading: its files are read. Merging: its devices are stored, in the order of the jobs.</p>`,
-    tableOf(['', 'p50', 'p90', 'p99', 'max'], rows),
+    tableOf(['Phase', 'p50', 'p90', 'p99', 'max'], rows),
     ...phases.map(
       (phase) => html`<h3>Jobs by seconds: ${phase}</h3>
 ${histogram(

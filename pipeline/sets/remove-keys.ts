@@ -1,11 +1,18 @@
-/** Removes keys from all devices of a slot, and devices that have no key left: one pass, whatever the number of keys. */
+/**
+ * Removes keys from all devices of a slot, and devices that have no key left: one pass, whatever the number of keys. The pages that held
+ * them are gone when this resolves, even if whoever replaced them died before he had removed them.
+ */
 import { createWriter, type Devices, firstKey } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { put } from './merge-devices.ts';
 import { devicesOf, groupsOf, loadRegion } from './read-regions.ts';
 
-export function removeKeys(deps: EditDeps, target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> {
-  return editSlot(deps, target, async (edit) => {
+export async function removeKeys(
+  deps: EditDeps,
+  target: SlotTarget,
+  keys: ReadonlySet<number>,
+): Promise<Edited> {
+  const edited = await editSlot(deps, target, async (edit) => {
     for (const group of groupsOf(edit.regions(), undefined)) {
       const loaded = await Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
       for (const one of loaded) {
@@ -18,6 +25,8 @@ export function removeKeys(deps: EditDeps, target: SlotTarget, keys: ReadonlySet
       }
     }
   });
+  await deps.removals.finish(await deps.manifests.read(target));
+  return edited;
 }
 
 function without(

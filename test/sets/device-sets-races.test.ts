@@ -41,6 +41,18 @@ it('one that was frozen between its pages and its manifest finds the job merged,
   expect(await checkEveryManifest(database.db)).toEqual([]);
 });
 
+it('what a deletion has removed is gone, even if the one that replaced it died before it was', async () => {
+  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
+  const before = await pagesOf(database.db).find().toArray();
+  const deletion = { space, slot, job: 2, since: 1 };
+  const told = await open().removeKeys(deletion, new Set([1]));
+  expect(await pagesOf(database.db).countDocuments()).toBe(0);
+  // As after a crash between the manifest and the removal.
+  await pagesOf(database.db).insertMany(before);
+  expect(await open().removeKeys(deletion, new Set([1]))).toEqual(told);
+  expect(await pagesOf(database.db).countDocuments()).toBe(0);
+});
+
 it('what imports added is told job by job, also when they were merged together and not acknowledged', async () => {
   const sets = open();
   await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 10));

@@ -15,10 +15,11 @@ import { answerQuestions } from './runtime/threads.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
+import { createDryRunStore } from './stores/dry-runs.ts';
 import { ensureIndexes } from './stores/indexes.ts';
+import { createJobContexts } from './stores/job-contexts.ts';
 import { createJobStore } from './stores/jobs.ts';
 import { connectMongo, requireCurrentLayout, requireReplicaSet } from './stores/mongo.ts';
-import { createStores } from './stores/stores.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadHealth {
@@ -103,9 +104,8 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   };
   await Promise.all(stages.map(run));
   if (stages.includes('split')) {
-    const { dryRuns, contexts } = createStores(mongo.db);
-    const read = createReadDryRun({ ...config, ...contexts, ...sources });
-    consumptions.push(startDryRuns({ log, dryRuns, read }));
+    const read = createReadDryRun({ ...config, ...createJobContexts(mongo.db), ...sources });
+    consumptions.push(startDryRuns({ log, dryRuns: createDryRunStore(mongo.db), read }));
   }
   ready = true;
   log.info({ stages, partitions }, 'ready');

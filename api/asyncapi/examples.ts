@@ -1,4 +1,5 @@
 /** A message of each type, all of the same small import: two devices are accepted, and a third has opted out. */
+import { canonicalForms } from '../../pipeline/formats/identifier.ts';
 import { countGroups, noTotals } from '../../pipeline/formats/slot-totals.ts';
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import type { MessageTypes } from '../../schemas/topics.ts';
@@ -114,14 +115,9 @@ export function readable(value: unknown, name = ''): unknown {
   if (ArrayBuffer.isView(value)) {
     const bytes = Buffer.from(value as Uint8Array);
     if (name === 'groups') return readable(decodeGroups(bytes));
-    return name === 'devices' ? canonical(bytes) : bytes.toString();
+    return name === 'devices' ? canonicalForms(bytes) : bytes.toString();
   }
   if (Array.isArray(value)) return value.map((item) => readable(item));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, readable(member, key)]));
 }
-
-const canonical = (devices: Buffer): string[] =>
-  (devices.toString('hex').match(/.{32}/g) ?? []).map((hex) =>
-    hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5'),
-  );

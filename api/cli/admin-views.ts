@@ -1,4 +1,5 @@
 /** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
+import { table as columns } from '../../pipeline/runtime/terminal.ts';
 import type { ApiKeyDocument, AttributeDocument, PartnerDocument } from '../../schemas/documents.ts';
 
 export const partnerRecord = (partner: PartnerDocument) => ({
@@ -20,16 +21,8 @@ export const attributeRecord = (attribute: AttributeDocument) => ({
   partner_foreign_key: attribute.foreignKey ?? null,
 });
 
-export function table(header: string[], rows: string[][], none: string): string[] {
-  if (rows.length === 0) return [none];
-  const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
-  return [header, ...rows].map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i]!))
-      .join('  ')
-      .trimEnd(),
-  );
-}
+export const table = (header: string[], rows: string[][], none: string): string[] =>
+  rows.length === 0 ? [none] : columns([header, ...rows]);
 
 export const partnerLines = (partners: PartnerDocument[]) =>
   table(

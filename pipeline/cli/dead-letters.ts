@@ -17,10 +17,10 @@ export interface Letter {
   /** Where it stood, as topic/partition@offset. */
   origin: string;
   /** What to publish, and where; or why it still cannot be. */
-  mended: { topic: TopicKey; message: OutgoingMessage } | string;
+  outgoing: { topic: TopicKey; message: OutgoingMessage } | string;
 }
 
-function mend(config: Config, letter: MessageTypes['DeadLetter']): Letter['mended'] {
+function outgoingOf(config: Config, letter: MessageTypes['DeadLetter']): Letter['outgoing'] {
   const { partition, key, value } = letter;
   const topic = (Object.keys(topics) as TopicKey[]).find((one) => topicName(config, one) === letter.topic);
   if (topic === undefined || topics[topic].reader === null) return `no stage reads ${letter.topic}`;
@@ -38,9 +38,9 @@ export async function visitLetters(
   const putBack = await createPutBack(config, log);
   const visitOne = async (offset: bigint, letter: MessageTypes['DeadLetter']) => {
     const origin = `${letter.topic}/${letter.partition}@${letter.offset}`;
-    const mended = mend(config, letter);
-    await visit({ offset, origin, mended });
-    if (typeof mended === 'string') putBack.leave(offset);
+    const outgoing = outgoingOf(config, letter);
+    await visit({ offset, origin, outgoing });
+    if (typeof outgoing === 'string') putBack.leave(offset);
     else putBack.add(offset);
   };
   await readTopic(

@@ -1,6 +1,6 @@
 /** A message as `tap` shows it: decoded, with what is long counted instead of printed, unless it was asked for. */
 import { type MessageName, type TopicKey, topics, type ValidatedDevices } from '../../schemas/topics.ts';
-import { canonicalForm, IDENTIFIER_BYTES } from '../formats/identifier.ts';
+import { canonicalForms, IDENTIFIER_BYTES } from '../formats/identifier.ts';
 import type { ReadMessage } from '../kafka/read-topic.ts';
 import { type Decoded, decode, MalformedMessage } from '../wire/codec.ts';
 import { decodeGroups } from '../wire/device-groups.ts';
@@ -75,15 +75,9 @@ const withDevices = (batch: Pick<ValidatedDevices, 'groups'>, { devices: areShow
   ...batch,
   groups: decodeGroups(batch.groups).map(({ key, devices }) => ({
     key,
-    devices: areShown ? identifiersIn(devices) : devices.length / IDENTIFIER_BYTES,
+    devices: areShown ? canonicalForms(devices) : devices.length / IDENTIFIER_BYTES,
   })),
 });
-
-function identifiersIn(devices: Uint8Array): string[] {
-  const found: string[] = [];
-  for (let at = 0; at < devices.length; at += IDENTIFIER_BYTES) found.push(canonicalForm(devices, at));
-  return found;
-}
 
 function linesOf(rows: Buffer): string[] {
   const lines = rows.toString('utf8').split(/\r?\n/);

@@ -96,15 +96,15 @@ export async function planDeadLetters(config: Config): Promise<Plan> {
   const counts = new Map<TopicKey, number>();
   const remarks: string[] = [];
   let left = 0;
-  await visitLetters(config, log, ({ origin, mended }) => {
-    if (typeof mended !== 'string') addTo(counts, mended.topic);
-    else if (++left <= MAX_REMARKS) remarks.push(`stays: ${origin}: ${printable(mended)}`);
+  await visitLetters(config, log, ({ origin, outgoing }) => {
+    if (typeof outgoing !== 'string') addTo(counts, outgoing.topic);
+    else if (++left <= MAX_REMARKS) remarks.push(`stays: ${origin}: ${printable(outgoing)}`);
   });
   if (left > MAX_REMARKS) remarks.push(`stays: ${left - MAX_REMARKS} more`);
   const run = () =>
     publishAgain(config, log, async (again) => {
-      const putBack = await visitLetters(config, log, async ({ mended }) => {
-        if (typeof mended !== 'string') await again.add(mended.topic, mended.message);
+      const putBack = await visitLetters(config, log, async ({ outgoing }) => {
+        if (typeof outgoing !== 'string') await again.add(outgoing.topic, outgoing.message);
       });
       await again.flush();
       await putBack.save();

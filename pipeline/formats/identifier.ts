@@ -60,9 +60,16 @@ export function parseIdentifier(source: Uint8Array, at: number, words: Uint32Arr
 }
 
 /** The 8-4-4-4-12 form, in lower case. */
-export function canonicalForm(bytes: Uint8Array, at: number): string {
+function canonicalForm(bytes: Uint8Array, at: number): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset + at, IDENTIFIER_BYTES).toString('hex');
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** Of devices that lie one after the other. */
+export function canonicalForms(devices: Uint8Array): string[] {
+  const forms: string[] = [];
+  for (let at = 0; at < devices.length; at += IDENTIFIER_BYTES) forms.push(canonicalForm(devices, at));
+  return forms;
 }
 
 /** An identifier as 32-bit words in memory, little-endian like every machine that this runs on. */

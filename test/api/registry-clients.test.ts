@@ -1,6 +1,7 @@
 /** Clients that nobody here wrote read every topic with nothing but the brokers and the address of the registry. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { canonicalForms } from '../../pipeline/formats/identifier.ts';
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics, topicName } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -68,11 +69,6 @@ async function topicWith(values: Buffer[]): Promise<string> {
   return topicName(config, 'status');
 }
 
-const canonical = (bytes: Uint8Array): string[] =>
-  (Buffer.from(bytes).toString('hex').match(/.{32}/g) ?? []).map((hex) =>
-    hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5'),
-  );
-
 /** What our own codec sees, in the form in which the Python client prints it. */
 function seenByUs({ raw }: Line): { name: string; value: unknown } {
   const { name, value } = decode(Buffer.from(raw, 'base64'), names);
@@ -80,7 +76,7 @@ function seenByUs({ raw }: Line): { name: string; value: unknown } {
     if (ArrayBuffer.isView(member)) {
       const bytes = Buffer.from(member as Uint8Array);
       if (key === 'groups') return readable(decodeGroups(bytes));
-      return key === 'devices' ? canonical(bytes) : bytes.toString('base64');
+      return key === 'devices' ? canonicalForms(bytes) : bytes.toString('base64');
     }
     if (Array.isArray(member)) return member.map((item) => readable(item));
     if (typeof member !== 'object' || member === null) return member;

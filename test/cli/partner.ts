@@ -2,22 +2,16 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
-import { lastJsonLine, type Outcome, runHeadrace, startHeadrace } from '../support/run-headrace.ts';
+import {
+  type IssuedPartner,
+  lastJsonLine,
+  type Outcome,
+  runHeadrace,
+  startHeadrace,
+} from '../support/run-headrace.ts';
 import type { Service } from '../support/stack.ts';
 
-export interface IssuedPartner {
-  partner_id: string;
-  api_key: string;
-  s3: {
-    endpoint: string;
-    region: string;
-    bucket: string;
-    prefix: string;
-    access_key_id: string;
-    secret_access_key: string;
-  };
-}
-
+export type { IssuedPartner };
 export type Variables = Record<string, string>;
 
 export async function provision(service: Service) {

@@ -6,7 +6,7 @@ import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { eventually } from '../support/eventually.ts';
-import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
 import { servers, waitFor, withOwnBucket } from '../support/stack.ts';
 
 interface Described {
@@ -15,18 +15,6 @@ interface Described {
   registry_url: string;
   kafka_brokers: string[];
   processes: { kafka: null; mongod: null; s3: null; api: number; pipeline: number };
-}
-interface Partner {
-  partner_id: string;
-  api_key: string;
-  s3: {
-    endpoint: string;
-    region: string;
-    bucket: string;
-    prefix: string;
-    access_key_id: string;
-    secret_access_key: string;
-  };
 }
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -100,7 +88,7 @@ test('admin commands are told only the folder; an upload and a POST reach status
   };
   expect((await fetch(described.console_url)).status).toBe(200);
   expect((await fetch(`${described.registry_url}/subjects`)).status).toBe(200);
-  const { partner_id, api_key, s3 } = await admin<Partner>('partner', 'create', '--name', 'Acme');
+  const { partner_id, api_key, s3 } = await admin<IssuedPartner>('partner', 'create', '--name', 'Acme');
   const made = ['attribute', 'create', '--partner', partner_id, '--name', 'Likes coffee'];
   const { attribute_id } = await admin<{ attribute_id: number }>(...made);
   const client = new S3Client({

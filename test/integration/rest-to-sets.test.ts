@@ -3,24 +3,11 @@ import { readFileSync } from 'node:fs';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { file, ids } from '../support/rows.ts';
-import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
 import { type Service, startService, waitFor, withOwnBucket } from '../support/stack.ts';
 
-interface Partner {
-  partner_id: string;
-  api_key: string;
-  s3: {
-    endpoint: string;
-    region: string;
-    bucket: string;
-    prefix: string;
-    access_key_id: string;
-    secret_access_key: string;
-  };
-}
-
 let service: Service;
-let partner: Partner;
+let partner: IssuedPartner;
 let s3: S3Client;
 
 const admin = async <T>(...args: string[]): Promise<T> =>
@@ -117,7 +104,7 @@ it('a file, a key, a POST: the import log reaches status 2 with the right counts
 });
 
 it('a partner’s storage credentials are confined to its prefix', async () => {
-  const other = await admin<Partner>('partner', 'create', '--name', 'Other');
+  const other = await admin<IssuedPartner>('partner', 'create', '--name', 'Other');
   await upload(`${partner.s3.prefix}mine.csv`, 'x');
   for (const key of [`${other.s3.prefix}x.csv`, 'x.csv', `${partner.s3.prefix}../x.csv`]) {
     await expect(upload(key, 'x')).rejects.toThrow();

@@ -1,20 +1,13 @@
-/** Does `work` for 0 … count-1, so many at a time. The first failure is the caller's, and nothing more is begun. */
-export async function inParallel(
+import { inParallel as overItems } from '../../api/cli/client/in-parallel.ts';
+
+/** Does `work` for 0 … count-1, so many at a time. */
+export const inParallel = (
   count: number,
   atOnce: number,
   work: (number: number) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  const take = async () => {
-    while (next < count) {
-      const number = next++;
-      try {
-        await work(number);
-      } catch (error) {
-        next = count;
-        throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, count) }, take));
-}
+): Promise<void> =>
+  overItems(
+    Array.from({ length: count }, (_, number) => number),
+    atOnce,
+    work,
+  );

@@ -11,6 +11,20 @@ export interface Outcome {
   readonly stderr: string;
 }
 
+/** What `admin partner create --json` prints. */
+export interface IssuedPartner {
+  partner_id: string;
+  api_key: string;
+  s3: {
+    endpoint: string;
+    region: string;
+    bucket: string;
+    prefix: string;
+    access_key_id: string;
+    secret_access_key: string;
+  };
+}
+
 export interface RunningHeadrace {
   readonly child: ChildProcess;
   readonly outcome: Promise<Outcome>;

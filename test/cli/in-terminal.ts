@@ -12,10 +12,23 @@ export const hasTerminals = spawnSync('script', ['-qefc', 'true', '/dev/null']).
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** Node asks these for the number of colours before it asks TERM; under `CI` a terminal has none. */
+const colourSettings = [
+  'CI',
+  'COLORTERM',
+  'FORCE_COLOR',
+  'NO_COLOR',
+  'NODE_DISABLE_COLORS',
+  'TEAMCITY_VERSION',
+  'TMUX',
+];
+const withoutColourSettings = (variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(variables).filter(([name]) => !colourSettings.includes(name)));
+
 export function startInTerminal(args: readonly string[], variables: Variables) {
   const command = `stty cols 120 rows 40; exec ${[process.execPath, headrace, ...args].map(quoted).join(' ')}`;
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
-    env: { ...cleanEnvironment(), TERM: 'xterm-256color', ...variables },
+    env: { ...withoutColourSettings(cleanEnvironment()), TERM: 'xterm-256color', ...variables },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let screen = '';

@@ -4,7 +4,7 @@ import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { file, ids } from '../support/rows.ts';
 import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService, waitFor, withOwnBucket } from '../support/stack.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
 
 let service: Service;
 let partner: IssuedPartner;
@@ -14,7 +14,7 @@ const admin = async <T>(...args: string[]): Promise<T> =>
   lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
 
 beforeAll(async () => {
-  service = await startService({ env: await withOwnBucket() });
+  service = await startService();
   partner = await admin('partner', 'create', '--name', 'Acme');
   const { endpoint, region, access_key_id, secret_access_key } = partner.s3;
   const credentials = { accessKeyId: access_key_id, secretAccessKey: secret_access_key };

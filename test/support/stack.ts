@@ -28,7 +28,7 @@ export function servers(): ServerAddresses {
 /** Limits that a slow machine does not reach; a test of one of them sets its own. */
 const patient = { HEADRACE_LIMIT_BACKEND_MS: '60000', HEADRACE_SHUTDOWN_MS: '60000' };
 
-/** Everything parseConfig needs, with topics, groups and a database of its own; the bucket is shared. */
+/** Everything parseConfig needs, with topics, groups and a database of its own; the bucket is shared, so no partner gets storage in it. */
 export function uniqueEnvironment(): Record<string, string> {
   const unique = `t${randomBytes(6).toString('hex')}`;
   return {
@@ -120,7 +120,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     pipeline: await free('HEADRACE_PIPELINE_PORT'),
   };
   const env = {
-    ...uniqueEnvironment(),
+    ...(await withOwnBucket()),
     ...patient,
     HEADRACE_API_PORT: String(ports.api),
     HEADRACE_API_METRICS_PORT: String(ports.metrics),

@@ -2,10 +2,12 @@
 import type { z } from 'zod';
 import type * as answers from '../../schemas/http-answers.ts';
 import type { composition, compositionProgress } from '../../schemas/http-composition.ts';
+import type { dryRun } from '../../schemas/http-dry-runs.ts';
 
 export type Audience = z.output<typeof answers.audience>;
 export type Composition = z.output<typeof composition>;
 export type Computing = z.output<typeof compositionProgress>;
+export type DryRun = z.output<typeof dryRun>;
 export type FileReport = z.output<typeof answers.fileReport>;
 export type ImportLog = z.output<typeof answers.importLog>;
 export type ImportLogError = z.output<typeof answers.importLogError>;

@@ -38,6 +38,9 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
   writeFileSync(join(folder, 'c.csv'), file(devices.slice(25), 'visit'));
 
   const create = ['audience', 'create', '--name', 'Visitors', '--upload', '--follow'];
+  const tried = await json(...create, '--dry-run', join(folder, 'day 1'));
+  expect(tried).toMatchObject({ status: 2, files: 2, rows_accepted: 40 });
+  expect(await json('audience', 'list')).toEqual([]);
   const created = await json(...create, join(folder, 'day 1'));
   expect(created).toMatchObject({ status: 2, files: 2, total_rows: 40, unique_devices: 30, new_devices: 30 });
   const id = String(created.audience_id);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { importLog } from '../../schemas/http-answers.ts';
+import { dryRun } from '../../schemas/http-dry-runs.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
 import { type Service, startService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -148,6 +149,25 @@ describe('submit', () => {
       ['delete', '1'],
     ])
       expect((await failure(2, 'import', ...args)).code).toBe('usage');
+  });
+});
+
+describe('submit --dry-run', () => {
+  it('says what would be loaded and rejected, ends with 5 if a load would, and queues nothing', async () => {
+    const before = await json('import', 'list');
+    const good = file(ids(30), attribute);
+    const folder = localFiles({ 'good.csv': good, 'some.csv': `${good}neither,${attribute}\n`, 'bad.csv': 'x,1\n' });
+    const dry = ['import', 'submit', '--upload', '--dry-run'];
+    const [verdict, ...shown] = await lines(...dry, join(folder, 'some.csv'));
+    expect(verdict).toMatch(/some\.csv {2}would be done {2}30 of 31 rows accepted$/);
+    expect(shown.join('\n')).toMatch(/some\.csv:31: neither,\d+ \(bad_identifier\)$/);
+
+    const whole = await json(...dry, join(folder, 'good.csv'));
+    expect(dryRun.parse(whole)).toMatchObject({ status: 2, complete: true, rows_accepted: 30 });
+    const error = await failure(5, ...dry, folder);
+    expect(error.code).toBe('job_failed');
+    expect(dryRun.parse(JSON.parse(error.stdout))).toMatchObject({ status: 3, files: 3, rows_accepted: 60 });
+    expect(await json('import', 'list')).toEqual(before);
   });
 });
 

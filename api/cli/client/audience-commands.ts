@@ -4,6 +4,7 @@ import type { Audience, Load } from '../../console/answers.ts';
 import { askFirst, yesOption } from './ask-first.ts';
 import { registerAudienceReport } from './audience-report.ts';
 import { audienceDetails, audienceLines } from './audience-views.ts';
+import { dryRun, withDryRun } from './dry-run.ts';
 import { usageError } from './exit-codes.ts';
 import { audiencePath, followLoads } from './follow-load.ts';
 import { type ListOptions, listRecords, withListOptions } from './list-pages.ts';
@@ -18,6 +19,7 @@ interface LoadOptions extends UploadFlags {
 }
 interface CreateOptions extends LoadOptions {
   name: string;
+  dryRun?: boolean;
 }
 
 const SHOWN_LOADS = 10;
@@ -42,7 +44,9 @@ export function registerAudienceCommands(program: Command): void {
   const group = addGroup(program, 'audience', 'create audiences, append to them, read their reports');
 
   withFollow(
-    withUpload(addCommand(group, 'create', 'create an audience and load a file or a prefix into it')),
+    withDryRun(
+      withUpload(addCommand(group, 'create', 'create an audience and load a file or a prefix into it')),
+    ),
   )
     .argument(...paths)
     .requiredOption('--name <name>', 'its name (required)')
@@ -52,6 +56,7 @@ export function registerAudienceCommands(program: Command): void {
           throw usageError('an audience is created from one path: use a prefix, or append the others');
         const [file_path] = await sourcesOf(context, given, options);
         const request = { name: options.name, file_path };
+        if (options.dryRun) return dryRun(context, audiencePath, [request]);
         const { data } = await context.api.change<{ audience_id: number }>('POST', audiencePath, request);
         // The load that creates an audience has its number.
         if (options.follow) return followLoads(context, data.audience_id, [data.audience_id]);

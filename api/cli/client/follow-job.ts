@@ -27,7 +27,12 @@ const MAX_POLL_MS = 1_000;
 /** An API that is restarted, or a network that is away for a moment, is no reason to give up on a job. */
 const MAX_LOST = 30;
 
-const stillRunning = ({ name, again }: Followed) =>
+interface Patient {
+  maxLost: number;
+  signal: AbortSignal;
+}
+
+const stillRunning = ({ name, again }: Pick<Followed, 'name' | 'again'>) =>
   new CommandError(
     exitCodes.stillRunning,
     'still_running',
@@ -40,21 +45,20 @@ export const progressText = (progress: Progress): string =>
 const line = (name: string, progress: Progress) =>
   joined(`${name}  ${bar(fractionDone(progress))}`.trimEnd(), progressText(progress));
 
-/** Returns when the job has ended, whichever way. */
-export async function followJob(
-  api: ApiClient,
-  followed: Followed,
+/** Asks again and again until `poll` returns a value; what it shows until then is the progress. */
+export async function follow<T>(
+  followed: Pick<Followed, 'name' | 'again'>,
   { signal, progress, timeoutMs }: FollowOptions,
-): Promise<void> {
+  poll: (request: Patient, show: (line: string) => void) => Promise<T | undefined>,
+): Promise<T> {
   const { controller, unlink } = linkedAbort(signal);
   const timeout = stillRunning(followed);
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeout), timeoutMs);
   const request = { maxLost: MAX_LOST, signal: controller.signal };
   try {
     for (let everyMs = FIRST_POLL_MS; ; everyMs = Math.min(MAX_POLL_MS, everyMs * 1.5)) {
-      const { data } = await api.get<Progress>(`${followed.path}/progress`, request);
-      if (data.phase === 'done' || data.phase === 'failed') return;
-      progress.show(line(followed.name, data));
+      const ended = await poll(request, progress.show);
+      if (ended !== undefined) return ended;
       await sleep(everyMs, undefined, { signal: controller.signal });
     }
   } catch (error) {
@@ -66,4 +70,14 @@ export async function followJob(
     unlink();
     progress.clear();
   }
+}
+
+/** Returns when the job has ended, whichever way. */
+export async function followJob(api: ApiClient, followed: Followed, options: FollowOptions): Promise<void> {
+  await follow(followed, options, async (request, show) => {
+    const { data } = await api.get<Progress>(`${followed.path}/progress`, request);
+    if (data.phase === 'done' || data.phase === 'failed') return true;
+    show(line(followed.name, data));
+    return undefined;
+  });
 }

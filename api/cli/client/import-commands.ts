@@ -4,6 +4,7 @@ import type { FileReport, ImportLog, Progress } from '../../console/answers.ts';
 import { plural } from '../../console/format.ts';
 import { askFirst, yesOption } from './ask-first.ts';
 import { passOn } from './bodies.ts';
+import { dryRun, withDryRun } from './dry-run.ts';
 import { registerImportRejects } from './import-rejects.ts';
 import { fileLines, importDetails, importLines } from './import-views.ts';
 import { type ListOptions, listRecords, withListOptions } from './list-pages.ts';
@@ -15,6 +16,8 @@ import {
   FOREIGN_KEY,
   followImports,
   importPath,
+  importRequest,
+  type Submission,
   type Submitted,
   submitImport,
   tellSubmitted,
@@ -25,6 +28,7 @@ interface SubmitOptions extends UploadFlags {
   foreignKeys?: boolean;
   compressed?: boolean;
   follow?: boolean;
+  dryRun?: boolean;
 }
 
 const foreignKeys = ['--foreign-keys', 'the keys are partner_foreign_keys (default: attribute_ids)'] as const;
@@ -34,7 +38,9 @@ export function registerImportCommands(program: Command): void {
   const group = addGroup(program, 'import', 'submit imports of attribute data, follow them, delete data');
 
   withFollow(
-    withUpload(addCommand(group, 'submit', 'queue the import of files, or of all files under a prefix')),
+    withDryRun(
+      withUpload(addCommand(group, 'submit', 'queue the import of files, or of all files under a prefix')),
+    ),
   )
     .argument(
       '<path...>',
@@ -50,9 +56,10 @@ export function registerImportCommands(program: Command): void {
         const sources = options.upload
           ? [await upload(context, paths, options)]
           : paths.map((path) => ({ path, compressed }));
+        const submissions: Submission[] = sources.map((source) => ({ compressed, keyType, ...source }));
+        if (options.dryRun) return dryRun(context, importPath, submissions.map(importRequest));
         const submitted: Submitted[] = [];
-        for (const source of sources)
-          submitted.push(await submitImport(context.api, { compressed, keyType, ...source }));
+        for (const submission of submissions) submitted.push(await submitImport(context.api, submission));
         await tellSubmitted(context, submitted, follow);
       }),
     );

@@ -39,19 +39,21 @@ function ownBucket(path: string): object {
   return { path_type: 1, credentials: { accessKeyId, secretAccessKey, region } };
 }
 
-export async function submitImport(
-  api: ApiClient,
-  { path, keyType, compressed }: Submission,
-): Promise<Submitted> {
+export function importRequest({ path, keyType, compressed }: Submission): object {
   if (path.endsWith('/') && compressed === undefined)
     throw usageError(`${path} is a prefix: add --compressed or --no-compressed`);
-  const { data } = await api.change<{ import_log_id: number }>('POST', importPath, {
+  return {
     file_path: path,
     key_type: keyType,
     ...(compressed === undefined ? {} : { compressed }),
     ...(path.startsWith('s3://') ? ownBucket(path) : {}),
-  });
-  return { ...data, file_path: path };
+  };
+}
+
+export async function submitImport(api: ApiClient, submission: Submission): Promise<Submitted> {
+  const request = importRequest(submission);
+  const { data } = await api.change<{ import_log_id: number }>('POST', importPath, request);
+  return { ...data, file_path: submission.path };
 }
 
 async function hasRejects(api: ApiClient, path: string): Promise<boolean> {

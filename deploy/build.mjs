@@ -48,7 +48,7 @@ async function compile(directory) {
     legalComments: 'none',
     logLevel: 'error',
     // kafkajs and mongodb are patched through the module cache, which a bundle does not have.
-    external: ['kafkajs', 'mongodb', 'pino', 'testcontainers'],
+    external: ['@node-rs/crc32', 'kafkajs', 'mongodb', 'pino', 'testcontainers'],
     // CommonJS packages load Node's built-in modules with require.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",

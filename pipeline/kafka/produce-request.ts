@@ -2,8 +2,8 @@
  * Kafka's produce request (versions 3 to 7), written once into one buffer. kafkajs builds it from the inside out and copies every
  * message about eight times on the way; with messages of 0.7 MB that is more work than parsing their rows.
  */
+import { crc32c } from '@node-rs/crc32';
 import { varintLength, writeVarint } from '../wire/varint.ts';
-import { crc32c } from './crc32c.ts';
 
 export interface TopicData {
   topic: string;

@@ -1,8 +1,9 @@
 /** What we write instead of kafkajs must be, byte for byte, what kafkajs writes, or what its own decoder reads back. */
 import { createRequire } from 'node:module';
+import { crc32c } from '@node-rs/crc32';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32c } from '../../pipeline/kafka/crc32c.ts';
+
 import { encodeProduce, frameRequest } from '../../pipeline/kafka/produce-request.ts';
 
 const require = createRequire(import.meta.url);

@@ -5,7 +5,9 @@
  * - it measures durations with the wall clock: one that is set back ends the heartbeats until it has caught up, so the broker takes
  *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out;
  * - it fetches from each broker separately, and when one of them is not the leader any more it joins the group again right there,
- *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone.
+ *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone;
+ * - a broker that takes the connection and does not answer, such as a frozen one, counts as connected: it is asked again for ever, and
+ *   no other of the list is tried.
  * All of kafkajs's parts take each other from the module cache, so that is where the patched ones are put.
  */
 import { createRequire } from 'node:module';
@@ -162,6 +164,25 @@ consumerGroup.prototype.recoverFromFetch = async function (error) {
   if (error.name === 'KafkaJSStaleTopicMetadataAssignment')
     throw Object.assign(error, { type: 'REBALANCE_IN_PROGRESS' });
   return recoverFromFetch.call(this, error);
+};
+
+interface Broker {
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+}
+const broker = require('kafkajs/src/broker/index.js') as { prototype: Broker };
+const { KafkaJSConnectionError } = require('kafkajs/src/errors.js') as {
+  KafkaJSConnectionError: new (message: string) => Error;
+};
+const { connect } = broker.prototype;
+broker.prototype.connect = async function () {
+  try {
+    await connect.call(this);
+  } catch (error) {
+    await this.disconnect();
+    const { name, message } = error as Error;
+    throw name === 'KafkaJSRequestTimeoutError' ? new KafkaJSConnectionError(message) : error;
+  }
 };
 
 export const { Kafka, logLevel } = require('kafkajs') as typeof import('kafkajs');

@@ -8,7 +8,7 @@ export interface AnsweringProxy {
   seen: string[];
   /** Of the next requests with this method that succeed, so many answers are lost: the API has done it, and nobody hears of it. */
   lose(method: string, count: number): void;
-  /** The answer to the next request of this path that succeeds begins and does not end. */
+  /** The answer to the next request of a path that ends so, and succeeds, begins and does not end. */
   breakOff(path: string): void;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export async function startAnsweringProxy(target: string): Promise<AnsweringProx
         return void answer.resume().once('end', () => incoming.socket.destroy());
       }
       outgoing.writeHead(answer.statusCode!, answer.headers);
-      if (url === breaking && answer.statusCode! < 300) {
+      if (breaking !== '' && url.endsWith(breaking) && answer.statusCode! < 300) {
         breaking = '';
         return void answer.once('data', (chunk) =>
           outgoing.write(chunk.subarray(0, 1), () => incoming.socket.destroy()),

@@ -156,7 +156,11 @@ describe('submit --dry-run', () => {
   it('says what would be loaded and rejected, ends with 5 if a load would, and queues nothing', async () => {
     const before = await json('import', 'list');
     const good = file(ids(30), attribute);
-    const folder = localFiles({ 'good.csv': good, 'some.csv': `${good}neither,${attribute}\n`, 'bad.csv': 'x,1\n' });
+    const folder = localFiles({
+      'good.csv': good,
+      'some.csv': `${good}neither,${attribute}\n`,
+      'bad.csv': 'x,1\n',
+    });
     const dry = ['import', 'submit', '--upload', '--dry-run'];
     const [verdict, ...shown] = await lines(...dry, join(folder, 'some.csv'));
     expect(verdict).toMatch(/some\.csv {2}would be done {2}30 of 31 rows accepted$/);

@@ -38,6 +38,8 @@ export interface Layout {
   remove?(id: number): Promise<void>;
 }
 
+const MAX_READS = 3;
+
 const badIdentifier = { code: 'bad_identifier', row: 'not-a-device,1' };
 const optedOut = { code: 'opted_out', row: '00000000-0000-0000-0000-000000000000,1' };
 const unknownKey = { code: 'unknown_key', row: 'ffffffff-ffff-4fff-bfff-ffffffffffff,not-a-key' };
@@ -84,6 +86,18 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
     return counted;
   }
 
+  /** An answer of many megabytes that broke off says nothing of the load. */
+  async function countFilesAgain(id: number): Promise<Awaited<ReturnType<typeof countFiles>>> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await countFiles(id);
+      } catch (error) {
+        const isBroken = error instanceof CommandError && error.code === 'unreachable';
+        if (!isBroken || tries === MAX_READS) throw error;
+      }
+    }
+  }
+
   return {
     keys,
     invalid: [badIdentifier, optedOut, unknownKey],
@@ -92,7 +106,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
     progressPath: (id) => `${importPath}/${id}/progress`,
     async outcome(id, expected) {
       const { data } = await reading.get<ImportLog>(`${importPath}/${id}`);
-      const counted = await countFiles(id);
+      const counted = await countFilesAgain(id);
       return {
         checks: [
           check('files', expected.files, counted.files),

@@ -2,10 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { LoadReport } from '../../../api/cli/load/report.ts';
 import { type Service, startService, waitFor } from '../../support/stack.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { startAnsweringProxy } from '../answering-proxy.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from '../partner.ts';
 
 let service: Service;
@@ -61,6 +62,27 @@ describe('a load', () => {
       expect(waiting + loading + merging).toBeCloseTo(total, 3);
     expect(report.samples.at(-1)).toMatchObject({ rows: 6_000, files: 6, queued: 0, in_flight: 0 });
     expect(await objectsLeft()).toEqual([]);
+  });
+
+  it('whose counts are read twice, because the first answer broke off', async () => {
+    const proxy = await startAnsweringProxy(service.apiUrl);
+    onTestFinished(() => proxy.close());
+    proxy.breakOff('/files');
+    const small = [
+      '--files',
+      '2',
+      '--rows',
+      '50',
+      '--layout',
+      'a',
+      '--attributes',
+      '1',
+      '--api-url',
+      proxy.url,
+    ];
+    const report: LoadReport = await json('load', ...small);
+    expect(report).toMatchObject({ failed_jobs: 0, counts: { wrong: [] } });
+    expect(proxy.seen.filter((request) => request.endsWith('/files'))).toHaveLength(2);
   });
 
   it('of audiences: every count is right, and they are deleted with the files', async () => {

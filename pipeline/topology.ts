@@ -14,6 +14,7 @@ import type { StageName } from '../schemas/stages.ts';
 import type { TopicKey } from '../schemas/topics.ts';
 import type { Publisher } from './kafka/publish.ts';
 import type { Stage } from './kafka/stage.ts';
+import { countWork } from './runtime/count-work.ts';
 import type { Logger } from './runtime/log.ts';
 import type { PipelineMetrics } from './runtime/metrics.ts';
 import { createNews } from './runtime/news.ts';
@@ -51,13 +52,14 @@ export interface Dependencies {
 }
 
 export function createTopology(deps: Dependencies): { [S in StageName]: () => Stage<S> } {
-  const { config, partitions, metrics } = deps;
+  const { config, partitions } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(deps.db);
   const sets = createDeviceSets(deps.db);
   // What every stage may use, beside what it is given below.
   const news = createNews();
-  const shared = { ...config, ...deps, ...stores, sets, sourceOf, news };
+  const counts = countWork(deps.metrics);
+  const shared = { ...config, ...deps, ...stores, ...counts, sets, sourceOf, news };
 
   return {
     // jobs ─► files, markers in devices, status
@@ -79,7 +81,6 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         filePartitions: partitions.files,
         devicePartitions: partitions.devices,
         readAheadBytes: config.readAheadMb * 1_000_000,
-        onJobsInFlight: (change) => metrics.jobsUnderWay.inc(change),
       });
     },
 
@@ -92,8 +93,8 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         ...shared,
         devicePartitions: partitions.devices,
         rejectPartitions: partitions.rejects,
-        onValidated(rows) {
-          metrics.rows.inc(rows);
+        onValidated(parsed) {
+          counts.onValidated(parsed);
           news.tell();
         },
       }),

@@ -46,7 +46,7 @@ interface Dependencies {
   publisher: Pick<Publisher, 'ready' | 'send'>;
   log: Logger;
   limitMs: number;
-  onPublished?(jobs: JobDocument[], seconds: number): void;
+  onPublished?(jobs: JobDocument[]): void;
 }
 
 const MAX_WAITING = 20_000;
@@ -123,13 +123,12 @@ export function createAcceptQueue(deps: Dependencies) {
   const failedBefore = (since: number) => (failed && since < failed.at ? failed.error : undefined);
 
   async function send(documents: JobDocument[]): Promise<void> {
-    const start = performance.now();
     await publisher.send(
       'jobs',
       documents.map((job) => ({ partition: 0, key: String(job._id), value: acceptedMessage(job) })),
     );
     faultPoint('api:after-publish');
-    onPublished?.(documents, (performance.now() - start) / 1_000);
+    onPublished?.(documents);
   }
 
   /** Returns why it failed. It may still succeed then. */

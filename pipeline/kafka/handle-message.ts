@@ -24,10 +24,15 @@ interface Dependencies {
   crashes: CrashRecords;
   /** Keeps for the operator why a job was given up. */
   recordReason(job: number, reason: string): Promise<void>;
+  metrics: { failures: { inc(): void }; givenUp: { inc(): void } };
 }
 
-export function createHandleMessage(stage: SingleStage, { log, retry, crashes, recordReason }: Dependencies) {
+export function createHandleMessage(
+  stage: SingleStage,
+  { log, retry, crashes, recordReason, metrics }: Dependencies,
+) {
   async function giveUp(delivery: Delivery, reason: string): Promise<void> {
+    metrics.givenUp.inc();
     const { value } = delivery.message;
     if ('job' in value)
       await retry('record the reason', () => recordReason(value.job, reason), delivery.step.signal);
@@ -42,6 +47,7 @@ export function createHandleMessage(stage: SingleStage, { log, retry, crashes, r
       } catch (error) {
         if (step.signal.aborted || isFromKafka(error) || !stage.giveUp) throw error;
         failures.add(error);
+        metrics.failures.inc();
         const { count, reason } = failures;
         log.error(
           { err: error, partition, offset: String(offset), failures: count },

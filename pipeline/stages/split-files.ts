@@ -31,6 +31,8 @@ export interface SplitDependencies {
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
   rowPartitions: number;
   gzipRatio: number;
+  /** Bytes of a file have arrived. */
+  onRead?(bytes: number): void;
 }
 
 type SplitStep = Step<'split'>;
@@ -61,7 +63,10 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
   ): AsyncGenerator<Buffer> {
     const { store, bucket } = await deps.sourceOf(job);
     const { etag, size } = file;
-    yield* store.open(bucket, file.path, { etag, size, from, signal });
+    for await (const bytes of store.open(bucket, file.path, { etag, size, from, signal })) {
+      deps.onRead?.(bytes.length);
+      yield bytes;
+    }
   }
 
   async function split(

@@ -12,6 +12,7 @@ import { createProcessMetrics } from '../pipeline/runtime/process-metrics.ts';
 import { createRetry } from '../pipeline/runtime/retry.ts';
 import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
+import { createTracer } from '../pipeline/runtime/traces.ts';
 import { ensureIndexes } from '../pipeline/stores/indexes.ts';
 import { connectMongo, requireReplicaSet } from '../pipeline/stores/mongo.ts';
 import type { Config } from '../schemas/config.ts';
@@ -57,6 +58,7 @@ export async function runApi(config: Config): Promise<void> {
   const log = createLogger(config, 'api', createLogLines());
   const shutdown = createShutdown(log, config.shutdownMs);
   const metrics = createMetrics();
+  const tracer = createTracer(config, 'headrace-api', log);
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
   const stores = createApiStores(mongo.db);
@@ -91,6 +93,7 @@ export async function runApi(config: Config): Promise<void> {
     events,
     bodies,
     metrics,
+    tracer,
     log,
   });
 
@@ -119,7 +122,7 @@ export async function runApi(config: Config): Promise<void> {
   shutdown.add('disconnect', async () => {
     metricsServer.close();
     metricsServer.closeAllConnections();
-    await Promise.allSettled([publisher.close(), mongo.close()]);
+    await Promise.allSettled([publisher.close(), mongo.close(), tracer.close()]);
   });
   log.info(
     { url: `http://${config.apiHost}:${api.port}`, metrics_port: metricsAt.port, port: api.port },

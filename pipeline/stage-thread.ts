@@ -13,6 +13,7 @@ import { createPipelineMetrics, reasonOf } from './runtime/metrics.ts';
 import { createRetry } from './runtime/retry.ts';
 import { StartRefused } from './runtime/start-refused.ts';
 import { answerQuestions } from './runtime/threads.ts';
+import { createTracer } from './runtime/traces.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
@@ -34,6 +35,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const metrics = createPipelineMetrics();
   const onRetry = (error: unknown) => metrics.retries.inc({ reason: reasonOf(error) });
   const retry = createRetry(log, { onRetry });
+  const tracer = createTracer(config, 'headrace-pipeline', log);
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log, { metrics });
   const sources = createJobSources(config, mongo.db, log, onRetry);
@@ -62,6 +64,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
       await lags.close();
       await publisher.close();
       await mongo.close();
+      await tracer.close();
     },
   });
   process.on('unhandledRejection', onFatal);
@@ -86,6 +89,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     publisher,
     sources,
     metrics,
+    tracer,
     partitions,
     onFatal,
   });
@@ -100,6 +104,7 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
       crashes,
       recordReason,
       metrics,
+      tracer,
       onFatal,
     });
     consumptions.push(consumption);

@@ -18,6 +18,7 @@ import { countWork } from './runtime/count-work.ts';
 import type { Logger } from './runtime/log.ts';
 import type { PipelineMetrics } from './runtime/metrics.ts';
 import { createNews } from './runtime/news.ts';
+import type { Tracer } from './runtime/traces.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
@@ -46,6 +47,7 @@ export interface Dependencies {
   publisher: Publisher;
   sources: ReturnType<typeof createJobSources>;
   metrics: PipelineMetrics;
+  tracer: Tracer;
   /** How many partitions each topic has. */
   partitions: Record<TopicKey, number>;
   onFatal(error: unknown): void;
@@ -58,7 +60,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
   const sets = createDeviceSets(deps.db);
   // What every stage may use, beside what it is given below.
   const news = createNews();
-  const counts = countWork(deps.metrics);
+  const counts = countWork(deps.metrics, deps.tracer);
   const shared = { ...config, ...deps, ...stores, ...counts, sets, sourceOf, news };
 
   return {

@@ -14,6 +14,7 @@ import { createDeadline, type Deadline, within } from '../runtime/deadline.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import type { Logger } from '../runtime/log.ts';
+import { jobHeaders } from '../runtime/trace-job.ts';
 import type { CounterStore } from '../stores/counters.ts';
 import type { NewJobStore } from '../stores/new-jobs.ts';
 import { acceptedMessage, type JobRequest, numbered } from './new-job.ts';
@@ -125,7 +126,12 @@ export function createAcceptQueue(deps: Dependencies) {
   async function send(documents: JobDocument[]): Promise<void> {
     await publisher.send(
       'jobs',
-      documents.map((job) => ({ partition: 0, key: String(job._id), value: acceptedMessage(job) })),
+      documents.map((job) => ({
+        partition: 0,
+        key: String(job._id),
+        value: acceptedMessage(job),
+        ...jobHeaders(job),
+      })),
     );
     faultPoint('api:after-publish');
     onPublished?.(documents);

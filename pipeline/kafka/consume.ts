@@ -16,6 +16,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { PipelineMetrics } from '../runtime/metrics.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { createStep, type Step } from '../runtime/step.ts';
+import { childOf, isTraced, type Tracer } from '../runtime/traces.ts';
 import { decode, encode, MalformedMessage } from '../wire/codec.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
 import { allSettled, type CrashRecords, createHandleMessage } from './handle-message.ts';
@@ -45,6 +46,7 @@ interface Dependencies {
   crashes: CrashRecords;
   recordReason(job: number, reason: string): Promise<void>;
   metrics: PipelineMetrics;
+  tracer?: Tracer;
   /** Called once, for what no retry mends. The process is to end. */
   onFatal(error: unknown): void;
 }
@@ -102,7 +104,11 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   function understand(partition: number, raw: KafkaMessage, step: Step): Received {
     try {
       const message = decode(raw.value, topics[stage.input].holds as readonly MessageName[]);
-      return { raw, understood: { partition, offset: BigInt(raw.offset), message, step } };
+      const offset = BigInt(raw.offset);
+      return {
+        raw,
+        understood: { partition, offset, message, step, ...traceOf(stage.name, partition, raw) },
+      };
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
       return { raw, understood: error };
@@ -261,6 +267,18 @@ const metricsOf = (stage: string, all: PipelineMetrics) => ({
   failures: all.handlingFailures.labels(stage),
   givenUp: all.messagesGivenUp.labels(stage),
 });
+
+/** A message that comes again has the same span. */
+function traceOf(
+  stage: string,
+  partition: number,
+  { headers, offset }: KafkaMessage,
+): Pick<Delivery, 'trace'> {
+  const parent = headers?.traceparent?.toString();
+  return isTraced(parent)
+    ? { trace: { parent, context: childOf(parent, `${stage} ${partition} ${offset}`) } }
+    : {};
+}
 
 interface Received {
   raw: KafkaMessage;

@@ -16,6 +16,7 @@ export interface OutgoingMessage {
   partition: number;
   key: string;
   value: Buffer;
+  headers?: Record<string, string>;
 }
 
 export interface Publisher {

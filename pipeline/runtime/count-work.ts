@@ -1,8 +1,10 @@
 /** What the stages report of their work, counted: once for a batch, a file or a job, never for a row. */
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import type { PipelineMetrics } from './metrics.ts';
+import { traceJob } from './trace-job.ts';
+import type { Tracer } from './traces.ts';
 
-export function countWork(metrics: PipelineMetrics) {
+export function countWork(metrics: PipelineMetrics, tracer: Tracer) {
   return {
     onRead: (bytes: number) => metrics.storageBytes.inc(bytes),
 
@@ -22,6 +24,7 @@ export function countWork(metrics: PipelineMetrics) {
     onJobsInFlight: (change: number) => metrics.jobsInFlight.inc(change),
     onRepeated: () => metrics.jobsRepeated.inc(),
     onEnded(job: JobDocument): void {
+      traceJob(tracer, job);
       const { kind, errors, createdAt, startedAt = createdAt, decidedAt = startedAt, updatedAt } = job;
       metrics.jobsEnded.inc({ kind, status: job.status === JobStatus.done ? 'done' : 'error' });
       for (const { code } of errors ?? []) metrics.jobErrors.inc({ code });

@@ -11,7 +11,7 @@ import { cached, type Download } from '../deploy/local/cache.ts';
 import { runTool } from '../deploy/local/child.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const releases: Record<string, string> = { '22': '22.23.3', '24': '24.9.0' };
+const releases: Record<string, string> = { '22': '22.23.3', '24': '24.21.0' };
 const withServers = [
   'test/deploy/compiled.test.ts',
   'test/deploy/monitoring.test.ts',

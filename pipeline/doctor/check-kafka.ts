@@ -99,20 +99,26 @@ async function checkGroups(config: Config, log: Logger): Promise<Finding[]> {
   }
 }
 
-export async function checkKafka(config: Config, log: Logger): Promise<Finding[]> {
-  const connection = await checkBrokers(config, log);
-  if (connection.every(({ state }) => state === 'problem')) return connection;
-  const checked: { findings: Finding[]; existing: TopicKey[] } = { findings: [], existing: [] };
+export interface KafkaFindings {
+  findings: Finding[];
+  /** How many partitions each topic has that exists. */
+  partitions: Map<TopicKey, number>;
+}
+
+export async function checkKafka(config: Config, log: Logger): Promise<KafkaFindings> {
+  let partitions = new Map<TopicKey, number>();
+  const findings = await checkBrokers(config, log);
+  if (findings.every(({ state }) => state === 'problem')) return { findings, partitions };
   const inTopics = await examine('kafka topics', ADDRESS, async () => {
-    Object.assign(checked, await checkTopics(config, log));
+    const checked = await checkTopics(config, log);
+    partitions = checked.partitions;
     return checked.findings;
   });
-  return [
-    ...connection,
-    ...inTopics,
-    ...(checked.existing.length > 0
-      ? await examine('kafka rights', RIGHTS, () => checkRights(config, log, checked.existing))
-      : []),
-    ...(await examine('kafka groups', RIGHTS, () => checkGroups(config, log))),
-  ];
+  findings.push(...inTopics);
+  if (partitions.size > 0)
+    findings.push(
+      ...(await examine('kafka rights', RIGHTS, () => checkRights(config, log, [...partitions.keys()]))),
+    );
+  findings.push(...(await examine('kafka groups', RIGHTS, () => checkGroups(config, log))));
+  return { findings, partitions };
 }

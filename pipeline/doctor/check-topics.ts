@@ -132,10 +132,11 @@ async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): P
   );
 }
 
+/** `partitions`: how many each topic has that exists. */
 export async function checkTopics(
   config: Config,
   log: Logger,
-): Promise<{ findings: Finding[]; existing: TopicKey[] }> {
+): Promise<{ findings: Finding[]; partitions: Map<TopicKey, number> }> {
   const admin = createKafka(config, log, { retry: { retries: 1 } }).admin();
   await admin.connect();
   try {
@@ -152,7 +153,8 @@ export async function checkTopics(
               'they are created when the API or the pipeline starts, if it may; otherwise create them',
             ),
           ];
-    if (existing.length === 0) return { findings, existing };
+    const partitions = new Map<TopicKey, number>();
+    if (existing.length === 0) return { findings, partitions };
     const names = existing.map((key) => topicName(config, key));
     const { topics: described } = await admin.fetchTopicMetadata({ topics: names });
     const { resources } = await admin.describeConfigs({
@@ -167,13 +169,13 @@ export async function checkTopics(
       const name = topicName(config, key);
       const entries = resources.find(({ resourceName }) => resourceName === name)!.configEntries;
       const settings = new Map(entries.map(({ configName, configValue }) => [configName, configValue]));
-      findings.push(
-        ...checkPartitions(config, key, described.find((one) => one.name === name)!),
-        ...checkSettings(config, key, name, settings),
-      );
+      const topic = described.find((one) => one.name === name)!;
+      partitions.set(key, topic.partitions.length);
+      findings.push(...checkPartitions(config, key, topic), ...checkSettings(config, key, name, settings));
     }
     const good = ok('kafka topics', `${existing.length} topics, as they should be`);
-    return { findings: [...unless(findings, good), ...(await checkClocks(config, log, existing))], existing };
+    const clocks = await checkClocks(config, log, existing);
+    return { findings: [...unless(findings, good), ...clocks], partitions };
   } finally {
     await admin.disconnect();
   }

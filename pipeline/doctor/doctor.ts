@@ -1,5 +1,4 @@
 /** `headrace doctor` and `headrace config check`: what is wrong, and what to do. Nothing is created or changed. */
-import { topicPartitions } from '../kafka/describe-topics.ts';
 import { topicName } from '../kafka/topics.ts';
 import { createLogger } from '../runtime/log.ts';
 import { paint, table } from '../runtime/terminal.ts';
@@ -15,11 +14,13 @@ async function examineAll(env: Environment): Promise<Finding[]> {
   const { config, findings } = checkConfig(env);
   if (!config) return findings;
   const log = createLogger({ logLevel: 'silent' }, 'doctor');
-  const kafka = checkKafka(config, log);
   const topic = topicName(config, 'devices');
-  const partitions = kafka.then(() => topicPartitions(config, log, topic)).catch(() => undefined);
-  const mongodb = partitions.then((count) => checkMongodb(config, { topic, partitions: count }));
-  const parts = await Promise.all([kafka, mongodb, checkStorage(config)]);
+  const servers = async () => {
+    const kafka = await checkKafka(config, log);
+    const mongodb = await checkMongodb(config, { topic, partitions: kafka.partitions.get('devices') });
+    return [...kafka.findings, ...mongodb];
+  };
+  const parts = await Promise.all([servers(), checkStorage(config)]);
   return [...findings, ...parts.flat()];
 }
 

@@ -66,13 +66,6 @@ export const describeTopics = (config: Config, log: Logger): Promise<TopicState[
     return states;
   });
 
-/** How many partitions a topic has. */
-export const topicPartitions = (config: Config, log: Logger, name: string): Promise<number> =>
-  withCluster(config, log, async (cluster) => {
-    await findTopics(cluster, [name]);
-    return cluster.findTopicPartitionMetadata(name).length;
-  });
-
 async function settingsOf(cluster: Cluster, names: string[]): Promise<Map<string, Map<string, string>>> {
   const broker = await cluster.findBroker({ nodeId: cluster.getNodeIds()[0]! });
   const configNames = ['cleanup.policy', 'retention.ms'];

@@ -4,6 +4,7 @@ import { describeTopics } from '../../pipeline/kafka/describe-topics.ts';
 import { createKafka, topicName } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { collections } from '../../schemas/documents.ts';
+import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { type Service, servers, uniqueEnvironment } from '../support/stack.ts';
@@ -35,19 +36,23 @@ test('a healthy service: every check is there, nothing is a problem, the exit co
   driver,
 }) => {
   await driver.upload(await driver.partner(), 'a.csv', 'a\n');
-  const report = await examine(service.env);
-  const topics = await describeTopics(service.config, silent);
-  expect(topics.map(({ messages }) => messages)).toEqual(topics.map(() => 0));
-  expect(problems(report)).toEqual([]);
-  expect([report.code, report.ok]).toEqual([0, true]);
-  const good = report.findings.filter(({ state }) => state === 'ok').map(({ check }) => check);
-  expect(good).toEqual(
+  let report = await examine(service.env);
+  const good = async () => {
+    report = await examine(service.env);
+    return report.findings.filter(({ state }) => state === 'ok').map(({ check }) => check);
+  };
+  // A process that was not scheduled for long has lost its place in a group, and joins again.
+  await eventually(good).toEqual(
     expect.arrayContaining([
       ...['settings', 'kafka connection', 'kafka topics', 'kafka rights', 'kafka groups'],
       ...['clocks of our processes', 'mongodb connection', 'mongodb version', 'mongodb clock'],
       ...['mongodb indexes', 'storage', 'storage clock'],
     ]),
   );
+  expect(problems(report)).toEqual([]);
+  expect([report.code, report.ok]).toEqual([0, true]);
+  const topics = await describeTopics(service.config, silent);
+  expect(topics.map(({ messages }) => messages)).toEqual(topics.map(() => 0));
   const [storage] = all(report, 'storage');
   expect(storage!.found).toMatch(/can be listed and read$/);
   // The servers of the tests ask nobody who he is.

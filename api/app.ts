@@ -87,7 +87,7 @@ export function createApp(deps: Dependencies): App {
     proxy: config.trustedProxies > 0,
     maxIpsCount: config.trustedProxies,
   });
-  koa.use(createObserveRequests(log, metrics) as Koa.Middleware<RequestState>);
+  koa.use(createObserveRequests(log, metrics, deps.tracer) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
   // The router tries the pattern of every route, which costs a busy path more than its answer.
   koa.use(((ctx: Context, next: () => Promise<void>) => {

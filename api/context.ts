@@ -4,6 +4,7 @@ import type { AcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import type { PendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import type { Publisher } from '../pipeline/kafka/publish.ts';
 import type { Logger } from '../pipeline/runtime/log.ts';
+import type { Tracer } from '../pipeline/runtime/traces.ts';
 import type { Scope } from '../pipeline/stores/audiences.ts';
 import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
@@ -23,6 +24,7 @@ export interface Dependencies extends ApiStores {
   events: EventHub;
   bodies: Bodies;
   metrics: Metrics;
+  tracer?: Tracer;
   log: Logger;
 }
 
@@ -39,6 +41,8 @@ export interface RequestState {
   /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
   isStillAllowed(): Promise<boolean>;
   route?: string;
+  /** Its span, if it is traced. */
+  traceparent?: string;
   /** When the request began, and the time spent in our own code and backends: reading the body does not count. */
   begunAt: number;
   backendMs: number;

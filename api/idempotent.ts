@@ -84,7 +84,8 @@ async function accept(
   let isNew = false;
   try {
     beginAccepting(ctx);
-    const accepted = await queue.accept(request);
+    const { traceparent } = ctx.state;
+    const accepted = await queue.accept(traceparent ? { ...request, traceparent } : request);
     isNew = !accepted.repeated;
     return accepted;
   } finally {

@@ -1,42 +1,29 @@
-/** Metrics for operators, on a port of their own that partners cannot reach. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+/** Metrics of the API for operators, on a port of their own that partners cannot reach. */
+import {
+  addDefaultMetrics,
+  createMetrics as build,
+  type Metrics as Of,
+} from '../pipeline/runtime/metrics.ts';
+import type { JobQueryStore } from '../pipeline/stores/job-queries.ts';
+import { apiMetrics } from '../schemas/metrics.ts';
 
-export function createMetrics() {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  const registers = [registry];
-  return {
-    registry,
-    requests: new Histogram({
-      name: 'headrace_http_request_duration_seconds',
-      help: 'Time from the arrival of a request to the end of its response',
-      labelNames: ['method', 'route', 'status'] as const,
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-      registers,
-    }),
-    jobs: new Counter({
-      name: 'headrace_jobs_queued_total',
-      help: 'Jobs accepted and published',
-      labelNames: ['kind'] as const,
-      registers,
-    }),
-    streams: new Gauge({
-      name: 'headrace_event_streams',
-      help: 'Open streams of server-sent events',
-      registers,
-    }),
-    publish: new Histogram({
-      name: 'headrace_publish_duration_seconds',
-      help: 'Time to publish a batch of accepted jobs',
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-      registers,
-    }),
-    compositions: new Histogram({
-      name: 'headrace_composition_duration_seconds',
-      help: 'Time to compute the composition report of an audience',
-      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
-      registers,
-    }),
-  };
+export type Metrics = Of<typeof apiMetrics>;
+
+export function createMetrics(): Metrics {
+  const metrics = build(apiMetrics);
+  addDefaultMetrics(metrics.registry);
+  return metrics;
 }
-export type Metrics = ReturnType<typeof createMetrics>;
+
+const MAX_LOOK_MS = 1_500;
+
+/** Unfinished jobs, looked up when Prometheus asks: what waits shows although no pipeline runs. */
+export function exportJobs(metrics: Metrics, jobs: Pick<JobQueryStore, 'unfinishedByPhase'>): void {
+  metrics.onRead([metrics.jobs, metrics.oldestJobAge], async () => {
+    for (const { phase, count, oldest } of await jobs.unfinishedByPhase(MAX_LOOK_MS)) {
+      metrics.jobs.set({ phase }, count);
+      const ageMs = oldest ? Date.now() - oldest.getTime() : 0;
+      metrics.oldestJobAge.set({ phase }, Math.max(0, ageMs) / 1_000);
+    }
+  });
+}

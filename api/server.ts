@@ -7,9 +7,12 @@ import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
 import { createLogLines } from '../pipeline/runtime/log-lines.ts';
+import { readAll } from '../pipeline/runtime/metrics.ts';
+import { createProcessMetrics } from '../pipeline/runtime/process-metrics.ts';
 import { createRetry } from '../pipeline/runtime/retry.ts';
 import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
+import { createTracer } from '../pipeline/runtime/traces.ts';
 import { ensureIndexes } from '../pipeline/stores/indexes.ts';
 import { connectMongo, requireReplicaSet } from '../pipeline/stores/mongo.ts';
 import type { Config } from '../schemas/config.ts';
@@ -21,7 +24,8 @@ import { createCompositionReports } from './composition/reports.ts';
 import { createEventHub } from './events/hub.ts';
 import { createRenderEvents } from './events/render-events.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, exportJobs } from './metrics.ts';
+import { readinessOf } from './routes/health.ts';
 import { createApiStores } from './stores.ts';
 
 /** If a port is not available, one log line names the setting to change, and the process exits. */
@@ -53,19 +57,19 @@ const finish = (server: Server) =>
 export async function runApi(config: Config): Promise<void> {
   const log = createLogger(config, 'api', createLogLines());
   const shutdown = createShutdown(log, config.shutdownMs);
-  const mongo = await connectMongo(config);
-  const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs });
   const metrics = createMetrics();
+  const tracer = createTracer(config, 'headrace-api', log);
+  const mongo = await connectMongo(config);
+  const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
   const stores = createApiStores(mongo.db);
+  exportJobs(metrics, stores.jobs);
   const queue = createAcceptQueue({
     ...stores,
     publisher,
     log,
     limitMs: config.limitBackendMs,
-    onPublished(jobs, seconds) {
-      metrics.publish.observe(seconds);
-      for (const kind of new Set(jobs.map((job) => job.kind)))
-        metrics.jobs.labels(kind).inc(jobs.filter((job) => job.kind === kind).length);
+    onPublished(jobs) {
+      for (const { kind } of jobs) metrics.jobsQueued.inc({ kind });
     },
   });
   const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
@@ -73,7 +77,7 @@ export async function runApi(config: Config): Promise<void> {
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
   const compositionReports = createCompositionReports({
     ...stores,
-    composer: createComposer(),
+    composer: createComposer({ onFailure: () => metrics.composerFailures.inc() }),
     metrics,
     log,
   });
@@ -89,16 +93,18 @@ export async function runApi(config: Config): Promise<void> {
     events,
     bodies,
     metrics,
+    tracer,
     log,
   });
 
   const server = createServer(timeoutsOf(config), koa.callback());
   server.on('clientError', answerClientError);
   limitConnections(server, config);
+  const ofProcess = createProcessMetrics(readinessOf({ ping, publisher }));
   const metricsServer = createServer(async (request, response) => {
     if (request.url !== '/metrics') return response.writeHead(404).end();
-    const text = await metrics.registry.metrics();
-    return response.writeHead(200, { 'Content-Type': metrics.registry.contentType }).end(text);
+    const registry = await readAll([ofProcess, metrics]);
+    return response.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics());
   });
 
   const api = await listen(server, config.apiPort, config.apiHost, 'HEADRACE_API_PORT', log);
@@ -116,7 +122,7 @@ export async function runApi(config: Config): Promise<void> {
   shutdown.add('disconnect', async () => {
     metricsServer.close();
     metricsServer.closeAllConnections();
-    await Promise.allSettled([publisher.close(), mongo.close()]);
+    await Promise.allSettled([publisher.close(), mongo.close(), tracer.close()]);
   });
   log.info(
     { url: `http://${config.apiHost}:${api.port}`, metrics_port: metricsAt.port, port: api.port },

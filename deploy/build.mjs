@@ -2,7 +2,7 @@
 // A build is never modified, so a running process keeps its own while the sources are edited.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildConsole } from './build-console.mjs';
 
@@ -82,3 +82,7 @@ export async function ensureBuilt() {
   removeOldBuilds();
   return directory;
 }
+
+// `npm run build [-- DIRECTORY]`: what an image runs, next to the packages in node_modules (node DIRECTORY/headrace.js api).
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await compile(resolve(process.argv[2] ?? join(root, 'dist')));

@@ -26,7 +26,7 @@ registerServers(program);
 // The other commands import drivers, so they are registered only when one of them is called or all are listed.
 const [wanted] = program.parseOptions(process.argv.slice(2)).operands;
 const isRegistered = program.commands.some((command) => command.name() === wanted);
-const ofPipeline = ['tap', 'topics', 'replay'];
+const ofPipeline = ['tap', 'topics', 'replay', 'doctor', 'config'];
 // Those that run until they are stopped have something to put in order first.
 const runsOn = ['api', 'pipeline', 'up', 'demo'];
 

@@ -6,12 +6,14 @@ import { createReadDryRun } from './dry-runs/read-dry-run.ts';
 import { startDryRuns } from './dry-runs/run-dry-runs.ts';
 import { type Consumption, consume } from './kafka/consume.ts';
 import { createPublisher } from './kafka/publish.ts';
+import { createLagReader } from './kafka/read-lag.ts';
 import { ensureTopics, topicName } from './kafka/topics.ts';
 import { createLogger } from './runtime/log.ts';
-import { createPipelineMetrics } from './runtime/metrics.ts';
+import { createPipelineMetrics, reasonOf } from './runtime/metrics.ts';
 import { createRetry } from './runtime/retry.ts';
 import { StartRefused } from './runtime/start-refused.ts';
 import { answerQuestions } from './runtime/threads.ts';
+import { createTracer } from './runtime/traces.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
@@ -30,11 +32,14 @@ export interface ThreadHealth {
 
 async function runStages(config: Config, stages: StageName[]): Promise<void> {
   const log = createLogger(config, 'pipeline');
-  const retry = createRetry(log);
   const metrics = createPipelineMetrics();
+  const onRetry = (error: unknown) => metrics.retries.inc({ reason: reasonOf(error) });
+  const retry = createRetry(log, { onRetry });
+  const tracer = createTracer(config, 'headrace-pipeline', log);
   const mongo = await connectMongo(config);
-  const publisher = createPublisher(config, log);
-  const sources = createJobSources(config, mongo.db, log);
+  const publisher = createPublisher(config, log, { metrics });
+  const sources = createJobSources(config, mongo.db, log, onRetry);
+  const lags = createLagReader(config, log);
   const consumptions: Pick<Consumption, 'stop'>[] = [];
   const readsStorage = stages.includes('dispatch') || stages.includes('split');
   let ready = false;
@@ -52,17 +57,19 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     },
     /** Apart from the others: a storage that is slow to answer says nothing of them. */
     storage: () => (readsStorage ? sources.probe.isReadable() : Promise.resolve(true)),
-    metrics: () => metrics.registry.getMetricsAsJSON(),
+    metrics: () => metrics.read(),
     async stop() {
       await Promise.all(consumptions.map((consumption) => consumption.stop()));
       sources.close();
+      await lags.close();
       await publisher.close();
       await mongo.close();
+      await tracer.close();
     },
   });
   process.on('unhandledRejection', onFatal);
 
-  const reach = createRetry(log, { when: (error) => !(error instanceof StartRefused) });
+  const reach = createRetry(log, { onRetry, when: (error) => !(error instanceof StartRefused) });
   const partitions = await reach('reach Kafka', async () => {
     await publisher.connect();
     return ensureTopics(config, log);
@@ -82,10 +89,10 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
     publisher,
     sources,
     metrics,
+    tracer,
     partitions,
     onFatal,
   });
-  const onHandled = (stage: string, seconds: number) => metrics.stageSeconds.inc({ stage }, seconds);
   const crashes = createCrashStore(mongo.db);
   const { recordReason } = createJobStore(mongo.db);
   const run = async (name: StageName) => {
@@ -96,13 +103,22 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
       retry,
       crashes,
       recordReason,
-      onHandled,
+      metrics,
+      tracer,
       onFatal,
     });
     consumptions.push(consumption);
+    metrics.onRead([], () => metrics.lagSeconds.set({ stage: name }, consumption.lagSeconds()));
     await consumption.joined;
   };
   await Promise.all(stages.map(run));
+  // There is one active dispatcher, so what it exports is not counted twice.
+  metrics.onRead([metrics.lagMessages], async () => {
+    const { values } = await metrics.dispatcherActive.get();
+    metrics.lagMessages.reset();
+    if (values[0]!.value === 1)
+      for (const [stage, messages] of await lags.read()) metrics.lagMessages.set({ stage }, messages);
+  });
   if (stages.includes('split')) {
     const read = createReadDryRun({ ...config, ...createJobContexts(mongo.db), ...sources });
     consumptions.push(startDryRuns({ log, dryRuns: createDryRunStore(mongo.db), read }));

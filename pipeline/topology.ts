@@ -14,9 +14,11 @@ import type { StageName } from '../schemas/stages.ts';
 import type { TopicKey } from '../schemas/topics.ts';
 import type { Publisher } from './kafka/publish.ts';
 import type { Stage } from './kafka/stage.ts';
+import { countWork } from './runtime/count-work.ts';
 import type { Logger } from './runtime/log.ts';
 import type { PipelineMetrics } from './runtime/metrics.ts';
 import { createNews } from './runtime/news.ts';
+import type { Tracer } from './runtime/traces.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
@@ -45,19 +47,21 @@ export interface Dependencies {
   publisher: Publisher;
   sources: ReturnType<typeof createJobSources>;
   metrics: PipelineMetrics;
+  tracer: Tracer;
   /** How many partitions each topic has. */
   partitions: Record<TopicKey, number>;
   onFatal(error: unknown): void;
 }
 
 export function createTopology(deps: Dependencies): { [S in StageName]: () => Stage<S> } {
-  const { config, partitions, metrics } = deps;
+  const { config, partitions } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(deps.db);
   const sets = createDeviceSets(deps.db);
   // What every stage may use, beside what it is given below.
   const news = createNews();
-  const shared = { ...config, ...deps, ...stores, sets, sourceOf, news };
+  const counts = countWork(deps.metrics, deps.tracer);
+  const shared = { ...config, ...deps, ...stores, ...counts, sets, sourceOf, news };
 
   return {
     // jobs ─► files, markers in devices, status
@@ -79,7 +83,6 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         filePartitions: partitions.files,
         devicePartitions: partitions.devices,
         readAheadBytes: config.readAheadMb * 1_000_000,
-        onJobsInFlight: (change) => metrics.jobsUnderWay.inc(change),
       });
     },
 
@@ -92,8 +95,8 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         ...shared,
         devicePartitions: partitions.devices,
         rejectPartitions: partitions.rejects,
-        onValidated(rows) {
-          metrics.rows.inc(rows);
+        onValidated(parsed) {
+          counts.onValidated(parsed);
           news.tell();
         },
       }),

@@ -2,11 +2,12 @@
  * `headrace pipeline`: runs the stages of topology.ts, all or some of them, until a signal or a fatal error. Stages communicate only
  * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would.
  */
-import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../schemas/config.ts';
 import { type StageName, stageNames } from '../schemas/stages.ts';
 import { createReadiness, serveHealth } from './runtime/health.ts';
 import { createLogger } from './runtime/log.ts';
+import { readAll } from './runtime/metrics.ts';
+import { createProcessMetrics } from './runtime/process-metrics.ts';
 import { createShutdown } from './runtime/shutdown.ts';
 import { startThread } from './runtime/threads.ts';
 import type { ThreadHealth } from './stage-thread.ts';
@@ -35,15 +36,10 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
     { name: 'stages', check: everywhere('stages') },
     { name: 'storage', check: storageIsReadable },
   ]);
-  async function metrics(): Promise<Registry> {
-    return AggregatorRegistry.aggregate(
-      await Promise.all(threads.map((thread) => thread.ask<object[]>('metrics'))),
-    );
-  }
-  const health = await serveHealth(
-    { host: config.pipelineHost, port: config.pipelinePort },
-    readiness,
-    metrics,
+  const ofThreads = threads.map((thread) => ({ read: () => thread.ask<object[]>('metrics') }));
+  const metrics = [createProcessMetrics(readiness), ...ofThreads];
+  const health = await serveHealth({ host: config.pipelineHost, port: config.pipelinePort }, readiness, () =>
+    readAll(metrics),
   );
   log.info({ health: health.address(), stages: chosen, threads: threads.length }, 'starting');
 

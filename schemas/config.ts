@@ -101,6 +101,9 @@ const environment = z.object({
     )
     .default('info'),
 
+  /** The collector of OpenTelemetry traces; without it, OTEL_EXPORTER_OTLP_ENDPOINT. None: nothing is traced. */
+  HEADRACE_OTLP_URL: z.url({ protocol: /^https?$/, error: 'expected http(s)://host:port' }).optional(),
+
   /** Topics are `<prefix>.jobs` and so on; consumer groups `<prefix>.split` and so on. */
   HEADRACE_TOPIC_PREFIX: z
     .string()
@@ -216,7 +219,7 @@ export function parseConfig(env: Record<string, string | undefined>): Config {
   const isUnknown = (name: string) =>
     name.startsWith(prefix) && !(name in environment.shape) && !isClientVariable(name);
   const unknown = Object.keys(env).filter(isUnknown);
-  const parsed = checked.safeParse(env);
+  const parsed = checked.safeParse({ HEADRACE_OTLP_URL: env.OTEL_EXPORTER_OTLP_ENDPOINT, ...env });
   const problems = [
     ...unknown.map((name) => `${name}: unknown setting`),
     ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),

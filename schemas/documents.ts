@@ -112,6 +112,8 @@ export interface JobDocument {
   requestToken?: string;
   /** A process other than the one accepting it has already returned its number, so it can no longer be withdrawn. */
   promised?: true;
+  /** The span of the request that it came with, if that is traced. */
+  traceparent?: string;
   phase: JobPhase;
   status: JobStatus;
   /** As submitted; '' for a deletion. */

@@ -10,7 +10,7 @@ export interface Composer {
   close(): Promise<void>;
 }
 
-export function createComposer(): Composer {
+export function createComposer({ onFailure }: { onFailure?(): void } = {}): Composer {
   // Next to this file once both are compiled.
   const module = new URL('./composition-thread.js', import.meta.url);
   let thread: Thread | undefined;
@@ -19,6 +19,7 @@ export function createComposer(): Composer {
   /** Whoever waits for an answer of a thread that fails is told; the next one gets another thread. */
   function start(): Thread {
     const started = startThread(module, {}, () => {
+      onFailure?.();
       if (thread === started) thread = undefined;
       void started.terminate();
     });

@@ -4,11 +4,16 @@ import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { Problem } from '../problem.ts';
 
-export function createHealth({ ping, publisher }: Pick<Dependencies, 'ping' | 'publisher'>) {
-  const readiness = createReadiness([
+type Backends = Pick<Dependencies, 'ping' | 'publisher'>;
+
+export const readinessOf = ({ ping, publisher }: Backends) =>
+  createReadiness([
     { name: 'kafka', check: () => publisher.check() },
     { name: 'mongodb', check: ping },
   ]);
+
+export function createHealth(backends: Backends) {
+  const readiness = readinessOf(backends);
   const live: Handler = (ctx) => send(ctx, { status: 200, body: '{"live":true}' });
   const ready: Handler = async (ctx) => {
     const state = await readiness();

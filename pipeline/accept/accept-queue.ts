@@ -14,6 +14,7 @@ import { createDeadline, type Deadline, within } from '../runtime/deadline.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import type { Logger } from '../runtime/log.ts';
+import { jobHeaders } from '../runtime/trace-job.ts';
 import type { CounterStore } from '../stores/counters.ts';
 import type { NewJobStore } from '../stores/new-jobs.ts';
 import { acceptedMessage, type JobRequest, numbered } from './new-job.ts';
@@ -46,7 +47,7 @@ interface Dependencies {
   publisher: Pick<Publisher, 'ready' | 'send'>;
   log: Logger;
   limitMs: number;
-  onPublished?(jobs: JobDocument[], seconds: number): void;
+  onPublished?(jobs: JobDocument[]): void;
 }
 
 const MAX_WAITING = 20_000;
@@ -123,13 +124,17 @@ export function createAcceptQueue(deps: Dependencies) {
   const failedBefore = (since: number) => (failed && since < failed.at ? failed.error : undefined);
 
   async function send(documents: JobDocument[]): Promise<void> {
-    const start = performance.now();
     await publisher.send(
       'jobs',
-      documents.map((job) => ({ partition: 0, key: String(job._id), value: acceptedMessage(job) })),
+      documents.map((job) => ({
+        partition: 0,
+        key: String(job._id),
+        value: acceptedMessage(job),
+        ...jobHeaders(job),
+      })),
     );
     faultPoint('api:after-publish');
-    onPublished?.(documents, (performance.now() - start) / 1_000);
+    onPublished?.(documents);
   }
 
   /** Returns why it failed. It may still succeed then. */

@@ -4,7 +4,7 @@ import type { Binary } from 'mongodb';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { encode } from '../wire/codec.ts';
 
-type Common = Pick<JobDocument, 'partner' | 'requestToken'>;
+type Common = Pick<JobDocument, 'partner' | 'requestToken' | 'traceparent'>;
 
 export type ImportRequest = Common & {
   kind: 'import';

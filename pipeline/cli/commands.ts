@@ -1,7 +1,8 @@
-/** `headrace tap`, `topics` and `replay`: for those who read the topics or have to mend them. */
+/** `headrace tap`, `topics`, `replay`, `doctor` and `config check`: for those who read the topics or have to mend something. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseConfig } from '../../schemas/config.ts';
 import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
+import { checkSettings, doctor } from '../doctor/doctor.ts';
 import { listTopics } from './list-topics.ts';
 import { parsePlace } from './places.ts';
 import { formats } from './print-message.ts';
@@ -82,6 +83,25 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
     .option('--json', 'print a JSON array')
     .addOption(stateOption())
     .action((options: { json?: boolean; state?: string }) => listTopics(configOf(options), options));
+
+  program
+    .command('doctor')
+    .description(
+      'check settings, connections, rights, topics, indexes and clocks; exits with 1 if something is wrong',
+    )
+    .option('--json', 'print a JSON object')
+    .addOption(stateOption())
+    .action((options: { json?: boolean; state?: string }) => doctor(loadEnvironment(options.state), options));
+  program
+    .command('config')
+    .description('check the settings')
+    .command('check')
+    .description('check the settings without any connection; exits with 1 if something is wrong')
+    .option('--json', 'print a JSON object')
+    .addOption(stateOption())
+    .action((options: { json?: boolean; state?: string }) =>
+      checkSettings(options.state === undefined ? process.env : loadEnvironment(options.state), options),
+    );
 
   program
     .command('replay')

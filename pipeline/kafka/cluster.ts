@@ -44,6 +44,11 @@ export interface Broker {
     memberId: string;
     topics: { topic: string; partitions: (PartitionOffset & { metadata?: string })[] }[];
   }): Promise<unknown>;
+  produce(options: {
+    topicData: { topic: string; partitions: { partition: number; messages: never[] }[] }[];
+    acks: number;
+    timeout: number;
+  }): Promise<unknown>;
   describeConfigs(options: {
     resources: { type: number; name: string; configNames: string[] }[];
   }): Promise<{ resources: TopicSettings[] }>;

@@ -13,8 +13,10 @@ import { type MessageName, topics } from '../../schemas/topics.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { PipelineMetrics } from '../runtime/metrics.ts';
 import type { Retry } from '../runtime/retry.ts';
 import { createStep, type Step } from '../runtime/step.ts';
+import { childOf, isTraced, type Tracer } from '../runtime/traces.ts';
 import { decode, encode, MalformedMessage } from '../wire/codec.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
 import { allSettled, type CrashRecords, createHandleMessage } from './handle-message.ts';
@@ -26,6 +28,8 @@ export interface Consumption {
   stop(): Promise<void>;
   /** Resolves when the first partitions have been assigned. */
   joined: Promise<void>;
+  /** The age of the oldest message that was fetched and is not handled; 0 if there is none. */
+  lagSeconds(): number;
 }
 
 const HEARTBEAT_MS = 1_000;
@@ -41,8 +45,8 @@ interface Dependencies {
   retry: Retry;
   crashes: CrashRecords;
   recordReason(job: number, reason: string): Promise<void>;
-  /** How long the stage worked on a message, waiting included. */
-  onHandled?(stage: string, seconds: number): void;
+  metrics: PipelineMetrics;
+  tracer?: Tracer;
   /** Called once, for what no retry mends. The process is to end. */
   onFatal(error: unknown): void;
 }
@@ -50,6 +54,7 @@ interface Dependencies {
 export function consume(stage: Stage, deps: Dependencies): Consumption {
   const { config, publisher, retry } = deps;
   const log = deps.log.child({ stage: stage.name });
+  const metrics = metricsOf(stage.name, deps.metrics);
   const topic = topicName(config, stage.input);
   const stopping = new AbortController();
   let working = new AbortController();
@@ -79,6 +84,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       { partition, offset: message.offset, reason: error.message },
       'malformed message moved to the dead-letter topic',
     );
+    metrics.deadLetters.inc();
     const value = encode('DeadLetter', {
       topic,
       partition,
@@ -98,14 +104,18 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   function understand(partition: number, raw: KafkaMessage, step: Step): Received {
     try {
       const message = decode(raw.value, topics[stage.input].holds as readonly MessageName[]);
-      return { raw, understood: { partition, offset: BigInt(raw.offset), message, step } };
+      const offset = BigInt(raw.offset);
+      return {
+        raw,
+        understood: { partition, offset, message, step, ...traceOf(stage.name, partition, raw) },
+      };
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
       return { raw, understood: error };
     }
   }
 
-  const messages = stage.handle ? createHandleMessage(stage, { ...deps, log }) : undefined;
+  const messages = stage.handle ? createHandleMessage(stage, { ...deps, log, metrics }) : undefined;
   async function handleSome(own: Epoch, partition: number, received: Received[], step: Step): Promise<void> {
     const deliveries: Delivery[] = [];
     for (const { raw, understood } of received) {
@@ -119,7 +129,9 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       own.begun.add(partition);
       await messages!.handleFirst(partition, deliveries, step);
     }
-    deps.onHandled?.(stage.name, (performance.now() - began) / 1_000);
+    metrics.duration.observe((performance.now() - began) / 1_000);
+    metrics.messages.inc(received.length);
+    metrics.bytes.inc(received.reduce((sum, { raw }) => sum + (raw.value?.length ?? 0), 0));
   }
 
   async function eachBatch({
@@ -140,6 +152,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     const received = batch.messages.map((message) => understand(partition, message, step));
     for (const some of groupsOf(stage, received)) {
       if (gone()) return;
+      own.oldest.set(partition, Number(some[0]!.raw.timestamp));
       const task = handleSome(own, partition, some, step);
       try {
         await whileBeating(task, heartbeat);
@@ -157,6 +170,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       resolveOffset(offset);
       await heartbeat();
     }
+    own.oldest.delete(partition);
     // What comes in this moment is handled together: the more comes, the longer the moment.
     if (stage.handleAll) await sleep(Math.min(batch.messages.length, MAX_GATHER_MS));
   }
@@ -173,6 +187,8 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     epoch = newEpoch();
     stage.assigned?.(partitions, createStep(stage.name, retry, epoch.over.signal));
     log.info({ partitions }, 'partitions assigned');
+    metrics.rebalances.inc();
+    metrics.partitions.set(partitions.length);
     markJoined();
   }
 
@@ -193,6 +209,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     },
     eachBatch,
     onJoin,
+    onReplaced: () => metrics.restarts.inc(),
     onFatal: deps.onFatal,
   });
   const timer = setInterval(() => {
@@ -201,6 +218,10 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
 
   return {
     joined,
+    lagSeconds() {
+      const oldest = Math.min(Date.now(), ...epoch.oldest.values());
+      return (Date.now() - oldest) / 1_000;
+    },
     async stop() {
       stopping.abort();
       working.abort(new Error('stopping'));
@@ -219,6 +240,8 @@ interface Epoch {
   /** The next offset to handle, by partition. */
   handled: Map<number, bigint>;
   committed: Map<number, bigint>;
+  /** The time of the first message that is not handled, by partition. */
+  oldest: Map<number, number>;
   /** Partitions of which something was handled. */
   begun: Set<number>;
   /** Aborted when the assignment ends. */
@@ -227,9 +250,35 @@ interface Epoch {
 const newEpoch = (): Epoch => ({
   handled: new Map(),
   committed: new Map(),
+  oldest: new Map(),
   begun: new Set(),
   over: new AbortController(),
 });
+
+/** Looked up once: they are counted with every group of messages. */
+const metricsOf = (stage: string, all: PipelineMetrics) => ({
+  messages: all.messagesHandled.labels(stage),
+  bytes: all.bytesHandled.labels(stage),
+  duration: all.stageDuration.labels(stage),
+  partitions: all.partitions.labels(stage),
+  rebalances: all.rebalances.labels(stage),
+  restarts: all.consumerRestarts.labels(stage),
+  deadLetters: all.deadLetters.labels(stage),
+  failures: all.handlingFailures.labels(stage),
+  givenUp: all.messagesGivenUp.labels(stage),
+});
+
+/** A message that comes again has the same span. */
+function traceOf(
+  stage: string,
+  partition: number,
+  { headers, offset }: KafkaMessage,
+): Pick<Delivery, 'trace'> {
+  const parent = headers?.traceparent?.toString();
+  return isTraced(parent)
+    ? { trace: { parent, context: childOf(parent, `${stage} ${partition} ${offset}`) } }
+    : {};
+}
 
 interface Received {
   raw: KafkaMessage;

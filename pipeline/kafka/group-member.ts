@@ -23,6 +23,8 @@ interface Options {
   settings: ConsumerConfig;
   eachBatch: EachBatchHandler;
   onJoin(partitions: number[]): void;
+  /** The consumer failed, and another takes its place. */
+  onReplaced?(): void;
   /** Called for what no new consumer mends. */
   onFatal(error: unknown): void;
 }
@@ -69,6 +71,7 @@ export function joinGroup(options: Options): GroupMember {
     if (!isFromKafka(error)) onFatal(error);
     else {
       log.warn({ err: error }, 'consumer failed: replacing it');
+      options.onReplaced?.();
       consumer = create();
       started = start(REPLACE_MS);
     }

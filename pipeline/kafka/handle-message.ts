@@ -6,6 +6,7 @@ import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failur
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
 import type { Step } from '../runtime/step.ts';
+import { noTracer, type Tracer } from '../runtime/traces.ts';
 import { isFromKafka } from './group-member.ts';
 import type { Delivery, SingleStage } from './stage.ts';
 
@@ -24,29 +25,53 @@ interface Dependencies {
   crashes: CrashRecords;
   /** Keeps for the operator why a job was given up. */
   recordReason(job: number, reason: string): Promise<void>;
+  tracer?: Tracer;
+  metrics: { failures: { inc(): void }; givenUp: { inc(): void } };
 }
 
-export function createHandleMessage(stage: SingleStage, { log, retry, crashes, recordReason }: Dependencies) {
+export function createHandleMessage(
+  stage: SingleStage,
+  { log, retry, crashes, recordReason, metrics, tracer = noTracer }: Dependencies,
+) {
   async function giveUp(delivery: Delivery, reason: string): Promise<void> {
+    metrics.givenUp.inc();
     const { value } = delivery.message;
     if ('job' in value)
       await retry('record the reason', () => recordReason(value.job, reason), delivery.step.signal);
     await stage.giveUp!(delivery);
   }
 
+  function recordSpan({ trace, partition, offset }: Delivery, start: number, failed = false): void {
+    if (!trace) return;
+    const attributes = { partition, offset: String(offset) };
+    tracer.record({
+      name: stage.name,
+      kind: 'consumer',
+      ...trace,
+      start,
+      end: Date.now(),
+      attributes,
+      failed,
+    });
+  }
+
   async function handle(delivery: Delivery): Promise<void> {
     const { step, partition, offset } = delivery;
+    const began = Date.now();
     for (const failures = countFailures(); ; ) {
       try {
-        return await stage.handle(delivery);
+        await stage.handle(delivery);
+        return recordSpan(delivery, began);
       } catch (error) {
         if (step.signal.aborted || isFromKafka(error) || !stage.giveUp) throw error;
         failures.add(error);
+        metrics.failures.inc();
         const { count, reason } = failures;
         log.error(
           { err: error, partition, offset: String(offset), failures: count },
           'handling a message failed',
         );
+        if (count === MAX_FAILURES) recordSpan(delivery, began, true);
         if (count === MAX_FAILURES) return giveUp(delivery, `${stage.name}: ${reason}`);
         await step.pause(FAILURE_PAUSE_MS * count);
       }

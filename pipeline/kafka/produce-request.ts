@@ -5,9 +5,15 @@
 import { crc32c } from '@node-rs/crc32';
 import { varintLength, writeVarint } from '../wire/varint.ts';
 
+interface Message {
+  key: string | null;
+  value: Buffer;
+  headers?: Record<string, string> | undefined;
+}
+
 export interface TopicData {
   topic: string;
-  partitions: { partition: number; messages: { key: string | null; value: Buffer }[] }[];
+  partitions: { partition: number; messages: Message[] }[];
 }
 
 /** Room in front of the payload, for the request's header: see `frameRequest`. */
@@ -59,28 +65,41 @@ class Writer {
   varint(value: number): void {
     this.at = writeVarint(this.bytes, this.at, value);
   }
+  /** Behind a varint of its length, as in a record. */
+  text(text: string): void {
+    this.varint(Buffer.byteLength(text));
+    this.at += this.bytes.write(text, this.at);
+  }
 }
 
-/** Length of a record without the varint that tells it: attributes, timestamp delta 0, offset delta, key, value, no headers. */
-function recordLength(index: number, key: string | null, value: Buffer): number {
-  const keyLength = key === null ? 1 : varintLength(Buffer.byteLength(key)) + Buffer.byteLength(key);
-  return 1 + 1 + varintLength(index) + keyLength + varintLength(value.length) + value.length + 1;
+const textLength = (text: string) => varintLength(Buffer.byteLength(text)) + Buffer.byteLength(text);
+
+function headersLength(headers: Message['headers']): number {
+  if (!headers) return 1;
+  const entries = Object.entries(headers);
+  return entries.reduce(
+    (sum, [name, text]) => sum + textLength(name) + textLength(text),
+    varintLength(entries.length),
+  );
 }
 
-function batchLength(messages: TopicData['partitions'][number]['messages']): number {
+/** Length of a record without the varint that tells it: attributes, timestamp delta 0, offset delta, key, value, headers. */
+function recordLength(index: number, { key, value, headers }: Message): number {
+  const keyLength = key === null ? 1 : textLength(key);
+  const valueLength = varintLength(value.length) + value.length;
+  return 1 + 1 + varintLength(index) + keyLength + valueLength + headersLength(headers);
+}
+
+function batchLength(messages: Message[]): number {
   let size = BATCH_HEADER;
-  messages.forEach(({ key, value }, index) => {
-    const length = recordLength(index, key, value);
+  messages.forEach((message, index) => {
+    const length = recordLength(index, message);
     size += varintLength(length) + length;
   });
   return size;
 }
 
-function writeBatch(
-  writer: Writer,
-  messages: TopicData['partitions'][number]['messages'],
-  now: number,
-): void {
+function writeBatch(writer: Writer, messages: Message[], now: number): void {
   const { bytes } = writer;
   const start = writer.at;
   bytes.fill(0, start, start + BATCH_HEADER);
@@ -92,19 +111,19 @@ function writeBatch(
   bytes.fill(0xff, start + AT.producerId, start + AT.count);
   bytes.writeInt32BE(messages.length, start + AT.count);
   writer.at = start + BATCH_HEADER;
-  messages.forEach(({ key, value }, index) => {
-    writer.varint(recordLength(index, key, value));
+  messages.forEach((message, index) => {
+    const { key, value, headers } = message;
+    writer.varint(recordLength(index, message));
     bytes[writer.at++] = 0;
     bytes[writer.at++] = 0;
     writer.varint(index);
     if (key === null) bytes[writer.at++] = 1;
-    else {
-      writer.varint(Buffer.byteLength(key));
-      writer.at += bytes.write(key, writer.at);
-    }
+    else writer.text(key);
     writer.varint(value.length);
     writer.at += value.copy(bytes, writer.at);
-    bytes[writer.at++] = 0;
+    const entries = headers ? Object.entries(headers) : [];
+    writer.varint(entries.length);
+    for (const entry of entries) for (const text of entry) writer.text(text);
   });
   bytes.writeInt32BE(writer.at - start - 12, start + AT.length);
   bytes.writeUInt32BE(crc32c(bytes.subarray(start + AT.attributes, writer.at)), start + AT.crc);

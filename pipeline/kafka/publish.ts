@@ -8,6 +8,7 @@ import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { groupCommit, type Waiting } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { PipelineMetrics } from '../runtime/metrics.ts';
 import { createRetry } from '../runtime/retry.ts';
 import { createKafka, MAX_RECORD_BATCH, topicName } from './topics.ts';
 
@@ -15,6 +16,7 @@ export interface OutgoingMessage {
   partition: number;
   key: string;
   value: Buffer;
+  headers?: Record<string, string>;
 }
 
 export interface Publisher {
@@ -60,11 +62,12 @@ export class PublishError extends Error {
   readonly retriable = true;
 }
 
-export function createPublisher(
-  config: Config,
-  log: Logger,
-  options: { sendTimeoutMs?: number } = {},
-): Publisher {
+interface PublishOptions {
+  sendTimeoutMs?: number;
+  metrics?: Pick<PipelineMetrics, 'publishDuration' | 'messagesPublished' | 'bytesPublished'>;
+}
+
+export function createPublisher(config: Config, log: Logger, options: PublishOptions = {}): Publisher {
   const kafka = createKafka(config, log);
   // Not idempotent: its concurrent sends have lost messages, and with our ledger and sets a repeated message is harmless.
   // Not retried by kafkajs: it repeats only what went to brokers that have not answered, so a partition whose leader moves to one
@@ -112,9 +115,24 @@ export function createPublisher(
       }),
     );
 
+  function count(topic: TopicKey, messages: OutgoingMessage[], began: number): void {
+    const { metrics } = options;
+    const { name } = topics[topic];
+    metrics?.publishDuration.observe({ topic: name }, (performance.now() - began) / 1_000);
+    metrics?.messagesPublished.inc({ topic: name }, messages.length);
+    metrics?.bytesPublished.inc(
+      { topic: name },
+      messages.reduce((sum, { value }) => sum + value.length, 0),
+    );
+  }
+
   async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<undefined> {
     try {
-      for (const messages of chunkBySize(sends.flat())) await sendWhole(topic, messages);
+      for (const messages of chunkBySize(sends.flat())) {
+        const began = performance.now();
+        await sendWhole(topic, messages);
+        count(topic, messages, began);
+      }
       healthy = true;
     } catch (cause) {
       unwell();

@@ -9,6 +9,8 @@ export interface Delivery<S extends StageName = StageName> {
   partition: number;
   offset: bigint;
   message: Decoded;
+  /** The span of its handling, and the one that it came with; for traced jobs. */
+  trace?: { context: string; parent: string };
   /** Ends when the partition is taken away or the process stops. */
   step: Step<S>;
 }

@@ -1,37 +1,81 @@
-/** Metrics of a pipeline process. */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+/** Builds the metrics that schemas/metrics.ts declares, and reads them when Prometheus asks. */
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type DeclaredMetric, pipelineMetrics } from '../../schemas/metrics.ts';
+import { within } from './deadline.ts';
 
-export type PipelineMetrics = ReturnType<typeof createPipelineMetrics>;
+type Label<D extends DeclaredMetric> = D['labels'][number];
+type Built<D extends DeclaredMetric> = D['type'] extends 'counter'
+  ? Counter<Label<D>>
+  : D['type'] extends 'gauge'
+    ? Gauge<Label<D>>
+    : Histogram<Label<D>>;
 
-export function createPipelineMetrics() {
+const LOOK_MS = 2_000;
+
+export type Metrics<D extends Record<string, DeclaredMetric>> = { [K in keyof D]: Built<D[K]> } & {
+  registry: Registry;
+  /** Looks something up before every reading. If that fails or takes too long, `gauges` show nothing rather than an old value. */
+  onRead(gauges: { reset(): void }[], look: () => Promise<void> | void): void;
+  read(): ReturnType<Registry['getMetricsAsJSON']>;
+};
+
+function build(declared: DeclaredMetric, registry: Registry) {
+  const { name, help, labels, across } = declared;
+  const options = { name, help, labelNames: [...labels], registers: [registry] };
+  if (declared.type === 'counter') return new Counter(options);
+  if (declared.type === 'gauge') return new Gauge({ ...options, ...(across ? { aggregator: across } : {}) });
+  return new Histogram({ ...options, buckets: [...declared.buckets!] });
+}
+
+export function createMetrics<D extends Record<string, DeclaredMetric>>(declared: D): Metrics<D> {
   const registry = new Registry();
+  const looks: (() => Promise<void>)[] = [];
+  const metrics = Object.fromEntries(
+    Object.entries(declared).map(([key, metric]) => [key, build(metric, registry)]),
+  );
+  return Object.assign(metrics as { [K in keyof D]: Built<D[K]> }, {
+    registry,
+    onRead(gauges: { reset(): void }[], look: () => Promise<void> | void) {
+      looks.push(async () => {
+        try {
+          await within(LOOK_MS, Promise.resolve(look()));
+        } catch {
+          for (const gauge of gauges) gauge.reset();
+        }
+      });
+    },
+    async read() {
+      await Promise.all(looks.map((look) => look()));
+      return registry.getMetricsAsJSON();
+    },
+  });
+}
+
+/** CPU, memory and event loop. */
+export function addDefaultMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  // Every thread reports the whole process, so these must not be summed.
+  // Every thread reports the whole process, so these must not be added up.
   for (const metric of registry.getMetricsAsArray())
     if (metric.name.startsWith('process_')) Object.assign(metric, { aggregator: 'first' });
-  return {
-    registry,
-    rows: new Counter({
-      name: 'headrace_rows_validated_total',
-      help: 'Data rows read by validate.',
-      registers: [registry],
-    }),
-    stageSeconds: new Counter({
-      name: 'headrace_stage_seconds_total',
-      help: 'Time during which a stage had messages in flight, including waits, summed over partitions.',
-      labelNames: ['stage'],
-      registers: [registry],
-    }),
-    jobs: new Counter({
-      name: 'headrace_jobs_ended_total',
-      help: 'Jobs that this dispatcher has ended, by status.',
-      labelNames: ['status'],
-      registers: [registry],
-    }),
-    jobsUnderWay: new Gauge({
-      name: 'headrace_jobs_under_way',
-      help: 'Jobs in flight: started and not yet ended.',
-      registers: [registry],
-    }),
-  };
+}
+
+/** As one page: of several registries, in this thread or in others. */
+export async function readAll(readers: { read(): Promise<object[]> }[]): Promise<Registry> {
+  return AggregatorRegistry.aggregate(await Promise.all(readers.map((reader) => reader.read())));
+}
+
+export type PipelineMetrics = Metrics<typeof pipelineMetrics>;
+
+/** Of one thread. */
+export function createPipelineMetrics(): PipelineMetrics {
+  const metrics = createMetrics(pipelineMetrics);
+  addDefaultMetrics(metrics.registry);
+  return metrics;
+}
+
+/** A label for an error: a code or a name, of which there are few. */
+export function reasonOf(error: unknown): string {
+  const { codeName, code, type, name } = error as Record<string, unknown>;
+  const text = [codeName, code, type, name].find((one) => typeof one === 'string' && one !== '');
+  return typeof text === 'string' ? text : 'unknown';
 }

@@ -53,6 +53,7 @@ export interface RetryOptions {
   maxTries?: number;
   firstMs?: number;
   maxMs?: number;
+  onRetry?(error: unknown): void;
   /** False: a process that has nothing else to do ends instead of waiting. */
   ref?: boolean;
 }
@@ -68,6 +69,7 @@ export function createRetry(
     maxTries = Number.POSITIVE_INFINITY,
     firstMs = 50,
     maxMs = 2_000,
+    onRetry,
     ref = true,
   }: RetryOptions = {},
 ): Retry {
@@ -78,6 +80,7 @@ export function createRetry(
         return await attempt();
       } catch (error) {
         if (tries === maxTries || !when(error)) throw error;
+        onRetry?.(error);
         const wait = backoff(tries, firstMs, maxMs);
         const reason = error instanceof Error ? error.message : String(error);
         log?.warn({ err: error, step, tries }, `retrying in ${(wait / 1_000).toFixed(1)} s: ${reason}`);

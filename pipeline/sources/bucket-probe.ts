@@ -27,17 +27,28 @@ const settings: Record<string, string> = {
   wrong_region: 'HEADRACE_S3_REGION',
 };
 
-export function createBucketProbe(config: Config, log: Logger): BucketProbe {
+/** Which setting to look at when the bucket cannot be read. */
+export const settingOf = (code: string): string => settings[code] ?? 'HEADRACE_S3_ENDPOINT';
+
+export type BucketAccess = ReturnType<typeof openBucket>;
+
+export function openBucket(config: Config) {
   const client = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
     credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
     idleMs: Math.min(MAX_IDLE_MS, config.s3IdleMs),
   });
+  const bucket = config.s3Bucket;
+  return { client, bucket, listFirst: async () => (await listPage(client, bucket, { max: 1 })).objects };
+}
+
+export function createBucketProbe(config: Config, log: Logger): BucketProbe {
+  const { client, listFirst } = openBucket(config);
   let lastCode: string | null = null;
 
   async function problem(): Promise<StoreFailure | StoreUnavailable | null> {
-    const found = await listPage(client, config.s3Bucket, { max: 1 }).then(
+    const found = await listFirst().then(
       () => null,
       (error: StoreFailure | StoreUnavailable) => error,
     );
@@ -45,7 +56,7 @@ export function createBucketProbe(config: Config, log: Logger): BucketProbe {
     if (code !== lastCode && found)
       log.error(
         { bucket: config.s3Bucket, code, reason: found.message },
-        `the shared bucket cannot be read, jobs wait: check ${settings[found.code] ?? 'HEADRACE_S3_ENDPOINT'}`,
+        `the shared bucket cannot be read, jobs wait: check ${settingOf(found.code)}`,
       );
     if (code !== lastCode && !found) log.info({ bucket: config.s3Bucket }, 'the shared bucket can be read');
     lastCode = code;

@@ -23,7 +23,12 @@ export interface JobSource {
 const KEPT_CLOCKS = 10_000;
 const KEPT_PREFIXES = 10_000;
 
-export function createJobSources(config: Config, db: Db, log: Logger) {
+export function createJobSources(
+  config: Config,
+  db: Db,
+  log: Logger,
+  onRetry: (error: unknown) => void = () => {},
+) {
   const partners = createPartnerStore(db);
   const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
   const sharedClient = connectStorage({
@@ -59,6 +64,7 @@ export function createJobSources(config: Config, db: Db, log: Logger) {
     const patience = createPatience({
       deadlineMs,
       log: log.child({ partner }),
+      onRetry,
       ...(isShared ? { isReadable: probe.isReadable } : {}),
     });
     patiences.set(name, patience);

@@ -26,6 +26,7 @@ export interface Wait {
 export interface PatienceOptions {
   deadlineMs: number;
   log: Logger;
+  onRetry?(problem: StoreFailure | StoreUnavailable): void;
   /** The shared storage: whether it can be read at all. While it cannot, that is no failure of the job, and its clock stands still. */
   isReadable?(): Promise<boolean>;
 }
@@ -38,7 +39,7 @@ const FORGIVEN_AFTER = 2;
 /** Whatever the credentials are, these say something of the object. */
 const isOfObject = ({ code }: StoreFailure) => code === 'missing' || code === 'changed';
 
-export function createPatience({ deadlineMs, log, isReadable }: PatienceOptions): Patience {
+export function createPatience({ deadlineMs, log, onRetry, isReadable }: PatienceOptions): Patience {
   let progressAt = performance.now();
   let exhaustedAt = Number.NEGATIVE_INFINITY;
   let timesExhausted = 0;
@@ -85,6 +86,7 @@ export function createPatience({ deadlineMs, log, isReadable }: PatienceOptions)
             exhaust(Math.max(beganAt, now - waited));
             throw storeFailure('storage_unavailable', bucket, key, problem.message);
           }
+          onRetry?.(problem);
           const pause = backoff(++tries, FIRST_PAUSE_MS, MAX_PAUSE_MS);
           const wait_ms = Math.round(isJobs ? Math.min(pause, left) : pause);
           log.warn(

@@ -32,6 +32,10 @@ export interface SinkDependencies {
   devicePartitions: number;
   memoryBytes: number;
   news: Pick<News, 'tell'>;
+  /** How much is in memory. */
+  onHeld?(bytes: number): void;
+  onSpilled?(bytes: number): void;
+  onMerged?(kind: CommitMarker['kind'], seconds: number): void;
   onFatal(error: unknown): void;
 }
 
@@ -90,10 +94,15 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     owner.uncommitted.add(devices, offset);
   }
 
+  const heldBytes = () => {
+    let total = 0;
+    for (const { uncommitted } of held.values()) total += uncommitted.bytes;
+    return total;
+  };
+
   async function spillIfFull(owner: OwnedPartition, step: SinkStep): Promise<void> {
     const isFull = () => {
-      let total = 0;
-      for (const { uncommitted } of held.values()) total += uncommitted.bytes;
+      const total = heldBytes();
       // A small share is not worth a write: the partition that holds most spills with its own next message.
       return total >= deps.memoryBytes && owner.uncommitted.bytes * held.size * 2 >= total;
     };
@@ -101,6 +110,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     if (isFull()) await owner.merges.idle();
     if (!isFull()) return;
     const bytes = await owner.uncommitted.spill((batch) => step('spill', () => spills.save(batch)));
+    deps.onSpilled?.(bytes);
     deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
   }
 
@@ -132,6 +142,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
 
   /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
   async function merge(owner: OwnedPartition, markers: CommitMarker[], step: SinkStep): Promise<void> {
+    const began = performance.now();
     const last = markers.at(-1)!.job;
     const behind = owner.slots.filter((slot) => last > owner.committed.get(slot)!);
     if (markers[0]!.kind === 'delete')
@@ -140,6 +151,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     deps.news.tell();
     for (const slot of behind) owner.committed.set(slot, last);
     owner.uncommitted.forgetUpTo(last);
+    deps.onHeld?.(heldBytes());
+    deps.onMerged?.(markers[0]!.kind, (performance.now() - began) / 1_000);
     for (const job of owner.verified.keys()) if (job <= last) owner.verified.delete(job);
   }
 
@@ -175,6 +188,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
         } else if (message.name === 'CommitMarker')
           answers.push(...(await takeMarker(owner, message.value, offset, step)));
       }
+      deps.onHeld?.(heldBytes());
       if (answers.length === 0) return;
       await step('answer', () => deps.checks.record(answers));
       deps.news.tell();
@@ -189,6 +203,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
       assignment = step;
       owned = new Map();
       held = new Map();
+      deps.onHeld?.(0);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { ListedFile } from '../../schemas/topics.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
 import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
 import type { Publisher } from '../kafka/publish.ts';
-import type { Stage } from '../kafka/stage.ts';
+import type { Delivery, Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Step } from '../runtime/step.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
@@ -31,6 +31,8 @@ export interface SplitDependencies {
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
   rowPartitions: number;
   gzipRatio: number;
+  /** Bytes of a file have arrived. */
+  onRead?(bytes: number): void;
 }
 
 type SplitStep = Step<'split'>;
@@ -47,10 +49,15 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     return document === null || isUndecided(document, file.attempt);
   }
 
-  const messageOf = ({ job, file, partner, layout, path, attempt }: ListedFile, cut: Cut) => ({
+  const messageOf = (
+    { job, file, partner, layout, path, attempt }: ListedFile,
+    cut: Cut,
+    trace: Delivery['trace'],
+  ) => ({
     partition: (job + file + cut.batch) % deps.rowPartitions,
     key: `${job}.${file}.${cut.batch}`,
     value: encode('RowBatch', { job, file, partner, layout, path, attempt, ...cut }),
+    ...(trace ? { headers: { traceparent: trace.context } } : {}),
   });
 
   async function* bytesOf(
@@ -61,20 +68,23 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
   ): AsyncGenerator<Buffer> {
     const { store, bucket } = await deps.sourceOf(job);
     const { etag, size } = file;
-    yield* store.open(bucket, file.path, { etag, size, from, signal });
+    for await (const bytes of store.open(bucket, file.path, { etag, size, from, signal })) {
+      deps.onRead?.(bytes.length);
+      yield bytes;
+    }
   }
 
   async function split(
     file: ListedFile,
     job: JobDocument,
     resume: ResumePoint | null,
-    step: SplitStep,
+    { step, trace }: Pick<Delivery<'split'>, 'step' | 'trace'>,
   ): Promise<void> {
     const sending = new Set<Promise<void>>();
     let failed: unknown;
 
     const send = async (cut: Cut) => {
-      const message = messageOf(file, cut);
+      const message = messageOf(file, cut, trace);
       const sent = step('send', () => publisher.send('rows', [message])).catch((error) => {
         failed ??= error;
       });
@@ -97,7 +107,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     name: 'split',
     input: 'files',
     weigh: ({ name, value }) => (name === 'ListedFile' ? value.size : 0),
-    async handle({ message, step }) {
+    async handle({ message, step, trace }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
       const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
@@ -105,18 +115,20 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
       if (resume === 'complete') return;
       const isWanted = () => wanted(file);
-      await step.whileWanted('split the file', isWanted, (each) => split(file, context.job, resume, each));
+      await step.whileWanted('split the file', isWanted, (each) =>
+        split(file, context.job, resume, { step: each, trace }),
+      );
       deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
     },
     /** Fails the file behind the batches that are validated. Should another come first, the file is dispatched again and we with it. */
-    async giveUp({ message, step }) {
+    async giveUp({ message, step, trace }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
       const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
       if (resume === 'complete') return;
       const failure: FileFailure = { code: 'internal_error', message: fileFailureCodes.internal_error };
       for (const cut of failFile(file, resume, failure))
-        await step('give-up', () => publisher.send('rows', [messageOf(file, cut)]));
+        await step('give-up', () => publisher.send('rows', [messageOf(file, cut, trace)]));
     },
   };
 }

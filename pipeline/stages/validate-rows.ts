@@ -29,7 +29,7 @@ export interface ValidateDependencies {
   devicePartitions: number;
   rejectPartitions: number;
   rejectsPerFile: number;
-  onValidated?(rows: number): void;
+  onValidated?(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
 type ValidateStep = Step<'validate'>;
@@ -96,7 +96,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
         );
       await sendRejects(batch, context.job, parsed, step);
       await step('ledger', () => ledger.record(entryOf(batch, parsed)));
-      deps.onValidated?.(parsed.rows);
+      deps.onValidated?.(parsed);
     },
     async giveUp({ message, step }) {
       if (message.name !== 'RowBatch') return;

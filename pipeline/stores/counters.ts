@@ -62,6 +62,10 @@ export function createCounterStore(db: Db) {
         );
     },
 
+    /** With how many partitions the data was written; undefined if nothing was. */
+    partitionCount: async (): Promise<number | undefined> =>
+      (await counters.findOne({ _id: PARTITIONS }))?.value,
+
     /** Highest numbers, by name; they never fall. Those that are not known are 0. */
     async highest(names: string[]): Promise<number[]> {
       const found = await counters.find({ _id: { $in: names } }).toArray();

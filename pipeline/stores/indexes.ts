@@ -118,6 +118,23 @@ export async function ensureIndexes(db: Db): Promise<void> {
   );
 }
 
+/** `jobs.by_partner` and so on, of indexes that are not there. */
+export async function missingIndexes(db: Db): Promise<string[]> {
+  const missing = Object.entries(indexes).map(async ([key, wanted]) => {
+    const name = collections[key as keyof typeof collections];
+    const there = await db
+      .collection(name)
+      .indexes()
+      .catch((error: { codeName?: string }) => {
+        if (error.codeName === 'NamespaceNotFound') return [];
+        throw error;
+      });
+    const names = new Set(there.map((index) => index.name));
+    return wanted.filter((index) => !names.has(index.name)).map((index) => `${name}.${index.name}`);
+  });
+  return (await Promise.all(missing)).flat();
+}
+
 async function dropIndex(collection: Collection, name: string): Promise<void> {
   await collection.dropIndex(name).catch((error: { codeName?: string }) => {
     if (error.codeName !== 'IndexNotFound') throw error;

@@ -7,7 +7,7 @@ import {
   JobStatus,
 } from '../../schemas/documents.ts';
 import { containing, inScope, type Scope } from './audiences.ts';
-import { jobCollection, unfinished } from './jobs.ts';
+import { jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
 
@@ -197,6 +197,18 @@ export function createJobQueryStore(db: Db) {
         .sort({ _id: options.all ? -1 : 1 })
         .limit(options.limit)
         .toArray(),
+
+    /** Of each phase that is not final: how many jobs are in it, and when the oldest of them was accepted. */
+    unfinishedByPhase: (maxTimeMS: number) =>
+      Promise.all(
+        unfinishedPhases.map(async (phase) => {
+          const [count, oldest] = await Promise.all([
+            jobs.countDocuments({ phase }, { maxTimeMS }),
+            jobs.findOne({ phase }, { sort: { _id: 1 }, projection: { createdAt: 1 }, maxTimeMS }),
+          ]);
+          return { phase, count, oldest: oldest?.createdAt };
+        }),
+      ),
 
     /** How many unfinished jobs are ahead of this one. */
     countBefore: (id: number) => jobs.countDocuments({ ...unfinished, _id: { $lt: id } }),

@@ -58,7 +58,8 @@ interface Step {
 /** The field is absent in the first attempt. */
 const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
 
-export const unfinished: Filter<JobDocument> = { phase: { $in: ['accepted', 'loading', 'sealed'] } };
+export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'loading', 'sealed'];
+export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };
 
 export function createJobStore(db: Db) {
   const jobs = jobCollection(db);

@@ -140,7 +140,7 @@ describe('observability', () => {
       /headrace_http_request_duration_seconds_count\{method="GET",route="\/v1\/marketplace\/import\/:import_log_id",status="404"\} [1-9]/,
     );
     expect(metrics).toMatch(/headrace_jobs_queued_total\{kind="import"\} [1-9]/);
-    expect(metrics).toMatch(/headrace_publish_duration_seconds_count [1-9]/);
+    expect(metrics).toMatch(/headrace_publish_duration_seconds_count\{topic="jobs"\} [1-9]/);
     expect((await api.anonymous('GET', '/metrics')).status).toBe(404);
     expect((await fetch(`${api.service.metricsUrl}/${IMPORT}`)).status).toBe(404);
   });

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { consume } from '../../pipeline/kafka/consume.ts';
 import { describeTopics } from '../../pipeline/kafka/describe-topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createPipelineMetrics } from '../../pipeline/runtime/metrics.ts';
 import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
@@ -58,6 +59,7 @@ async function runOldValidate(
     retry: createRetry(silent),
     crashes: createCrashStore(db),
     recordReason: async () => {},
+    metrics: createPipelineMetrics(),
     onFatal: (error) => {
       throw error;
     },

@@ -16,6 +16,7 @@ interface Record {
   key: Buffer | null;
   value: Buffer;
   offset: string;
+  headers: { [name: string]: Buffer };
 }
 
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((array) => Buffer.from(array));
@@ -32,7 +33,13 @@ describe('crc32c', () => {
 
 describe('the produce request', () => {
   it('is read back by kafkajs’s decoder: topics, partitions, keys, values, checksums', async () => {
-    const message = fc.record({ key: fc.option(fc.string({ maxLength: 20 })), value: bytes(2_000) });
+    const headers = fc.option(
+      fc.dictionary(fc.stringMatching(/^[a-z]{1,12}$/), fc.string({ maxLength: 80 })),
+      {
+        nil: undefined,
+      },
+    );
+    const message = fc.record({ key: fc.option(fc.string({ maxLength: 20 })), value: bytes(2_000), headers });
     const partition = fc.record({
       partition: fc.nat(100),
       messages: fc.array(message, { minLength: 1, maxLength: 130 }),
@@ -61,6 +68,11 @@ describe('the produce request', () => {
             expect(records.map(({ key, value }) => [key?.toString() ?? null, value.toString('hex')])).toEqual(
               messages.map(({ key, value }) => [key, value.toString('hex')]),
             );
+            expect(
+              records.map(({ headers }) =>
+                Object.entries(headers).map(([name, text]) => [name, text.toString()]),
+              ),
+            ).toEqual(messages.map(({ headers }) => Object.entries(headers ?? {})));
             decoder.forward(size);
           }
         }

@@ -13,7 +13,7 @@ export function parseMetrics(text: string): Map<string, number> {
 }
 
 export const rowsCounter = 'headrace_rows_validated_total';
-const stageCounter = /^headrace_stage_seconds_total\{.*stage="([^"]+)".*\}$/;
+const stageCounter = /^headrace_stage_duration_seconds_sum\{.*stage="([^"]+)".*\}$/;
 
 export function stageSeconds(metrics: Map<string, number>): Map<string, number> {
   const seconds = new Map<string, number>();

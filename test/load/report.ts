@@ -24,7 +24,7 @@ function describeUse({ processes, pipeline, topicBytes, window }: RunUse): strin
     ...columns([['', 'CPU', 'share', 'peak RSS', 'peak since start'], ...byProcess]),
     '',
     ...(stages.length === 0
-      ? ['stages: the pipeline does not export headrace_stage_seconds_total']
+      ? ['stages: the pipeline does not export headrace_stage_duration_seconds']
       : [
           'stage (time with messages in flight, including waits, summed over partitions)',
           ...columns([['', 'time', 'share'], ...byStage]),

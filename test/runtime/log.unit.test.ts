@@ -63,7 +63,7 @@ describe('the log', () => {
     await client.close();
     expect(JSON.parse(logged((log) => log.warn({ err: error }, 'failed'))).err).toMatchObject({
       type: 'MongoServerSelectionError',
-      message: expect.stringContaining('ECONNREFUSED'),
+      message: error.message,
     });
   });
 

@@ -60,10 +60,15 @@ function withoutOurs(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HEADRACE_')));
 }
 
-/** `headrace …` as a child process, its output in a file. */
-export function spawnHeadrace(args: readonly string[], env: Environment, log: string): ChildProcess {
+/** `headrace …` as a child process, its output in a file. `program`: what node runs instead of the sources. */
+export function spawnHeadrace(
+  args: readonly string[],
+  env: Environment,
+  log: string,
+  program: readonly string[] = [headrace],
+): ChildProcess {
   const output = openSync(log, 'a');
-  const child = spawn(process.execPath, [headrace, ...args], {
+  const child = spawn(process.execPath, [...program, ...args], {
     env: { ...withoutOurs(process.env), ...env },
     stdio: ['ignore', output, output],
   });
@@ -92,6 +97,8 @@ export interface ServiceOptions {
   readonly stages?: readonly string[];
   /** Which processes to start; both unless told. */
   readonly parts?: readonly Part[];
+  /** What node runs, with its options; the command of this checkout unless told. */
+  readonly program?: readonly string[];
 }
 
 export interface Service {
@@ -135,7 +142,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 
   const start = async (part: Part) => {
     const stages = part === 'pipeline' && options.stages ? ['--stages', options.stages.join(',')] : [];
-    const child = spawnHeadrace([part, ...stages], env, log(part));
+    const child = spawnHeadrace([part, ...stages], env, log(part), options.program);
     processes.set(part, child);
     const ready = async () => hasEnded(child) || (await fetch(`${urls[part]}/health/ready`)).ok;
     await waitFor(ready, { what: `the ${part} to be ready`, deadlineMs: readyMs }).catch((error: Error) => {

@@ -7,6 +7,7 @@ import { acceptedMessage } from '../../accept/new-job.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
+import { jobHeaders } from '../../runtime/trace-job.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 
 export interface AdmissionDependencies {
@@ -73,7 +74,7 @@ export function createAdmission(
 
   async function republish(job: JobDocument): Promise<void> {
     log.warn({ job: job._id }, 'the message of the job is missing; publishing it again');
-    const message = { partition: 0, key: String(job._id), value: acceptedMessage(job) };
+    const message = { partition: 0, key: String(job._id), value: acceptedMessage(job), ...jobHeaders(job) };
     await step('republish', () => publisher.send('jobs', [message]));
   }
 

@@ -7,6 +7,7 @@ import { type FileDocument, type JobDocument, JobStatus } from '../../../schemas
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
+import { jobHeaders } from '../../runtime/trace-job.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { encode } from '../../wire/codec.ts';
 import { noBatches } from './file-tally.ts';
@@ -34,6 +35,7 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
       partition: (file.job + file.number) % deps.filePartitions,
       key: `${file.job}.${file.number}`,
       value: encodeFile(entry.job, file),
+      ...jobHeaders(entry.job),
     }));
     await step('publish-files', () => deps.publisher.send('files', messages));
     for (const { number, size, compressed, batchBytes } of some) {

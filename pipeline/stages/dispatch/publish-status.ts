@@ -3,7 +3,6 @@
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { PipelineMetrics } from '../../runtime/metrics.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { encode } from '../../wire/codec.ts';
@@ -12,12 +11,13 @@ interface Dependencies {
   log: Logger;
   publisher: Publisher;
   jobs: JobStore;
-  metrics: PipelineMetrics;
+  /** Once for each job, unless a process dies meanwhile. */
+  onEnded?(job: JobDocument): void;
 }
 
 export type StatusPublisher = ReturnType<typeof createStatusPublisher>;
 
-export function createStatusPublisher({ log, publisher, jobs, metrics }: Dependencies) {
+export function createStatusPublisher({ log, publisher, jobs, onEnded }: Dependencies) {
   async function publish(job: JobDocument, step: Step<'dispatch'>): Promise<void> {
     const value = encode('JobStatusChanged', {
       job: job._id,
@@ -36,7 +36,7 @@ export function createStatusPublisher({ log, publisher, jobs, metrics }: Depende
   }
 
   async function publishEnd(job: JobDocument, step: Step<'dispatch'>): Promise<void> {
-    metrics.jobs.inc({ status: job.status });
+    onEnded?.(job);
     await publish(job, step);
     jobs
       .statusPublished(job._id)

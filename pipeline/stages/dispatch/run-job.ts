@@ -40,6 +40,8 @@ export interface RunDependencies
   status: StatusPublisher;
   /** Why the job is not wanted any more. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
+  /** The files of a job are dispatched again. */
+  onRepeated?(): void;
 }
 
 export type RunJob = ReturnType<typeof createRunJob>;
@@ -135,6 +137,7 @@ export function createRunJob(deps: RunDependencies) {
       { job: job._id, attempt: job.attempt ?? 0, slots: lacking },
       'devices were lost in processing: publishing the files again',
     );
+    deps.onRepeated?.();
     return step('attempt', () => jobs.nextAttempt(job));
   }
 

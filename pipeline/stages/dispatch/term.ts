@@ -40,6 +40,7 @@ export interface TermDependencies extends AdmissionDependencies, LoadDependencie
   readAheadBytes: number;
   news: Pick<News, 'listen'>;
   onJobsInFlight(jobs: number): void;
+  onActive?(isActive: boolean): void;
   onFatal(error: unknown): void;
 }
 
@@ -75,6 +76,8 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
     const onEnded = () => turns.readAhead.admit();
     const admitted = createAdmission(deps, { first, step, run, onEnded });
     admission = admitted;
+    deps.onActive?.(!step.signal.aborted);
+    step.signal.addEventListener('abort', () => deps.onActive?.(false), { once: true });
     log.info({ next_job: first }, 'this process is the active dispatcher');
     deps.status.publishMissed(step).catch(fail);
     repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);

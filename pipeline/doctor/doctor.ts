@@ -1,0 +1,46 @@
+/** `headrace doctor` and `headrace config check`: what is wrong, and what to do. Nothing is created or changed. */
+import { topicName } from '../kafka/topics.ts';
+import { createLogger } from '../runtime/log.ts';
+import { paint, table } from '../runtime/terminal.ts';
+import { checkConfig } from './check-config.ts';
+import { checkKafka } from './check-kafka.ts';
+import { checkMongodb } from './check-mongodb.ts';
+import { checkStorage } from './check-storage.ts';
+import type { Finding } from './findings.ts';
+
+type Environment = Record<string, string | undefined>;
+
+async function examineAll(env: Environment): Promise<Finding[]> {
+  const { config, findings } = checkConfig(env);
+  if (!config) return findings;
+  const log = createLogger({ logLevel: 'silent' }, 'doctor');
+  const topic = topicName(config, 'devices');
+  const servers = async () => {
+    const kafka = await checkKafka(config, log);
+    const mongodb = await checkMongodb(config, { topic, partitions: kafka.partitions.get('devices') });
+    return [...kafka.findings, ...mongodb];
+  };
+  const parts = await Promise.all([servers(), checkStorage(config)]);
+  return [...findings, ...parts.flat()];
+}
+
+function print(findings: Finding[], json: boolean | undefined): void {
+  const count = (state: Finding['state']) => findings.filter((one) => one.state === state).length;
+  const isFine = count('problem') === 0;
+  if (json) process.stdout.write(`${JSON.stringify({ ok: isFine, findings })}\n`);
+  else {
+    const { green, yellow, red, dim } = paint(process.stdout);
+    const colour = { ok: green, warning: yellow, problem: red };
+    const lines = table(findings.map(({ state, check, found }) => [colour[state](state), check, found]));
+    for (const [i, { advice }] of findings.entries())
+      process.stdout.write(`${lines[i]}\n${advice ? `         ${dim(`do: ${advice}`)}\n` : ''}`);
+    process.stdout.write(`${count('ok')} ok, ${count('warning')} warnings, ${count('problem')} problems\n`);
+  }
+  process.exitCode = isFine ? 0 : 1;
+}
+
+export const doctor = async (env: Environment, { json }: { json?: boolean }): Promise<void> =>
+  print(await examineAll(env), json);
+
+export const checkSettings = (env: Environment, { json }: { json?: boolean }): void =>
+  print(checkConfig(env).findings, json);

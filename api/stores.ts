@@ -6,6 +6,7 @@ import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
 import { createAttributeDeviceStore } from '../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
+import { createAuditStore } from '../pipeline/stores/audit.ts';
 import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
@@ -30,6 +31,7 @@ export const createApiStores = (db: Db) => ({
   attributes: createAttributeStore(db),
   attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
+  audit: createAuditStore(db),
   changes: createChangeStore(db),
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),

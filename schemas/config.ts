@@ -181,6 +181,12 @@ const environment = z.object({
   /** How long a request waits for Kafka or MongoDB before the response is 503. */
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500),
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
+
+  /** Who runs admin commands, for the audit log. */
+  HEADRACE_ACTOR: z
+    .string()
+    .regex(/^\P{C}{1,256}$/u, 'expected 1 to 256 printable characters')
+    .optional(),
 });
 
 /** If the two secrets were equal, whoever signs user tokens could decrypt stored credentials. */

@@ -290,6 +290,7 @@ export const collections = {
   endedSessions: 'ended_sessions',
   compositions: 'compositions',
   dryRuns: 'dry_runs',
+  audit: 'audit',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */

@@ -1,5 +1,6 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { registerAuditCommand } from './admin-audit.ts';
 import { registerDeviceCommands } from './admin-devices.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
@@ -27,7 +28,9 @@ const displayName = (text: string) => {
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
   const admin = program
     .command('admin')
-    .description('manage partners, API keys, attributes, user tokens, devices, jobs and the secret');
+    .description(
+      'manage partners, API keys, attributes, user tokens, devices, jobs and the secret; show the audit log',
+    );
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
@@ -52,11 +55,11 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
           `access key  ${made.s3.access_key_id}`,
           `secret key  ${made.s3.secret_access_key}   (shown only now)`,
         ];
-        return { json: made, text };
+        return { json: made, text, partner: made.partner_id };
       }),
     );
   common(partner.command('list').description('list all partners')).action((_options, command: Command) =>
-    run(command, async ({ partners }) => {
+    run.readOnly(command, async ({ partners }) => {
       const all = await partners.list();
       return { json: all.map(partnerRecord), text: partnerLines(all) };
     }),
@@ -78,13 +81,17 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .action((options: { key: string }, command: Command) =>
       run(command, async ({ apiKeys }) => {
         const revoked = await apiKeys.revoke(options.key);
-        return { json: keyRecord(revoked), text: [`hr_${revoked._id} is revoked`] };
+        return {
+          json: keyRecord(revoked),
+          text: [`hr_${revoked._id} is revoked`],
+          partner: revoked.partner,
+        };
       }),
     );
   common(key.command('list').description('list API keys, without their secret parts'))
     .option('--partner <id>', 'only keys of this partner')
     .action((options: { partner?: string }, command: Command) =>
-      run(command, async ({ apiKeys }) => {
+      run.readOnly(command, async ({ apiKeys }) => {
         const keys = await apiKeys.list(options.partner);
         return { json: keys.map(keyRecord), text: keyLines(keys) };
       }),
@@ -127,7 +134,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   common(attribute.command('list').description('list the attributes of a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
-      run(command, async ({ partners, attributes }) => {
+      run.readOnly(command, async ({ partners, attributes }) => {
         await partners.find(options.partner);
         const all = await attributes.list(options.partner);
         return { json: all.map(attributeRecord), text: attributeLines(all) };
@@ -143,10 +150,15 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .action((options: { attribute: number; foreignKey: string }, command: Command) =>
       run(command, async ({ attributes }) => {
         const changed = await attributes.associate(options.attribute, options.foreignKey);
-        return { json: attributeRecord(changed), text: attributeLines([changed]) };
+        return {
+          json: attributeRecord(changed),
+          text: attributeLines([changed]),
+          partner: changed.partner,
+        };
       }),
     );
 
+  registerAuditCommand(admin, run, common);
   registerDeviceCommands(admin, run, common);
   registerJobCommands(admin, run, common);
   registerSecretCommands(admin, run, common);

@@ -2,7 +2,7 @@
  * A call of every method of every store, and of the device sets, as the service makes it. The type demands them all: a query that is not here does not
  * compile. A method with several shapes of query has several calls.
  */
-import { Binary, type Db } from 'mongodb';
+import { Binary, type Db, ObjectId } from 'mongodb';
 import { createApiStores } from '../../api/stores.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
@@ -139,6 +139,15 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
       all: [[]],
       of: [[[1, 2]]],
+    },
+    audit: {
+      begin: [[{ actor: 'a', action: 'b', partner, details: {} }]],
+      complete: [[new ObjectId(), { outcome: 'done' }]],
+      list: [
+        [{ limit: 10 }],
+        [{ limit: 10, since: new Date() }],
+        [{ limit: 10, partner, since: new Date(0) }],
+      ],
     },
     audiences: {
       isDeleted: [[scope, audience._id]],

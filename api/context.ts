@@ -9,6 +9,7 @@ import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { CompositionReports } from './composition/reports.ts';
 import type { EventHub } from './events/hub.ts';
+import type { KnownPartners } from './known-partners.ts';
 import type { Metrics } from './metrics.ts';
 import type { ApiStores } from './stores.ts';
 
@@ -19,6 +20,7 @@ export interface Dependencies extends ApiStores {
   publisher: Publisher;
   queue: AcceptQueue;
   pending: PendingJobs;
+  knownPartners: KnownPartners;
   compositionReports: CompositionReports;
   events: EventHub;
   bodies: Bodies;
@@ -34,7 +36,7 @@ export interface RequestState {
   keyId?: string;
   /** Callers with the same name share a rate limit. */
   limitedAs: string;
-  /** When the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
+  /** When the API key, the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
   expiresAt?: number;
   /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
   isStillAllowed(): Promise<boolean>;

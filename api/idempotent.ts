@@ -76,10 +76,12 @@ export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer
 
 /** Queues the job, unless the partner has too many unfinished ones or the request has timed out. */
 async function accept(
-  { pending, queue }: Dependencies,
+  { pending, knownPartners, queue }: Dependencies,
   ctx: Context,
   request: JobRequest,
 ): Promise<Accepted> {
+  // Again: since the request was authenticated, its body may have taken long to arrive.
+  await knownPartners.refuseSuspended(request.partner);
   const place = await pending.reserve(request.partner, request.requestToken);
   let isNew = false;
   try {

@@ -20,6 +20,7 @@ import { createComposer } from './composition/composer.ts';
 import { createCompositionReports } from './composition/reports.ts';
 import { createEventHub } from './events/hub.ts';
 import { createRenderEvents } from './events/render-events.ts';
+import { createKnownPartners } from './known-partners.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics } from './metrics.ts';
 import { createApiStores } from './stores.ts';
@@ -68,6 +69,7 @@ export async function runApi(config: Config): Promise<void> {
         metrics.jobs.labels(kind).inc(jobs.filter((job) => job.kind === kind).length);
     },
   });
+  const knownPartners = createKnownPartners(stores.partners);
   const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
@@ -85,6 +87,7 @@ export async function runApi(config: Config): Promise<void> {
     publisher,
     queue,
     pending,
+    knownPartners,
     compositionReports,
     events,
     bodies,

@@ -132,6 +132,11 @@ describe('an admin action', () => {
     // Each fails at its first look at the database, but not without an entry.
     const anything: Record<string, string[]> = {
       'partner create': ['--name', 'x'],
+      'partner suspend': ['--partner', 'p-none'],
+      'partner resume': ['--partner', 'p-none'],
+      'storage-key rotate': ['--partner', 'p-none'],
+      'storage-key retire': ['--partner', 'p-none'],
+      'key rotate': ['--key', 'none'],
       'key create': ['--partner', 'p-none'],
       'key revoke': ['--key', 'none'],
       'attribute create': ['--partner', 'p-none', '--name', 'x'],

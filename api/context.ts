@@ -1,6 +1,7 @@
 /** The dependencies of the API, and the state that a request carries from middleware to handler. */
 import type Koa from 'koa';
 import type { AcceptQueue } from '../pipeline/accept/accept-queue.ts';
+import type { DailyQuota } from '../pipeline/accept/daily-quota.ts';
 import type { PendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import type { Publisher } from '../pipeline/kafka/publish.ts';
 import type { Logger } from '../pipeline/runtime/log.ts';
@@ -20,6 +21,7 @@ export interface Dependencies extends ApiStores {
   publisher: Publisher;
   queue: AcceptQueue;
   pending: PendingJobs;
+  dailyQuota: DailyQuota;
   knownPartners: KnownPartners;
   compositionReports: CompositionReports;
   events: EventHub;

@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
+import { createDailyQuota } from '../pipeline/accept/daily-quota.ts';
 import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
@@ -70,7 +71,8 @@ export async function runApi(config: Config): Promise<void> {
     },
   });
   const knownPartners = createKnownPartners(stores.partners);
-  const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
+  const pending = createPendingJobs(stores.newJobs);
+  const dailyQuota = createDailyQuota(stores.usage, stores.newJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
   const compositionReports = createCompositionReports({
@@ -87,6 +89,7 @@ export async function runApi(config: Config): Promise<void> {
     publisher,
     queue,
     pending,
+    dailyQuota,
     knownPartners,
     compositionReports,
     events,

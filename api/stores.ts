@@ -22,6 +22,7 @@ import { createNewJobStore } from '../pipeline/stores/new-jobs.ts';
 import { createPartnerStore } from '../pipeline/stores/partners.ts';
 import { createRejectStore } from '../pipeline/stores/rejects.ts';
 import { createSetVersions } from '../pipeline/stores/set-versions.ts';
+import { createUsageStore } from '../pipeline/stores/usage.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
 
@@ -48,4 +49,5 @@ export const createApiStores = (db: Db) => ({
   rejects: createRejectStore(db),
   sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
+  usage: createUsageStore(db),
 });

@@ -1,4 +1,4 @@
-/** What is kept about partners beside their data: what operators did. */
+/** What is kept about partners beside their data: what operators did, and what was loaded on each day. */
 import type { ObjectId } from 'mongodb';
 
 /** Stored before the action begins. One that stays `intended` was interrupted: whether it took effect is unknown. */
@@ -20,4 +20,17 @@ export interface AuditDocument {
   /** Why it failed. */
   error?: string;
   endedAt?: Date;
+}
+
+/** What a partner has loaded of the jobs that were accepted on one day (UTC). */
+export interface UsageDocument {
+  /** `<partner>/<YYYY-MM-DD>` */
+  _id: string;
+  /** The last job that is included. */
+  job: number;
+  jobs: number;
+  /** Of the files as they were listed, whether they passed or not. */
+  bytes: number;
+  /** Rows read, rejected ones included. */
+  rows: number;
 }

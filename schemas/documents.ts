@@ -14,9 +14,18 @@ export interface PartnerDocument {
   /** While storage keys are rotated: the user before, whose keys still work, and the one that is being created. */
   oldStorageUser?: string;
   nextStorageUser?: string;
+  /** Where they differ from the configured ones. */
+  quotas?: PartnerQuotas;
   /** Absent unless the partner is suspended. */
   suspendedAt?: Date;
   createdAt: Date;
+}
+
+/** Absent: as configured. 0 bytes or rows a day: no limit. */
+export interface PartnerQuotas {
+  pendingJobs?: number;
+  bytesPerDay?: number;
+  rowsPerDay?: number;
 }
 
 export const keyScopes = ['read', 'import', 'audience'] as const;
@@ -305,6 +314,7 @@ export const collections = {
   compositions: 'compositions',
   dryRuns: 'dry_runs',
   audit: 'audit',
+  usage: 'usage',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */

@@ -28,6 +28,7 @@ export const problems = {
   unknown_keys: { status: 422, title: 'Some keys do not belong to you' },
   too_many_wrong_keys: { status: 429, title: 'Too many requests with an invalid API key from this address' },
   too_many_pending: { status: 429, title: 'Too many unfinished jobs' },
+  quota_exceeded: { status: 429, title: 'The quota of the day is used up' },
   too_many_streams: { status: 429, title: 'Too many open event streams' },
   rate_limited: { status: 429, title: 'Too many requests with this API key' },
   internal: { status: 500, title: 'Internal error' },

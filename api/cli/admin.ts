@@ -4,6 +4,7 @@ import { registerAuditCommand } from './admin-audit.ts';
 import { registerDeviceCommands } from './admin-devices.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { registerKeyCommands } from './admin-keys.ts';
+import { registerQuotaCommands } from './admin-quotas.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
 import { registerSecretCommands } from './admin-secret.ts';
 import { registerStorageKeyCommands } from './admin-storage-keys.ts';
@@ -33,7 +34,9 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
       .option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment')
       .option('--json', 'print a single JSON value');
 
-  const partner = admin.command('partner').description('create, list, suspend and resume partners');
+  const partner = admin
+    .command('partner')
+    .description('create, list, suspend and resume partners, and set their quotas');
   common(
     partner.command('create').description('create a partner with storage credentials and its first API key'),
   )
@@ -62,6 +65,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   );
 
   registerSuspensionCommands(partner, run, common);
+  registerQuotaCommands(partner, run, common);
   registerKeyCommands(admin, run, common);
   registerStorageKeyCommands(admin, run, common);
 

@@ -74,7 +74,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     responses: {
       201: json(audienceIds, 'Created', { headers: location }),
       202: json(dryRunId, 'The dry run is queued', { headers: location }),
-      ...queueProblems('bad_user_token'),
+      ...queueProblems('bad_user_token', 'quota_exceeded'),
     },
   });
   registry.registerPath({
@@ -112,7 +112,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     request: { headers: writeHeaders, params, ...body(bodies.changeAudience, { examples: appends }) },
     responses: {
       204: nothing('Queued or renamed', location),
-      ...queueProblems('bad_user_token', 'not_found'),
+      ...queueProblems('bad_user_token', 'not_found', 'quota_exceeded'),
     },
   });
   registry.registerPath({

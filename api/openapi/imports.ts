@@ -55,7 +55,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     },
     responses: {
       202: json(z.union([importLogId, dryRunId]), 'Queued', { headers: location }),
-      ...queueProblems(),
+      ...queueProblems('quota_exceeded'),
     },
   });
   registry.registerPath({

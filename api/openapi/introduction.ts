@@ -18,9 +18,13 @@ export type Described = Pick<
   | 'ratePerSecond'
   | 'rateBurst'
   | 'maxPendingJobs'
+  | 'maxBytesPerDay'
+  | 'maxRowsPerDay'
   | 'limitStreams'
 >;
 
+const quota = (value: number, what: string) =>
+  value === 0 ? `any number of ${what}` : `${number(value)} ${what}`;
 const number = (value: number) => value.toLocaleString('en');
 const rows = (...lines: (string | number)[][]) => lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 const table = (head: string[], ...lines: (string | number)[][]) =>
@@ -179,11 +183,21 @@ ${table(
     `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
   ],
   ['unfinished jobs', `${number(config.maxPendingJobs)}; above that 429 \`too_many_pending\``],
+  [
+    'files loaded on a day (UTC)',
+    `${quota(config.maxBytesPerDay, 'bytes')}, ${quota(config.maxRowsPerDay, 'rows')}`,
+  ],
   ['import logs in the list', '100, unless `limit` is given'],
   ['open event streams', `${number(config.limitStreams)}; above that 429 \`too_many_streams\``],
 )}
 
-Every authenticated response has the number of requests left in \`RateLimit\`.`;
+Every authenticated response has the number of requests left in \`RateLimit\`.
+
+The limits on unfinished jobs and on what is loaded on a day may be others for you. A job counts for the day on which it was accepted,
+with the size of its files as they are stored and with all of its rows, once it has ended. When the quota is used up, a job is refused with
+429 \`quota_exceeded\` until midnight (UTC, in \`Retry-After\`). A job that was accepted and has more bytes than are left when its files are
+listed, or finds the rows used up, ends with status 3 \`quota_exceeded\`, and nothing of it is loaded or counted; a job that passes the
+limit of rows while it loads is loaded completely. Deletions and dry runs do not count.`;
 
 export const introduction = (config: Described): string =>
   [steps(config), authentication(config), files(config), words, order, repeat, errors(), limits(config)]

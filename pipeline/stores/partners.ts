@@ -1,7 +1,7 @@
 /** Partners: who may call, and where their files lie in the shared bucket. */
 import { randomInt } from 'node:crypto';
 import type { Db, UpdateFilter } from 'mongodb';
-import { collections, type PartnerDocument } from '../../schemas/documents.ts';
+import { collections, type PartnerDocument, type PartnerQuotas } from '../../schemas/documents.ts';
 
 /** An operator's request that cannot be fulfilled. The message is meant for people. */
 export class ProvisioningError extends Error {
@@ -77,6 +77,15 @@ export function createPartnerStore(db: Db) {
     /** Suspended again, it is suspended since the first time. */
     suspend: (id: string) => change(id, { $min: { suspendedAt: new Date() } }),
     resume: (id: string) => change(id, { $unset: { suspendedAt: '' } }),
+
+    /** Null: as configured. */
+    async setQuotas(id: string, quotas: { [Name in keyof PartnerQuotas]: number | null }) {
+      const entries = Object.entries(quotas).map(([name, value]) => [`quotas.${name}`, value] as const);
+      return change(id, {
+        $set: Object.fromEntries(entries.filter(([, value]) => value !== null)),
+        $unset: Object.fromEntries(entries.flatMap(([name, value]) => (value === null ? [[name, '']] : []))),
+      });
+    },
 
     /** The user is known before it is created, so that one that nobody got the keys of can be removed. */
     planStorageUser: (id: string, nextStorageUser: string) => change(id, { $set: { nextStorageUser } }),

@@ -52,6 +52,7 @@ const reading = [
   'job show',
   'key list',
   'partner list',
+  'partner usage',
 ];
 
 function leavesOf(command: Command, path: string[] = []): string[] {
@@ -132,6 +133,7 @@ describe('an admin action', () => {
     // Each fails at its first look at the database, but not without an entry.
     const anything: Record<string, string[]> = {
       'partner create': ['--name', 'x'],
+      'partner quota': ['--partner', 'p-none', '--pending-jobs', '1'],
       'partner suspend': ['--partner', 'p-none'],
       'partner resume': ['--partner', 'p-none'],
       'storage-key rotate': ['--partner', 'p-none'],

@@ -377,6 +377,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       lookUp: [[partner]],
       suspend: [[partner]],
       resume: [[partner]],
+      setQuotas: [[partner, { pendingJobs: 1, rowsPerDay: null }]],
       planStorageUser: [[partner, 'next']],
       promoteStorageUser: [[newPartner, 'next']],
       forgetStorageUser: [[newPartner, 'old']],
@@ -416,6 +417,11 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       ],
       forget: [[[0], id]],
       forgetBefore: [[1]],
+    },
+    usage: {
+      record: [[[{ job, rows: 1 }]]],
+      of: [[partner, '2026-11-16']],
+      list: [[partner, 7]],
     },
     verdicts: {
       keep: [[id, { ...verdict, passed: Array.from({ length: 1_002 }, (_, file) => 2 * file) }]],

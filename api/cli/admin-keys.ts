@@ -3,9 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type KeyScope, keyScopes } from '../../schemas/documents.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { keyLines, keyRecord } from './admin-views.ts';
-import { duration, lifetime } from './durations.ts';
-
-const DAY_MS = 86_400_000;
+import { duration, lifetime, millisecondsIn } from './durations.ts';
 
 function scopes(text: string): KeyScope[] {
   const named = text.split(',').map((each) => each.trim());
@@ -14,15 +12,17 @@ function scopes(text: string): KeyScope[] {
   return keyScopes.filter((each) => named.includes(each));
 }
 
-const after = (ms: number | undefined) => (ms === undefined ? undefined : new Date(Date.now() + ms));
-const shown = (key: string, expiresAt: Date | undefined) =>
-  `API key  ${key}   (shown only now)${expiresAt ? `, until ${expiresAt.toISOString()}` : ''}`;
+const after = (time: string) => new Date(Date.now() + millisecondsIn(time));
+const shown = (key: string, expiresAt: Date | undefined) => [
+  `API key  ${key}   (shown only now)`,
+  ...(expiresAt ? [`works until ${expiresAt.toISOString()}`] : []),
+];
 
 interface CreateOptions {
   partner: string;
   label?: string;
   scopes?: KeyScope[];
-  expires?: number;
+  expires?: string;
 }
 
 export function registerKeyCommands(
@@ -38,7 +38,7 @@ export function registerKeyCommands(
     .option('--expires <time>', 'for how long it works, such as 90d; without end unless given', lifetime)
     .action(({ partner, label, scopes, expires }: CreateOptions, command: Command) =>
       run(command, async ({ apiKeys }, config) => {
-        const limits = { scopes, expiresAt: after(expires) };
+        const limits = { scopes, expiresAt: expires === undefined ? undefined : after(expires) };
         const made = await apiKeys.create(config.secret, partner, label, limits);
         const json = {
           partner_id: partner,
@@ -46,7 +46,7 @@ export function registerKeyCommands(
           api_key: made.key,
           expires_at: made.expiresAt ?? null,
         };
-        return { json, text: [shown(made.key, made.expiresAt)] };
+        return { json, text: shown(made.key, made.expiresAt) };
       }),
     );
   common(
@@ -55,36 +55,34 @@ export function registerKeyCommands(
       .description('create a key with the same scopes and lifetime; the old one works for a while'),
   )
     .requiredOption('--key <prefix>', 'the part of the old key that lists show, such as hr_ab12cd34')
-    .option(
-      '--overlap <time>',
-      'for how long the old one goes on working, such as 0s or 7d',
-      duration,
-      DAY_MS,
-    )
+    .option('--overlap <time>', 'for how long the old one goes on working, such as 0s or 7d', duration, '1d')
     .option('--expires <time>', 'another lifetime for the new one, such as 90d', lifetime)
-    .action((options: { key: string; overlap: number; expires?: number }, command: Command) =>
-      run(command, async ({ apiKeys }, config) => {
-        const oldUntil = new Date(Date.now() + options.overlap);
-        const { made, replaced } = await apiKeys.rotate(
-          config.secret,
-          options.key,
-          oldUntil,
-          after(options.expires),
-        );
-        const json = {
-          partner_id: replaced.partner,
-          key: `hr_${made.id}`,
-          api_key: made.key,
-          expires_at: made.expiresAt ?? null,
-          replaces: `hr_${replaced._id}`,
-          replaced_expires_at: replaced.expiresAt,
-        };
-        const text = [
-          shown(made.key, made.expiresAt),
-          `hr_${replaced._id} works until ${replaced.expiresAt!.toISOString()}`,
-        ];
-        return { json, text, partner: replaced.partner };
-      }),
+    .action(
+      (
+        { key: old, overlap, expires }: { key: string; overlap: string; expires?: string },
+        command: Command,
+      ) =>
+        run(command, async ({ apiKeys }, config) => {
+          const { made, replaced } = await apiKeys.rotate(
+            config.secret,
+            old,
+            after(overlap),
+            expires === undefined ? undefined : after(expires),
+          );
+          const json = {
+            partner_id: replaced.partner,
+            key: `hr_${made.id}`,
+            api_key: made.key,
+            expires_at: made.expiresAt ?? null,
+            replaces: `hr_${replaced._id}`,
+            replaced_expires_at: replaced.expiresAt,
+          };
+          const text = [
+            ...shown(made.key, made.expiresAt),
+            `hr_${replaced._id} works until ${replaced.expiresAt!.toISOString()}`,
+          ];
+          return { json, text, partner: replaced.partner };
+        }),
     );
   common(key.command('revoke').description('revoke a key; it is refused everywhere within five seconds'))
     .requiredOption('--key <prefix>', 'the part of the key that lists show, such as hr_ab12cd34')

@@ -7,11 +7,9 @@ import { table } from './admin-views.ts';
 
 const factors = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 } as const;
 
-/** As an option says it: `500GB`, `2M`, `1000`. */
-type Amount = number | 'default';
-
-function amount(text: string): Amount {
-  if (text === 'default') return text;
+/** `500GB`, `2M`, `1000`; null: as configured. */
+function quantity(text: string): number | null {
+  if (text === 'default') return null;
   if (text === 'none') return 0;
   const [, digits, unit] = /^(\d+(?:\.\d+)?) ?([kmgtp]?)b?$/i.exec(text) ?? [];
   const value = Math.round(Number(digits) * factors[unit?.toLowerCase() as keyof typeof factors]);
@@ -20,10 +18,15 @@ function amount(text: string): Amount {
   return value;
 }
 
-function jobs(text: string): Amount {
-  const value = amount(text);
-  if (value === 0) throw new InvalidArgumentError('expected 1 or more, or default');
-  return value;
+/** Options keep the text, which the audit log shows. */
+function amount(text: string): string {
+  quantity(text);
+  return text;
+}
+
+function jobs(text: string): string {
+  if (quantity(text) === 0) throw new InvalidArgumentError('expected 1 or more, or default');
+  return text;
 }
 
 function days(text: string): number {
@@ -47,7 +50,7 @@ const quotaLines = (quotas: Required<PartnerQuotas>, own: PartnerQuotas = {}) =>
   ];
 };
 
-type QuotaOptions = { partner: string } & { [Name in keyof PartnerQuotas]: Amount };
+type QuotaOptions = { partner: string } & { [Name in keyof PartnerQuotas]: string };
 
 export function registerQuotaCommands(
   partner: Command,
@@ -62,7 +65,7 @@ export function registerQuotaCommands(
     .action(({ partner: id, pendingJobs, bytesPerDay, rowsPerDay }: QuotaOptions, command: Command) =>
       run(command, async ({ partners }, config) => {
         const given = Object.entries({ pendingJobs, bytesPerDay, rowsPerDay }).flatMap(([name, value]) =>
-          value === undefined ? [] : [[name, value === 'default' ? null : value]],
+          value === undefined ? [] : [[name, quantity(value)]],
         );
         const changed = await partners.setQuotas(id, Object.fromEntries(given));
         const quotas = quotasOf(changed, config);

@@ -26,13 +26,13 @@ export interface App {
 }
 
 export function createApp(deps: Dependencies): App {
-  const { config, apiKeys, endedSessions, partners, log, metrics } = deps;
+  const { config, apiKeys, endedSessions, partners, knownPartners, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const guesses = createGuessLimit(config);
-  const keys = createKeyCheck(config, apiKeys, guesses);
-  const sessions = createSessions({ config, endedSessions, keys });
+  const keys = createKeyCheck(config, apiKeys, guesses, knownPartners);
+  const sessions = createSessions({ config, endedSessions, keys, knownPartners });
   const verify = createVerifyUserToken(config);
-  const signIn = createSignIn({ config, partners, keys, verify, guesses });
+  const signIn = createSignIn({ config, partners, knownPartners, keys, verify, guesses });
 
   const authenticate = createAuthenticate(keys, sessions);
   const limitRate = createLimitRate(config.ratePerSecond, config.rateBurst);

@@ -2,11 +2,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../pipeline/runtime/seal.ts';
-import { type ApiKeyStore, keyIdOf } from '../pipeline/stores/api-keys.ts';
+import { type ApiKeyStore, isActiveKey, keyIdOf } from '../pipeline/stores/api-keys.ts';
 import type { Config } from '../schemas/config.ts';
 import type { ApiKeyDocument } from '../schemas/documents.ts';
+import type { KnownPartners } from './known-partners.ts';
 import type { GuessLimit } from './limit-guesses.ts';
-import { unauthorized } from './problem.ts';
+import { Problem, unauthorized } from './problem.ts';
 
 /** A revoked key is refused everywhere within five seconds: this, and the time of one lookup. */
 const KEPT_MS = 3_000;
@@ -47,8 +48,13 @@ function createKeyLookup(apiKeys: ApiKeyStore): KeyLookup {
 
 const same = (given: Buffer, good: Buffer) => given.length === good.length && timingSafeEqual(given, good);
 
+const expired = ({ expiresAt }: ApiKeyDocument) =>
+  new Problem('key_expired', `The API key expired at ${expiresAt!.toISOString()}.`, {
+    headers: { 'WWW-Authenticate': 'Bearer realm="headrace", error="invalid_token"' },
+  });
+
 export interface KeyCheck {
-  /** The stored key of the given one, which is refused if it is unknown or revoked. */
+  /** The stored key of the given one, which is refused if it is unknown, revoked or expired, or of a suspended partner. */
   check(key: string, network: string): Promise<ApiKeyDocument>;
   /** Whether a key that was verified earlier is still valid. */
   isActive(id: string): Promise<boolean>;
@@ -62,6 +68,7 @@ export function createKeyCheck(
   config: Pick<Config, 'secret' | 'secretOld'>,
   apiKeys: ApiKeyStore,
   guesses: GuessLimit,
+  partners: KnownPartners,
 ): KeyCheck {
   const secrets = secretsOf(config);
   const keys = createKeyLookup(apiKeys);
@@ -85,21 +92,27 @@ export function createKeyCheck(
       const taken = !trusted && !isFresh(known);
       if (taken) guesses.take(network);
       else if (!trusted) guesses.look(network);
+      let stored: ApiKeyDocument | undefined;
       try {
-        const stored = id === undefined ? undefined : await isGood(key, keys.find(id));
-        if (stored && taken) guesses.giveBack(network);
-        if (stored) return stored;
+        stored = id === undefined ? undefined : await isGood(key, keys.find(id));
       } catch (error) {
         if (taken) guesses.giveBack(network);
         throw error;
       }
-      if (!taken) guesses.count(network);
-      throw unauthorized('The API key is unknown or has been revoked.');
+      if (!stored) {
+        if (!taken) guesses.count(network);
+        throw unauthorized('The API key is unknown or has been revoked.');
+      }
+      if (taken) guesses.giveBack(network);
+      // Only whoever has the whole key is told more.
+      if (!isActiveKey(stored)) throw expired(stored);
+      await partners.refuseSuspended(stored.partner);
+      return stored;
     },
 
     async isActive(id) {
       const stored = await keys.find(id).stored;
-      return stored !== null && stored.revokedAt === null;
+      return stored !== null && isActiveKey(stored) && !(await partners.isSuspended(stored.partner));
     },
   };
 }

@@ -1,6 +1,7 @@
 /** The dependencies of the API, and the state that a request carries from middleware to handler. */
 import type Koa from 'koa';
 import type { AcceptQueue } from '../pipeline/accept/accept-queue.ts';
+import type { DailyQuota } from '../pipeline/accept/daily-quota.ts';
 import type { PendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import type { Publisher } from '../pipeline/kafka/publish.ts';
 import type { Logger } from '../pipeline/runtime/log.ts';
@@ -10,6 +11,7 @@ import type { Config } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { CompositionReports } from './composition/reports.ts';
 import type { EventHub } from './events/hub.ts';
+import type { KnownPartners } from './known-partners.ts';
 import type { Metrics } from './metrics.ts';
 import type { ApiStores } from './stores.ts';
 
@@ -20,6 +22,8 @@ export interface Dependencies extends ApiStores {
   publisher: Publisher;
   queue: AcceptQueue;
   pending: PendingJobs;
+  dailyQuota: DailyQuota;
+  knownPartners: KnownPartners;
   compositionReports: CompositionReports;
   events: EventHub;
   bodies: Bodies;
@@ -36,7 +40,7 @@ export interface RequestState {
   keyId?: string;
   /** Callers with the same name share a rate limit. */
   limitedAs: string;
-  /** When the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
+  /** When the API key, the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
   expiresAt?: number;
   /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
   isStillAllowed(): Promise<boolean>;

@@ -6,6 +6,7 @@
 import { createHmac } from 'node:crypto';
 import type { Accepted } from '../pipeline/accept/accept-queue.ts';
 import type { JobRequest } from '../pipeline/accept/new-job.ts';
+import { quotasOf } from '../pipeline/accept/quotas.ts';
 import { within } from '../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../pipeline/runtime/fault-points.ts';
 import { deriveKey, secretsOf } from '../pipeline/runtime/seal.ts';
@@ -74,13 +75,17 @@ export function keepAnswer(deps: Dependencies, mark: IdempotencyDocument, answer
   );
 }
 
-/** Queues the job, unless the partner has too many unfinished ones or the request has timed out. */
+/** Queues the job, unless the partner is suspended or over a quota, or the request has timed out. */
 async function accept(
-  { pending, queue }: Dependencies,
+  { config, pending, dailyQuota, knownPartners, queue }: Dependencies,
   ctx: Context,
   request: JobRequest,
 ): Promise<Accepted> {
-  const place = await pending.reserve(request.partner, request.requestToken);
+  // Again: since the request was authenticated, its body may have taken long to arrive.
+  await knownPartners.refuseSuspended(request.partner);
+  const quotas = quotasOf(await knownPartners.lookUp(request.partner), config);
+  await dailyQuota.check(request, quotas);
+  const place = await pending.reserve(request.partner, quotas.pendingJobs, request.requestToken);
   let isNew = false;
   try {
     beginAccepting(ctx);

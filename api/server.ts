@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
+import { createDailyQuota } from '../pipeline/accept/daily-quota.ts';
 import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
@@ -23,6 +24,7 @@ import { createComposer } from './composition/composer.ts';
 import { createCompositionReports } from './composition/reports.ts';
 import { createEventHub } from './events/hub.ts';
 import { createRenderEvents } from './events/render-events.ts';
+import { createKnownPartners } from './known-partners.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
 import { createMetrics, exportJobs } from './metrics.ts';
 import { readinessOf } from './routes/health.ts';
@@ -72,7 +74,9 @@ export async function runApi(config: Config): Promise<void> {
       for (const { kind } of jobs) metrics.jobsQueued.inc({ kind });
     },
   });
-  const pending = createPendingJobs(stores.newJobs, config.maxPendingJobs);
+  const knownPartners = createKnownPartners(stores.partners);
+  const pending = createPendingJobs(stores.newJobs);
+  const dailyQuota = createDailyQuota(stores.usage, stores.newJobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
   const compositionReports = createCompositionReports({
@@ -89,6 +93,8 @@ export async function runApi(config: Config): Promise<void> {
     publisher,
     queue,
     pending,
+    dailyQuota,
+    knownPartners,
     compositionReports,
     events,
     bodies,

@@ -6,6 +6,7 @@ import { createApiKeyStore } from '../pipeline/stores/api-keys.ts';
 import { createAttributeDeviceStore } from '../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../pipeline/stores/audiences.ts';
+import { createAuditStore } from '../pipeline/stores/audit.ts';
 import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
@@ -21,6 +22,7 @@ import { createNewJobStore } from '../pipeline/stores/new-jobs.ts';
 import { createPartnerStore } from '../pipeline/stores/partners.ts';
 import { createRejectStore } from '../pipeline/stores/rejects.ts';
 import { createSetVersions } from '../pipeline/stores/set-versions.ts';
+import { createUsageStore } from '../pipeline/stores/usage.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
 
@@ -30,6 +32,7 @@ export const createApiStores = (db: Db) => ({
   attributes: createAttributeStore(db),
   attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
+  audit: createAuditStore(db),
   changes: createChangeStore(db),
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),
@@ -46,4 +49,5 @@ export const createApiStores = (db: Db) => ({
   rejects: createRejectStore(db),
   sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
+  usage: createUsageStore(db),
 });

@@ -30,7 +30,8 @@ export const badUserToken = (detail: string, cause?: unknown) =>
   });
 
 /** Why a user token was refused; undefined if the error is another one. */
-export function refusalOf(error: unknown): 'expired' | 'invalid' | undefined {
+export function refusalOf(error: unknown): 'expired' | 'invalid' | 'suspended' | undefined {
+  if (error instanceof Problem && error.code === 'partner_suspended') return 'suspended';
   if (!(error instanceof Problem) || error.code !== 'bad_user_token') return undefined;
   return error.extra.cause instanceof errors.JWTExpired ? 'expired' : 'invalid';
 }

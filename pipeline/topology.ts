@@ -24,6 +24,7 @@ import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
 import { createEndJobs } from './stages/dispatch/end-jobs.ts';
 import { createExpireJobs } from './stages/dispatch/expire-jobs.ts';
+import { createQuotaHold } from './stages/dispatch/hold-quotas.ts';
 import { createListFiles } from './stages/dispatch/list-files.ts';
 import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
@@ -70,13 +71,21 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
       const status = createStatusPublisher(shared);
       const endJobs = createEndJobs(shared);
       const removeJobs = createRemoveJobs(shared);
-      const listFiles = createListFiles({ ...shared, cancellationOf: cancellations.of });
+      const quotas = createQuotaHold(shared);
+      const listFiles = createListFiles({ ...shared, quotas, cancellationOf: cancellations.of });
       return createDispatchJobs({
         ...shared,
         status,
         endJobs,
         numberEvents: createNumberEvents(shared),
-        runJob: createRunJob({ ...shared, status, endJobs, listFiles, cancellationOf: cancellations.of }),
+        runJob: createRunJob({
+          ...shared,
+          status,
+          quotas,
+          endJobs,
+          listFiles,
+          cancellationOf: cancellations.of,
+        }),
         sweep: createSweep({ ...shared, removeJobs }),
         expireJobs: createExpireJobs({ ...shared, removeJobs }),
         cancelledAmong: cancellations.among,

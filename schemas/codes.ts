@@ -40,6 +40,7 @@ export const jobFailureCodes = {
   wrong_region: 'The bucket is in a different region.',
   bad_credentials: 'The storage rejected these credentials.',
   storage_unavailable: 'The storage did not respond in time.',
+  quota_exceeded: 'The job is over the quota of bytes or rows for its day; nothing was loaded.',
   too_many_files: 'More files match the path than the limit allows.',
   ledger_mismatch: 'Devices were lost in processing, in every attempt; nothing was loaded.',
   internal_error: 'The service failed to process the job; the operator’s log has the cause.',

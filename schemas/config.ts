@@ -176,6 +176,9 @@ const environment = z.object({
   HEADRACE_WRONG_KEYS_PER_MINUTE: integer(1, 1_000_000, 300),
   /** Unfinished jobs of one partner; further ones are refused. */
   HEADRACE_MAX_PENDING_JOBS: integer(1, 10_000_000, 10_000),
+  /** Quotas of one partner for a day (UTC), unless it has its own; 0 means no limit. */
+  HEADRACE_MAX_BYTES_PER_DAY: integer(0, Number.MAX_SAFE_INTEGER, 0),
+  HEADRACE_MAX_ROWS_PER_DAY: integer(0, Number.MAX_SAFE_INTEGER, 0),
   /** Requests per API key: the average per second, and the largest burst. */
   HEADRACE_RATE_PER_SECOND: integer(1, 1_000_000, 500),
   HEADRACE_RATE_BURST: integer(1, 1_000_000, 1_000),
@@ -184,6 +187,12 @@ const environment = z.object({
   /** How long a request waits for Kafka or MongoDB before the response is 503. */
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500),
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
+
+  /** Who runs admin commands, for the audit log. */
+  HEADRACE_ACTOR: z
+    .string()
+    .regex(/^\P{C}{1,256}$/u, 'expected 1 to 256 printable characters')
+    .optional(),
 });
 
 /** If the two secrets were equal, whoever signs user tokens could decrypt stored credentials. */

@@ -11,8 +11,25 @@ export interface PartnerDocument {
   /** Ends in `/`, is never reused, and no partner's prefix begins with another's. */
   prefix: string;
   storageUser: string;
+  /** While storage keys are rotated: the user before, whose keys still work, and the one that is being created. */
+  oldStorageUser?: string;
+  nextStorageUser?: string;
+  /** Where they differ from the configured ones. */
+  quotas?: PartnerQuotas;
+  /** Absent unless the partner is suspended. */
+  suspendedAt?: Date;
   createdAt: Date;
 }
+
+/** Absent: as configured. 0 bytes or rows a day: no limit. */
+export interface PartnerQuotas {
+  pendingJobs?: number;
+  bytesPerDay?: number;
+  rowsPerDay?: number;
+}
+
+export const keyScopes = ['read', 'import', 'audience'] as const;
+export type KeyScope = (typeof keyScopes)[number];
 
 export interface ApiKeyDocument {
   /** The public part of the key. */
@@ -23,8 +40,14 @@ export interface ApiKeyDocument {
   /** The secret that this key was derived from; absent in documents from before this field existed. */
   secretId?: string;
   label?: string;
+  /** Absent: all of them. */
+  scopes?: KeyScope[];
   createdAt: Date;
+  /** Absent: it does not expire. */
+  expiresAt?: Date;
   revokedAt: Date | null;
+  /** The key that replaces it. */
+  rotatedTo?: string;
 }
 
 export interface AttributeDocument {
@@ -292,6 +315,8 @@ export const collections = {
   endedSessions: 'ended_sessions',
   compositions: 'compositions',
   dryRuns: 'dry_runs',
+  audit: 'audit',
+  usage: 'usage',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */

@@ -53,7 +53,7 @@ export function registerDeviceCommands(
   common(device.command('show').description('show the attributes and audiences that hold a device'))
     .argument('<identifier>', 'in 8-4-4-4-12 form', identifier)
     .action((wanted: Uint8Array, _options, command: Command) =>
-      run(command, async (stores) => {
+      run.readOnly(command, async (stores) => {
         const holders = await findHolders(stores, wanted);
         const rows = holders.map(({ kind, id, name, events = [] }) => [
           kind,

@@ -96,7 +96,7 @@ export function registerJobCommands(
     .option('--all', 'include ended jobs; newest first')
     .option('--limit <count>', 'maximum number of jobs', wholeNumber, 50)
     .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
-      run(command, async (stores, config) => {
+      run.readOnly(command, async (stores, config) => {
         const { partner, all = false, limit } = options;
         const jobs = await createJobInspection(stores, config.jobWindow).list({ partner, all, limit });
         return { json: jobs.map(jobRecord), text: listLines(jobs) };
@@ -107,7 +107,7 @@ export function registerJobCommands(
   )
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
-      run(command, async (stores, config) => {
+      run.readOnly(command, async (stores, config) => {
         const inspected = await createJobInspection(stores, config.jobWindow).show(id);
         return { json: inspectedRecord(inspected), text: showLines(inspected) };
       }),
@@ -121,7 +121,11 @@ export function registerJobCommands(
     .action((id: number, _options: object, command: Command) =>
       run(command, async (stores, config) => {
         const cancelled = await createJobInspection(stores, config.jobWindow).cancel(id);
-        return { json: jobRecord(cancelled), text: [`job ${id} is being cancelled`] };
+        return {
+          json: jobRecord(cancelled),
+          text: [`job ${id} is being cancelled`],
+          partner: cancelled.partner,
+        };
       }),
     );
 }

@@ -7,6 +7,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type ApiStores, createApiStores } from '../stores.ts';
+import { actorOf, describeCommand, recordAction } from './record-action.ts';
 
 export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 
@@ -15,12 +16,16 @@ export interface Outcome {
   json: unknown;
   /** What is printed without `--json`. */
   text: string[];
+  /** Whom it concerned, for the audit log, if no option says so. */
+  partner?: string;
 }
+
+type Work = (stores: ApiStores, config: Config) => Promise<Outcome>;
 
 const FAILED = 1;
 
 export function createAdminRunner(loadEnv: LoadEnvironment) {
-  return async (command: Command, work: (stores: ApiStores, config: Config) => Promise<Outcome>) => {
+  async function readOnly(command: Command, work: Work): Promise<void> {
     const options = command.opts<{ state?: string; json?: boolean }>();
     // Configuration errors are reported by the caller, the same for all commands.
     const config = parseConfig(loadEnv(options.state));
@@ -40,5 +45,14 @@ export function createAdminRunner(loadEnv: LoadEnvironment) {
     } finally {
       await mongo.close();
     }
-  };
+  }
+
+  /** Every command is recorded in the audit log, unless it says that it only reads. */
+  const run = (command: Command, work: Work): Promise<void> =>
+    readOnly(command, (stores, config) =>
+      recordAction(stores.audit, { actor: actorOf(config), ...describeCommand(command) }, () =>
+        work(stores, config),
+      ),
+    );
+  return Object.assign(run, { readOnly });
 }

@@ -1,17 +1,25 @@
 /** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
 import { table as columns } from '../../pipeline/runtime/terminal.ts';
-import type { ApiKeyDocument, AttributeDocument, PartnerDocument } from '../../schemas/documents.ts';
+import {
+  type ApiKeyDocument,
+  type AttributeDocument,
+  keyScopes,
+  type PartnerDocument,
+} from '../../schemas/documents.ts';
 
 export const partnerRecord = (partner: PartnerDocument) => ({
   partner_id: partner._id,
   name: partner.name,
   prefix: partner.prefix,
+  suspended_at: partner.suspendedAt ?? null,
   created_at: partner.createdAt,
 });
 export const keyRecord = (key: ApiKeyDocument) => ({
   key: `hr_${key._id}`,
   partner_id: key.partner,
   label: key.label ?? null,
+  scopes: key.scopes ?? keyScopes,
+  expires_at: key.expiresAt ?? null,
   created_at: key.createdAt,
   revoked_at: key.revokedAt,
 });
@@ -26,17 +34,25 @@ export const table = (header: string[], rows: string[][], none: string): string[
 
 export const partnerLines = (partners: PartnerDocument[]) =>
   table(
-    ['PARTNER', 'PREFIX', 'CREATED', 'NAME'],
-    partners.map(({ _id, prefix, createdAt, name }) => [_id, prefix, createdAt.toISOString(), name]),
+    ['PARTNER', 'PREFIX', 'CREATED', 'SUSPENDED', 'NAME'],
+    partners.map(({ _id, prefix, createdAt, suspendedAt, name }) => [
+      _id,
+      prefix,
+      createdAt.toISOString(),
+      suspendedAt?.toISOString() ?? '-',
+      name,
+    ]),
     'no partners yet: headrace admin partner create --name …',
   );
 export const keyLines = (keys: ApiKeyDocument[]) =>
   table(
-    ['KEY', 'PARTNER', 'CREATED', 'REVOKED', 'LABEL'],
+    ['KEY', 'PARTNER', 'SCOPES', 'CREATED', 'EXPIRES', 'REVOKED', 'LABEL'],
     keys.map((key) => [
       `hr_${key._id}`,
       key.partner,
+      (key.scopes ?? keyScopes).join(','),
       key.createdAt.toISOString(),
+      key.expiresAt?.toISOString() ?? '-',
       key.revokedAt?.toISOString() ?? '-',
       key.label ?? '',
     ]),

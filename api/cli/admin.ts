@@ -1,18 +1,16 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { registerAuditCommand } from './admin-audit.ts';
 import { registerDeviceCommands } from './admin-devices.ts';
 import { registerJobCommands } from './admin-jobs.ts';
+import { registerKeyCommands } from './admin-keys.ts';
+import { registerQuotaCommands } from './admin-quotas.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
 import { registerSecretCommands } from './admin-secret.ts';
+import { registerStorageKeyCommands } from './admin-storage-keys.ts';
+import { registerSuspensionCommands } from './admin-suspension.ts';
 import { registerTokenCommand } from './admin-token.ts';
-import {
-  attributeLines,
-  attributeRecord,
-  keyLines,
-  keyRecord,
-  partnerLines,
-  partnerRecord,
-} from './admin-views.ts';
+import { attributeLines, attributeRecord, partnerLines, partnerRecord } from './admin-views.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
@@ -27,14 +25,18 @@ const displayName = (text: string) => {
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
   const admin = program
     .command('admin')
-    .description('manage partners, API keys, attributes, user tokens, devices, jobs and the secret');
+    .description(
+      'manage partners, API keys, storage keys, attributes, user tokens, devices, jobs and the secret; show the audit log',
+    );
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
       .option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment')
       .option('--json', 'print a single JSON value');
 
-  const partner = admin.command('partner').description('create and list partners');
+  const partner = admin
+    .command('partner')
+    .description('create, list, suspend and resume partners, and set their quotas');
   common(
     partner.command('create').description('create a partner with storage credentials and its first API key'),
   )
@@ -52,43 +54,20 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
           `access key  ${made.s3.access_key_id}`,
           `secret key  ${made.s3.secret_access_key}   (shown only now)`,
         ];
-        return { json: made, text };
+        return { json: made, text, partner: made.partner_id };
       }),
     );
   common(partner.command('list').description('list all partners')).action((_options, command: Command) =>
-    run(command, async ({ partners }) => {
+    run.readOnly(command, async ({ partners }) => {
       const all = await partners.list();
       return { json: all.map(partnerRecord), text: partnerLines(all) };
     }),
   );
 
-  const key = admin.command('key').description('create, revoke and list API keys');
-  common(key.command('create').description('create another API key for a partner'))
-    .requiredOption('--partner <id>', 'the partner')
-    .option('--label <label>', 'a note on what the key is for')
-    .action((options: { partner: string; label?: string }, command: Command) =>
-      run(command, async ({ apiKeys }, config) => {
-        const made = await apiKeys.create(config.secret, options.partner, options.label);
-        const json = { partner_id: options.partner, key: `hr_${made.id}`, api_key: made.key };
-        return { json, text: [`API key  ${made.key}   (shown only now)`] };
-      }),
-    );
-  common(key.command('revoke').description('revoke a key; it is refused everywhere within five seconds'))
-    .requiredOption('--key <prefix>', 'the part of the key that lists show, such as hr_ab12cd34')
-    .action((options: { key: string }, command: Command) =>
-      run(command, async ({ apiKeys }) => {
-        const revoked = await apiKeys.revoke(options.key);
-        return { json: keyRecord(revoked), text: [`hr_${revoked._id} is revoked`] };
-      }),
-    );
-  common(key.command('list').description('list API keys, without their secret parts'))
-    .option('--partner <id>', 'only keys of this partner')
-    .action((options: { partner?: string }, command: Command) =>
-      run(command, async ({ apiKeys }) => {
-        const keys = await apiKeys.list(options.partner);
-        return { json: keys.map(keyRecord), text: keyLines(keys) };
-      }),
-    );
+  registerSuspensionCommands(partner, run, common);
+  registerQuotaCommands(partner, run, common);
+  registerKeyCommands(admin, run, common);
+  registerStorageKeyCommands(admin, run, common);
 
   const attribute = admin
     .command('attribute')
@@ -127,7 +106,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   common(attribute.command('list').description('list the attributes of a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
-      run(command, async ({ partners, attributes }) => {
+      run.readOnly(command, async ({ partners, attributes }) => {
         await partners.find(options.partner);
         const all = await attributes.list(options.partner);
         return { json: all.map(attributeRecord), text: attributeLines(all) };
@@ -143,10 +122,15 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
     .action((options: { attribute: number; foreignKey: string }, command: Command) =>
       run(command, async ({ attributes }) => {
         const changed = await attributes.associate(options.attribute, options.foreignKey);
-        return { json: attributeRecord(changed), text: attributeLines([changed]) };
+        return {
+          json: attributeRecord(changed),
+          text: attributeLines([changed]),
+          partner: changed.partner,
+        };
       }),
     );
 
+  registerAuditCommand(admin, run, common);
   registerDeviceCommands(admin, run, common);
   registerJobCommands(admin, run, common);
   registerSecretCommands(admin, run, common);

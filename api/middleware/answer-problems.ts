@@ -1,6 +1,7 @@
 /** The one place where an error becomes a response. Only the text of a Problem reaches the client. */
 
 import { NotAccepted } from '../../pipeline/accept/accept-queue.ts';
+import { QuotaExceeded } from '../../pipeline/accept/daily-quota.ts';
 import { TooManyPending } from '../../pipeline/accept/pending-jobs.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { isTransient } from '../../pipeline/runtime/retry.ts';
@@ -15,6 +16,12 @@ function toProblem(error: unknown): Problem | RegistryProblem {
     return new Problem('too_many_pending', 'Nothing was queued. Retry when some of your jobs have ended.', {
       headers: { 'Retry-After': '5' },
     });
+  if (error instanceof QuotaExceeded)
+    return new Problem(
+      'quota_exceeded',
+      `Nothing was queued: you have loaded your ${error.message} of today (UTC).`,
+      { headers: { 'Retry-After': String(error.secondsLeft) } },
+    );
   if (isTransient(error)) return unavailable('A backend is unavailable. Retry shortly.', error);
   return new Problem('internal', 'The error was logged. Quote the request id when you report it.', {
     cause: error,

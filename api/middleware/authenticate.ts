@@ -2,6 +2,7 @@
 import type { KeyCheck } from '../check-key.ts';
 import { networkOf } from '../client-network.ts';
 import type { Context, Handler } from '../context.ts';
+import { requireScope, scopeOf } from '../key-scopes.ts';
 import { Problem, unauthorized } from '../problem.ts';
 import type { Route } from '../routes/table.ts';
 import { requireConsole } from '../session/require-console.ts';
@@ -20,12 +21,15 @@ function bearer(ctx: Context): string {
   return match[1]!;
 }
 
-function createAuthenticateKey(keys: KeyCheck): Handler {
+function createAuthenticateKey(keys: KeyCheck, route: Route): Handler {
+  const needed = scopeOf(route);
   return async (ctx) => {
     const stored = await keys.check(bearer(ctx), networkOf(ctx.ip));
+    requireScope(stored, needed);
     ctx.state.keyId = stored._id;
     ctx.state.limitedAs = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
+    if (stored.expiresAt) ctx.state.expiresAt = stored.expiresAt.getTime();
     ctx.state.isStillAllowed = () => keys.isActive(stored._id);
     ctx.set('Cache-Control', 'no-store');
   };
@@ -53,8 +57,8 @@ function createAuthenticateSession(sessions: Sessions, { method, access }: Route
 
 /** An Authorization header always wins over the cookie. */
 export function createAuthenticate(keys: KeyCheck, sessions: Sessions): (route: Route) => Handler {
-  const byKey = createAuthenticateKey(keys);
   return (route) => {
+    const byKey = createAuthenticateKey(keys, route);
     if (!allowsSession(route)) return byKey;
     const bySession = createAuthenticateSession(sessions, route);
     return (ctx) =>

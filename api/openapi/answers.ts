@@ -1,6 +1,7 @@
 /** Responses, headers and parameters that many operations share. */
 import type { ResponseConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
+import type { KeyScope } from '../../schemas/documents.ts';
 import { problem } from '../../schemas/http-answers.ts';
 import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
 
@@ -108,6 +109,9 @@ export const location = {
 const always: ProblemCode[] = [
   'bad_request',
   'unauthorized',
+  'key_expired',
+  'insufficient_scope',
+  'partner_suspended',
   'request_timeout',
   'headers_too_large',
   'rate_limited',
@@ -130,7 +134,9 @@ export const writeProblems = (...more: ProblemCode[]) => problemAnswers(...alway
 /** For operations that queue a job. */
 export const queueProblems = (...more: ProblemCode[]) => writeProblems('too_many_pending', ...more);
 
-export const security = [{ apiKey: [] }];
+/** The scope that an API key needs. */
+export const needs = (scope: KeyScope) => [{ apiKey: [scope] }];
+export const security = needs('read');
 export const idempotencyKey = z.object({
   'Idempotency-Key': z
     .string()

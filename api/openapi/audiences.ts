@@ -18,6 +18,7 @@ import {
   ifNoneMatch,
   json,
   location,
+  needs,
   nothing,
   pathId,
   queueProblems,
@@ -62,6 +63,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'post',
     path,
     operationId: `createAudience${suffix}`,
+    security: needs('audience'),
     summary: 'Create an audience',
     description: 'Creates the audience and queues the load of its files.',
     request: {
@@ -72,7 +74,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     responses: {
       201: json(audienceIds, 'Created', { headers: location }),
       202: json(dryRunId, 'The dry run is queued', { headers: location }),
-      ...queueProblems('bad_user_token'),
+      ...queueProblems('bad_user_token', 'quota_exceeded'),
     },
   });
   registry.registerPath({
@@ -103,13 +105,14 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'patch',
     path: one,
     operationId: `changeAudience${suffix}`,
+    security: needs('audience'),
     summary: 'Append files, or rename an audience',
     description:
       'With `name`, renames the audience at once. With `file_path`, queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
     request: { headers: writeHeaders, params, ...body(bodies.changeAudience, { examples: appends }) },
     responses: {
       204: nothing('Queued or renamed', location),
-      ...queueProblems('bad_user_token', 'not_found'),
+      ...queueProblems('bad_user_token', 'not_found', 'quota_exceeded'),
     },
   });
   registry.registerPath({
@@ -117,6 +120,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'put',
     path: one,
     operationId: `clearAudience${suffix}`,
+    security: needs('audience'),
     summary: 'Clear an audience',
     description:
       'Takes effect immediately: removes all devices and cancels pending and running loads. Files appended afterwards are loaded in full, even if they were loaded before.',
@@ -128,6 +132,7 @@ function describeVersion(registry: OpenAPIRegistry, bodies: Bodies, version: str
     method: 'delete',
     path: one,
     operationId: `deleteAudience${suffix}`,
+    security: needs('audience'),
     summary: 'Delete an audience',
     description:
       'Permanent, and takes effect immediately: what clearing does, and the audience with its loads, files and report is gone (404). Deleting it again changes nothing.',

@@ -10,6 +10,7 @@ import {
   ifNoneMatch,
   json,
   location,
+  needs,
   pathId,
   queueProblems,
   readProblems,
@@ -43,6 +44,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     method: 'post',
     path,
     operationId: 'queueImport',
+    security: needs('import'),
     summary: 'Queue an import',
     description:
       'Queues the import of a file, or of all files under a prefix, from the shared bucket or from your own. For many files, one call with a prefix is better than many calls.',
@@ -53,7 +55,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     },
     responses: {
       202: json(z.union([importLogId, dryRunId]), 'Queued', { headers: location }),
-      ...queueProblems(),
+      ...queueProblems('quota_exceeded'),
     },
   });
   registry.registerPath({
@@ -61,6 +63,7 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
     method: 'delete',
     path,
     operationId: 'deleteAttributeData',
+    security: needs('import'),
     summary: 'Delete attribute data',
     description:
       'Permanent: it cannot be undone. The deletion is queued like an import and runs in the same order: it removes the data of imports accepted before it and none of those accepted after it.',

@@ -18,9 +18,13 @@ export type Described = Pick<
   | 'ratePerSecond'
   | 'rateBurst'
   | 'maxPendingJobs'
+  | 'maxBytesPerDay'
+  | 'maxRowsPerDay'
   | 'limitStreams'
 >;
 
+const quota = (value: number, what: string) =>
+  value === 0 ? `any number of ${what}` : `${number(value)} ${what}`;
 const number = (value: number) => value.toLocaleString('en');
 const rows = (...lines: (string | number)[][]) => lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 const table = (head: string[], ...lines: (string | number)[][]) =>
@@ -63,7 +67,12 @@ const authentication = (config: Described) => `
 ## Authentication
 
 Every call needs your API key: \`Authorization: Bearer <API_KEY>\`. If the key is missing, malformed, unknown or revoked, the
-response is 401.
+response is 401 \`unauthorized\`; after the end of its lifetime it is 401 \`key_expired\`. Ask for a new key before: the old one goes
+on working for a while (a day, unless agreed otherwise), so that you can change over without a gap.
+
+A key has scopes, and each operation needs one of them: \`read\` for every GET and for computing a report, \`import\` to queue imports
+and deletions, \`audience\` to create and change audiences. Without it the response is 403 \`insufficient_scope\`. While your access is
+suspended, every call gets 403 \`partner_suspended\`; jobs that were accepted before still run.
 
 Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers: a signed JWT with the claims
 \`partner\` and \`customer\`. With it, the audiences that you create belong to that customer, and you can see and change only
@@ -174,11 +183,21 @@ ${table(
     `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
   ],
   ['unfinished jobs', `${number(config.maxPendingJobs)}; above that 429 \`too_many_pending\``],
+  [
+    'files loaded on a day (UTC)',
+    `${quota(config.maxBytesPerDay, 'bytes')}, ${quota(config.maxRowsPerDay, 'rows')}`,
+  ],
   ['import logs in the list', '100, unless `limit` is given'],
   ['open event streams', `${number(config.limitStreams)}; above that 429 \`too_many_streams\``],
 )}
 
-Every authenticated response has the number of requests left in \`RateLimit\`.`;
+Every authenticated response has the number of requests left in \`RateLimit\`.
+
+The limits on unfinished jobs and on what is loaded on a day may be others for you. A job counts for the day on which it was accepted,
+with the size of its files as they are stored and with all of its rows, once it has ended. When the quota is used up, a job is refused with
+429 \`quota_exceeded\` until midnight (UTC, in \`Retry-After\`). A job that was accepted and has more bytes than are left when its files are
+listed, or finds the rows used up, ends with status 3 \`quota_exceeded\`, and nothing of it is loaded or counted; a job that passes the
+limit of rows while it loads is loaded completely. Deletions and dry runs do not count.`;
 
 export const introduction = (config: Described): string =>
   [steps(config), authentication(config), files(config), words, order, repeat, errors(), limits(config)]

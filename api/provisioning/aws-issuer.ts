@@ -12,7 +12,7 @@ import {
 } from '@aws-sdk/client-iam';
 import type { Config } from '../../schemas/config.ts';
 import { type Policy, partnerStatements } from './policies.ts';
-import type { StorageIssuer } from './storage-issuer.ts';
+import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 
 const PolicyName = 'headrace-prefix';
 
@@ -38,15 +38,28 @@ export function createAwsIssuer(
     requestHandler,
   });
 
+  const allow = ({ prefix, storageUser }: StoragePartner) => {
+    const PolicyDocument = JSON.stringify(awsPolicy(config.s3Bucket, { prefix, storageUser }));
+    return iam.send(new PutUserPolicyCommand({ UserName: storageUser, PolicyName, PolicyDocument }));
+  };
+
   return {
-    async issue({ id, prefix, storageUser }) {
-      const UserName = storageUser;
-      const PolicyDocument = JSON.stringify(awsPolicy(config.s3Bucket, { prefix, storageUser }));
+    async issue(partner) {
+      const { id, storageUser: UserName } = partner;
       const Tags = [{ Key: 'partner', Value: id }];
       await iam.send(new CreateUserCommand({ UserName, Path: '/headrace/', Tags }));
-      await iam.send(new PutUserPolicyCommand({ UserName, PolicyName, PolicyDocument }));
+      await allow(partner);
       const { AccessKey } = await iam.send(new CreateAccessKeyCommand({ UserName }));
       return { accessKeyId: AccessKey!.AccessKeyId!, secretAccessKey: AccessKey!.SecretAccessKey! };
+    },
+    async suspend({ storageUser: UserName }) {
+      await iam.send(new DeleteUserPolicyCommand({ UserName, PolicyName })).catch((error: Error) => {
+        // It is suspended already.
+        if (error.name !== 'NoSuchEntityException') throw error;
+      });
+    },
+    async resume(partner) {
+      await allow(partner);
     },
     async revoke({ storageUser: UserName }) {
       const { AccessKeyMetadata = [] } = await iam.send(new ListAccessKeysCommand({ UserName }));

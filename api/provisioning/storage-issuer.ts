@@ -12,4 +12,7 @@ export interface StorageIssuer {
   issue(partner: StoragePartner): Promise<StorageCredentials>;
   /** Revokes the credentials. Uploaded files stay. */
   revoke(partner: StoragePartner): Promise<void>;
+  /** Takes the rights away and gives them back; the keys stay the same. Absent where only an operator can do it. */
+  suspend?(partner: StoragePartner): Promise<void>;
+  resume?(partner: StoragePartner): Promise<void>;
 }

@@ -65,6 +65,8 @@ export function createVersitygwIssuer(config: Config, exclusive: Exclusive): Sto
       await change(partner, partnerStatements(Bucket, partner, { named: true }));
       return credentials;
     },
+    suspend: (partner) => change(partner, []),
+    resume: (partner) => change(partner, partnerStatements(Bucket, partner, { named: true })),
     // The policy first: it must not name a user that is not there.
     async revoke(partner) {
       await change(partner, []);

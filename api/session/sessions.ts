@@ -6,6 +6,7 @@ import type { EndedSessionStore } from '../../pipeline/stores/ended-sessions.ts'
 import type { Config } from '../../schemas/config.ts';
 import type { KeyCheck } from '../check-key.ts';
 import type { Context } from '../context.ts';
+import type { KnownPartners } from '../known-partners.ts';
 import { unauthorized } from '../problem.ts';
 import { badUserToken } from '../user-tokens.ts';
 import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';
@@ -18,19 +19,20 @@ interface Environment {
   config: Pick<Config, 'secret' | 'secretOld' | 'publicUrl'>;
   endedSessions: EndedSessionStore;
   keys: KeyCheck;
+  knownPartners: KnownPartners;
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-export function createSessions({ config, endedSessions, keys }: Environment) {
+export function createSessions({ config, endedSessions, keys, knownPartners }: Environment) {
   const secrets = secretsOf(config);
   const isSecure = (ctx: Context) => ctx.secure || config.publicUrl?.startsWith('https:') === true;
   const ended = new LRUCache<string, Promise<boolean>>({ max: MAX_KEPT, ttl: KEPT_MS });
 
-  /** A session ends when its time is over, when it is signed out, or when its API key is revoked. */
-  async function isOpen({ id, key, expiresAt }: Session): Promise<boolean> {
+  /** A session ends when its time is over, when it is signed out, when its API key ends, or when its partner is suspended. */
+  async function isOpen({ id, partner, key, expiresAt }: Session): Promise<boolean> {
     if (Date.now() >= expiresAt || (await cached(ended, id, () => endedSessions.has(id)))) return false;
-    return key === null || keys.isActive(key);
+    return key === null ? !(await knownPartners.isSuspended(partner)) : keys.isActive(key);
   }
 
   return {
@@ -41,6 +43,7 @@ export function createSessions({ config, endedSessions, keys }: Environment) {
     /** The session of the request. */
     async of({ req }: Context): Promise<Session> {
       const session = openSession(secrets, req.headers.cookie);
+      if (session) await knownPartners.refuseSuspended(session.partner);
       if (!session || !(await isOpen(session))) throw unauthorized('The session has ended. Sign in again.');
       return session;
     },

@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { KeyCheck } from '../check-key.ts';
+import { requireScope } from '../key-scopes.ts';
+import type { KnownPartners } from '../known-partners.ts';
 import type { GuessLimit } from '../limit-guesses.ts';
 import { Problem } from '../problem.ts';
 import type { ApiStores } from '../stores.ts';
@@ -12,6 +14,7 @@ import type { Session } from './session-cookie.ts';
 interface Environment {
   config: Pick<Config, 'consoleSessionSeconds'>;
   partners: ApiStores['partners'];
+  knownPartners: KnownPartners;
   keys: KeyCheck;
   verify: VerifyUserToken;
   guesses: GuessLimit;
@@ -21,7 +24,7 @@ const newId = () => randomBytes(12).toString('base64url');
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ config, partners, keys, verify, guesses }: Environment) {
+export function createSignIn({ config, partners, knownPartners, keys, verify, guesses }: Environment) {
   const latestEnd = () => Date.now() + config.consoleSessionSeconds * 1_000;
 
   /** No API key vouches for the partner here: the token alone names it. */
@@ -38,8 +41,11 @@ export function createSignIn({ config, partners, keys, verify, guesses }: Enviro
 
   return {
     async withKey(key: string, network: string): Promise<Session> {
-      const { _id, partner } = await keys.check(key, network);
-      return { id: newId(), partner, customer: null, key: _id, expiresAt: latestEnd() };
+      const stored = await keys.check(key, network);
+      requireScope(stored, 'read');
+      const { _id, partner, expiresAt } = stored;
+      const end = Math.min(expiresAt?.getTime() ?? Number.POSITIVE_INFINITY, latestEnd());
+      return { id: newId(), partner, customer: null, key: _id, expiresAt: end };
     },
 
     async withToken(token: string, network: string): Promise<Session> {
@@ -47,6 +53,7 @@ export function createSignIn({ config, partners, keys, verify, guesses }: Enviro
       let isGuess = false;
       try {
         const { partner, customer, expiresAt } = await verifyAlone(token);
+        await knownPartners.refuseSuspended(partner);
         return { id: newId(), partner, customer, key: null, expiresAt: Math.min(expiresAt, latestEnd()) };
       } catch (error) {
         isGuess = error instanceof Problem && error.status === 401;

@@ -1,4 +1,5 @@
 /** The demo's partner: created once and kept in the state folder. */
+import { actorOf, recordAction } from '../../api/cli/record-action.ts';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores.ts';
 import { signUserToken } from '../../api/user-tokens.ts';
@@ -49,10 +50,13 @@ export async function demoPartner(
   try {
     await ensureIndexes(mongo.db);
     const stores = createApiStores(mongo.db);
-    const partner = await provisionPartner(stores, config, 'Demo');
-    for (const { foreignKey, name } of attributes) {
-      await stores.attributes.create({ partner: partner.partner_id, name, foreignKey });
-    }
+    const action = { actor: actorOf(config), action: 'demo', partner: null, details: {} };
+    const { made: partner } = await recordAction(stores.audit, action, async () => {
+      const made = await provisionPartner(stores, config, 'Demo');
+      for (const { foreignKey, name } of attributes)
+        await stores.attributes.create({ partner: made.partner_id, name, foreignKey });
+      return { made, partner: made.partner_id };
+    });
     folder.state.demo = partner;
     folder.save();
     return { partner, made: true };

@@ -29,10 +29,10 @@ const COUNT_AGAIN_MS = 250;
 
 const pendingOf = ({ counted, added, reserved }: Tally) => counted + added + reserved;
 
-export function createPendingJobs(jobs: NewJobStore, max: number) {
+export function createPendingJobs(jobs: NewJobStore) {
   const tallies = new Map<string, Tally>();
 
-  function count(partner: string, tally: Tally): Promise<void> {
+  function count(partner: string, tally: Tally, max: number): Promise<void> {
     tally.counting ??= (async () => {
       const before = tally.added;
       const countedAt = performance.now();
@@ -44,7 +44,7 @@ export function createPendingJobs(jobs: NewJobStore, max: number) {
     return tally.counting;
   }
 
-  function countEveryMs(tally: Tally): number {
+  function countEveryMs(tally: Tally, max: number): number {
     const pending = pendingOf(tally);
     if (pending >= max) return COUNT_AGAIN_MS;
     return pending > max / 2 ? COUNT_OFTEN_MS : COUNT_SELDOM_MS;
@@ -56,13 +56,13 @@ export function createPendingJobs(jobs: NewJobStore, max: number) {
 
   return {
     /** Reserves a place for a job of the partner; throws TooManyPending if there is none. A job that exists needs none. */
-    async reserve(partner: string, requestToken?: string) {
+    async reserve(partner: string, max: number, requestToken?: string) {
       let tally = tallies.get(partner);
       if (!tally) {
         tally = { counted: 0, countedAt: Number.NEGATIVE_INFINITY, added: 0, reserved: 0 };
         tallies.set(partner, tally);
       }
-      if (performance.now() - tally.countedAt >= countEveryMs(tally)) await count(partner, tally);
+      if (performance.now() - tally.countedAt >= countEveryMs(tally, max)) await count(partner, tally, max);
       if (pendingOf(tally) >= max && !(await isThere(requestToken)))
         throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
       tally.reserved++;

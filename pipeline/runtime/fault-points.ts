@@ -30,6 +30,7 @@ export const stepNames = {
     'fail-files',
     'audience',
     'count-attributes',
+    'count-usage',
     'end',
     'status',
     'forget',

@@ -1,7 +1,7 @@
 /** API keys: `hr_<8 readable>_<256 random bits>`. Only a keyed hash is stored. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
-import { type ApiKeyDocument, collections } from '../../schemas/documents.ts';
+import { type ApiKeyDocument, collections, type KeyScope } from '../../schemas/documents.ts';
 import { deriveKey, secretId } from '../runtime/seal.ts';
 import { createPartnerStore, ProvisioningError, randomName } from './partners.ts';
 
@@ -17,11 +17,48 @@ const hashOf = (secret: Uint8Array, key: string) =>
 const secretOfHash = (secrets: readonly Uint8Array[], key: string, stored: ApiKeyDocument) =>
   secrets.filter((secret) => timingSafeEqual(hashOf(secret, key), stored.hash.buffer))[0];
 
+export interface KeyLimits {
+  scopes?: KeyScope[] | undefined;
+  expiresAt?: Date | undefined;
+}
+
+/** Whether the key may be used now, apart from its secret part. */
+export const isActiveKey = ({ revokedAt, expiresAt }: ApiKeyDocument): boolean =>
+  revokedAt === null && !(expiresAt && expiresAt.getTime() <= Date.now());
+
+const idIn = (given: string) => given.replace(/^hr_/, '').slice(0, 8);
+
 export type ApiKeyStore = ReturnType<typeof createApiKeyStore>;
 
 export function createApiKeyStore(db: Db) {
   const keys = db.collection<ApiKeyDocument>(collections.apiKeys);
   const partners = createPartnerStore(db);
+
+  const unknown = (id: string) => new ProvisioningError('unknown_key', `there is no API key hr_${id}`);
+
+  /** The key is only in the result: it is stored nowhere. */
+  async function create(
+    secret: Uint8Array,
+    partner: string,
+    label?: string,
+    { scopes, expiresAt }: KeyLimits = {},
+  ): Promise<{ id: string; key: string; expiresAt: Date | undefined }> {
+    await partners.find(partner);
+    const id = randomName(8);
+    const key = `hr_${id}_${randomBytes(32).toString('base64url')}`;
+    await keys.insertOne({
+      _id: id,
+      partner,
+      hash: new Binary(hashOf(secret, key)),
+      secretId: secretId(secret),
+      ...(label === undefined ? {} : { label }),
+      ...(scopes === undefined ? {} : { scopes }),
+      createdAt: new Date(),
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      revokedAt: null,
+    });
+    return { id, key, expiresAt };
+  }
 
   return {
     find: (id: string): Promise<ApiKeyDocument | null> => keys.findOne({ _id: id }),
@@ -45,32 +82,50 @@ export function createApiKeyStore(db: Db) {
     countOthers: (secret: Uint8Array): Promise<number> =>
       keys.countDocuments({ revokedAt: null, secretId: { $ne: secretId(secret) } }),
 
-    /** The key is only in the result: it is stored nowhere. */
-    async create(secret: Uint8Array, partner: string, label?: string): Promise<{ id: string; key: string }> {
-      await partners.find(partner);
-      const id = randomName(8);
-      const key = `hr_${id}_${randomBytes(32).toString('base64url')}`;
-      await keys.insertOne({
-        _id: id,
-        partner,
-        hash: new Binary(hashOf(secret, key)),
-        secretId: secretId(secret),
-        ...(label === undefined ? {} : { label }),
-        createdAt: new Date(),
-        revokedAt: null,
+    create,
+
+    /**
+     * A key like the given one, which works at once; the given one expires at this time, if not sooner. Should the process die between
+     * the two writes, there is one more key, which nobody knows.
+     */
+    async rotate(secret: Uint8Array, given: string, oldUntil: Date, expiresAt?: Date) {
+      const id = idIn(given);
+      const old = await keys.findOne({ _id: id });
+      if (!old) throw unknown(id);
+      const rotated = (to = 'another key') =>
+        new ProvisioningError('key_not_active', `hr_${id} was rotated to ${to}`);
+      if (old.rotatedTo !== undefined) throw rotated(`hr_${old.rotatedTo}`);
+      if (!isActiveKey(old))
+        throw new ProvisioningError(
+          'key_not_active',
+          `hr_${id} has ${old.revokedAt === null ? 'expired' : 'been revoked'}: create another key`,
+        );
+      const lifetime = old.expiresAt && old.expiresAt.getTime() - old.createdAt.getTime();
+      const made = await create(secret, old.partner, old.label, {
+        scopes: old.scopes,
+        expiresAt: expiresAt ?? (lifetime === undefined ? undefined : new Date(Date.now() + lifetime)),
       });
-      return { id, key };
+      const replaced = await keys.findOneAndUpdate(
+        { _id: id, rotatedTo: { $exists: false } },
+        { $min: { expiresAt: oldUntil }, $set: { rotatedTo: made.id } },
+        { returnDocument: 'after' },
+      );
+      if (!replaced) {
+        await keys.deleteOne({ _id: made.id });
+        throw rotated();
+      }
+      return { made, replaced };
     },
 
     /** Takes the readable part, with or without its `hr_`, or the whole key. */
     async revoke(given: string): Promise<ApiKeyDocument> {
-      const id = given.replace(/^hr_/, '').slice(0, 8);
+      const id = idIn(given);
       const key = await keys.findOneAndUpdate(
         { _id: id },
         [{ $set: { revokedAt: { $ifNull: ['$revokedAt', '$$NOW'] } } }],
         { returnDocument: 'after' },
       );
-      if (!key) throw new ProvisioningError('unknown_key', `there is no API key hr_${id}`);
+      if (!key) throw unknown(id);
       return key;
     },
 

@@ -60,6 +60,10 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     },
   ],
   apiKeys: [{ key: { partner: 1 }, name: 'by_partner' }],
+  audit: [
+    { key: { at: -1 }, name: 'by_time' },
+    { key: { partner: 1, at: -1 }, name: 'by_partner' },
+  ],
   // Unique, so that of two dispatchers only one gives a number.
   eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],

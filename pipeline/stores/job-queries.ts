@@ -234,6 +234,20 @@ export function createJobQueryStore(db: Db) {
         { returnDocument: 'after' },
       ),
 
+    /** The same for all jobs of a partner for which it is not too late. Returns how many these are. */
+    async requestCancelAll(partner: string): Promise<number> {
+      const { modifiedCount } = await jobs.updateMany(
+        {
+          partner,
+          kind: { $in: kinds },
+          phase: { $in: ['accepted', 'loading'] },
+          cancelRequested: { $ne: true },
+        },
+        { $set: { cancelRequested: true, updatedAt: new Date() } },
+      );
+      return modifiedCount;
+    },
+
     withCredentials: () =>
       jobs
         .find({ ...unfinished, credentials: { $type: 'binData' } })

@@ -1,7 +1,7 @@
 /** Partners: who may call, and where their files lie in the shared bucket. */
 import { randomInt } from 'node:crypto';
-import type { Db } from 'mongodb';
-import { collections, type PartnerDocument } from '../../schemas/documents.ts';
+import type { Db, UpdateFilter } from 'mongodb';
+import { collections, type PartnerDocument, type PartnerQuotas } from '../../schemas/documents.ts';
 
 /** An operator's request that cannot be fulfilled. The message is meant for people. */
 export class ProvisioningError extends Error {
@@ -11,9 +11,12 @@ export class ProvisioningError extends Error {
       | 'unknown_partner'
       | 'unknown_attribute'
       | 'unknown_key'
+      | 'key_not_active'
       | 'foreign_key_taken'
       | 'already_associated'
       | 'storage_failed'
+      | 'suspended'
+      | 'rotating'
       | 'unknown_job'
       | 'cannot_cancel'
       | 'not_configured',
@@ -40,13 +43,24 @@ export function draftPartner(name: string): PartnerDocument {
     _id: id,
     name,
     prefix: `${id}/`,
-    storageUser: `HR${randomName(18, 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789')}`,
+    storageUser: newStorageUser(),
     createdAt: new Date(),
   };
 }
 
+export const newStorageUser = () => `HR${randomName(18, 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789')}`;
+
+export type PartnerStore = ReturnType<typeof createPartnerStore>;
+
 export function createPartnerStore(db: Db) {
   const partners = db.collection<PartnerDocument>(collections.partners);
+
+  const unknown = (id: string) => new ProvisioningError('unknown_partner', `there is no partner ${id}`);
+  async function change(id: string, update: UpdateFilter<PartnerDocument>): Promise<PartnerDocument> {
+    const changed = await partners.findOneAndUpdate({ _id: id }, update, { returnDocument: 'after' });
+    if (!changed) throw unknown(id);
+    return changed;
+  }
 
   return {
     insert: (partner: PartnerDocument) => partners.insertOne(partner),
@@ -54,8 +68,36 @@ export function createPartnerStore(db: Db) {
 
     async find(id: string): Promise<PartnerDocument> {
       const partner = await partners.findOne({ _id: id });
-      if (!partner) throw new ProvisioningError('unknown_partner', `there is no partner ${id}`);
+      if (!partner) throw unknown(id);
       return partner;
+    },
+
+    lookUp: (id: string): Promise<PartnerDocument | null> => partners.findOne({ _id: id }),
+
+    /** Suspended again, it is suspended since the first time. */
+    suspend: (id: string) => change(id, { $min: { suspendedAt: new Date() } }),
+    resume: (id: string) => change(id, { $unset: { suspendedAt: '' } }),
+
+    /** Null: as configured. */
+    async setQuotas(id: string, quotas: { [Name in keyof PartnerQuotas]: number | null }) {
+      const entries = Object.entries(quotas).map(([name, value]) => [`quotas.${name}`, value] as const);
+      return change(id, {
+        $set: Object.fromEntries(entries.filter(([, value]) => value !== null)),
+        $unset: Object.fromEntries(entries.flatMap(([name, value]) => (value === null ? [[name, '']] : []))),
+      });
+    },
+
+    /** The user is known before it is created, so that one that nobody got the keys of can be removed. */
+    planStorageUser: (id: string, nextStorageUser: string) => change(id, { $set: { nextStorageUser } }),
+    /** The planned storage user becomes the partner's. The one before stays until it is retired. */
+    async promoteStorageUser({ _id, storageUser }: PartnerDocument, next: string): Promise<void> {
+      await partners.updateOne(
+        { _id, storageUser, nextStorageUser: next },
+        { $set: { storageUser: next, oldStorageUser: storageUser }, $unset: { nextStorageUser: '' } },
+      );
+    },
+    async forgetStorageUser({ _id }: PartnerDocument, oldStorageUser: string): Promise<void> {
+      await partners.updateOne({ _id, oldStorageUser }, { $unset: { oldStorageUser: '' } });
     },
 
     list: () => partners.find().sort({ createdAt: 1, _id: 1 }).toArray(),

@@ -13,8 +13,10 @@ import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createListingStore } from './listings.ts';
+import { createPartnerStore } from './partners.ts';
 import { createRejectStore } from './rejects.ts';
 import { createSpillStore } from './spills.ts';
+import { createUsageStore } from './usage.ts';
 import { createVerdictStore } from './verdicts.ts';
 
 export const createStores = (db: Db) => ({
@@ -34,6 +36,8 @@ export const createStores = (db: Db) => ({
   spills: createSpillStore(db),
   rejects: createRejectStore(db),
   contexts: createJobContexts(db),
+  partners: createPartnerStore(db),
+  usage: createUsageStore(db),
 });
 
 export type Stores = ReturnType<typeof createStores>;

@@ -1,6 +1,7 @@
 /** Router and document are equal: nothing is answered that is not described, nothing described that is not answered. */
 import { describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../api/context.ts';
+import { scopeOf } from '../../api/key-scopes.ts';
 import { createOpenApi } from '../../api/openapi/document.ts';
 import * as examples from '../../api/openapi/examples.ts';
 import { createRoutes } from '../../api/routes/table.ts';
@@ -26,11 +27,13 @@ describe('openapi', () => {
     expect(described.toSorted()).toEqual(routed.toSorted());
   });
 
-  it('and the router agree on who must authenticate, and on what takes a body', () => {
-    for (const { method, path, access, body } of routes) {
+  it('and the router agree on who must authenticate and with which scope, and on what takes a body', () => {
+    for (const route of routes) {
+      const { method, path, access, body } = route;
       const operation = document.paths![path.replace(/:(\w+)/g, '{$1}')]![method]!;
       const where = `${method} ${path}`;
-      expect([where, operation.security!.length > 0]).toEqual([where, access !== 'public']);
+      const needed = access === 'public' ? [] : [{ apiKey: [scopeOf(route)] }];
+      expect([where, operation.security]).toEqual([where, needed]);
       expect([where, operation.requestBody !== undefined]).toEqual([where, body !== undefined]);
       const headers = (operation.parameters ?? []).map((parameter) =>
         'name' in parameter ? parameter.name : '',

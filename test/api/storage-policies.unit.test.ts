@@ -110,6 +110,17 @@ describe('IAM', () => {
     }
   });
 
+  it('suspend and resume: the policy goes and comes, user and keys stay', async () => {
+    const { calls, issuer } = record();
+    await issuer.suspend!(partner);
+    await issuer.resume!(partner);
+    expect(calls.map(({ action, parameters }) => [action, parameters.UserName])).toEqual([
+      ['DeleteUserPolicy', 'HRONE'],
+      ['PutUserPolicy', 'HRONE'],
+    ]);
+    expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(awsPolicy('shared', partner));
+  });
+
   it('revoke: keys, policy, user', async () => {
     const { calls, issuer } = record();
     await issuer.revoke(partner);

@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultPoint, faultPoints } from '../../pipeline/runtime/fault-points.ts';
+import { collections } from '../../schemas/documents.ts';
 import type { Driver } from '../support/driver.ts';
 import { servers, waitFor } from '../support/stack.ts';
 import { connectDriver } from './support/connect.ts';
@@ -73,6 +74,16 @@ async function start(point: FaultPoint): Promise<void> {
   if (!needsWaitingJobs(point)) await queueSome(point);
 }
 
+/** What was loaded is counted once for each job, whoever died while counting. */
+const totalOf = (collection: string, filter: object) =>
+  driver.db
+    .collection(collection)
+    .aggregate([
+      { $match: filter },
+      { $group: { _id: null, bytes: { $sum: '$bytes' }, rows: { $sum: '$rows' } } },
+    ])
+    .toArray();
+
 const open = () => driver.jobs.countDocuments(unfinished);
 
 /** Were three processes in a row to die with the same message in hand, its job would be given up for it. */
@@ -113,5 +124,8 @@ it(`dies at ${points.length} points, and every job ends as the oracle says`, {
   expect(await pipeline.stop()).toBe(0);
   pipeline.start();
   expect(await violationsOf(driver, [lane], { deadlineMs: settleMs })).toEqual([]);
+  expect(await totalOf(collections.usage, {})).toEqual(
+    await totalOf(collections.jobs, { phase: 'ended', kind: { $ne: 'delete' } }),
+  );
   expect(missed, 'points that were not reached').toEqual([]);
 });

@@ -19,6 +19,7 @@ const anyTextGoes: EnvironmentVariable[] = [
   'HEADRACE_PIPELINE_HOST',
   'HEADRACE_USER_TOKEN_ISSUER',
   'HEADRACE_USER_TOKEN_AUDIENCE',
+  'HEADRACE_ACTOR',
 ];
 
 describe('the configuration', () => {

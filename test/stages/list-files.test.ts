@@ -51,6 +51,7 @@ function createLister({ addPage = (add) => add, maxFiles = 100 }: Given = {}) {
       key: storage.folder + folder,
     }),
     cancellationOf: async () => undefined,
+    quotas: { admit: async () => undefined },
     maxFiles,
     batchBytes: 1_000,
     fileWindow: 3,

@@ -55,6 +55,7 @@ function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: 
       return { job: await set({ phase: 'loading', listing: 'l', fileCount: 1 }), first: [] };
     },
     cancellationOf: async () => cancelled,
+    quotas: { hold() {} },
     status: {
       publish: async () => take('publish running'),
       publishEnd: async () => take('publish end'),

@@ -2,7 +2,7 @@
  * A call of every method of every store, and of the device sets, as the service makes it. The type demands them all: a query that is not here does not
  * compile. A method with several shapes of query has several calls.
  */
-import { Binary, type Db } from 'mongodb';
+import { Binary, type Db, ObjectId } from 'mongodb';
 import { createApiStores } from '../../api/stores.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
@@ -114,6 +114,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       isKey: [],
       countOthers: [[secret]],
       create: [[secret, partner]],
+      rotate: [[secret, 'aaaaaaaa', new Date()]],
       revoke: [['aaaaaaaa']],
       list: [[], [partner]],
       removeAll: [['p-new']],
@@ -139,6 +140,15 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
       all: [[]],
       of: [[[1, 2]]],
+    },
+    audit: {
+      begin: [[{ actor: 'a', action: 'b', partner, details: {} }]],
+      complete: [[new ObjectId(), { outcome: 'done' }]],
+      list: [
+        [{ limit: 10 }],
+        [{ limit: 10, since: new Date() }],
+        [{ limit: 10, partner, since: new Date(0) }],
+      ],
     },
     audiences: {
       isDeleted: [[scope, audience._id]],
@@ -319,6 +329,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       countBefore: [[loading._id]],
       earlierThan: [[job], [loading]],
       requestCancel: [[accepted._id]],
+      requestCancelAll: [[partner]],
       withCredentials: [[]],
       replaceCredentials: [[{ _id: id, partner, credentials: new Binary() }, new Binary()]],
     },
@@ -365,6 +376,13 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     partners: {
       insert: [[newPartner]],
       find: [[partner]],
+      lookUp: [[partner]],
+      suspend: [[partner]],
+      resume: [[partner]],
+      setQuotas: [[partner, { pendingJobs: 1, rowsPerDay: null }]],
+      planStorageUser: [[partner, 'next']],
+      promoteStorageUser: [[newPartner, 'next']],
+      forgetStorageUser: [[newPartner, 'old']],
       list: [[]],
       remove: [['p-new']],
     },
@@ -401,6 +419,11 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       ],
       forget: [[[0], id]],
       forgetBefore: [[1]],
+    },
+    usage: {
+      record: [[[{ job, rows: 1 }]]],
+      of: [[partner, '2026-11-16']],
+      list: [[partner, 7]],
     },
     verdicts: {
       keep: [[id, { ...verdict, passed: Array.from({ length: 1_002 }, (_, file) => 2 * file) }]],

@@ -22,7 +22,7 @@ export interface Ending {
 interface Dependencies
   extends Pick<
     Stores,
-    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts'
+    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts' | 'usage'
   > {
   log: Logger;
 }
@@ -33,7 +33,7 @@ export type EndJobs = ReturnType<typeof createEndJobs>;
 const FORGET_MS = 2_000;
 
 export function createEndJobs(deps: Dependencies) {
-  const { log, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences } = deps;
+  const { log, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences, usage } = deps;
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -115,7 +115,13 @@ export function createEndJobs(deps: Dependencies) {
       const open = endings.filter((ending) => ending !== null);
       if (open.length === 0) return endings.map(() => null);
       const changes = open.flatMap(changeOf);
-      if (changes.length > 0) await step('count-attributes', () => attributeDevices.record(changes));
+      const loaded = open
+        .filter(({ job }) => job.kind !== 'delete')
+        .map(({ job, outcome: { rows } }) => ({ job, rows }));
+      await Promise.all([
+        changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
+        loaded.length > 0 && step('count-usage', () => usage.record(loaded)),
+      ]);
       const ended = await step('end', () =>
         jobs.end(open.map(({ job, outcome }) => ({ id: job._id, outcome }))),
       );

@@ -21,6 +21,7 @@ import type { ListingStore } from '../../stores/listings.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
 import { takeThatFit } from './file-window.ts';
 import { findObjects, problem, problemOf, problemOfStore, type SourceOf } from './find-objects.ts';
+import type { QuotaHold } from './hold-quotas.ts';
 
 export interface ListDependencies {
   jobs: JobStore;
@@ -29,6 +30,8 @@ export interface ListDependencies {
   sourceOf: SourceOf;
   /** Why the job is not wanted any more. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
+  /** Why the partner may not load a job with so many bytes. */
+  quotas: Pick<QuotaHold, 'admit'>;
   maxFiles: number;
   batchBytes: number;
   /** How many files may be in flight: those that are published at once begin as running. */
@@ -121,6 +124,9 @@ export function createListFiles(deps: ListDependencies) {
         files: before + objects.length,
         bytes: objects.reduce((sum, { size }) => sum + size, listed.bytes),
       };
+      const { bytes } = listed;
+      const refused = await step.read('see what is left of the quota', () => deps.quotas.admit(job, bytes));
+      if (refused) return { job, problem: refused };
       if (page.isLast && !stored) {
         const first = takeThatFit(documents, deps.fileWindow);
         for (const file of first) file.status = JobStatus.running;

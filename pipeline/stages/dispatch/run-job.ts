@@ -24,6 +24,7 @@ import type { SealedOutcome } from '../../stores/jobs.ts';
 import type { Stores } from '../../stores/stores.ts';
 import { addUp, noneExpected } from './add-up.ts';
 import type { Ending, EndJobs } from './end-jobs.ts';
+import type { QuotaHold } from './hold-quotas.ts';
 import type { createListFiles } from './list-files.ts';
 import type { FileLoader } from './load-files.ts';
 import type { JudgedFile } from './loading-job.ts';
@@ -36,6 +37,7 @@ export interface RunDependencies
   extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {
   log: Logger;
   listFiles: ReturnType<typeof createListFiles>;
+  quotas: Pick<QuotaHold, 'hold'>;
   endJobs: EndJobs;
   status: StatusPublisher;
   /** Why the job is not wanted any more. */
@@ -93,7 +95,10 @@ export function createRunJob(deps: RunDependencies) {
     job: JobDocument,
     { step, earlierLoad }: OwnTurns,
   ): Promise<{ job: JobDocument; first?: FileDocument[]; outcome?: SealedOutcome }> {
-    if (job.phase !== 'accepted') return { job };
+    if (job.phase !== 'accepted') {
+      deps.quotas.hold(job);
+      return { job };
+    }
     await step('make-audience', () => deps.audiences.ensure(job));
     await earlierLoad;
     if (job.kind === 'delete') return { job, outcome: nothing() };

@@ -1,0 +1,55 @@
+/**
+ * Rotates a partner's storage keys: a second storage user, limited to the same prefix, beside the first, until the first is retired.
+ * No storage ends keys at a time of ours, so retiring is the operator's second step.
+ */
+
+import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
+import { newStorageUser, ProvisioningError } from '../../pipeline/stores/partners.ts';
+import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { ApiStores } from '../stores.ts';
+import type { StorageIssuer } from './storage-issuer.ts';
+
+type Stores = Pick<ApiStores, 'partners'>;
+
+const userOf = ({ _id: id, prefix }: PartnerDocument, storageUser: string) => ({ id, prefix, storageUser });
+const failed = (what: string) => (cause: Error) => {
+  throw new ProvisioningError('storage_failed', `${what}: ${cause.message}`, { cause });
+};
+
+export async function rotateStorageKey(
+  { partners }: Stores,
+  issuer: StorageIssuer,
+  id: string,
+): Promise<{ partner: PartnerDocument; credentials: StorageCredentials }> {
+  const partner = await partners.find(id);
+  if (partner.suspendedAt) throw new ProvisioningError('suspended', `${id} is suspended: resume it first`);
+  if (partner.oldStorageUser)
+    throw new ProvisioningError(
+      'rotating',
+      `the storage keys of ${id} from before the last rotation still work: headrace admin storage-key retire --partner ${id}`,
+    );
+  // Left by a rotation that was interrupted: nobody got its keys. It may not even exist.
+  if (partner.nextStorageUser) await issuer.revoke(userOf(partner, partner.nextStorageUser)).catch(() => {});
+  const next = newStorageUser();
+  await partners.planStorageUser(id, next);
+  const credentials = await issuer
+    .issue(userOf(partner, next))
+    .catch(failed('the storage keys are the same as before'));
+  await partners.promoteStorageUser(partner, next);
+  return { partner, credentials };
+}
+
+export async function retireStorageKey(
+  { partners }: Stores,
+  issuer: StorageIssuer,
+  id: string,
+): Promise<PartnerDocument> {
+  const partner = await partners.find(id);
+  if (!partner.oldStorageUser)
+    throw new ProvisioningError('rotating', `${id} has no old storage keys: rotate them first`);
+  await issuer
+    .revoke(userOf(partner, partner.oldStorageUser))
+    .catch(failed('the old storage keys may still work'));
+  await partners.forgetStorageUser(partner, partner.oldStorageUser);
+  return partner;
+}

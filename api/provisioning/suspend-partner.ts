@@ -1,0 +1,66 @@
+/**
+ * Suspends a partner and resumes it. The API refuses it first and lets it in last, so that it is never let in with half of its rights;
+ * a step that failed is taken again when the command is repeated.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { ApiStores } from '../stores.ts';
+import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
+
+/** When every process refuses the partner (known-partners.ts), and has stored the jobs that it let in before. */
+const REFUSED_MS = 5_000;
+
+/** The storage users of a partner: two while its keys are rotated. */
+const usersOf = ({ _id: id, prefix, storageUser, oldStorageUser }: PartnerDocument): StoragePartner[] =>
+  [storageUser, oldStorageUser].flatMap((user) => (user ? [{ id, prefix, storageUser: user }] : []));
+
+/** False if the issuer cannot do it. */
+async function changeStorage(
+  issuer: StorageIssuer,
+  how: 'suspend' | 'resume',
+  partner: PartnerDocument,
+): Promise<boolean> {
+  if (!issuer[how]) return false;
+  try {
+    for (const user of usersOf(partner)) await issuer[how](user);
+  } catch (cause) {
+    throw new ProvisioningError(
+      'storage_failed',
+      how === 'suspend'
+        ? `the API refuses ${partner._id}, but its storage keys still work: ${(cause as Error).message}; repeat the command`
+        : `${partner._id} is still suspended: its storage keys could not be given back: ${(cause as Error).message}`,
+      { cause },
+    );
+  }
+  return true;
+}
+
+/**
+ * Jobs that were accepted run to their end, unless they are to be cancelled: all jobs end in one order, so a job that waited for its
+ * partner would hold up everybody's.
+ */
+export async function suspendPartner(
+  { partners, jobs }: Pick<ApiStores, 'partners' | 'jobs'>,
+  issuer: StorageIssuer,
+  id: string,
+  { cancelJobs }: { cancelJobs: boolean },
+): Promise<{ partner: PartnerDocument; isStorageSuspended: boolean; cancelled: number }> {
+  const partner = await partners.suspend(id);
+  let cancelled = cancelJobs ? await jobs.requestCancelAll(id) : 0;
+  const isStorageSuspended = await changeStorage(issuer, 'suspend', partner);
+  if (cancelJobs) {
+    await sleep(REFUSED_MS);
+    cancelled += await jobs.requestCancelAll(id);
+  }
+  return { partner, isStorageSuspended, cancelled };
+}
+
+export async function resumePartner(
+  { partners }: Pick<ApiStores, 'partners'>,
+  issuer: StorageIssuer,
+  id: string,
+): Promise<{ partner: PartnerDocument; isStorageResumed: boolean }> {
+  const isStorageResumed = await changeStorage(issuer, 'resume', await partners.find(id));
+  return { partner: await partners.resume(id), isStorageResumed };
+}

@@ -1,0 +1,55 @@
+/**
+ * `npm run check:dependencies`: fails on production dependencies that are known to be vulnerable or are unmaintained, as far as the
+ * registry answers, on packages without integrity, on install scripts and licences that nobody has reviewed, and on a list of licences
+ * that is out of date. What the registry does not answer is said; `--strict` fails for it, too. `--write` writes the list of licences.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Findings } from './findings.ts';
+import { licencePage, licenceProblems, renderLicences } from './licences.ts';
+import { checkIntegrity, readLockFile, scriptProblems } from './lock-file.ts';
+import { configuredRegistry, findUnmaintained, findVulnerable } from './registry.ts';
+import { harmless, unmaintained } from './reviewed.ts';
+
+const options = process.argv.slice(2);
+const packages = readLockFile();
+const count = packages.filter((each) => each.isProduction).length;
+const npmrc = readFileSync(new URL('../../.npmrc', import.meta.url), 'utf8');
+const certain = (problems: string[]): Findings => ({ problems, unknown: [] });
+
+if (options.includes('--write')) writeFileSync(licencePage, renderLicences(packages));
+const isCurrent =
+  existsSync(licencePage) && readFileSync(licencePage, 'utf8') === renderLicences(packages)
+    ? []
+    : ['deploy/LICENCES.md is out of date: npm run check:dependencies -- --write'];
+
+const checks: [what: string, find: () => Promise<Findings> | Findings][] = [
+  [`integrity of ${packages.length} packages`, () => checkIntegrity(packages)],
+  ['install scripts', () => certain(scriptProblems(packages, npmrc))],
+  [`licences of ${count} production packages`, () => certain([...licenceProblems(packages), ...isCurrent])],
+  [`advisories about ${count} production packages`, findVulnerable],
+  [
+    'deprecated and unmaintained production packages',
+    async () =>
+      findUnmaintained(await configuredRegistry(), packages, new Set(Object.keys(packageJson.dependencies))),
+  ],
+];
+
+for (const [what, reason] of Object.entries({ ...unmaintained, ...harmless }))
+  process.stdout.write(`exception   ${what}: ${reason}\n`);
+
+let failed = 0;
+let incomplete = 0;
+for (const [what, find] of checks) {
+  const { problems, unknown } = await find();
+  const verdict = problems.length > 0 ? 'FAILED' : unknown.length > 0 ? 'INCOMPLETE' : 'ok';
+  process.stdout.write(`${verdict.padEnd(10)}  ${what}\n`);
+  for (const problem of problems) process.stdout.write(`${' '.repeat(12)}${problem}\n`);
+  for (const each of unknown) process.stdout.write(`${' '.repeat(12)}not known: ${each}\n`);
+  if (problems.length > 0) failed++;
+  if (unknown.length > 0) incomplete++;
+}
+process.stdout.write(
+  `${checks.length} checks, ${failed} failed${incomplete > 0 ? `, ${incomplete} incomplete` : ''}\n`,
+);
+process.exitCode = failed > 0 || (incomplete > 0 && options.includes('--strict')) ? 1 : 0;

@@ -1,0 +1,5 @@
+export interface Findings {
+  problems: string[];
+  /** What could not be found out, and why. */
+  unknown: string[];
+}

@@ -1,0 +1,40 @@
+/** The licences of everything that runs in production, as a page under deploy/. */
+import type { LockedPackage } from './lock-file.ts';
+import { allowedLicences } from './reviewed.ts';
+
+export const licencePage = new URL('../LICENCES.md', import.meta.url);
+
+function production(packages: LockedPackage[]): LockedPackage[] {
+  const byId = new Map(
+    packages.filter((each) => each.isProduction).map((each) => [`${each.name}@${each.version}`, each]),
+  );
+  return [...byId].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+}
+
+/** `(MIT OR CC0-1.0)` leaves a choice; of `A AND B` both must be allowed. */
+const isAllowed = (licence: string): boolean =>
+  licence
+    .replace(/^\(|\)$/g, '')
+    .split(' OR ')
+    .some((choice) => choice.split(' AND ').every((each) => allowedLicences.has(each)));
+
+export const licenceProblems = (packages: LockedPackage[]): string[] =>
+  production(packages)
+    .filter(({ license }) => license === undefined || !isAllowed(license))
+    .map(({ name, version, license }) => `${name}@${version} has the licence ${license ?? '(none)'}`);
+
+export function renderLicences(packages: LockedPackage[]): string {
+  const all = production(packages);
+  const rows = all.map(({ name, version, license }) => `| ${name} | ${version} | ${license ?? '(none)'} |`);
+  return [
+    '# Licences of production dependencies',
+    '',
+    `${all.length} packages, from package-lock.json; platform packages that are not installed everywhere included.`,
+    'Written by `npm run check:dependencies -- --write`.',
+    '',
+    '| package | version | licence |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}

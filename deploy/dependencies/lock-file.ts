@@ -1,0 +1,102 @@
+/** What package-lock.json says about each package, and what must hold for all of them. */
+import { readFileSync } from 'node:fs';
+import type { Findings } from './findings.ts';
+import { installScripts } from './reviewed.ts';
+
+export interface LockedPackage {
+  name: string;
+  version: string;
+  integrity: string | undefined;
+  resolved: string | undefined;
+  license: string | undefined;
+  isProduction: boolean;
+  hasInstallScript: boolean;
+  /** An optional build that is not for Linux on x64. */
+  isForOtherPlatform: boolean;
+}
+
+interface Entry {
+  version: string;
+  integrity?: string;
+  resolved?: string;
+  license?: string;
+  dev?: boolean;
+  devOptional?: boolean;
+  optional?: boolean;
+  hasInstallScript?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
+}
+
+/** The reference image and the machines of the tests: Linux on x64 with glibc. */
+const isForLinux = ({
+  os = ['linux'],
+  cpu = ['x64'],
+  libc = ['glibc'],
+}: Pick<Entry, 'os' | 'cpu' | 'libc'>) =>
+  os.includes('linux') && cpu.includes('x64') && libc.includes('glibc');
+
+/** `node_modules/a/node_modules/@b/c` → `@b/c` */
+const nameIn = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+
+export function parseLockFile(text: string): LockedPackage[] {
+  const { packages } = JSON.parse(text) as { packages: Record<string, Entry> };
+  return Object.entries(packages)
+    .filter(([path]) => path !== '')
+    .map(([path, { version, integrity, resolved, license, ...entry }]) => ({
+      name: nameIn(path),
+      version,
+      integrity,
+      resolved,
+      license,
+      isProduction: !entry.dev && !entry.devOptional,
+      hasInstallScript: entry.hasInstallScript === true,
+      isForOtherPlatform: entry.optional === true && !isForLinux(entry),
+    }));
+}
+
+export const readLockFile = (): LockedPackage[] =>
+  parseLockFile(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'));
+
+const nameOf = ({ name, version }: LockedPackage) => `${name}@${version}`;
+
+/**
+ * Without a hash, npm installs whatever the registry gives. A `resolved` would tie everybody to one registry. Builds of development tools
+ * for other platforms may be missing in the registry that the lock file was written with, and nobody can know their hash there.
+ */
+export function checkIntegrity(packages: LockedPackage[]): Findings {
+  const lacking = packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'));
+  const mayLack = (each: LockedPackage) => each.isForOtherPlatform && !each.isProduction;
+  const unhashed = lacking.filter(mayLack).map(nameOf);
+  return {
+    problems: [
+      ...lacking
+        .filter((each) => !mayLack(each))
+        .map((each) => `${nameOf(each)} has no sha512 integrity in package-lock.json`),
+      ...packages
+        .filter(({ resolved }) => resolved !== undefined)
+        .map((each) => `${nameOf(each)} names a registry in package-lock.json`),
+    ],
+    unknown:
+      unhashed.length === 0
+        ? []
+        : [
+            `the integrity of ${unhashed.length} development tools on other platforms: ${unhashed.join(', ')}`,
+          ],
+  };
+}
+
+/** Install scripts run with the rights of whoever installs. None is needed here. */
+export function scriptProblems(packages: LockedPackage[], npmrc: string): string[] {
+  const found = new Set(packages.filter((each) => each.hasInstallScript).map(({ name }) => name));
+  return [
+    ...(/^ignore-scripts=true$/m.test(npmrc) ? [] : ['.npmrc does not say ignore-scripts=true']),
+    ...[...found]
+      .filter((name) => !(name in installScripts))
+      .map((name) => `${name} has an install script: review it`),
+    ...Object.keys(installScripts)
+      .filter((name) => !found.has(name))
+      .map((name) => `${name} has no install script any more: remove it from reviewed.ts`),
+  ];
+}

@@ -1,0 +1,59 @@
+/**
+ * Holds partners to what they may load on a day, when the files of a job are listed. Jobs that have ended are in the usage of the day;
+ * those that are listed and have not ended are held here. The usage says up to which job it goes, so none is counted twice.
+ *
+ * Bytes are known beforehand: a job that would exceed them is refused. Rows are not: jobs in flight when they run out are loaded whole.
+ */
+import { LRUCache } from 'lru-cache';
+import type { JobDocument, JobError, PartnerDocument } from '../../../schemas/documents.ts';
+import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../accept/quotas.ts';
+import { cached } from '../../runtime/cached.ts';
+import type { Stores } from '../../stores/stores.ts';
+import { dayOf } from '../../stores/usage.ts';
+import { problem } from './find-objects.ts';
+
+/** How soon a changed quota takes effect. */
+const KEPT_MS = 3_000;
+const MAX_KEPT = 10_000;
+
+export type QuotaHold = ReturnType<typeof createQuotaHold>;
+
+export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & DefaultQuotas) {
+  const { partners, usage } = deps;
+  const known = new LRUCache<string, Promise<PartnerDocument | null>>({ max: MAX_KEPT, ttl: KEPT_MS });
+  /** Bytes by partner and day, and job. */
+  const held = new Map<string, Map<number, number>>();
+
+  function heldOn(partner: string, day: string): Map<number, number> {
+    const key = `${partner}/${day}`;
+    const jobs = held.get(key) ?? new Map<number, number>();
+    held.set(key, jobs);
+    return jobs;
+  }
+
+  return {
+    /** A predecessor has listed the job. */
+    hold({ _id, partner, createdAt, bytes = 0 }: JobDocument): void {
+      heldOn(partner, dayOf(createdAt)).set(_id, bytes);
+    },
+
+    /** Holds the job with these bytes, or says why it cannot be loaded. */
+    async admit({ _id, partner, createdAt }: JobDocument, bytes: number): Promise<JobError | undefined> {
+      const quotas = quotasOf(await cached(known, partner, () => partners.lookUp(partner)), deps);
+      if (!hasDailyQuota(quotas)) return undefined;
+      const day = dayOf(createdAt);
+      const used = await usage.of(partner, day);
+      const jobs = heldOn(partner, day);
+      for (const job of jobs.keys()) if (job <= used.job || job === _id) jobs.delete(job);
+      const all = [...jobs.values()].reduce((sum, each) => sum + each, used.bytes + bytes);
+      const exceeded = (what: string) =>
+        problem('quota_exceeded', `Your quota for ${day} is ${what}; nothing was loaded.`);
+      if (quotas.bytesPerDay > 0 && all > quotas.bytesPerDay)
+        return exceeded(`${quotas.bytesPerDay} bytes, and this job has ${bytes}`);
+      if (quotas.rowsPerDay > 0 && used.rows >= quotas.rowsPerDay)
+        return exceeded(`${quotas.rowsPerDay} rows, which are loaded`);
+      jobs.set(_id, bytes);
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * What each partner has loaded, by day (UTC) of acceptance. A document carries the last job that it includes: jobs end in their order, so
+ * a job that is recorded again changes nothing.
+ */
+import type { AnyBulkWriteOperation, Db } from 'mongodb';
+import type { UsageDocument } from '../../schemas/account-documents.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+
+export type Usage = Pick<UsageDocument, 'job' | 'jobs' | 'bytes' | 'rows'>;
+export interface LoadedJob {
+  job: JobDocument;
+  rows: number;
+}
+
+export type UsageStore = ReturnType<typeof createUsageStore>;
+
+const none: Usage = { job: 0, jobs: 0, bytes: 0, rows: 0 };
+
+export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
+/** Days of a partner stand side by side, in their order. */
+const idOf = (partner: string, day: string) => `${partner}/${day}`;
+
+export function createUsageStore(db: Db) {
+  const usage = db.collection<UsageDocument>(collections.usage);
+  type Operation = AnyBulkWriteOperation<UsageDocument>;
+
+  /** So that an update finds it, or finds that it is later than its job. */
+  const ensure = (_id: string): Operation => ({
+    updateOne: { filter: { _id }, update: { $setOnInsert: none }, upsert: true },
+  });
+  const add = (_id: string, { job, rows }: LoadedJob): Operation => ({
+    updateOne: {
+      filter: { _id, job: { $lt: job._id } },
+      update: { $inc: { jobs: 1, bytes: job.bytes ?? 0, rows }, $set: { job: job._id } },
+    },
+  });
+
+  return {
+    /** One write, in the order given. */
+    async record(loaded: LoadedJob[]): Promise<void> {
+      const changes = loaded.map((each) => ({
+        _id: idOf(each.job.partner, dayOf(each.job.createdAt)),
+        each,
+      }));
+      const touched = new Set(changes.map(({ _id }) => _id));
+      if (touched.size > 0)
+        await usage.bulkWrite(
+          [...[...touched].map(ensure), ...changes.map(({ _id, each }) => add(_id, each))],
+          {
+            ordered: true,
+          },
+        );
+    },
+
+    of: async (partner: string, day: string): Promise<Usage> =>
+      (await usage.findOne({ _id: idOf(partner, day) })) ?? none,
+
+    /** The last days on which something was loaded, newest first. */
+    async list(partner: string, limit: number): Promise<({ day: string } & Usage)[]> {
+      const found = await usage
+        .find({ _id: { $gt: idOf(partner, ''), $lt: idOf(partner, ':') } })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .toArray();
+      return found.map(({ _id, ...rest }) => ({ day: _id.slice(idOf(partner, '').length), ...rest }));
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** What is kept about partners beside their data: what operators did, and what was loaded on each day. */
+import type { ObjectId } from 'mongodb';
+
+/** Stored before the action begins. One that stays `intended` was interrupted: whether it took effect is unknown. */
+export type AuditOutcome = 'intended' | 'done' | 'failed';
+
+export interface AuditDocument {
+  _id: ObjectId;
+  /** By the database's clock. */
+  at: Date;
+  /** HEADRACE_ACTOR, or the user and the host that ran the command. */
+  actor: string;
+  /** The command, such as `partner suspend`. */
+  action: string;
+  /** Whom it concerns; null if nobody, or if that was not known before an action that failed. */
+  partner: string | null;
+  /** Its arguments and options, without secrets. */
+  details: Record<string, unknown>;
+  outcome: AuditOutcome;
+  /** Why it failed. */
+  error?: string;
+  endedAt?: Date;
+}
+
+/** What a partner has loaded of the jobs that were accepted on one day (UTC). */
+export interface UsageDocument {
+  /** `<partner>/<YYYY-MM-DD>` */
+  _id: string;
+  /** The last job that is included. */
+  job: number;
+  jobs: number;
+  /** Of the files as they were listed, whether they passed or not. */
+  bytes: number;
+  /** Rows read, rejected ones included. */
+  rows: number;
+}

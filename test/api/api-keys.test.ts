@@ -1,0 +1,163 @@
+/** API keys end when they should, do what they may, and are replaced without a gap. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import type { KeyScope } from '../../schemas/documents.ts';
+import { runHeadrace } from '../support/run-headrace.ts';
+import { waitFor } from '../support/stack.ts';
+import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+const call = (key: string) => createCaller(api.service.apiUrl, key);
+// biome-ignore lint/suspicious/noExplicitAny: what the command printed
+const admin = async (...args: string[]): Promise<any> => {
+  const { code, stdout, stderr } = await runHeadrace(['admin', 'key', ...args, '--json'], api.service.env);
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+};
+const refused = async (...args: string[]) => {
+  const { code, stderr } = await runHeadrace(['admin', 'key', ...args], api.service.env);
+  expect(code).toBe(1);
+  return stderr;
+};
+const DAY_MS = 86_400_000;
+/** How long after its creation the key ends, to the hour: on a slow machine the two are not taken at the same moment. */
+const lifetimeOf = ({ created_at, expires_at }: { created_at: string; expires_at: string }) =>
+  Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 3_600_000) * 3_600_000;
+const listed = async (key: string) =>
+  (await admin('list', '--partner', partner.id)).find((each: { key: string }) => key.startsWith(each.key));
+
+describe('scopes', () => {
+  const importBody = { file_path: 'a', key_type: 0 };
+  const operations: [KeyScope, string, string, unknown?][] = [
+    ['read', 'GET', IMPORT],
+    ['read', 'GET', `${IMPORT}/1`],
+    ['read', 'GET', '/v1/marketplace/attribute'],
+    ['read', 'GET', AUDIENCE],
+    ['read', 'POST', `${AUDIENCE}/1/composition`],
+    ['import', 'POST', IMPORT, importBody],
+    ['import', 'POST', `${IMPORT}?dry_run=true`, importBody],
+    ['import', 'DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
+    ['audience', 'POST', AUDIENCE, { name: 'n', file_path: 'a' }],
+    ['audience', 'PATCH', `${AUDIENCE}/1`, { file_path: 'a' }],
+    ['audience', 'PUT', `${AUDIENCE}/1`],
+    ['audience', 'DELETE', `${AUDIENCE}/1`],
+  ];
+
+  it.each(['read', 'import', 'audience'] as const)('a key for %s does that alone', async (scope) => {
+    const { api_key } = await admin('create', '--partner', partner.id, '--scopes', scope);
+    const before = await api.jobs.countDocuments();
+    let queued = 0;
+    for (const [needed, method, path, body] of operations) {
+      const reply = await call(api_key)(method, path, { body });
+      const code = reply.status === 403 ? reply.json.code : 'allowed';
+      expect([method, path, code]).toEqual([
+        method,
+        path,
+        needed === scope ? 'allowed' : 'insufficient_scope',
+      ]);
+      if (reply.status < 300 && method !== 'GET' && !path.includes('dry_run')) queued++;
+      if (code === 'insufficient_scope')
+        expect(reply.headers.get('www-authenticate')).toContain(`scope="${needed}"`);
+    }
+    expect(await api.jobs.countDocuments()).toBe(before + queued);
+  });
+
+  it('several may be given; a key without any has all; a console session needs read', async () => {
+    const two = await admin('create', '--partner', partner.id, '--scopes', 'audience,import');
+    expect((await listed(two.api_key)).scopes).toEqual(['import', 'audience']);
+    expect((await call(two.api_key)('POST', IMPORT, { body: importBody })).status).toBe(202);
+    expect((await listed(partner.key)).scopes).toEqual(['read', 'import', 'audience']);
+    for (const [, method, path, body] of operations)
+      expect((await partner.call(method, path, { body })).status).not.toBe(403);
+    const signIn = (api_key: string) =>
+      api.anonymous('POST', '/console/session', {
+        body: { api_key },
+        headers: { 'x-headrace-console': '1' },
+      });
+    expect((await signIn(two.api_key)).json.code).toBe('insufficient_scope');
+    expect((await signIn(partner.key)).status).toBe(204);
+    expect(await refused('create', '--partner', partner.id, '--scopes', 'write')).toContain(
+      'expected some of read,import,audience',
+    );
+  });
+});
+
+describe('expiry', () => {
+  it('401 key_expired, for whoever has the whole key', async () => {
+    const apiKeys = createApiKeyStore(api.db);
+    const over = { expiresAt: new Date(Date.now() - 1_000) };
+    const { key } = await apiKeys.create(api.config.secret, partner.id, 'over', over);
+    const reply = await call(key)('GET', IMPORT);
+    expect([reply.status, reply.json.code]).toEqual([401, 'key_expired']);
+    expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
+    const guessed = await call(`${key.slice(0, 12)}${'x'.repeat(43)}`)('GET', IMPORT);
+    expect([guessed.status, guessed.json.code]).toEqual([401, 'unauthorized']);
+  });
+
+  it('--expires 90d; without it, never', async () => {
+    const made = await admin('create', '--partner', partner.id, '--expires', '90d', '--label', 'quarter');
+    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+    const stored = await listed(made.api_key);
+    expect(stored).toMatchObject({ label: 'quarter', expires_at: made.expires_at });
+    expect(lifetimeOf(stored)).toBe(90 * DAY_MS);
+    expect((await listed(partner.key)).expires_at).toBeNull();
+    expect(await refused('create', '--partner', partner.id, '--expires', 'soon')).toContain("'--expires");
+  });
+
+  it('ends an event stream that is open', async () => {
+    const apiKeys = createApiKeyStore(api.db);
+    const soon = { expiresAt: new Date(Date.now() + 3_000) };
+    const { key } = await apiKeys.create(api.config.secret, partner.id, 'short', soon);
+    const response = await fetch(`${api.service.apiUrl}${IMPORT}/events`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    // On a slow machine the key may have ended before.
+    if (response.status === 200) await response.text();
+    await waitFor(async () => (await call(key)('GET', IMPORT)).json.code === 'key_expired', {
+      what: 'the key to expire',
+    });
+  });
+});
+
+describe('rotation', () => {
+  it('the new key works at once, the old one until its time; label, scopes and lifetime stay', async () => {
+    const old = await admin(
+      ...['create', '--partner', partner.id, '--label', 'nightly', '--scopes', 'read', '--expires', '30d'],
+    );
+    const made = await admin('rotate', '--key', old.key, '--overlap', '2h');
+    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+    expect((await call(old.api_key)('GET', IMPORT)).status).toBe(200);
+    expect(made).toMatchObject({ partner_id: partner.id, replaces: old.key });
+    const [now, before] = [await listed(made.api_key), await listed(old.api_key)];
+    expect(now).toMatchObject({ label: 'nightly', scopes: ['read'] });
+    expect(lifetimeOf(now)).toBe(30 * DAY_MS);
+    expect(before.expires_at).toBe(made.replaced_expires_at);
+    expect(Date.parse(before.expires_at)).toBeLessThan(Date.parse(old.expires_at));
+    expect(await refused('rotate', '--key', old.key)).toContain(`rotated to ${made.key}`);
+  });
+
+  it('without an overlap the old key is refused within seconds', async () => {
+    const old = await admin('create', '--partner', partner.id);
+    expect((await call(old.api_key)('GET', IMPORT)).status).toBe(200);
+    const made = await admin('rotate', '--key', old.key, '--overlap', '0s', '--expires', '7d');
+    expect(lifetimeOf(await listed(made.api_key))).toBe(7 * DAY_MS);
+    await waitFor(async () => (await call(old.api_key)('GET', IMPORT)).json.code === 'key_expired', {
+      what: 'the old key to be refused',
+    });
+    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+  });
+
+  it('of a key that is unknown or revoked is refused', async () => {
+    const { key } = await admin('create', '--partner', partner.id);
+    await admin('revoke', '--key', key);
+    expect(await refused('rotate', '--key', key)).toContain('has been revoked');
+    expect(await refused('rotate', '--key', 'hr_nothere1')).toContain('no API key hr_nothere1');
+  });
+});

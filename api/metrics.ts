@@ -31,6 +31,12 @@ export function createMetrics() {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     }),
+    deliveries: new Counter({
+      name: 'headrace_webhook_deliveries_total',
+      help: 'Attempts to deliver an event to a webhook, by outcome: delivered, retried or failed',
+      labelNames: ['outcome'] as const,
+      registers,
+    }),
     compositions: new Histogram({
       name: 'headrace_composition_duration_seconds',
       help: 'Time to compute the composition report of an audience',
@@ -38,5 +44,19 @@ export function createMetrics() {
       registers,
     }),
   };
+}
+/** Asked for when the metrics are read. If MongoDB does not answer, the last value stays. */
+export function measureOldestDelivery({ registry }: Metrics, seconds: () => Promise<number>): void {
+  new Gauge({
+    name: 'headrace_webhook_oldest_pending_seconds',
+    help: 'For how long the oldest pending delivery to a webhook has been pending, over all processes',
+    registers: [registry],
+    async collect() {
+      await seconds().then(
+        (age) => this.set(age),
+        () => {},
+      );
+    },
+  });
 }
 export type Metrics = ReturnType<typeof createMetrics>;

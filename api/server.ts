@@ -21,8 +21,9 @@ import { createCompositionReports } from './composition/reports.ts';
 import { createEventHub } from './events/hub.ts';
 import { createRenderEvents } from './events/render-events.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, measureOldestDelivery } from './metrics.ts';
 import { createApiStores } from './stores.ts';
+import { startWebhooks } from './webhooks/webhooks.ts';
 
 /** If a port is not available, one log line names the setting to change, and the process exits. */
 const listen = (server: Server, port: number, host: string, setting: string, log: Logger) =>
@@ -57,6 +58,7 @@ export async function runApi(config: Config): Promise<void> {
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs });
   const metrics = createMetrics();
   const stores = createApiStores(mongo.db);
+  measureOldestDelivery(metrics, () => stores.deliveries.oldestPendingSeconds(config.webhookRetryHours));
   const queue = createAcceptQueue({
     ...stores,
     publisher,
@@ -112,6 +114,8 @@ export async function runApi(config: Config): Promise<void> {
   shutdown.add('end the event streams', () => events.close());
   shutdown.add('finish requests', () => finish(server));
   shutdown.add('flush the queue', () => queue.drain());
+  let webhooks: ReturnType<typeof startWebhooks> | undefined;
+  shutdown.add('stop sending events', () => webhooks?.stop());
   shutdown.add('give up reports', () => compositionReports.stop());
   shutdown.add('disconnect', async () => {
     metricsServer.close();
@@ -141,5 +145,6 @@ export async function runApi(config: Config): Promise<void> {
     log.fatal(error.message);
     process.exit(1);
   });
+  webhooks = startWebhooks({ ...stores, config, metrics, log });
   log.info('API ready: connected to Kafka and MongoDB');
 }

@@ -53,6 +53,8 @@ export interface CounterDocument {
   value: number;
   /** Of a lease: who has it. */
   holder?: string;
+  /** Of the job up to which events are recorded: how often the webhooks to record them for have changed. */
+  version?: number;
 }
 
 export const JobStatus = { pending: 0, running: 1, done: 2, error: 3 } as const;
@@ -290,6 +292,8 @@ export const collections = {
   endedSessions: 'ended_sessions',
   compositions: 'compositions',
   dryRuns: 'dry_runs',
+  webhooks: 'webhooks',
+  deliveries: 'webhook_deliveries',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */

@@ -72,10 +72,20 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
   expect(await jobs.countDocuments()).toBe(1);
   const keys = mongo.db.collection<ApiKeyDocument>(collections.apiKeys);
   await waitFor(() => keys.findOne({ _id: used.id, secretId: secretId(after) }), { what: 'a new hash' });
-  expect(await rotate()).toEqual({ resealed_jobs: 1, unreadable_jobs: [], keys_to_come: 1 });
+  expect(await rotate()).toEqual({
+    resealed_jobs: 1,
+    unreadable_jobs: [],
+    resealed_webhooks: 0,
+    keys_to_come: 1,
+  });
   expect(sealedWith((await job()).credentials!)).toBe(secretId(after));
   expect(openCredentials([after], await job())).toEqual(credentials);
-  expect(await rotate()).toEqual({ resealed_jobs: 0, unreadable_jobs: [], keys_to_come: 1 });
+  expect(await rotate()).toEqual({
+    resealed_jobs: 0,
+    unreadable_jobs: [],
+    resealed_webhooks: 0,
+    keys_to_come: 1,
+  });
 
   await restartWith(after, []);
   const list = async (key: string) => {

@@ -13,6 +13,7 @@ import {
   partnerLines,
   partnerRecord,
 } from './admin-views.ts';
+import { registerWebhookAdmin } from './admin-webhooks.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
@@ -27,7 +28,9 @@ const displayName = (text: string) => {
 export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
   const admin = program
     .command('admin')
-    .description('manage partners, API keys, attributes, user tokens, devices, jobs and the secret');
+    .description(
+      'manage partners, API keys, attributes, webhooks, user tokens, devices, jobs and the secret',
+    );
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
     command
@@ -151,4 +154,5 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   registerJobCommands(admin, run, common);
   registerSecretCommands(admin, run, common);
   registerTokenCommand(admin, run, common);
+  registerWebhookAdmin(admin, run, common);
 }

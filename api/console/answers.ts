@@ -2,10 +2,14 @@
 import type { z } from 'zod';
 import type * as answers from '../../schemas/http-answers.ts';
 import type { composition, compositionProgress } from '../../schemas/http-composition.ts';
+import type * as hooks from '../../schemas/http-webhooks.ts';
 
 export type Audience = z.output<typeof answers.audience>;
 export type Composition = z.output<typeof composition>;
 export type Computing = z.output<typeof compositionProgress>;
+export type CreatedWebhook = z.output<typeof hooks.createdWebhook>;
+export type Delivery = z.output<typeof hooks.delivery>;
+export type DeliveryDetails = z.output<typeof hooks.deliveryDetails>;
 export type FileReport = z.output<typeof answers.fileReport>;
 export type ImportLog = z.output<typeof answers.importLog>;
 export type ImportLogError = z.output<typeof answers.importLogError>;
@@ -14,3 +18,4 @@ export type Progress = z.output<typeof answers.progress>;
 export type RejectedRow = z.output<typeof answers.rejectedRow>;
 export type Session = z.output<typeof answers.consoleSession>;
 export type Status = Audience['status'];
+export type Webhook = z.output<typeof hooks.webhook>;

@@ -28,14 +28,17 @@ export interface DeliverDependencies extends Pick<ApiStores, 'deliveries' | 'web
 }
 
 interface Lane {
+  /** Attempts. */
   inFlight: number;
+  /** Somebody looks for more to send. */
+  isFilling: boolean;
   /** In a row. */
   failures: number;
   pausedUntil: number;
 }
 
 const PER_WEBHOOK = 8;
-const MAX_IN_FLIGHT = 256;
+const MAX_IN_FLIGHT = 1_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 3_600_000;
 const FIRST_PAUSE_MS = 250;
@@ -47,17 +50,18 @@ const reasonOf = (error: unknown) => (error instanceof Error ? error.message : S
 
 export function createDeliverEvents(deps: DeliverDependencies) {
   const { deliveries, webhooks, config, post, metrics, log, stopping, breakingOff } = deps;
-  const sender = randomUUID();
   // The name is resolved, then the request is made: each within the limit.
   const leaseMs = 2 * config.webhookTimeoutMs + 5_000;
   const lanes = new Map<number, Lane>();
+  /** Attempts, and what looks for more. */
   const running = new Set<Promise<void>>();
-  let active = new Map<number, WebhookDocument>();
+  let inFlight = 0;
+  let active = new Set<number>();
   /** The time of the last round, by the database's clock: what is due then can be taken. */
   let at = new Date(0);
 
   function laneOf(webhook: number): Lane {
-    const lane = lanes.get(webhook) ?? { inFlight: 0, failures: 0, pausedUntil: 0 };
+    const lane = lanes.get(webhook) ?? { inFlight: 0, isFilling: false, failures: 0, pausedUntil: 0 };
     lanes.set(webhook, lane);
     return lane;
   }
@@ -106,53 +110,78 @@ export function createDeliverEvents(deps: DeliverDependencies) {
       );
   }
 
-  /** One that is broken off is released, for the next sender; should that fail, its lease ends. */
-  function start(webhook: WebhookDocument, delivery: TakenDelivery): void {
-    const lane = laneOf(webhook._id);
-    lane.inFlight++;
-    const one = send(webhook, delivery)
-      .catch(async (error) => {
-        if (!breakingOff.aborted)
-          log.warn({ err: error, delivery: delivery._id }, 'a delivery is left to be sent again');
-        else await deliveries.release(delivery).catch(() => {});
-      })
-      .finally(() => {
-        lane.inFlight--;
-        running.delete(one);
-      });
+  function track(work: Promise<void>): void {
+    const one = work.finally(() => running.delete(one));
     running.add(one);
-    void one.then(() => fill(webhook._id)).catch(() => {});
   }
 
-  /** Takes what is due for the webhook, as far as its lane has room. */
+  /** One that is broken off is released, for the next sender; should that fail, its lease ends. */
+  async function start(webhook: WebhookDocument, delivery: TakenDelivery): Promise<void> {
+    const lane = laneOf(webhook._id);
+    lane.inFlight++;
+    inFlight++;
+    try {
+      await send(webhook, delivery);
+    } catch (error) {
+      if (breakingOff.aborted) await deliveries.release(delivery).catch(() => {});
+      else log.warn({ err: error, delivery: delivery._id }, 'a delivery is left to be sent again');
+    } finally {
+      lane.inFlight--;
+      inFlight--;
+    }
+    await fill(webhook._id);
+  }
+
+  /** What is due next, and the webhook as it is after that was taken: a change that was answered holds for every later attempt. */
+  async function takeNext(id: number) {
+    const delivery = await deliveries.take(id, { sender: randomUUID(), at, leaseMs });
+    if (!delivery) return undefined;
+    const webhook = await webhooks.read(id);
+    if (webhook?.isActive && !stopping.aborted) return { delivery, webhook };
+    await deliveries.release(delivery);
+    return undefined;
+  }
+
+  function hasRoom(id: number, lane: Lane): boolean {
+    const room = lane.failures > 0 ? 1 : PER_WEBHOOK;
+    const isPaused = performance.now() < lane.pausedUntil;
+    return (
+      active.has(id) && !stopping.aborted && !isPaused && lane.inFlight < room && inFlight < MAX_IN_FLIGHT
+    );
+  }
+
+  /** Takes what is due for the webhook, as far as its lane has room. What fails is for the next round. */
   async function fill(id: number): Promise<void> {
     const lane = laneOf(id);
-    for (;;) {
-      const webhook = active.get(id);
-      const room = lane.failures > 0 ? 1 : PER_WEBHOOK;
-      const isFull = lane.inFlight >= room || running.size >= MAX_IN_FLIGHT;
-      if (stopping.aborted || !webhook || isFull || performance.now() < lane.pausedUntil) return;
-      lane.inFlight++;
-      try {
-        const delivery = await deliveries.take(id, { sender, at, leaseMs });
-        if (!delivery) return;
-        start(webhook, delivery);
-      } finally {
-        lane.inFlight--;
+    if (lane.isFilling) return;
+    lane.isFilling = true;
+    try {
+      while (hasRoom(id, lane)) {
+        const next = await takeNext(id);
+        if (!next) return;
+        track(start(next.webhook, next.delivery));
       }
+    } catch (error) {
+      log.debug({ err: error, webhook: id }, 'nothing could be taken to be sent');
+    } finally {
+      lane.isFilling = false;
     }
   }
 
   return {
     /** Starts what is due. */
     async round(): Promise<void> {
-      active = new Map((await webhooks.active()).map((webhook) => [webhook._id, webhook]));
-      for (const [id, lane] of lanes) if (lane.inFlight === 0 && !active.has(id)) lanes.delete(id);
+      active = new Set((await webhooks.active()).map(({ _id }) => _id));
+      for (const [id, lane] of lanes)
+        if (lane.inFlight === 0 && !lane.isFilling && !active.has(id)) lanes.delete(id);
       if (active.size === 0) return;
       const [now, pending] = await Promise.all([deliveries.now(), deliveries.pendingWebhooks()]);
       at = now;
-      await Promise.all(pending.map(fill));
+      // Not awaited: a webhook for which much is due must not keep others from being noticed.
+      for (const id of pending) track(fill(id));
     },
-    settled: () => Promise.all(running),
+    async settled(): Promise<void> {
+      while (running.size > 0) await Promise.all(running);
+    },
   };
 }

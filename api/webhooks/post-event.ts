@@ -50,7 +50,11 @@ export function createPostEvent(resolve: ReturnType<typeof createResolve>, timeo
           },
         });
         request.on('error', (error) => reject(controller.signal.aborted ? controller.signal.reason : error));
+        let isAnswered = false;
+        // The end of a connection without an error, such as that of one that the receiver wants to upgrade.
+        request.on('close', () => isAnswered || reject(new Error('the connection was closed')));
         request.once('response', (answer) => {
+          isAnswered = true;
           // The status counts, whatever becomes of the rest.
           const done = () => {
             request.destroy();

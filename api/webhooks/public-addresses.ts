@@ -2,7 +2,7 @@
  * Where webhooks may be sent to: public unicast addresses and no others, so that nobody reaches our own network through us. A name
  * is resolved once for each attempt, and the connection is made to that address: a name that changes in between changes nothing.
  */
-import { lookup as lookupName } from 'node:dns/promises';
+import { lookup as lookupName, Resolver } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 
 export interface Address {
@@ -44,10 +44,26 @@ export function isPublicAddress(address: string): boolean {
 /** Of a URL: IPv6 addresses are in brackets there. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
-const lookupAll: Lookup = (hostname) => lookupName(hostname, { all: true });
+/**
+ * By the name servers. The system's own look-up occupies one of the few threads of the process for as long as a name server does not
+ * answer, and a partner could see to it that his does not.
+ */
+const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+const resolveName: Lookup = async (hostname) => {
+  const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
+  const some = (result: PromiseSettledResult<string[]>, family: number) =>
+    result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : [];
+  return [...some(four, 4), ...some(six, 6)];
+};
+/** Where private addresses are allowed, names of the machine itself are. */
+const lookUpHere: Lookup = (hostname) => lookupName(hostname, { all: true });
 
 /** The address to connect to. Refused if any of those that the name has is not public: there is no honest reason for both. */
-export function createResolve(allowPrivate: boolean, lookup: Lookup = lookupAll) {
+export function createResolve(
+  allowPrivate: boolean,
+  lookup: Lookup = allowPrivate ? lookUpHere : resolveName,
+) {
   return async (url: URL): Promise<Address> => {
     const host = hostOf(url);
     const literal = isIP(host);

@@ -26,6 +26,9 @@ const DAY_MS = 24 * HOUR_MS;
 /** Whatever is due is sent once more; this is for those that nobody sends, because their webhook is disabled. */
 const GRACE_MS = HOUR_MS / 6;
 
+/** Never less than it is tried for. */
+const keptMs = ({ retryHours, days }: Keeping) => Math.max(days * DAY_MS, retryHours * HOUR_MS + DAY_MS);
+
 export function createDeliveryStore(db: Db) {
   const deliveries = db.collection<DeliveryDocument>(collections.deliveries);
 
@@ -42,7 +45,7 @@ export function createDeliveryStore(db: Db) {
       const times = {
         dueAt: createdAt,
         giveUpAt: later(retryHours * HOUR_MS),
-        expiresAt: later(days * DAY_MS),
+        expiresAt: later(keptMs({ retryHours, days })),
       };
       await insertNew(
         deliveries,
@@ -98,7 +101,7 @@ export function createDeliveryStore(db: Db) {
       { _id, sender }: TakenDelivery,
       { isDelivered, retryMs, ...attempt }: Attempted,
     ): Promise<DeliveryDocument | null> => {
-      const late = { $gte: [{ $add: ['$$NOW', retryMs ?? 0] }, '$giveUpAt'] };
+      const late = { $gte: ['$$NOW', '$giveUpAt'] };
       const isOver = isDelivered || retryMs === undefined;
       const pendingOrFailed = { $cond: [late, 'failed', 'pending'] };
       const status = isDelivered ? 'delivered' : isOver ? 'failed' : pendingOrFailed;
@@ -111,7 +114,8 @@ export function createDeliveryStore(db: Db) {
               status,
               tries: { $add: ['$tries', 1] },
               attempts: { $slice: [{ $concatArrays: ['$attempts', [kept]] }, -MAX_ATTEMPTS_KEPT] },
-              dueAt: { $add: ['$$NOW', retryMs ?? 0] },
+              // The last attempt is made at the end of its time.
+              dueAt: { $min: [{ $add: ['$$NOW', retryMs ?? 0] }, '$giveUpAt'] },
               endedAt: isOver ? '$$NOW' : { $cond: [late, '$$NOW', '$$REMOVE'] },
               sender: '$$REMOVE',
             },
@@ -133,7 +137,7 @@ export function createDeliveryStore(db: Db) {
             status: 'pending',
             dueAt: '$$NOW',
             giveUpAt: { $add: ['$$NOW', retryHours * HOUR_MS] },
-            expiresAt: { $max: ['$expiresAt', { $add: ['$$NOW', days * DAY_MS] }] },
+            expiresAt: { $max: ['$expiresAt', { $add: ['$$NOW', keptMs({ retryHours, days })] }] },
             endedAt: '$$REMOVE',
           },
         },

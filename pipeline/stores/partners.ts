@@ -16,6 +16,8 @@ export class ProvisioningError extends Error {
       | 'storage_failed'
       | 'unknown_job'
       | 'cannot_cancel'
+      | 'unknown_webhook'
+      | 'webhook_refused'
       | 'not_configured',
     message: string,
     options?: ErrorOptions,

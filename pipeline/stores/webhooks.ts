@@ -54,6 +54,8 @@ export function createWebhookStore(db: Db) {
     insert: (webhook: WebhookDocument) => unlessTaken(webhooks.insertOne(webhook)),
 
     find: (partner: string, id: number) => webhooks.findOne({ _id: id, partner }),
+    /** Whoever it belongs to. */
+    read: (id: number) => webhooks.findOne({ _id: id }),
     findByUrl: (partner: string, url: string) => webhooks.findOne({ partner, url }),
     count: (partner: string) => webhooks.countDocuments({ partner }),
 

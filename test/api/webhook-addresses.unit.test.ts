@@ -1,4 +1,5 @@
 /** Nobody reaches a private network through a webhook, whatever a name says and whenever it changes. */
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createPostEvent } from '../../api/webhooks/post-event.ts';
 import {
@@ -131,6 +132,35 @@ describe('a request', () => {
     const post = createPostEvent(createResolve(true), 100);
     await expect(post(new URL(receiver.url), headers, '{}', signal)).rejects.toThrow('within 100 ms');
     await receiver.close();
+  });
+
+  it.each([
+    ['101', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'],
+    ['no HTTP', 'SSH-2.0-OpenSSH\r\n'],
+  ])('that is answered by %s ends', async (_, answer) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).resume();
+      socket.end(answer);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const post = createPostEvent(createResolve(true), 60_000);
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await expect(post(url, headers, '{}', signal)).rejects.toThrow();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('reads little of an answer that does not end', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      const more = () => socket.destroyed || socket.write('x'.repeat(65_536), more);
+      more();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const post = createPostEvent(createResolve(true), 60_000);
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    expect(await post(url, headers, '{}', signal)).toBe(200);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('does not follow a redirect', async () => {

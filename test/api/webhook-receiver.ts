@@ -31,7 +31,7 @@ export async function isSigned({ headers, body }: Received, secret: string): Pro
   );
 }
 
-export async function startReceiver(port = 0) {
+export async function startReceiver() {
   const received: Received[] = [];
   let answer: (got: Received) => Answer = () => 204;
   const server = createServer((request, response) => {
@@ -49,7 +49,9 @@ export async function startReceiver(port = 0) {
       else response.writeHead(given.status, { location: given.location }).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  let isDown = false;
+  server.on('connection', (socket) => void (isDown && socket.destroy()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address() as AddressInfo;
   return {
     port: address.port,
@@ -57,6 +59,10 @@ export async function startReceiver(port = 0) {
     received,
     answerWith(next: Answer | ((got: Received) => Answer)): void {
       answer = typeof next === 'function' ? next : () => next;
+    },
+    /** Down: connections are closed at once. */
+    setDown(down: boolean): void {
+      isDown = down;
     },
     /** What came to a path, once there are so many. */
     got: (path: string, count: number): Promise<Received[]> =>

@@ -445,6 +445,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       inSession: [],
       insert: [[webhook]],
       find: [[partner, 1]],
+      read: [[1]],
       findByUrl: [[partner, webhook.url]],
       count: [[partner]],
       list: [[], [partner]],

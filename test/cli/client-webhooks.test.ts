@@ -33,7 +33,7 @@ it('is added, listed, tested, sent again, rotated, disabled and removed', async 
   const id = String(added.webhook_id);
   expect(await failure(1, 'webhook', 'add', url)).toMatchObject({ code: 'webhook_exists' });
   expect((await json('webhook', 'list')).map((one: unknown) => webhook.parse(one))).toHaveLength(1);
-  expect((await lines('webhook', 'list'))[1]).toMatch(new RegExp(`^ *${id}  active .*${url}  mine`));
+  expect((await lines('webhook', 'list'))[1]).toMatch(new RegExp(`^ *${id} +active .*${url} +mine`));
 
   const { delivery_id } = await json('webhook', 'test', id);
   const [got] = await receiver.got('/cli', 1);
@@ -78,8 +78,9 @@ it('an operator adds, lists, rotates and removes it', async () => {
   await json('webhook', 'test', String(added.webhook_id));
   const [got] = await receiver.got('/admin', 1);
   expect(await isSigned(got!, added.secret)).toEqual([true]);
-  expect(await admin('webhook', 'list')).toMatchObject([
-    { partner_id: issued.partner_id, url, active: true },
+  const listed = await admin<{ url: string }[]>('webhook', 'list', ...partner);
+  expect(listed.filter((each) => each.url === url)).toMatchObject([
+    { partner_id: issued.partner_id, active: true },
   ]);
   const rotated = await admin<{ secrets: unknown[] }>('webhook', 'rotate', ...partner, ...one);
   expect(rotated.secrets).toHaveLength(2);

@@ -16,16 +16,19 @@ const lastOf = ({ attempts }: Delivery): string => {
 };
 
 export const webhookLines = (webhooks: readonly Webhook[], colours: Paint): string[] =>
-  table([
-    heading(['ID', 'STATE', 'CREATED', 'URL', 'DESCRIPTION'], colours),
-    ...webhooks.map((webhook) => [
-      String(webhook.webhook_id),
-      stateOf(webhook, colours),
-      when(webhook.created_at),
-      printable(webhook.url),
-      printable(webhook.description ?? ''),
-    ]),
-  ]);
+  table(
+    [
+      heading(['ID', 'STATE', 'CREATED', 'URL', 'DESCRIPTION'], colours),
+      ...webhooks.map((webhook) => [
+        String(webhook.webhook_id),
+        stateOf(webhook, colours),
+        when(webhook.created_at),
+        printable(webhook.url),
+        printable(webhook.description ?? ''),
+      ]),
+    ],
+    [0],
+  );
 
 export const webhookDetails = (webhook: Webhook, colours: Paint): string[] =>
   table([

@@ -6,13 +6,7 @@ import { listRecords } from './list-pages.ts';
 import { between, identifier } from './parse-options.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand, addGroup } from './subcommands.ts';
-import {
-  deliveryDetailLines,
-  deliveryLines,
-  secretLine,
-  webhookDetails,
-  webhookLines,
-} from './webhook-views.ts';
+import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from './webhook-views.ts';
 
 const webhookPath = '/v1/webhooks';
 const DEFAULT_LIMIT = 30;
@@ -29,7 +23,7 @@ interface ListOptions {
 }
 
 const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =>
-  print(made, () => [...webhookDetails(made, colours), secretLine(made.secret)]);
+  print(made, () => webhookDetails(made, colours, made.secret));
 
 export function registerWebhookCommands(program: Command): void {
   const group = addGroup(

@@ -30,21 +30,20 @@ export const webhookLines = (webhooks: readonly Webhook[], colours: Paint): stri
     [0],
   );
 
-export const webhookDetails = (webhook: Webhook, colours: Paint): string[] =>
+/** The secret is in no other response. */
+export const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string): string[] =>
   table([
     ['webhook', String(webhook.webhook_id)],
     ['state', stateOf(webhook, colours)],
     ['url', printable(webhook.url)],
     ...(webhook.description === null ? [] : [['description', printable(webhook.description)]]),
     ...webhook.secrets.map(({ created_at, expires_at }) => [
-      'secret',
-      `of ${when(created_at)}${expires_at === null ? '' : `, until ${when(expires_at)}`}`,
+      'signs with',
+      `the secret of ${when(created_at)}${expires_at === null ? '' : `, until ${when(expires_at)}`}`,
     ]),
     ['created', when(webhook.created_at)],
+    ...(secret === undefined ? [] : [['secret', `${secret}   (shown only now)`]]),
   ]);
-
-/** It is in no other response. */
-export const secretLine = (secret: string): string => `secret  ${secret}   (shown only now)`;
 
 export const deliveryLines = (deliveries: readonly Delivery[], colours: Paint): string[] =>
   table(

@@ -27,3 +27,7 @@ export function exportJobs(metrics: Metrics, jobs: Pick<JobQueryStore, 'unfinish
     }
   });
 }
+
+export function exportOldestDelivery(metrics: Metrics, seconds: () => Promise<number>): void {
+  metrics.onRead([metrics.oldestDelivery], async () => metrics.oldestDelivery.set(await seconds()));
+}

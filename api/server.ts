@@ -26,9 +26,10 @@ import { createEventHub } from './events/hub.ts';
 import { createRenderEvents } from './events/render-events.ts';
 import { createKnownPartners } from './known-partners.ts';
 import { limitConnections, timeoutsOf } from './limit-connections.ts';
-import { createMetrics, exportJobs } from './metrics.ts';
+import { createMetrics, exportJobs, exportOldestDelivery } from './metrics.ts';
 import { readinessOf } from './routes/health.ts';
 import { createApiStores } from './stores.ts';
+import { startWebhooks } from './webhooks/webhooks.ts';
 
 /** If a port is not available, one log line names the setting to change, and the process exits. */
 const listen = (server: Server, port: number, host: string, setting: string, log: Logger) =>
@@ -65,6 +66,7 @@ export async function runApi(config: Config): Promise<void> {
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
   const stores = createApiStores(mongo.db);
   exportJobs(metrics, stores.jobs);
+  exportOldestDelivery(metrics, () => stores.deliveries.oldestPendingSeconds(config.webhookRetryHours));
   const queue = createAcceptQueue({
     ...stores,
     publisher,
@@ -124,6 +126,8 @@ export async function runApi(config: Config): Promise<void> {
   shutdown.add('end the event streams', () => events.close());
   shutdown.add('finish requests', () => finish(server));
   shutdown.add('flush the queue', () => queue.drain());
+  let webhooks: ReturnType<typeof startWebhooks> | undefined;
+  shutdown.add('stop sending events', () => webhooks?.stop());
   shutdown.add('give up reports', () => compositionReports.stop());
   shutdown.add('disconnect', async () => {
     metricsServer.close();
@@ -153,5 +157,6 @@ export async function runApi(config: Config): Promise<void> {
     log.fatal(error.message);
     process.exit(1);
   });
+  webhooks = startWebhooks({ ...stores, config, metrics, log });
   log.info('API ready: connected to Kafka and MongoDB');
 }

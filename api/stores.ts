@@ -11,6 +11,7 @@ import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
+import { createDeliveryStore } from '../pipeline/stores/deliveries.ts';
 import { createDryRunStore } from '../pipeline/stores/dry-runs.ts';
 import { createEndedSessionStore } from '../pipeline/stores/ended-sessions.ts';
 import { createEventValueStore } from '../pipeline/stores/event-values.ts';
@@ -23,6 +24,7 @@ import { createPartnerStore } from '../pipeline/stores/partners.ts';
 import { createRejectStore } from '../pipeline/stores/rejects.ts';
 import { createSetVersions } from '../pipeline/stores/set-versions.ts';
 import { createUsageStore } from '../pipeline/stores/usage.ts';
+import { createWebhookStore } from '../pipeline/stores/webhooks.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
 
@@ -37,6 +39,7 @@ export const createApiStores = (db: Db) => ({
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),
   counters: createCounterStore(db),
+  deliveries: createDeliveryStore(db),
   dryRuns: createDryRunStore(db),
   endedSessions: createEndedSessionStore(db),
   eventValues: createEventValueStore(db),
@@ -50,4 +53,5 @@ export const createApiStores = (db: Db) => ({
   sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
   usage: createUsageStore(db),
+  webhooks: createWebhookStore(db),
 });

@@ -30,7 +30,7 @@ const ofPipeline = ['tap', 'topics', 'replay', 'doctor', 'config'];
 // Those that run until they are stopped have something to put in order first.
 const runsOn = ['api', 'pipeline', 'up', 'demo'];
 
-const isOfPartners = ['login', 'import', 'audience', 'load'].includes(wanted ?? '');
+const isOfPartners = ['login', 'import', 'audience', 'webhook', 'load'].includes(wanted ?? '');
 
 try {
   if (!runsOn.includes(wanted ?? '')) endSilentlyOnClosedPipe();

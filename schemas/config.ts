@@ -121,6 +121,8 @@ const environment = z.object({
   HEADRACE_RETENTION_DAYS_JOBS: integer(2, 36_500, 365),
   /** Rejected rows are removed so many days after the end of their job. */
   HEADRACE_RETENTION_DAYS_REJECTS: integer(1, 36_500, 30),
+  /** Deliveries to webhooks are removed after so many days. */
+  HEADRACE_RETENTION_DAYS_DELIVERIES: integer(2, 36_500, 30),
 
   /** Threads of a pipeline process. Each thread runs all stages of the process and gets a share of the partitions. */
   HEADRACE_THREADS: integer(1, 64, 2),
@@ -152,6 +154,16 @@ const environment = z.object({
   HEADRACE_DRY_RUN_MB: integer(1, 100_000, 100),
   /** Whether this is a service for tests: `headrace load` refuses any other. */
   HEADRACE_ALLOW_LOAD: z
+    .enum(['0', '1'], 'expected 0 or 1')
+    .transform((text) => text === '1')
+    .default(false),
+
+  /** How long a webhook's receiver may take to answer. */
+  HEADRACE_WEBHOOK_TIMEOUT_MS: integer(100, 60_000, 10_000),
+  /** For how long a delivery is tried again. */
+  HEADRACE_WEBHOOK_RETRY_HOURS: integer(1, 168, 24),
+  /** For tests: webhooks may have private addresses, and plain http. */
+  HEADRACE_WEBHOOK_ALLOW_PRIVATE: z
     .enum(['0', '1'], 'expected 0 or 1')
     .transform((text) => text === '1')
     .default(false),

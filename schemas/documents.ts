@@ -76,6 +76,8 @@ export interface CounterDocument {
   value: number;
   /** Of a lease: who has it. */
   holder?: string;
+  /** Of the job up to which events are recorded: how often the webhooks to record them for have changed. */
+  version?: number;
 }
 
 export const JobStatus = { pending: 0, running: 1, done: 2, error: 3 } as const;
@@ -317,6 +319,8 @@ export const collections = {
   dryRuns: 'dry_runs',
   audit: 'audit',
   usage: 'usage',
+  webhooks: 'webhooks',
+  deliveries: 'webhook_deliveries',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */

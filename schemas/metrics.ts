@@ -74,6 +74,16 @@ export const apiMetrics = {
     'Time since the oldest unfinished job of the phase was accepted; 0 if there is none.',
     ['phase'],
   ),
+  deliveries: counter(
+    'headrace_webhook_deliveries_total',
+    'Attempts to deliver an event to a webhook, by outcome: delivered, retried or failed.',
+    ['outcome'],
+  ),
+  oldestDelivery: gauge(
+    'headrace_webhook_oldest_pending_seconds',
+    'For how long the oldest pending delivery to a webhook has been pending, over all processes.',
+    [],
+  ),
   ...published,
 };
 

@@ -11,6 +11,7 @@ import { registerStorageKeyCommands } from './admin-storage-keys.ts';
 import { registerSuspensionCommands } from './admin-suspension.ts';
 import { registerTokenCommand } from './admin-token.ts';
 import { attributeLines, attributeRecord, partnerLines, partnerRecord } from './admin-views.ts';
+import { registerWebhookAdmin } from './admin-webhooks.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
@@ -26,7 +27,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   const admin = program
     .command('admin')
     .description(
-      'manage partners, API keys, storage keys, attributes, user tokens, devices, jobs and the secret; show the audit log',
+      'manage partners, API keys, storage keys, attributes, webhooks, user tokens, devices, jobs and the secret; show the audit log',
     );
   const run = createAdminRunner(loadEnv);
   const common = (command: Command) =>
@@ -135,4 +136,5 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   registerJobCommands(admin, run, common);
   registerSecretCommands(admin, run, common);
   registerTokenCommand(admin, run, common);
+  registerWebhookAdmin(admin, run, common);
 }

@@ -8,6 +8,7 @@ import { type Described, introduction } from './introduction.ts';
 import { describeLive } from './live.ts';
 import { describePublic } from './public.ts';
 import { describeRegistry } from './registry.ts';
+import { describeWebhooks } from './webhooks.ts';
 
 export function createOpenApi(config: Described, bodies: Bodies) {
   const registry = new OpenAPIRegistry();
@@ -20,6 +21,7 @@ export function createOpenApi(config: Described, bodies: Bodies) {
   describeAudiences(registry, bodies);
   describeComposition(registry);
   describeLive(registry);
+  describeWebhooks(registry);
   describePublic(registry);
   describeRegistry(registry, config);
   return new OpenApiGeneratorV31(registry.definitions).generateDocument({
@@ -40,6 +42,11 @@ export function createOpenApi(config: Described, bodies: Bodies) {
         name: 'Audience ingest under /v1',
         description:
           'The same audiences under the older path. Every operation is identical to the one under `/v2`.',
+      },
+      {
+        name: 'Webhooks',
+        description:
+          'Be told when a job ends: signed POST requests to a URL of yours, with a log of all deliveries.',
       },
       {
         name: 'Service',

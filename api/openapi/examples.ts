@@ -185,3 +185,20 @@ export const streamed = {
   imports: example('An import has ended', `retry: 1000\n\n${event('import', record)}`),
   audiences: example('A load has ended', `retry: 1000\n\n${event('load', { audience_id: 42, ...load })}`),
 };
+
+export const webhookRequests = {
+  webhook: example('A webhook', { url: 'https://hooks.acme.example/headrace', description: 'production' }),
+};
+const sent = <Data extends { updated_at: string }>(type: string, data: Data) =>
+  example(type, { type, timestamp: data.updated_at, data });
+/** By the type of the event. */
+export const webhooksSent = {
+  'import.ended': sent('import.ended', record),
+  'deletion.ended': sent('deletion.ended', deletion),
+  'load.ended': sent('load.ended', { audience_id: 42, ...load }),
+  'webhook.test': example('webhook.test', {
+    type: 'webhook.test',
+    timestamp: record.updated_at,
+    data: { webhook_id: 3 },
+  }),
+};

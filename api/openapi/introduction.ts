@@ -21,6 +21,9 @@ export type Described = Pick<
   | 'maxBytesPerDay'
   | 'maxRowsPerDay'
   | 'limitStreams'
+  | 'webhookTimeoutMs'
+  | 'webhookRetryHours'
+  | 'retentionDaysDeliveries'
 >;
 
 const quota = (value: number, what: string) =>
@@ -61,7 +64,7 @@ An audience works the same way: POST to \`/v2/firstparty/audience\`, then poll i
 
 To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 304 means that nothing has changed. \`…/progress\` of an
 import or a load shows how far it has come. To be told of changes instead, open \`/v1/marketplace/import/events\` or
-\`/v2/firstparty/audience/events\` (server-sent events).`;
+\`/v2/firstparty/audience/events\` (server-sent events), or register a webhook.`;
 
 const authentication = (config: Described) => `
 ## Authentication
@@ -140,6 +143,34 @@ Send a unique \`Idempotency-Key\` with POST, PATCH, PUT and DELETE. If you did n
 the same key: within 24 hours you get the first response again, and the request is carried out only once. The same key with a
 different request gets 409. After 429 and 503, wait for the number of seconds in \`Retry-After\`.`;
 
+const webhooks = (config: Described) => `
+## Webhooks
+
+Register a URL under \`/v1/webhooks\`, and every end of an import, a deletion and a load of an audience is posted to it, with the record
+that a GET returns. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): any library for it verifies them with the
+\`whsec_…\` secret. Without one, in Node:
+
+\`\`\`js
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+function isGenuine(headers, body, secret) {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
+  if (Math.abs(Date.now() / 1000 - timestamp) > 300) return false;
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const expected = createHmac('sha256', key).update(\`\${id}.\${timestamp}.\${body}\`).digest();
+  return signatures.split(' ').some((one) => {
+    const given = Buffer.from(one.slice('v1,'.length), 'base64');
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+}
+\`\`\`
+
+\`body\` is what was received, byte for byte, before it is parsed. Answer with any 2xx within ${config.webhookTimeoutMs / 1_000} seconds, and do the work afterwards.
+Anything else is tried again after 1, 2, 4 … seconds, later every hour, for ${config.webhookRetryHours} hours; then the delivery is \`failed\`. An event may come
+more than once, always with the same \`webhook-id\`. Each job has one event, and its attempts follow each other; events of different jobs
+may overtake each other. Redirects are not followed, and only public addresses are called. A receiver that fails is not disabled,
+unless it answers 410. Every delivery is kept for ${config.retentionDaysDeliveries} days with its attempts, and can be sent again.`;
+
 const errors = () => `
 ## Errors
 
@@ -188,6 +219,7 @@ ${table(
     `${quota(config.maxBytesPerDay, 'bytes')}, ${quota(config.maxRowsPerDay, 'rows')}`,
   ],
   ['import logs in the list', '100, unless `limit` is given'],
+  ['webhooks', '10; above that 409 `too_many_webhooks`'],
   ['open event streams', `${number(config.limitStreams)}; above that 429 \`too_many_streams\``],
 )}
 
@@ -200,6 +232,16 @@ listed, or finds the rows used up, ends with status 3 \`quota_exceeded\`, and no
 limit of rows while it loads is loaded completely. Deletions and dry runs do not count.`;
 
 export const introduction = (config: Described): string =>
-  [steps(config), authentication(config), files(config), words, order, repeat, errors(), limits(config)]
+  [
+    steps(config),
+    authentication(config),
+    files(config),
+    words,
+    order,
+    repeat,
+    webhooks(config),
+    errors(),
+    limits(config),
+  ]
     .map((part) => part.trim())
     .join('\n\n');

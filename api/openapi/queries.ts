@@ -1,5 +1,6 @@
 /** Query parameters of lists. */
 import { z } from 'zod';
+import { deliveryStatuses } from '../../schemas/webhook-documents.ts';
 
 const page = {
   limit: z.int().min(1).max(1_000).optional().meta({ description: 'The maximum number of entries.' }),
@@ -30,6 +31,11 @@ export const audienceQuery = z.object({
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
     .meta({ description: 'Only the audience with this `default_warehouse_segment_id`.' }),
+});
+
+export const deliveryQuery = z.object({
+  ...page,
+  status: z.enum(deliveryStatuses).optional().meta({ description: 'Only deliveries that have this status.' }),
 });
 
 export const dryRunQuery = z.object({

@@ -1,6 +1,7 @@
 /** Lists: `limit`, `cursor` and filters in the query, `Link: rel="next"` in the response. */
 import { z } from 'zod';
 import type { JobStatus } from '../../schemas/documents.ts';
+import { deliveryStatuses } from '../../schemas/webhook-documents.ts';
 import type { Context } from '../context.ts';
 import { validate } from '../validate.ts';
 
@@ -40,6 +41,11 @@ export const importQuery = z.object({ ...page, status: status.optional(), search
 export const audienceQuery = z.object({
   ...importQuery.shape,
   segment_id: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be a default_warehouse_segment_id').optional(),
+});
+
+export const deliveryQuery = z.object({
+  ...page,
+  status: z.enum(deliveryStatuses, `must be ${deliveryStatuses.join(', ')}`).optional(),
 });
 
 export const parametersOf = (query: z.ZodObject) => Object.keys(query.shape);

@@ -9,10 +9,11 @@ import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
 import { createMarketplaceAttributes } from './marketplace-attributes.ts';
 import { createMarketplaceImport, importPath } from './marketplace-import.ts';
-import { audienceQuery, dryRunQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
+import { audienceQuery, deliveryQuery, dryRunQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { createReports } from './reports.ts';
 import { createSchemaRegistry } from './schema-registry.ts';
+import { createWebhooks, webhookPath } from './webhooks.ts';
 
 export interface Route {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -40,6 +41,7 @@ export function createRoutes(deps: Dependencies): Route[] {
   const composition = createComposition(deps, audiences);
   const progress = createProgress(deps, audiences);
   const events = createEvents(deps);
+  const webhooks = createWebhooks(deps);
   const health = createHealth(deps);
   const registry = createSchemaRegistry(deps.config);
   const description = createDescription(deps);
@@ -82,6 +84,25 @@ export function createRoutes(deps: Dependencies): Route[] {
       handler: attributes.list,
     },
   ];
+  const webhook = `${webhookPath}/:webhook_id`;
+  const delivery = `${webhook}/deliveries/:delivery_id`;
+  const hooks = [
+    { method: 'get', path: webhookPath, handler: webhooks.list },
+    { method: 'post', path: webhookPath, body: 'required', handler: webhooks.create },
+    { method: 'get', path: webhook, handler: webhooks.get },
+    { method: 'patch', path: webhook, body: 'required', handler: webhooks.change },
+    { method: 'delete', path: webhook, handler: webhooks.remove },
+    { method: 'post', path: `${webhook}/secret`, handler: webhooks.rotate },
+    { method: 'post', path: `${webhook}/test`, handler: webhooks.test },
+    {
+      method: 'get',
+      path: `${webhook}/deliveries`,
+      query: parametersOf(deliveryQuery),
+      handler: webhooks.listDeliveries,
+    },
+    { method: 'get', path: delivery, handler: webhooks.getDelivery },
+    { method: 'post', path: `${delivery}/redeliver`, handler: webhooks.redeliver },
+  ] satisfies Omit<Route, 'access'>[];
   const user = audiencePaths.flatMap((path): Route[] => [
     { method: 'get', path, access: 'user', query: parametersOf(audienceQuery), handler: audiences.list },
     {
@@ -161,6 +182,7 @@ export function createRoutes(deps: Dependencies): Route[] {
   ];
   return [
     ...partner,
+    ...hooks.map((route): Route => ({ ...route, access: 'partner' })),
     ...user,
     ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', handler })),
   ];

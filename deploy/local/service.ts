@@ -30,6 +30,7 @@ export function serviceEnvironment(
   const env: Environment = {
     // A stack on one machine is one to try things on.
     HEADRACE_ALLOW_LOAD: '1',
+    HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1',
     ...settings,
     ...base,
     ...(addresses ? addressesAsEnvironment(addresses) : {}),

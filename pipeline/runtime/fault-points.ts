@@ -1,7 +1,8 @@
 /**
  * Places at which a test lets this process die, freeze, fail or lose a message (`skip`): before and after each step of each stage, and
- * some of the API's. Armed by the environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the second time that one
- * is reached; each thread counts for itself, so one that is to stop may do so once a thread); a call of an empty function otherwise.
+ * some of the API's and of webhooks. Armed by the environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the
+ * second time that one is reached; each thread counts for itself, so one that is to stop may do so once a thread); a call of an empty
+ * function otherwise.
  */
 import { writeSync } from 'node:fs';
 import type { StageName } from '../../schemas/stages.ts';
@@ -56,7 +57,16 @@ const apiPoints = [
   'api:before-change',
   'api:after-change',
 ] as const;
-export type FaultPoint = StagePoint | (typeof apiPoints)[number];
+/** Reached only where there are webhooks. */
+export const webhookPoints = [
+  'webhooks:before-record',
+  'webhooks:after-record',
+  'webhooks:after-pass',
+  'webhooks:before-post',
+  'webhooks:after-post',
+  'webhooks:after-finish',
+] as const;
+export type FaultPoint = StagePoint | (typeof apiPoints)[number] | (typeof webhookPoints)[number];
 
 const pointsOf = <S extends StageName>(stage: S) =>
   stepNames[stage].flatMap((step) => [`${stage}:before-${step}`, `${stage}:after-${step}`]) as FaultPoint[];
@@ -78,7 +88,7 @@ function parseOrder(order: string) {
   const [stage, place, nth, given] = order.split(':');
   const name = `${stage}:${place}`;
   const action = actions.find((known) => known === given);
-  const known: readonly string[] = Object.values(faultPoints).flat();
+  const known: readonly string[] = [...Object.values(faultPoints).flat(), ...webhookPoints];
   if (!known.includes(name) || !(Number(nth) > 0) || !action)
     throw new Error(`FAULT_POINT=${order}: expected a point, which time, and one of ${actions.join(', ')}`);
   return { order, name, action, left: Number(nth) };

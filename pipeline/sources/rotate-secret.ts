@@ -2,6 +2,7 @@
 import { sealedWith, secretId } from '../runtime/seal.ts';
 import type { ApiKeyStore } from '../stores/api-keys.ts';
 import type { JobQueryStore } from '../stores/job-queries.ts';
+import type { WebhookStore } from '../stores/webhooks.ts';
 import { openCredentials, sealCredentials } from './credentials.ts';
 import { StoreFailure } from './store-errors.ts';
 
@@ -10,13 +11,19 @@ export interface Rotation {
   resealed: number;
   /** Jobs whose credentials no configured secret opens: they will end with `bad_credentials`. */
   unreadable: number[];
+  /** Webhooks whose secrets were sealed again. */
+  resealedWebhooks: number;
   /** API keys that are hashed again when they are used next; until then they need the old secret. */
   keysToCome: number;
 }
 
 /** May be repeated, and may run while the service does: a job that ends meanwhile keeps no credentials. */
 export async function rotateSecret(
-  { jobs, apiKeys }: { jobs: JobQueryStore; apiKeys: ApiKeyStore },
+  {
+    jobs,
+    apiKeys,
+    webhooks,
+  }: { jobs: JobQueryStore; apiKeys: ApiKeyStore; webhooks: Pick<WebhookStore, 'reseal'> },
   secrets: readonly Uint8Array[],
 ): Promise<Rotation> {
   const [current] = secrets as [Uint8Array];
@@ -32,5 +39,6 @@ export async function rotateSecret(
       unreadable.push(job._id);
     }
   }
-  return { resealed, unreadable, keysToCome: await apiKeys.countOthers(current) };
+  const resealedWebhooks = await webhooks.reseal(secrets);
+  return { resealed, unreadable, resealedWebhooks, keysToCome: await apiKeys.countOthers(current) };
 }

@@ -1,4 +1,7 @@
-/** Numbers that the processes share: the attribute sequence, the number of `devices` partitions, leases, how far history is removed. */
+/**
+ * Numbers that the processes share: the attribute sequence, the number of `devices` partitions, leases, how far history is removed,
+ * how far events for webhooks are recorded.
+ */
 import type { ClientSession, Db } from 'mongodb';
 import { type CounterDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 
@@ -11,6 +14,8 @@ export class PartitionCountChanged extends Error {
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
 const DRY_RUNS = 'dry runs';
+/** Up to which job events for webhooks are recorded. */
+const RECORDED = 'webhook events recorded up to';
 
 /** Up to which job expired history is removed. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
@@ -47,6 +52,31 @@ export function createCounterStore(db: Db) {
       );
       return counter!.value;
     },
+
+    /** The first of so many numbers in a row. */
+    async take(_id: 'webhooks' | 'deliveries', count = 1): Promise<number> {
+      const counter = await counters.findOneAndUpdate(
+        { _id },
+        { $inc: { value: count } },
+        { upsert: true, returnDocument: 'after' },
+      );
+      return counter!.value - count + 1;
+    },
+
+    async recordedUpTo(session?: ClientSession): Promise<{ job: number; version: number }> {
+      const counter = await counters.findOne({ _id: RECORDED }, { session });
+      return { job: counter?.value ?? 0, version: counter?.version ?? 0 };
+    },
+
+    /** False if the webhooks have changed since the version was read: for some of them, events may be missing. */
+    async moveRecorded(version: number, job: number): Promise<boolean> {
+      const moved = await counters.updateOne({ _id: RECORDED, version }, { $max: { value: job } });
+      return moved.matchedCount === 1;
+    },
+
+    /** To be called after webhooks were changed: what is recorded from now on is recorded for them. */
+    webhooksChanged: () =>
+      counters.updateOne({ _id: RECORDED }, { $inc: { version: 1 }, $max: { value: 0 } }, { upsert: true }),
 
     /**
      * The number of `devices` partitions is stored with the data and must not change: it decides in which partition a slot is.

@@ -72,6 +72,24 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { status: 1, _id: 1 }, name: 'unfinished' },
     { key: { partner: 1, status: 1 }, name: 'by_partner' },
   ],
+  webhooks: [
+    { key: { partner: 1, url: 1 }, name: 'by_url', unique: true },
+    { key: { isActive: 1 }, name: 'active', partialFilterExpression: { isActive: true } },
+  ],
+  deliveries: [
+    // One event of a job for each webhook, however often it is recorded.
+    {
+      key: { webhook: 1, job: 1 },
+      name: 'by_job',
+      unique: true,
+      partialFilterExpression: { job: { $gt: 0 } },
+    },
+    { key: { webhook: 1, _id: -1 }, name: 'by_webhook' },
+    { key: { webhook: 1, status: 1, _id: -1 }, name: 'by_status' },
+    { key: { status: 1, webhook: 1, dueAt: 1, _id: 1 }, name: 'due' },
+    { key: { status: 1, giveUpAt: 1 }, name: 'pending', partialFilterExpression: { status: 'pending' } },
+    { key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 },
+  ],
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],

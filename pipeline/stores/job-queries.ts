@@ -7,7 +7,7 @@ import {
   JobStatus,
 } from '../../schemas/documents.ts';
 import { containing, inScope, type Scope } from './audiences.ts';
-import { jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
+import { extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
 
@@ -97,6 +97,24 @@ export function createJobQueryStore(db: Db) {
 
     findImportLog: <Field extends keyof JobDocument>(partner: string, id: number, fields: Fields<Field>) =>
       jobs.findOne<Shown<Field>>({ _id: id, ...importLogs(partner) }, { projection: fields }),
+
+    /** Every job before this one has ended. */
+    firstUnfinished: async (session?: ClientSession): Promise<number> =>
+      (await extentOf(jobs, session)).first,
+
+    /** Ended jobs of these partners between two numbers. */
+    endedBetween: <Field extends keyof JobDocument>(
+      { after, upTo }: { after: number; upTo: number },
+      partners: string[],
+      fields: Fields<Field>,
+      session?: ClientSession,
+    ): Promise<Shown<Field>[]> =>
+      jobs
+        .find({ _id: { $gt: after, $lte: upTo }, partner: { $in: partners }, phase: 'ended' }, { session })
+        .hint({ _id: 1 })
+        .sort({ _id: 1 })
+        .project<Shown<Field>>(fields)
+        .toArray(),
 
     /** Pending and running loads of all the partner's audiences, or of one. */
     openLoads: (partner: string, audience?: number): Promise<OpenLoad[]> =>

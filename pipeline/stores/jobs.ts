@@ -2,7 +2,7 @@
  * Jobs in dispatch. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one of them
  * succeeds, and the other reads its result.
  */
-import type { Db, Filter, UpdateFilter } from 'mongodb';
+import type { ClientSession, Collection, Db, Filter, UpdateFilter } from 'mongodb';
 import {
   collections,
   type JobDocument,
@@ -61,6 +61,18 @@ const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : 
 export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'loading', 'sealed'];
 export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };
 
+/** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
+export async function extentOf(
+  jobs: Collection<JobDocument>,
+  session?: ClientSession,
+): Promise<{ first: number; newest: number }> {
+  // In this order: a job that is accepted between the two reads is found to be unfinished.
+  const last = await jobs.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 }, session });
+  const oldest = await jobs.findOne(unfinished, { sort: { _id: 1 }, projection: { _id: 1 }, session });
+  const newest = last?._id ?? 0;
+  return { first: oldest?._id ?? newest + 1, newest };
+}
+
 export function createJobStore(db: Db) {
   const jobs = jobCollection(db);
 
@@ -112,14 +124,7 @@ export function createJobStore(db: Db) {
         .sort({ _id: 1 })
         .toArray(),
 
-    /** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
-    async extent(): Promise<{ first: number; newest: number }> {
-      // In this order: a job that is accepted between the two reads is found to be unfinished.
-      const last = await jobs.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } });
-      const oldest = await jobs.findOne(unfinished, { sort: { _id: 1 }, projection: { _id: 1 } });
-      const newest = last?._id ?? 0;
-      return { first: oldest?._id ?? newest + 1, newest };
-    },
+    extent: () => extentOf(jobs),
 
     /**
      * Finished jobs behind this one and before the other, in the order in which they ended, as far as they ended so many days ago by

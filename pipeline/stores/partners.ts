@@ -19,6 +19,8 @@ export class ProvisioningError extends Error {
       | 'rotating'
       | 'unknown_job'
       | 'cannot_cancel'
+      | 'unknown_webhook'
+      | 'webhook_refused'
       | 'not_configured',
     message: string,
     options?: ErrorOptions,

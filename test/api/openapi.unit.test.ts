@@ -1,5 +1,6 @@
 /** Router and document are equal: nothing is answered that is not described, nothing described that is not answered. */
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { Dependencies } from '../../api/context.ts';
 import { scopeOf } from '../../api/key-scopes.ts';
 import { createOpenApi } from '../../api/openapi/document.ts';
@@ -9,6 +10,7 @@ import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
 import { audienceLoad, importLog } from '../../schemas/http-answers.ts';
 import { composition } from '../../schemas/http-composition.ts';
+import { createWebhook, webhookEvents } from '../../schemas/http-webhooks.ts';
 import { problemCodes } from '../../schemas/problems.ts';
 import { readConfigFile } from '../support/env-file.ts';
 
@@ -66,6 +68,8 @@ describe('what a reader sees', () => {
     ['an import log', examples.failedImport, importLog],
     ['import logs', examples.importLogs, importLog.array()],
     ['loads of an audience', examples.loads, audienceLoad.array()],
+    ['register a webhook', examples.webhookRequests, createWebhook],
+    ['events of webhooks', examples.webhooksSent, z.union(Object.values(webhookEvents))],
     ['the composition of an audience', examples.compositions, composition],
   ])('examples keep the rules: %s', (_, given, schema) => {
     for (const { value } of Object.values(given)) schema.parse(value);

@@ -1,11 +1,13 @@
-/** HEADRACE_SECRET is changed as the command's help says: API keys, repeated requests and waiting credentials go on working. */
+/** HEADRACE_SECRET is changed as the command's help says: keys, repetitions, credentials and webhooks go on working. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores.ts';
+import { createManageWebhooks, type WithSecret } from '../../api/webhooks/manage-webhooks.ts';
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
+import { webhookSecrets } from '../../pipeline/stores/webhooks.ts';
 import { type ApiKeyDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { type Service, startService, waitFor } from '../support/stack.ts';
@@ -39,10 +41,15 @@ async function rotate() {
 
 it('keys, repetitions and credentials outlive a rotation', async () => {
   const partner = draftPartner('Acme');
-  const { partners, apiKeys } = createApiStores(mongo.db);
+  const stores = createApiStores(mongo.db);
+  const { partners, apiKeys, webhooks } = stores;
   await partners.insert(partner);
   const used = await apiKeys.create(before, partner._id);
   const unused = await apiKeys.create(before, partner._id);
+  const { webhook, secret } = (await createManageWebhooks({ ...stores, config: service.config }).register(
+    partner._id,
+    { url: 'https://hooks.acme.example/', description: null },
+  )) as WithSecret;
   const body = {
     file_path: 's3://their-bucket/a.csv',
     key_type: 0,
@@ -72,10 +79,22 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
   expect(await jobs.countDocuments()).toBe(1);
   const keys = mongo.db.collection<ApiKeyDocument>(collections.apiKeys);
   await waitFor(() => keys.findOne({ _id: used.id, secretId: secretId(after) }), { what: 'a new hash' });
-  expect(await rotate()).toEqual({ resealed_jobs: 1, unreadable_jobs: [], keys_to_come: 1 });
+  expect(await rotate()).toEqual({
+    resealed_jobs: 1,
+    unreadable_jobs: [],
+    resealed_webhooks: 1,
+    keys_to_come: 1,
+  });
+  const stored = (await webhooks.find(partner._id, webhook._id))!;
+  expect(webhookSecrets([after], stored, new Date())).toEqual([secret]);
   expect(sealedWith((await job()).credentials!)).toBe(secretId(after));
   expect(openCredentials([after], await job())).toEqual(credentials);
-  expect(await rotate()).toEqual({ resealed_jobs: 0, unreadable_jobs: [], keys_to_come: 1 });
+  expect(await rotate()).toEqual({
+    resealed_jobs: 0,
+    unreadable_jobs: [],
+    resealed_webhooks: 0,
+    keys_to_come: 1,
+  });
 
   await restartWith(after, []);
   const list = async (key: string) => {

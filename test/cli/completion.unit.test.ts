@@ -18,7 +18,7 @@ function offered(...words: string[]): string[] {
 }
 
 it('bash completes commands, their commands, and options', () => {
-  expect(offered('')).toEqual(['login', 'import', 'audience', 'load', 'completion']);
+  expect(offered('')).toEqual(['login', 'import', 'audience', 'webhook', 'load', 'completion']);
   expect(offered('im')).toEqual(['import']);
   expect(offered('completion', '')).toEqual(['bash', 'zsh', 'fish']);
   expect(offered('audience', 're')).toEqual(['report', 'rejects']);

@@ -54,6 +54,22 @@ async function fillStages(db: Db): Promise<void> {
     collections.compositions,
     many((i) => ({ _id: 2_000_000 + i, generation: 1 }) as object),
   );
+  const later = new Date(Date.now() + 86_400_000);
+  const times = { createdAt: new Date(), dueAt: new Date(), giveUpAt: later, expiresAt: later };
+  await fill(
+    collections.deliveries,
+    many((i) => ({
+      _id: 10 + i,
+      webhook: 2 + (i % 5),
+      job: i + 1,
+      type: 'import.ended',
+      status: (['pending', 'delivered', 'failed'] as const)[i % 3],
+      ...times,
+    })),
+  );
+  await fill(collections.webhooks, [
+    { url: 'https://a.example/', secrets: [], isActive: true, partner: 'p-other' },
+  ]);
   await fill(
     collections.attributes,
     many(

@@ -99,6 +99,18 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
   };
   const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id, since: 0 };
   const report = { generation, ended: { marketplace: 0, loads: 0 } } as never;
+  const keeping = { retryHours: 24, days: 30 };
+  const webhook = {
+    _id: 1,
+    partner,
+    url: 'https://a.example/',
+    description: null,
+    isActive: true,
+    since: 1,
+    secrets: [],
+    createdAt: new Date(),
+    updatedAt: new Date(),
+  };
   return {
     acks: {
       recordAndAdvance: [[[{ job: id, slot: 1, filePairs: [] } as never]]],
@@ -211,11 +223,37 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       raise: [[new Map([['jobs', 1]])]],
       takeLease: [['lease', 'me', 1_000]],
       endLease: [['lease', 'me']],
+      take: [['webhooks'], ['deliveries', 3]],
+      recordedUpTo: [[]],
+      moveRecorded: [[1, 1]],
+      webhooksChanged: [[]],
     },
     crashes: {
       begin: [['sink', 0, '1']],
       take: [['sink', 0, '1']],
       release: [['sink', 0]],
+    },
+    deliveries: {
+      // Asks for the time.
+      now: [],
+      insert: [[[{ _id: -1, webhook: 1, job: 1, type: 'import.ended', body: '' }], keeping]],
+      find: [[1, 1]],
+      list: [
+        [1, { limit: 10 }],
+        [1, { limit: 10, before: 5 }],
+        [1, { limit: 10, status: 'failed' }],
+        [1, { limit: 10, status: 'failed', before: 5 }],
+      ],
+      pendingWebhooks: [[]],
+      take: [[1, { sender: 'me', at: new Date(), leaseMs: 1_000 }]],
+      finish: [
+        [{ _id: 1, sender: 'me' } as never, { isDelivered: false, retryMs: 1, code: 500, error: '$', ms: 1 }],
+      ],
+      release: [[{ _id: 1, sender: 'me' } as never]],
+      sendAgain: [[1, 1, keeping]],
+      giveUp: [[]],
+      oldestPendingSeconds: [[24]],
+      removeOf: [[1]],
     },
     dryRuns: {
       insert: [[dryRun]],
@@ -308,6 +346,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [partner, all, { ...page, search: 'history' }],
       ],
       findImportLog: [[partner, id, all]],
+      firstUnfinished: [[]],
+      endedBetween: [[{ after: id - 10, upTo: id }, [partner], all]],
       openLoads: [[partner], [partner, audience._id]],
       findAll: [[[id], all]],
       openLoadsOf: [[[audience._id]]],
@@ -424,6 +464,22 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       record: [[[{ job, rows: 1 }]]],
       of: [[partner, '2026-11-16']],
       list: [[partner, 7]],
+    },
+    webhooks: {
+      // Reads nothing itself.
+      inSession: [],
+      insert: [[webhook]],
+      find: [[partner, 1]],
+      read: [[1]],
+      findByUrl: [[partner, webhook.url]],
+      count: [[partner]],
+      list: [[], [partner]],
+      active: [[]],
+      change: [[partner, 1, { description: 'x', isActive: true }]],
+      disableGone: [[webhook]],
+      rotate: [[webhook, { sealed: new Binary(), createdAt: new Date() }, 1_000]],
+      remove: [[partner, 1]],
+      reseal: [[[secret]]],
     },
     verdicts: {
       keep: [[id, { ...verdict, passed: Array.from({ length: 1_002 }, (_, file) => 2 * file) }]],

@@ -18,7 +18,9 @@ export const withListOptions = (command: Command): Command =>
     .option('--status <status>', `only those that are ${statusNames.join(', ')}`, status)
     .option('--search <text>', 'only those whose name or path contains this');
 
-export async function listRecords<T>(api: ApiClient, path: string, wanted: ListOptions): Promise<T[]> {
+type Wanted = Omit<ListOptions, 'status'> & { status?: number | string };
+
+export async function listRecords<T>(api: ApiClient, path: string, wanted: Wanted): Promise<T[]> {
   const records: T[] = [];
   let cursor: string | null = null;
   do {

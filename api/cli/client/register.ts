@@ -5,11 +5,13 @@ import { registerAudienceCommands } from './audience-commands.ts';
 import { registerCompletion } from './completion.ts';
 import { registerImportCommands } from './import-commands.ts';
 import { registerLogin } from './login.ts';
+import { registerWebhookCommands } from './webhook-commands.ts';
 
 export function registerPartnerCommands(program: Command): void {
   registerLogin(program);
   registerImportCommands(program);
   registerAudienceCommands(program);
+  registerWebhookCommands(program);
   registerLoad(program);
   registerCompletion(program);
 }

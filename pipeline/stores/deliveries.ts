@@ -1,0 +1,172 @@
+/**
+ * Deliveries to webhooks: an outbox. Whoever sends one takes it for a while (a lease); should he die, it is due again when that has
+ * passed. All times are those of the database's clock: the clocks of the processes may differ.
+ */
+import type { Db } from 'mongodb';
+import { collections } from '../../schemas/documents.ts';
+import type { DeliveryAttempt, DeliveryDocument, DeliveryStatus } from '../../schemas/webhook-documents.ts';
+import { insertNew } from './insert-new.ts';
+import { removeInSteps } from './remove-in-steps.ts';
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
+export type TakenDelivery = DeliveryDocument & { sender: string };
+/** An event to be delivered to a webhook. */
+export type NewDelivery = Pick<DeliveryDocument, '_id' | 'webhook' | 'job' | 'type' | 'body'>;
+/** `retryMs`: undefined if it is not to be sent again. */
+export type Attempted = Omit<DeliveryAttempt, 'at'> & { isDelivered: boolean; retryMs?: number };
+
+interface Keeping {
+  retryHours: number;
+  days: number;
+}
+
+const MAX_ATTEMPTS_KEPT = 50;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Whatever is due is sent once more; this is for those that nobody sends, because their webhook is disabled. */
+const GRACE_MS = HOUR_MS / 6;
+
+/** Never less than it is tried for. */
+const keptMs = ({ retryHours, days }: Keeping) => Math.max(days * DAY_MS, retryHours * HOUR_MS + DAY_MS);
+
+export function createDeliveryStore(db: Db) {
+  const deliveries = db.collection<DeliveryDocument>(collections.deliveries);
+
+  const now = async (): Promise<Date> => (await db.command({ hello: 1 })).localTime;
+
+  return {
+    now,
+
+    /** Of an event that was recorded before, the first record stays. */
+    async insert(events: NewDelivery[], { retryHours, days }: Keeping): Promise<void> {
+      if (events.length === 0) return;
+      const createdAt = await now();
+      const later = (ms: number) => new Date(createdAt.getTime() + ms);
+      const times = {
+        dueAt: createdAt,
+        giveUpAt: later(retryHours * HOUR_MS),
+        expiresAt: later(keptMs({ retryHours, days })),
+      };
+      await insertNew(
+        deliveries,
+        events.map((event) => ({
+          ...event,
+          ...times,
+          status: 'pending' as const,
+          tries: 0,
+          attempts: [],
+          createdAt,
+        })),
+      );
+    },
+
+    find: (webhook: number, id: number) => deliveries.findOne({ _id: id, webhook }),
+
+    /** Newest first, without bodies. */
+    list: (
+      webhook: number,
+      {
+        limit,
+        before,
+        status,
+      }: { limit: number; before?: number | undefined; status?: DeliveryStatus | undefined },
+    ): Promise<Omit<DeliveryDocument, 'body'>[]> =>
+      deliveries
+        .find({
+          webhook,
+          ...(status === undefined ? {} : { status }),
+          ...(before === undefined ? {} : { _id: { $lt: before } }),
+        })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .project<Omit<DeliveryDocument, 'body'>>({ body: 0 })
+        .toArray(),
+
+    /** Webhooks for which something is pending. */
+    pendingWebhooks: (): Promise<number[]> => deliveries.distinct('webhook', { status: 'pending' }),
+
+    /** The one of the webhook that has been due for longest, if any is. */
+    take: (
+      webhook: number,
+      { sender, at, leaseMs }: { sender: string; at: Date; leaseMs: number },
+    ): Promise<TakenDelivery | null> =>
+      deliveries.findOneAndUpdate(
+        { status: 'pending', webhook, dueAt: { $lte: at } },
+        [{ $set: { sender, dueAt: { $add: ['$$NOW', leaseMs] } } }],
+        { sort: { dueAt: 1, _id: 1 }, returnDocument: 'after' },
+      ) as Promise<TakenDelivery | null>,
+
+    /** What became of an attempt, unless somebody else has taken it since. The delivery as it is then. */
+    finish: (
+      { _id, sender }: TakenDelivery,
+      { isDelivered, retryMs, ...attempt }: Attempted,
+    ): Promise<DeliveryDocument | null> => {
+      const late = { $gte: ['$$NOW', '$giveUpAt'] };
+      const isOver = isDelivered || retryMs === undefined;
+      const pendingOrFailed = { $cond: [late, 'failed', 'pending'] };
+      const status = isDelivered ? 'delivered' : isOver ? 'failed' : pendingOrFailed;
+      const kept = { at: '$$NOW', code: attempt.code, error: { $literal: attempt.error }, ms: attempt.ms };
+      return deliveries.findOneAndUpdate(
+        { _id, sender, status: 'pending' },
+        [
+          {
+            $set: {
+              status,
+              tries: { $add: ['$tries', 1] },
+              attempts: { $slice: [{ $concatArrays: ['$attempts', [kept]] }, -MAX_ATTEMPTS_KEPT] },
+              // The last attempt is made at the end of its time.
+              dueAt: { $min: [{ $add: ['$$NOW', retryMs ?? 0] }, '$giveUpAt'] },
+              endedAt: isOver ? '$$NOW' : { $cond: [late, '$$NOW', '$$REMOVE'] },
+              sender: '$$REMOVE',
+            },
+          },
+        ],
+        { returnDocument: 'after' },
+      );
+    },
+
+    /** An attempt was broken off: somebody else may send it now. */
+    release: ({ _id, sender }: TakenDelivery) =>
+      deliveries.updateOne({ _id, sender }, [{ $set: { dueAt: '$$NOW', sender: '$$REMOVE' } }]),
+
+    /** Sends it once more, with all the time that a new one has. No effect while it is being sent. */
+    async sendAgain(webhook: number, id: number, { retryHours, days }: Keeping): Promise<boolean> {
+      await deliveries.updateOne({ _id: id, webhook, sender: { $exists: false } }, [
+        {
+          $set: {
+            status: 'pending',
+            dueAt: '$$NOW',
+            giveUpAt: { $add: ['$$NOW', retryHours * HOUR_MS] },
+            expiresAt: { $max: ['$expiresAt', { $add: ['$$NOW', keptMs({ retryHours, days })] }] },
+            endedAt: '$$REMOVE',
+          },
+        },
+      ]);
+      return (await deliveries.findOne({ _id: id, webhook }, { projection: { _id: 1 } })) !== null;
+    },
+
+    /** Fails what has been pending for too long. Gives how many those were. */
+    async giveUp(): Promise<number> {
+      const before = new Date((await now()).getTime() - GRACE_MS);
+      const given = await deliveries.updateMany({ status: 'pending', giveUpAt: { $lt: before } }, [
+        { $set: { status: 'failed', endedAt: '$$NOW', sender: '$$REMOVE' } },
+      ]);
+      return given.modifiedCount;
+    },
+
+    /** For how many seconds the oldest one has been pending; 0 if there is none. */
+    async oldestPendingSeconds(retryHours: number): Promise<number> {
+      const [oldest] = await deliveries
+        .find({ status: 'pending' })
+        .sort({ giveUpAt: 1 })
+        .limit(1)
+        .project<Pick<DeliveryDocument, 'giveUpAt'>>({ giveUpAt: 1 })
+        .toArray();
+      if (!oldest) return 0;
+      const since = oldest.giveUpAt.getTime() - retryHours * HOUR_MS;
+      return Math.max(0, ((await now()).getTime() - since) / 1_000);
+    },
+
+    removeOf: (webhook: number) => removeInSteps(deliveries, { webhook }),
+  };
+}

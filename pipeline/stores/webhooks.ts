@@ -1,0 +1,151 @@
+/** Webhooks: where partners want to be told of the ends of their jobs. Their secrets are encrypted, each for its webhook alone. */
+import { randomBytes } from 'node:crypto';
+import { Binary, type ClientSession, type Db, MongoServerError, ReturnDocument } from 'mongodb';
+import { collections } from '../../schemas/documents.ts';
+import type { WebhookDocument, WebhookSecret } from '../../schemas/webhook-documents.ts';
+import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
+
+export type WebhookStore = ReturnType<typeof createWebhookStore>;
+export type WebhookChange = Partial<Pick<WebhookDocument, 'url' | 'description' | 'isActive' | 'since'>>;
+type Owner = Pick<WebhookDocument, '_id' | 'partner'>;
+
+const DUPLICATE_KEY = 11_000;
+/** A secret that was rotated twice within the overlap is one too many for nobody; a hundred would be. */
+const MAX_SECRETS = 3;
+const SECRET_BYTES = 32;
+
+const contextOf = ({ _id, partner }: Owner) => `${partner}/webhook ${_id}`;
+
+/** In the form of Standard Webhooks. Shown once. */
+export const newWebhookSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+
+export const sealWebhookSecret = (secret: Uint8Array, owner: Owner, text: string): WebhookSecret => ({
+  sealed: new Binary(seal(secret, text, contextOf(owner))),
+  createdAt: new Date(),
+});
+
+/** Those that sign at this moment, the current one first. */
+export const webhookSecrets = (
+  secrets: readonly Uint8Array[],
+  webhook: WebhookDocument,
+  now: Date,
+): string[] =>
+  webhook.secrets
+    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
+    .map(({ sealed }) => unseal(secrets, sealed, contextOf(webhook)));
+
+export function createWebhookStore(db: Db) {
+  const webhooks = db.collection<WebhookDocument>(collections.webhooks);
+  const after = { returnDocument: ReturnDocument.AFTER };
+
+  /** Null if the partner has one with this URL. */
+  async function unlessTaken<T>(write: Promise<T>): Promise<T | 'taken'> {
+    return write.catch((error: unknown) => {
+      if (error instanceof MongoServerError && error.code === DUPLICATE_KEY) return 'taken';
+      throw error;
+    });
+  }
+
+  return {
+    /** What is read in the session is at least as new as what was read in it before, whoever is primary. */
+    inSession: <T>(read: (session: ClientSession) => Promise<T>): Promise<T> =>
+      db.client.withSession({ causalConsistency: true }, read),
+
+    insert: (webhook: WebhookDocument) => unlessTaken(webhooks.insertOne(webhook)),
+
+    find: (partner: string, id: number) => webhooks.findOne({ _id: id, partner }),
+    /** Whoever it belongs to. */
+    read: (id: number) => webhooks.findOne({ _id: id }),
+    findByUrl: (partner: string, url: string) => webhooks.findOne({ partner, url }),
+    count: (partner: string) => webhooks.countDocuments({ partner }),
+
+    /** Oldest first; those of all partners for an operator. */
+    list: (partner?: string): Promise<WebhookDocument[]> =>
+      webhooks
+        .find(partner === undefined ? {} : { partner })
+        .sort({ _id: 1 })
+        .toArray(),
+
+    active: (session?: ClientSession): Promise<WebhookDocument[]> =>
+      webhooks.find({ isActive: true }, { session }).toArray(),
+
+    change: (partner: string, id: number, change: WebhookChange) =>
+      unlessTaken(
+        webhooks.findOneAndUpdate(
+          { _id: id, partner },
+          {
+            $set: { ...change, updatedAt: new Date() },
+            ...(change.isActive ? { $unset: { isGone: '' } } : {}),
+          },
+          after,
+        ),
+      ),
+
+    /** Its receiver wants no more, at this URL. */
+    disableGone: ({ _id, url }: WebhookDocument) =>
+      webhooks.updateOne(
+        { _id, url, isActive: true },
+        { $set: { isActive: false, isGone: true, updatedAt: new Date() } },
+      ),
+
+    /** The former secrets sign for so long beside the new one; by the database's clock. */
+    rotate: ({ _id, partner }: Owner, secret: WebhookSecret, overlapMs: number) =>
+      webhooks.findOneAndUpdate(
+        { _id, partner },
+        [
+          {
+            $set: {
+              secrets: {
+                $slice: [
+                  {
+                    $concatArrays: [
+                      [{ $literal: secret }],
+                      {
+                        $map: {
+                          input: '$secrets',
+                          as: 'one',
+                          in: {
+                            $mergeObjects: [
+                              '$$one',
+                              { expiresAt: { $ifNull: ['$$one.expiresAt', { $add: ['$$NOW', overlapMs] }] } },
+                            ],
+                          },
+                        },
+                      },
+                    ],
+                  },
+                  MAX_SECRETS,
+                ],
+              },
+              updatedAt: '$$NOW',
+            },
+          },
+        ],
+        after,
+      ),
+
+    async remove(partner: string, id: number): Promise<boolean> {
+      return (await webhooks.deleteOne({ _id: id, partner })).deletedCount === 1;
+    },
+
+    /** Encrypts with the current one what an old secret has encrypted. Gives how many webhooks that were. */
+    async reseal(secrets: readonly Uint8Array[]): Promise<number> {
+      const [current] = secrets as [Uint8Array];
+      let resealed = 0;
+      for await (const webhook of webhooks.find()) {
+        if (webhook.secrets.every(({ sealed }) => sealedWith(sealed) === secretId(current))) continue;
+        const renewed = webhook.secrets.map((one) => {
+          const text = unseal(secrets, one.sealed, contextOf(webhook));
+          return { ...one, sealed: sealWebhookSecret(current, webhook, text).sealed };
+        });
+        // Whoever has rotated it meanwhile has done so with the current secret: the next run sees to the rest.
+        const written = await webhooks.updateOne(
+          { _id: webhook._id, secrets: webhook.secrets },
+          { $set: { secrets: renewed } },
+        );
+        resealed += written.modifiedCount;
+      }
+      return resealed;
+    },
+  };
+}

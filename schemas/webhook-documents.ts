@@ -1,0 +1,63 @@
+/** Webhooks and what is delivered to them, as they are stored. */
+import type { Binary } from 'mongodb';
+
+export interface WebhookSecret {
+  /** Encrypted. */
+  sealed: Binary;
+  createdAt: Date;
+  /** Of a former secret: until then, deliveries are signed with it too. */
+  expiresAt?: Date;
+}
+
+export interface WebhookDocument {
+  _id: number;
+  partner: string;
+  url: string;
+  description: string | null;
+  isActive: boolean;
+  /** Its receiver answered 410. */
+  isGone?: true;
+  /** The first job whose end it is told of: no earlier one was unfinished when it was registered or enabled. */
+  since: number;
+  /** The current one first. */
+  secrets: WebhookSecret[];
+  /** Of the request that registered it, if that had an Idempotency-Key. */
+  requestToken?: string;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+export interface DeliveryAttempt {
+  at: Date;
+  /** What the receiver answered; null if it did not. */
+  code: number | null;
+  error: string | null;
+  ms: number;
+}
+
+export interface DeliveryDocument {
+  _id: number;
+  webhook: number;
+  /** The job that ended; null for a test. */
+  job: number | null;
+  type: string;
+  /** The same bytes at every attempt. */
+  body: string;
+  status: DeliveryStatus;
+  /** When it is to be sent; while somebody sends it, when that somebody is given up. */
+  dueAt: Date;
+  /** Who sends it. */
+  sender?: string;
+  /** It is failed if it is not delivered until then. */
+  giveUpAt: Date;
+  tries: number;
+  /** The last ones. */
+  attempts: DeliveryAttempt[];
+  createdAt: Date;
+  endedAt?: Date;
+  /** MongoDB removes it then. */
+  expiresAt: Date;
+}

@@ -1,0 +1,69 @@
+/** A service that is not for tests never sends to a private address, whatever its name, and registers none. */
+import { type AddressInfo, createServer } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../pipeline/stores/webhooks.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Api, startApi, type TestPartner } from './support.ts';
+
+let api: Api;
+let partner: TestPartner;
+beforeAll(async () => {
+  api = await startApi();
+  partner = await api.partner();
+});
+afterAll(() => api?.stop());
+
+it('a private URL is refused when it is registered', async () => {
+  for (const url of ['https://127.0.0.1/', 'https://[::ffff:a00:1]/', 'http://hooks.acme.example/']) {
+    const { status, json } = await partner.call('POST', '/v1/webhooks', { body: { url } });
+    expect([url, status, json.errors[0].path]).toEqual([url, 422, 'url']);
+  }
+});
+
+it('a name with a private address is refused when it is resolved; nobody is connected to', async () => {
+  let connections = 0;
+  const server = createServer(() => connections++);
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const { port } = server.address() as AddressInfo;
+  // A name passes when it is registered: what it means can change at any time.
+  const body = { url: `https://localhost:${port}/` };
+  const { status, json } = await partner.call('POST', '/v1/webhooks', { body });
+  expect(status).toBe(201);
+  const path = `/v1/webhooks/${json.webhook_id}`;
+  const { delivery_id } = (await partner.call('POST', `${path}/test`)).json;
+  const delivery = await waitFor(
+    async () => {
+      const found = (await partner.call('GET', `${path}/deliveries/${delivery_id}`)).json;
+      return found.tries > 0 ? found : null;
+    },
+    { what: 'an attempt' },
+  );
+  // Not public, or unknown: that depends on the name servers of the machine.
+  expect(delivery.attempts[0]).toMatchObject({ code: null, error: expect.stringContaining('localhost') });
+  expect(delivery.status).toBe('pending');
+
+  // Nor is one that was stored while private addresses were allowed.
+  const store = createWebhookStore(api.db);
+  const owner = { _id: 1_000, partner: partner.id };
+  await store.insert({
+    ...owner,
+    url: `http://127.0.0.1:${port}/`,
+    description: null,
+    isActive: true,
+    since: 1,
+    secrets: [sealWebhookSecret(api.config.secret, owner, newWebhookSecret())],
+    createdAt: new Date(),
+    updatedAt: new Date(),
+  });
+  const stored = (await partner.call('POST', '/v1/webhooks/1000/test')).json.delivery_id;
+  const refused = await waitFor(
+    async () => {
+      const found = (await partner.call('GET', `/v1/webhooks/1000/deliveries/${stored}`)).json;
+      return found.tries > 0 ? found : null;
+    },
+    { what: 'an attempt' },
+  );
+  expect(refused.attempts[0].error).toMatch(/not public/);
+  expect(connections).toBe(0);
+  await new Promise((resolve) => server.close(resolve));
+});

@@ -1,0 +1,82 @@
+/** A real receiver of webhooks: an HTTP server that remembers what it got, and answers as it is told. */
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { waitFor } from '../support/wait-for.ts';
+
+export interface Received {
+  id: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an event that a test is about to look into
+  event: any;
+}
+
+/** A status, with a Location if it is a redirect; or nothing, ever. */
+export type Answer = number | { status: number; location: string } | 'nothing';
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+/** The key as Standard Webhooks defines it; independent of the code under test. */
+export async function isSigned({ headers, body }: Received, secret: string): Promise<boolean[]> {
+  const encoder = new TextEncoder();
+  const raw = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const hmac = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', raw, hmac, false, ['verify']);
+  const signed = encoder.encode(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`);
+  const given = String(headers['webhook-signature']).split(' ');
+  return Promise.all(
+    given.map((one) =>
+      crypto.subtle.verify('HMAC', key, Buffer.from(one.replace(/^v1,/, ''), 'base64'), signed),
+    ),
+  );
+}
+
+export async function startReceiver() {
+  const received: Received[] = [];
+  let answer: (got: Received) => Answer = () => 204;
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
+    });
+    request.on('end', () => {
+      const id = String(request.headers['webhook-id']);
+      const got = { id, path: request.url!, headers: request.headers, body, event: JSON.parse(body) };
+      received.push(got);
+      const given = answer(got);
+      if (given === 'nothing') return;
+      if (typeof given === 'number') response.writeHead(given).end();
+      else response.writeHead(given.status, { location: given.location }).end();
+    });
+  });
+  let isDown = false;
+  server.on('connection', (socket) => void (isDown && socket.destroy()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address() as AddressInfo;
+  return {
+    port: address.port,
+    url: `http://127.0.0.1:${address.port}`,
+    received,
+    answerWith(next: Answer | ((got: Received) => Answer)): void {
+      answer = typeof next === 'function' ? next : () => next;
+    },
+    /** Down: connections are closed at once. */
+    setDown(down: boolean): void {
+      isDown = down;
+    },
+    /** What came to a path, once there are so many. */
+    got: (path: string, count: number): Promise<Received[]> =>
+      waitFor(
+        () => {
+          const some = received.filter((one) => one.path === path);
+          return some.length >= count ? some : null;
+        },
+        { what: `${count} events at ${path}` },
+      ),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,106 @@
+/** Events are recorded once for each job and webhook, however the processes that do it, and registrations, come between each other. */
+import { randomBytes } from 'node:crypto';
+import type { Db } from 'mongodb';
+import { beforeAll, expect, it } from 'vitest';
+import { createApiStores } from '../../api/stores.ts';
+import { createManageWebhooks, type WithSecret } from '../../api/webhooks/manage-webhooks.ts';
+import { createRecordEvents } from '../../api/webhooks/record-events.ts';
+import { numbered } from '../../pipeline/accept/new-job.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
+import { openDatabase } from '../sets/database.ts';
+import { readConfigFile } from '../support/env-file.ts';
+
+const database = openDatabase();
+const config = parseConfig(readConfigFile('minimal.env'));
+const { signal } = new AbortController();
+const jobsOf = (db: Db) => db.collection<JobDocument>(collections.jobs);
+let jobs = 0;
+beforeAll(() => ensureIndexes(database.db));
+
+/** As dispatch leaves them. */
+async function endJobs(partner: string, count: number): Promise<void> {
+  const request = {
+    kind: 'import',
+    partner,
+    filePath: 'a',
+    pathType: 0,
+    keyType: 0,
+    compressed: null,
+  } as const;
+  const ended = Array.from({ length: count }, () => numbered(request, ++jobs, 0, new Date()));
+  await jobsOf(database.db).insertMany(
+    ended.map((job) => ({ ...job, phase: 'ended', status: JobStatus.done })),
+  );
+}
+
+function scene() {
+  const stores = createApiStores(database.db);
+  const manage = createManageWebhooks({ ...stores, config });
+  const register = async (partner: string) => {
+    const url = `https://hooks.acme.example/${randomBytes(4).toString('hex')}`;
+    return ((await manage.register(partner, { url, description: null })) as WithSecret).webhook;
+  };
+  /** The jobs that a webhook is told of. */
+  const told = async (webhook: number) => {
+    const found = database.db.collection<DeliveryDocument>(collections.deliveries).find({ webhook });
+    return (await found.sort({ _id: 1 }).toArray()).map(({ job }) => job);
+  };
+  return { stores, register, told };
+}
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+it('a webhook that is registered while events are recorded misses none that end after its registration', async () => {
+  const { stores, register, told } = scene();
+  const early = await register('p-a');
+  await endJobs('p-a', 3);
+  let late: Awaited<ReturnType<typeof register>> | undefined;
+  // Between what a recorder has read and where it says that it is done.
+  const insert: typeof stores.deliveries.insert = async (...args) => {
+    if (!late) {
+      late = await register('p-a');
+      await endJobs('p-a', 2);
+    }
+    return stores.deliveries.insert(...args);
+  };
+  await createRecordEvents({ ...stores, config, deliveries: { ...stores.deliveries, insert } })(signal);
+  await createRecordEvents({ ...stores, config })(signal);
+  expect(await told(early._id)).toEqual(range(1, 5));
+  expect(await told(late!._id)).toEqual(range(4, 5));
+});
+
+it('a recorder that dies, or comes late, records nothing twice', async () => {
+  const { stores, register, told } = scene();
+  const webhook = await register('p-b');
+  const first = jobs + 1;
+  await endJobs('p-b', 2_500);
+  const die = () => Promise.reject(new Error('killed'));
+  const dying = createRecordEvents({
+    ...stores,
+    config,
+    counters: { ...stores.counters, moveRecorded: die },
+  });
+  await expect(dying(signal)).rejects.toThrow('killed');
+  const recorders = [1, 2, 3].map(() => createRecordEvents({ ...stores, config })(signal));
+  await Promise.all(recorders);
+  const found = await told(webhook._id);
+  expect(found.toSorted((a, b) => a! - b!)).toEqual(range(first, jobs));
+});
+
+it('a job that has not ended stops all behind it; a withdrawn one stops nobody', async () => {
+  const { stores, register, told } = scene();
+  const webhook = await register('p-c');
+  const first = jobs + 1;
+  await endJobs('p-c', 3);
+  const set = (phase: JobDocument['phase']) =>
+    jobsOf(database.db).updateOne({ _id: first + 1 }, { $set: { phase } });
+  await set('sealed');
+  const record = createRecordEvents({ ...stores, config });
+  await record(signal);
+  expect(await told(webhook._id)).toEqual([first]);
+  await set('withdrawn');
+  await record(signal);
+  expect(await told(webhook._id)).toEqual([first, first + 2]);
+});

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
+import { requireBrokers } from '../pipeline/kafka/cluster.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
@@ -133,9 +134,9 @@ export async function runApi(config: Config): Promise<void> {
     retry('connect to MongoDB', () => requireReplicaSet(mongo)).then(() =>
       retry('create the indexes', () => ensureIndexes(mongo.db)),
     ),
-    retry('create the topics', () => ensureTopics(config, log)).then(() =>
-      retry('connect to Kafka', () => publisher.connect()),
-    ),
+    retry('reach Kafka', () => requireBrokers(config, log))
+      .then(() => retry('create the topics', () => ensureTopics(config, log)))
+      .then(() => retry('connect to Kafka', () => publisher.connect())),
   ];
   await Promise.all(connecting).catch((error: Error) => {
     log.fatal(error.message);

@@ -4,6 +4,7 @@ import { type Config, parseConfig } from '../schemas/config.ts';
 import type { StageName } from '../schemas/stages.ts';
 import { createReadDryRun } from './dry-runs/read-dry-run.ts';
 import { startDryRuns } from './dry-runs/run-dry-runs.ts';
+import { requireBrokers } from './kafka/cluster.ts';
 import { type Consumption, consume } from './kafka/consume.ts';
 import { createPublisher } from './kafka/publish.ts';
 import { ensureTopics, topicName } from './kafka/topics.ts';
@@ -63,10 +64,9 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   process.on('unhandledRejection', onFatal);
 
   const reach = createRetry(log, { when: (error) => !(error instanceof StartRefused) });
-  const partitions = await reach('reach Kafka', async () => {
-    await publisher.connect();
-    return ensureTopics(config, log);
-  });
+  await reach('reach Kafka', () => requireBrokers(config, log));
+  const partitions = await reach('reach Kafka', () => ensureTopics(config, log));
+  await reach('reach Kafka', () => publisher.connect());
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
   await reach('reach MongoDB', () => requireCurrentLayout(mongo));
   if (readsStorage) await sources.probe.requireBucket();

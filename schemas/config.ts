@@ -4,64 +4,12 @@
  */
 import { z } from 'zod';
 import { isClientVariable } from './client-variables.ts';
-
-const integer = (from: number, to: number, preset: number) =>
-  z.coerce
-    .number({ error: 'expected a whole number' })
-    .int('expected a whole number')
-    .min(from, `expected ${from} or more`)
-    .max(to, `expected ${to} or less`)
-    .default(preset);
-/** The example values in deploy/config are public, so they are refused as secrets. */
-const isExample = (text: string) => text === 'change-me' || text.startsWith('example-only');
-const notTheExample = 'expected your own value, not the example from deploy/config';
-const ownKey = (what: string) =>
-  z
-    .string(`expected ${what}`)
-    .min(1, `expected ${what}`)
-    .refine((text) => !isExample(text), notTheExample);
-const secret32 = z
-  .string('expected 32 bytes in base64 (openssl rand -base64 32)')
-  .transform((text) => Buffer.from(text, 'base64'))
-  .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)')
-  .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
-/** Keys that verify tokens must not be tampered with on the way: plain http is allowed on the same machine only. */
-const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
-const host = z.string().min(1, 'expected a host name or an IP address to listen on').default('127.0.0.1');
-/** Empty means AWS. */
-const endpoint = z
-  .union(
-    [z.literal(''), z.url({ protocol: /^https?$/, error: 'expected http(s)://host[:port]' })],
-    'expected http(s)://host[:port]',
-  )
-  .default('');
+import { connections, disagreements } from './connections.ts';
+import { readSecretFiles } from './secret-files.ts';
+import { flag, host, httpsUrl, integer, secret32 } from './settings.ts';
 
 const environment = z.object({
-  HEADRACE_KAFKA_BROKERS: z
-    .string('expected host:port, or several separated by commas')
-    .regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'expected host:port, or several separated by commas')
-    .transform((list) => list.split(',')),
-  HEADRACE_MONGO_URL: z
-    .string('expected mongodb://… or mongodb+srv://…')
-    .regex(/^mongodb(\+srv)?:\/\/.+/, 'expected mongodb://… or mongodb+srv://…'),
-  HEADRACE_MONGO_DATABASE: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name of letters, digits, dash or underscore')
-    .default('headrace'),
-  HEADRACE_S3_ENDPOINT: endpoint,
-  /** The S3 endpoint of partners' own buckets. */
-  HEADRACE_PARTNER_S3_ENDPOINT: endpoint,
-  HEADRACE_S3_REGION: z
-    .string()
-    .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'expected a region such as us-east-1')
-    .default('us-east-1'),
-  HEADRACE_S3_BUCKET: z
-    .string('expected the name of the shared bucket')
-    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
-  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id'),
-  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key'),
-  /** Which system issues partners' storage credentials. */
-  HEADRACE_S3_ISSUER: z.enum(['versitygw', 'aws'], 'expected versitygw or aws').default('aws'),
+  ...connections,
 
   /** Encrypts partners' storage secrets, and is the HMAC key for API keys. */
   HEADRACE_SECRET: secret32,
@@ -73,10 +21,7 @@ const environment = z.object({
     .default([]),
   /** User tokens are verified with this secret, or with the keys at the URL if it is set. */
   HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
-  HEADRACE_USER_TOKEN_JWKS_URL: z
-    .url({ protocol: /^https?$/, error: 'expected https://… (http for localhost only)' })
-    .regex(safeUrl, 'expected https://… (http for localhost only)')
-    .optional(),
+  HEADRACE_USER_TOKEN_JWKS_URL: httpsUrl.optional(),
   /** If set, a token must carry them. */
   HEADRACE_USER_TOKEN_ISSUER: z.string().min(1, 'expected the issuer (iss) of user tokens').optional(),
   HEADRACE_USER_TOKEN_AUDIENCE: z.string().min(1, 'expected the audience (aud) of user tokens').optional(),
@@ -148,10 +93,7 @@ const environment = z.object({
   /** Megabytes that a dry run reads at most. */
   HEADRACE_DRY_RUN_MB: integer(1, 100_000, 100),
   /** Whether this is a service for tests: `headrace load` refuses any other. */
-  HEADRACE_ALLOW_LOAD: z
-    .enum(['0', '1'], 'expected 0 or 1')
-    .transform((text) => text === '1')
-    .default(false),
+  HEADRACE_ALLOW_LOAD: flag,
 
   /** Counts of an audience's devices below this are hidden, and all of them if the audience itself is smaller. */
   HEADRACE_PRIVACY_FLOOR: integer(0, 1_000_000, 0),
@@ -183,14 +125,12 @@ const environment = z.object({
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
 });
 
-/** If the two secrets were equal, whoever signs user tokens could decrypt stored credentials. */
 const checked = environment.superRefine((env, check) => {
+  const refuse = (name: string, message: string) => check.addIssue({ code: 'custom', path: [name], message });
+  // If the two secrets were equal, whoever signs user tokens could decrypt stored credentials.
   if (env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
-    check.addIssue({
-      code: 'custom',
-      path: ['HEADRACE_USER_TOKEN_SECRET'],
-      message: 'expected a different secret from HEADRACE_SECRET',
-    });
+    refuse('HEADRACE_USER_TOKEN_SECRET', 'expected a different secret from HEADRACE_SECRET');
+  for (const { name, message } of disagreements(env)) refuse(name, message);
 });
 
 const prefix = 'HEADRACE_';
@@ -212,12 +152,14 @@ export class ConfigError extends Error {
   readonly code = 'bad_configuration';
 }
 
-export function parseConfig(env: Record<string, string | undefined>): Config {
+export function parseConfig(given: Record<string, string | undefined>): Config {
+  const { env, problems: ofFiles } = readSecretFiles(given);
   const isUnknown = (name: string) =>
     name.startsWith(prefix) && !(name in environment.shape) && !isClientVariable(name);
   const unknown = Object.keys(env).filter(isUnknown);
   const parsed = checked.safeParse(env);
   const problems = [
+    ...ofFiles,
     ...unknown.map((name) => `${name}: unknown setting`),
     ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
   ];

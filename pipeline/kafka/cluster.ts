@@ -8,6 +8,7 @@ import { CommandFailed, serverDown } from '../runtime/command-failed.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
 import { isFromKafka } from './group-member.ts';
+import { refusalOf } from './refusals.ts';
 import { createKafka } from './topics.ts';
 
 export interface PartitionOffset {
@@ -89,7 +90,7 @@ function newCluster(config: Config, log: Logger): Cluster {
   return create({ allowAutoTopicCreation: false, metadataMaxAge: METADATA_MAX_AGE_MS });
 }
 
-/** Calls `work` with brokers that answer; if none does, that is what the error says. */
+/** Calls `work` with brokers that answer; if none does, or they refuse us, that is what the error says. */
 export async function withCluster<T>(
   config: Config,
   log: Logger,
@@ -97,7 +98,8 @@ export async function withCluster<T>(
 ): Promise<T> {
   const cluster = newCluster(config, log);
   const { kafkaBrokers } = config;
-  const down = (cause: unknown) => serverDown('Kafka', kafkaBrokers.join(', '), cause);
+  const down = async (cause: unknown) =>
+    (await refusalOf(config, cause)) ?? serverDown('Kafka', kafkaBrokers.join(', '), cause);
   // Each try is another broker of the list.
   const tries = createRetry(undefined, {
     when: isFromKafka,
@@ -105,11 +107,11 @@ export async function withCluster<T>(
     firstMs: 100,
   });
   try {
-    await tries('connect', () => cluster.connect()).catch((error) => {
-      throw down(error);
+    await tries('connect', () => cluster.connect()).catch(async (error) => {
+      throw await down(error);
     });
-    return await work(cluster).catch((error) => {
-      throw isGone(error) ? down(error) : error;
+    return await work(cluster).catch(async (error) => {
+      throw isGone(error) || isDenied(error) ? await down(error) : error;
     });
   } finally {
     await cluster.disconnect();
@@ -120,6 +122,7 @@ type KafkaError = Error & { type?: string };
 const isGone = (error: unknown) =>
   isFromKafka(error) &&
   /Connection|RequestTimeout|BrokerNotFound|RetriesExceeded/.test((error as Error).name);
+const isDenied = (error: unknown) => (error as KafkaError).type?.endsWith('_AUTHORIZATION_FAILED') === true;
 export const isOutOfRange = (error: unknown) =>
   isFromKafka(error) && (error as KafkaError).type === 'OFFSET_OUT_OF_RANGE';
 
@@ -149,3 +152,7 @@ export function asking<T>(cluster: Cluster, ask: () => Promise<T>): Promise<T> {
     return ask();
   });
 }
+
+/** For a process that starts: whether the brokers let us in. It tells at once, and kafkajs itself would try for long. */
+export const requireBrokers = (config: Config, log: Logger): Promise<void> =>
+  withCluster(config, log, (cluster) => cluster.refreshMetadata());

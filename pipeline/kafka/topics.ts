@@ -4,7 +4,9 @@ import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
+import { connectionOptions } from './connection.ts';
 import { Kafka, logLevel } from './patched-kafkajs.ts';
+import { refusalOf } from './refusals.ts';
 
 /** The broker's default limit of a record batch is 1 MiB; ours stays below it. */
 export const MAX_RECORD_BATCH = 950_000;
@@ -15,6 +17,7 @@ export function createKafka(config: Config, log: Logger, options: Partial<KafkaC
   return new Kafka({
     clientId: 'headrace',
     brokers: [...config.kafkaBrokers],
+    ...connectionOptions(config),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     enforceRequestTimeout: true,
@@ -74,6 +77,8 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
       TopicKey,
       number
     >;
+  } catch (error) {
+    throw (await refusalOf(config, error)) ?? error;
   } finally {
     await admin.disconnect();
   }

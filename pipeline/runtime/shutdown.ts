@@ -20,6 +20,8 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
     stopping = true;
     let exitCode = error === undefined ? 0 : 1;
     if (error === undefined) log.info({ reason }, 'stopping');
+    // The message is all that the operator needs. It may come from another thread, where its class is lost.
+    else if ((error as { code?: string }).code === 'start_refused') log.fatal((error as Error).message);
     else log.fatal({ reason, err: error }, 'stopping after an error');
     setTimeout(() => {
       log.error(

@@ -21,8 +21,10 @@ export interface Mongo {
 }
 
 export async function connectMongo(config: Config): Promise<Mongo> {
+  const { mongoUsername, mongoPassword } = config;
   const client = new MongoClient(config.mongoUrl, {
     appName: 'headrace',
+    ...(mongoUsername ? { auth: { username: mongoUsername, password: mongoPassword } } : {}),
     serverSelectionTimeoutMS: Math.min(3_000, config.limitBackendMs),
     connectTimeoutMS: 3_000,
     // A paused or unreachable server must show as an error, not as a call that never returns.

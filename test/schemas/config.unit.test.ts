@@ -1,3 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { clientVariables } from '../../schemas/client-variables.ts';
 import {
@@ -6,9 +10,22 @@ import {
   environmentVariables,
   parseConfig,
 } from '../../schemas/config.ts';
+import { secretVariables } from '../../schemas/secret-files.ts';
 import { readConfigFile } from '../support/env-file.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const minimal = readConfigFile('minimal.env');
+const thisFile = fileURLToPath(import.meta.url);
+/** What a secret needs beside it. */
+const beside: Record<string, Record<string, string>> = {
+  HEADRACE_KAFKA_SASL_PASSWORD: { HEADRACE_KAFKA_SASL_MECHANISM: 'PLAIN', HEADRACE_KAFKA_SASL_USERNAME: 'u' },
+  HEADRACE_MONGO_PASSWORD: { HEADRACE_MONGO_USERNAME: 'u' },
+  HEADRACE_KAFKA_OAUTH_CLIENT_SECRET: {
+    HEADRACE_KAFKA_SASL_MECHANISM: 'OAUTHBEARER',
+    HEADRACE_KAFKA_OAUTH_TOKEN_URL: 'https://login.example.com/token',
+    HEADRACE_KAFKA_OAUTH_CLIENT_ID: 'u',
+  },
+};
 
 /** What any variable but these refuses. */
 const anyTextGoes: EnvironmentVariable[] = [
@@ -19,6 +36,13 @@ const anyTextGoes: EnvironmentVariable[] = [
   'HEADRACE_PIPELINE_HOST',
   'HEADRACE_USER_TOKEN_ISSUER',
   'HEADRACE_USER_TOKEN_AUDIENCE',
+  'HEADRACE_KAFKA_SASL_USERNAME',
+  'HEADRACE_KAFKA_SASL_PASSWORD',
+  'HEADRACE_KAFKA_OAUTH_CLIENT_ID',
+  'HEADRACE_KAFKA_OAUTH_CLIENT_SECRET',
+  'HEADRACE_KAFKA_OAUTH_SCOPE',
+  'HEADRACE_MONGO_USERNAME',
+  'HEADRACE_MONGO_PASSWORD',
 ];
 
 describe('the configuration', () => {
@@ -82,6 +106,50 @@ describe('the configuration', () => {
       'ftp://localhost/',
     ])
       expect(() => at(url), url).toThrow('HEADRACE_USER_TOKEN_JWKS_URL: expected https://');
+  });
+
+  it.each([
+    [{ HEADRACE_KAFKA_TLS_CA_FILE: thisFile }, 'HEADRACE_KAFKA_TLS: expected 1'],
+    [
+      { HEADRACE_KAFKA_TLS: '1', HEADRACE_KAFKA_TLS_CERT_FILE: thisFile },
+      'HEADRACE_KAFKA_TLS_KEY_FILE: expected a value, because HEADRACE_KAFKA_TLS_CERT_FILE is set',
+    ],
+    [
+      { HEADRACE_KAFKA_SASL_MECHANISM: 'PLAIN', HEADRACE_KAFKA_SASL_USERNAME: 'u' },
+      'HEADRACE_KAFKA_SASL_PASSWORD: expected a value, because HEADRACE_KAFKA_SASL_MECHANISM is PLAIN',
+    ],
+    [
+      { HEADRACE_KAFKA_SASL_MECHANISM: 'OAUTHBEARER' },
+      'HEADRACE_KAFKA_OAUTH_TOKEN_URL: expected a value, because HEADRACE_KAFKA_SASL_MECHANISM is OAUTHBEARER',
+    ],
+    [
+      { HEADRACE_KAFKA_SASL_PASSWORD: 'p' },
+      'HEADRACE_KAFKA_SASL_MECHANISM: expected a value, because HEADRACE_KAFKA_SASL_PASSWORD is set',
+    ],
+    [
+      { HEADRACE_MONGO_PASSWORD: 'p' },
+      'HEADRACE_MONGO_USERNAME: expected a value, because HEADRACE_MONGO_PASSWORD is set',
+    ],
+  ])('names the setting that %j lacks', (settings, message) => {
+    expect(() => parseConfig({ ...minimal, ...settings })).toThrow(message);
+  });
+
+  it('reads every secret from a file, without the last line end', () => {
+    const folder = temporaryFolder();
+    for (const name of secretVariables) {
+      const file = join(folder, name);
+      const value = minimal[name] ?? randomBytes(32).toString('base64');
+      writeFileSync(file, `${value}\n`);
+      const given = { ...minimal, ...beside[name], [name]: value };
+      const inFile = { ...given, [name]: undefined, [`${name}_FILE`]: file };
+      expect(parseConfig(inFile), name).toEqual(parseConfig(given));
+      expect(() => parseConfig({ ...given, [`${name}_FILE`]: file })).toThrow(
+        `${name}_FILE: expected only one`,
+      );
+      expect(() => parseConfig({ ...inFile, [`${name}_FILE`]: `${file}.gone` })).toThrow(
+        `${name}_FILE: expected a file that can be read (ENOENT)`,
+      );
+    }
   });
 
   it('ignores the variables of a partner’s commands', () => {

@@ -2,6 +2,8 @@
 export interface ServerAddresses {
   readonly kafkaBrokers: readonly string[];
   readonly mongoUrl: string;
+  /** Of a secure stack: the settings of its logins. */
+  readonly logins?: Readonly<Record<string, string>>;
   /** Of our topics; set if we run more than one broker. */
   readonly replicationFactor?: number;
   readonly s3: {
@@ -20,6 +22,7 @@ export function addressesAsEnvironment(addresses: ServerAddresses): Record<strin
   return {
     HEADRACE_KAFKA_BROKERS: addresses.kafkaBrokers.join(','),
     HEADRACE_MONGO_URL: addresses.mongoUrl,
+    ...addresses.logins,
     ...(addresses.replicationFactor === undefined
       ? {}
       : { HEADRACE_REPLICATION_FACTOR: String(addresses.replicationFactor) }),

@@ -125,39 +125,65 @@ const environment = z.object({
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
 });
 
-const checked = environment.superRefine((env, check) => {
-  const refuse = (name: string, message: string) => check.addIssue({ code: 'custom', path: [name], message });
-  // If the two secrets were equal, whoever signs user tokens could decrypt stored credentials.
-  if (env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
-    refuse('HEADRACE_USER_TOKEN_SECRET', 'expected a different secret from HEADRACE_SECRET');
-  for (const { name, message } of disagreements(env)) refuse(name, message);
-});
-
 const prefix = 'HEADRACE_';
 type Environment = z.output<typeof environment>;
 export type EnvironmentVariable = keyof Environment;
 export const environmentVariables = Object.keys(environment.shape) as EnvironmentVariable[];
 
+type StartingWith<P extends string> = Extract<EnvironmentVariable, `${P}${string}`>;
+const startingWith = <P extends string>(start: P) =>
+  environmentVariables.filter((name): name is StartingWith<P> => name.startsWith(start));
+const storage = [...startingWith('HEADRACE_S3_'), ...startingWith('HEADRACE_PARTNER_S3_')];
+const secrets = ['HEADRACE_SECRET', 'HEADRACE_SECRET_OLD', 'HEADRACE_USER_TOKEN_SECRET'] as const;
+
+/** What a role does without is neither required nor read: nobody needs a secret that he does not use. */
+const unusedBy = {
+  all: [] as never[],
+  api: storage,
+  pipeline: startingWith('HEADRACE_USER_TOKEN_SECRET'),
+  admin: startingWith('HEADRACE_KAFKA_'),
+  /** tap, topics and replay. */
+  operator: [...storage, ...secrets],
+} satisfies Record<string, readonly EnvironmentVariable[]>;
+export type Role = keyof typeof unusedBy;
+
+function checkTogether(env: Partial<Environment>, check: z.RefinementCtx): void {
+  const refuse = (name: string, message: string) => check.addIssue({ code: 'custom', path: [name], message });
+  // If the two secrets were equal, whoever signs user tokens could decrypt stored credentials.
+  if (env.HEADRACE_SECRET && env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
+    refuse('HEADRACE_USER_TOKEN_SECRET', 'expected a different secret from HEADRACE_SECRET');
+  for (const { name, message } of disagreements(env)) refuse(name, message);
+}
+
 /** HEADRACE_API_PORT → config.apiPort. */
 type Camel<S extends string> = S extends `${infer A}_${infer B}`
   ? `${Lowercase<A>}${Capitalize<Camel<B>>}`
   : Lowercase<S>;
-export type Config = {
-  readonly [K in keyof Environment as K extends `HEADRACE_${infer Name}`
-    ? Camel<Name>
-    : never]: Environment[K];
-};
+type Setting<Name> = Name extends `HEADRACE_${infer Rest}` ? Camel<Rest> : never;
+export type Config = { readonly [K in keyof Environment as Setting<K>]: Environment[K] };
+export type ConfigOf<R extends Role> = Omit<Config, Setting<(typeof unusedBy)[R][number]>>;
+/** What all who use Kafka have. */
+export type OperatorConfig = ConfigOf<'operator'>;
 
 export class ConfigError extends Error {
   readonly code = 'bad_configuration';
 }
 
-export function parseConfig(given: Record<string, string | undefined>): Config {
-  const { env, problems: ofFiles } = readSecretFiles(given);
+export function parseConfig<R extends Role = 'all'>(
+  given: Record<string, string | undefined>,
+  role: R = 'all' as R,
+): ConfigOf<R> {
+  const unused: readonly string[] = unusedBy[role];
+  const isUsed = (name: string) => !unused.includes(name.replace(/_FILE$/, '')) && !unused.includes(name);
+  const used = Object.entries(given).filter(([name]) => isUsed(name));
+  const { env, problems: ofFiles } = readSecretFiles(Object.fromEntries(used));
+  const without: Partial<Record<EnvironmentVariable, true>> = Object.fromEntries(
+    unused.map((name) => [name, true]),
+  );
   const isUnknown = (name: string) =>
     name.startsWith(prefix) && !(name in environment.shape) && !isClientVariable(name);
   const unknown = Object.keys(env).filter(isUnknown);
-  const parsed = checked.safeParse(env);
+  const parsed = environment.omit(without).superRefine(checkTogether).safeParse(env);
   const problems = [
     ...ofFiles,
     ...unknown.map((name) => `${name}: unknown setting`),
@@ -171,5 +197,5 @@ export function parseConfig(given: Record<string, string | undefined>): Config {
       .replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   return Object.freeze(
     Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [camel(name), value])),
-  ) as Config;
+  ) as unknown as ConfigOf<R>;
 }

@@ -47,10 +47,13 @@ export const connections = {
   HEADRACE_S3_BUCKET: z
     .string('expected the name of the shared bucket')
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
-  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id'),
-  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key'),
-  /** Which system issues partners' storage credentials. */
-  HEADRACE_S3_ISSUER: z.enum(['versitygw', 'aws'], 'expected versitygw or aws').default('aws'),
+  /** Without them, the credentials that the AWS SDK finds: in its own variables, of a web identity, of the machine's role. */
+  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id').optional(),
+  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key').optional(),
+  /** Which system issues partners' storage credentials; `manual`: the operator does it himself. */
+  HEADRACE_S3_ISSUER: z
+    .enum(['aws', 'versitygw', 'manual'], 'expected aws, versitygw or manual')
+    .default('aws'),
 };
 
 const shape = z.object(connections);
@@ -63,7 +66,7 @@ export interface Disagreement {
 }
 
 /** What each setting alone cannot tell: settings that need each other. */
-export function disagreements(env: Connections): Disagreement[] {
+export function disagreements(env: Partial<Connections>): Disagreement[] {
   const found: Disagreement[] = [];
   const need = (name: Name, because: string) => {
     if (env[name] === undefined || env[name] === false)
@@ -75,6 +78,7 @@ export function disagreements(env: Connections): Disagreement[] {
   };
   together('HEADRACE_KAFKA_TLS_CERT_FILE', 'HEADRACE_KAFKA_TLS_KEY_FILE');
   together('HEADRACE_MONGO_USERNAME', 'HEADRACE_MONGO_PASSWORD');
+  together('HEADRACE_S3_ACCESS_KEY_ID', 'HEADRACE_S3_SECRET_ACCESS_KEY');
   for (const name of ['HEADRACE_KAFKA_TLS_CA_FILE', 'HEADRACE_KAFKA_TLS_CERT_FILE'] as const)
     if (env[name] !== undefined && !env.HEADRACE_KAFKA_TLS)
       found.push({ name: 'HEADRACE_KAFKA_TLS', message: `expected 1, because ${name} is set` });

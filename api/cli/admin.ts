@@ -12,6 +12,7 @@ import {
   keyRecord,
   partnerLines,
   partnerRecord,
+  storageLines,
 } from './admin-views.ts';
 
 const wholeNumber = (text: string) => {
@@ -49,8 +50,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
           `API key     ${made.api_key}   (shown only now)`,
           `storage     ${made.s3.endpoint}   region ${made.s3.region}`,
           `upload to   s3://${made.s3.bucket}/${made.s3.prefix}`,
-          `access key  ${made.s3.access_key_id}`,
-          `secret key  ${made.s3.secret_access_key}   (shown only now)`,
+          ...storageLines(made.s3),
         ];
         return { json: made, text };
       }),

@@ -10,7 +10,7 @@ const isUnreachable = (error: Error) => /ECONNREFUSED|ENOTFOUND|ETIMEDOUT/.test(
 const isForTheUser = (error: unknown): error is Error =>
   error instanceof StartError ||
   (error instanceof Error &&
-    (['CommandFailed', 'StartRefused'].includes(error.name) || isUnreachable(error)));
+    (['CommandFailed', 'StartRefused', 'ProvisioningError'].includes(error.name) || isUnreachable(error)));
 
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;

@@ -7,6 +7,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
+import { StartError } from '../local/start-error.ts';
 import { createClient } from './client.ts';
 import { attributes } from './samples.ts';
 
@@ -49,7 +50,12 @@ export async function demoPartner(
   try {
     await ensureIndexes(mongo.db);
     const stores = createApiStores(mongo.db);
-    const partner = await provisionPartner(stores, config, 'Demo');
+    if (config.s3Issuer === 'manual')
+      throw new StartError(
+        'no_keys',
+        'HEADRACE_S3_ISSUER: the demo uploads files as a partner, and manual issues no keys; start the service with headrace up',
+      );
+    const partner = (await provisionPartner(stores, config, 'Demo')) as DemoPartner;
     for (const { foreignKey, name } of attributes) {
       await stores.attributes.create({ partner: partner.partner_id, name, foreignKey });
     }

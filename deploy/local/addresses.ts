@@ -10,6 +10,7 @@ export interface ServerAddresses {
     readonly endpoint: string;
     readonly region: string;
     readonly bucket: string;
+    /** Empty: the credentials that the AWS SDK finds. */
     readonly accessKeyId: string;
     readonly secretAccessKey: string;
     readonly issuer: string;
@@ -30,8 +31,12 @@ export function addressesAsEnvironment(addresses: ServerAddresses): Record<strin
     HEADRACE_PARTNER_S3_ENDPOINT: addresses.s3.endpoint,
     HEADRACE_S3_REGION: addresses.s3.region,
     HEADRACE_S3_BUCKET: addresses.s3.bucket,
-    HEADRACE_S3_ACCESS_KEY_ID: addresses.s3.accessKeyId,
-    HEADRACE_S3_SECRET_ACCESS_KEY: addresses.s3.secretAccessKey,
+    ...(addresses.s3.accessKeyId === ''
+      ? {}
+      : {
+          HEADRACE_S3_ACCESS_KEY_ID: addresses.s3.accessKeyId,
+          HEADRACE_S3_SECRET_ACCESS_KEY: addresses.s3.secretAccessKey,
+        }),
     HEADRACE_S3_ISSUER: addresses.s3.issuer,
   };
 }

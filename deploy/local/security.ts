@@ -7,7 +7,7 @@ import { ensureCertificates } from './certificates.ts';
 import type { StateFolder } from './state.ts';
 
 /** The first may do everything, and is who we are; the others may do what they are granted. */
-export const users = ['headrace', 'api', 'pipeline', 'admin'] as const;
+export const users = ['headrace', 'api', 'pipeline', 'operator'] as const;
 export const [superUser] = users;
 const serverName = 'headrace-server';
 const clientName = 'headrace-client';
@@ -81,6 +81,8 @@ function loginModules(folder: StateFolder): Record<string, string> {
     [`${listener('scram-sha-512')}.sasl.jaas.config`]: scramModule,
     [`${listener('oauthbearer')}.sasl.jaas.config`]: `${modules}.oauthbearer.OAuthBearerLoginModule required;`,
     [`${listener('oauthbearer')}.sasl.server.callback.handler.class`]: `${modules}.oauthbearer.OAuthBearerValidatorCallbackHandler`,
+    // The default of a broker does not check signatures.
+    'sasl.oauthbearer.jwt.validator.class': `${modules}.oauthbearer.BrokerJwtValidator`,
     'sasl.oauthbearer.jwks.endpoint.url': jwksUrl(folder),
     'sasl.oauthbearer.expected.audience': tokenAudience,
   };

@@ -68,8 +68,8 @@ function s3Address(env: Environment, given: boolean, folder: StateFolder): Serve
       endpoint: env.HEADRACE_S3_ENDPOINT ?? '',
       region: env.HEADRACE_S3_REGION ?? s3Region,
       bucket: needVariable(env, 'HEADRACE_S3_BUCKET'),
-      accessKeyId: needVariable(env, 'HEADRACE_S3_ACCESS_KEY_ID'),
-      secretAccessKey: needVariable(env, 'HEADRACE_S3_SECRET_ACCESS_KEY'),
+      accessKeyId: env.HEADRACE_S3_ACCESS_KEY_ID ?? '',
+      secretAccessKey: env.HEADRACE_S3_SECRET_ACCESS_KEY ?? '',
       issuer: env.HEADRACE_S3_ISSUER ?? 'aws',
     };
   }

@@ -3,11 +3,12 @@
  * its version is pinned (patched-kafkajs.ts).
  */
 import type { KafkaMessage } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { CommandFailed, serverDown } from '../runtime/command-failed.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
 import { isFromKafka } from './group-member.ts';
+import { logLevel } from './patched-kafkajs.ts';
 import { refusalOf } from './refusals.ts';
 import { createKafka } from './topics.ts';
 
@@ -80,9 +81,14 @@ export interface Cluster {
 type CreateCluster = (options: { allowAutoTopicCreation: boolean; metadataMaxAge: number }) => Cluster;
 const METADATA_MAX_AGE_MS = 60_000;
 
-function newCluster(config: Config, log: Logger): Cluster {
+function newCluster(config: OperatorConfig, log: Logger): Cluster {
   // Whoever waits at a terminal wants to know soon; what is worth another try is asked again below.
-  const kafka = createKafka(config, log, { retry: { retries: 0 }, requestTimeout: 10_000 });
+  const kafka = createKafka(config, log, {
+    retry: { retries: 0 },
+    requestTimeout: 10_000,
+    // Every failure is told once, by whoever asked.
+    logLevel: logLevel.NOTHING,
+  });
   const creator = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   )!;
@@ -92,7 +98,7 @@ function newCluster(config: Config, log: Logger): Cluster {
 
 /** Calls `work` with brokers that answer; if none does, or they refuse us, that is what the error says. */
 export async function withCluster<T>(
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   work: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
@@ -154,5 +160,5 @@ export function asking<T>(cluster: Cluster, ask: () => Promise<T>): Promise<T> {
 }
 
 /** For a process that starts: whether the brokers let us in. It tells at once, and kafkajs itself would try for long. */
-export const requireBrokers = (config: Config, log: Logger): Promise<void> =>
+export const requireBrokers = (config: OperatorConfig, log: Logger): Promise<void> =>
   withCluster(config, log, (cluster) => cluster.refreshMetadata());

@@ -1,18 +1,19 @@
 /** How we connect to the brokers: TLS and SASL, from the settings. */
 import { readFileSync } from 'node:fs';
-import type { KafkaConfig, SASLOptions } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
+import type { OperatorConfig } from '../../schemas/config.ts';
+import { createOauthLogin } from './oauth-login.ts';
 import { createTokens } from './oauth-tokens.ts';
 
 type ConnectionOptions = Pick<KafkaConfig, 'ssl' | 'sasl'>;
 
-export const connectionOptions = (config: Config): ConnectionOptions => ({
+export const connectionOptions = (config: OperatorConfig): ConnectionOptions => ({
   ...(config.kafkaTls ? { ssl: tlsOf(config) } : {}),
   ...(config.kafkaSaslMechanism ? { sasl: saslOf(config) } : {}),
 });
 
 /** Read anew for every connection: certificates are renewed while we run. */
-function tlsOf({ kafkaTlsCaFile, kafkaTlsCertFile, kafkaTlsKeyFile }: Config) {
+function tlsOf({ kafkaTlsCaFile, kafkaTlsCertFile, kafkaTlsKeyFile }: OperatorConfig) {
   const options = {};
   const fromFile = (option: string, path: string | undefined) => {
     if (path !== undefined)
@@ -24,7 +25,7 @@ function tlsOf({ kafkaTlsCaFile, kafkaTlsCertFile, kafkaTlsKeyFile }: Config) {
   return options;
 }
 
-function saslOf(config: Config): SASLOptions {
+function saslOf(config: OperatorConfig): SASLOptions | Mechanism {
   const username = config.kafkaSaslUsername!;
   const password = config.kafkaSaslPassword!;
   switch (config.kafkaSaslMechanism!) {
@@ -35,13 +36,13 @@ function saslOf(config: Config): SASLOptions {
     case 'SCRAM-SHA-512':
       return { mechanism: 'scram-sha-512', username, password };
     case 'OAUTHBEARER':
-      return { mechanism: 'oauthbearer', oauthBearerProvider: tokensOf(config) };
+      return createOauthLogin(tokensOf(config));
   }
 }
 
 /** One for all clients of a process: each connection asks for a token. */
-let shared: { key: string; provider: () => Promise<{ value: string }> } | undefined;
-function tokensOf(config: Config) {
+let shared: { key: string; tokens: () => Promise<string> } | undefined;
+function tokensOf(config: OperatorConfig) {
   const options = {
     url: config.kafkaOauthTokenUrl!,
     clientId: config.kafkaOauthClientId!,
@@ -49,9 +50,6 @@ function tokensOf(config: Config) {
     scope: config.kafkaOauthScope,
   };
   const key = JSON.stringify(options);
-  if (shared?.key !== key) {
-    const tokens = createTokens(options);
-    shared = { key, provider: async () => ({ value: await tokens() }) };
-  }
-  return shared.provider;
+  if (shared?.key !== key) shared = { key, tokens: createTokens(options) };
+  return shared.tokens;
 }

@@ -33,6 +33,9 @@ export function createTokens({ url, clientId, clientSecret, scope }: TokenOption
       body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope ? { scope } : {}) }),
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
+    }).catch((cause: Error) => {
+      const reason = (cause.cause as Error | undefined)?.message ?? cause.message;
+      throw new Error(`HEADRACE_KAFKA_OAUTH_TOKEN_URL: ${url} does not answer (${reason})`, { cause });
     });
     if (response.status === 400 || response.status === 401)
       throw new StartRefused(

@@ -3,7 +3,7 @@
  * split by size by kafkajs; a message without a key may change its partition on a retry. Both are answered here.
  */
 import type { Producer } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { groupCommit, type Waiting } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
@@ -61,7 +61,7 @@ export class PublishError extends Error {
 }
 
 export function createPublisher(
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   options: { sendTimeoutMs?: number } = {},
 ): Publisher {

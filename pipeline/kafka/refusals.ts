@@ -2,7 +2,7 @@
  * Brokers that are there and do not let us in: which setting is to be looked at. Trying again would not help, so a process that is
  * starting ends with this message instead.
  */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { certificateProblem } from '../runtime/certificate-problem.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
 import { type Listener, probeListener } from './probe-listener.ts';
@@ -30,7 +30,7 @@ function chainOf(error: unknown): KafkaError[] {
 /** The broker tells a client that is not permitted to do something what it is: TOPIC_AUTHORIZATION_FAILED and so on. */
 const isDenied = ({ type }: KafkaError) => type?.endsWith('_AUTHORIZATION_FAILED') === true;
 
-export async function refusalOf(config: Config, error: unknown): Promise<StartRefused | undefined> {
+export async function refusalOf(config: OperatorConfig, error: unknown): Promise<StartRefused | undefined> {
   const chain = chainOf(error);
   const known = chain.find((one) => one instanceof StartRefused);
   if (known) return known as StartRefused;
@@ -40,7 +40,7 @@ export async function refusalOf(config: Config, error: unknown): Promise<StartRe
       `${whoWeAre(config)}: the brokers do not permit what is needed (${denied.type}: ${denied.message}); the README lists the ACLs`,
     );
   for (const one of chain) {
-    const message = certificateMessage(one) ?? saslMessage(config, one);
+    const message = certificateMessage(config, one) ?? saslMessage(config, one);
     if (message) return new StartRefused(message, { cause: error });
   }
   // Brokers end a connection without a word when they do not understand it: what would they have understood?
@@ -51,11 +51,13 @@ export async function refusalOf(config: Config, error: unknown): Promise<StartRe
   return undefined;
 }
 
-function certificateMessage(error: KafkaError): string | undefined {
+function certificateMessage({ kafkaTlsCertFile }: OperatorConfig, error: KafkaError): string | undefined {
   const problem = certificateProblem(error);
   const where = error.broker ?? 'the broker';
   if (problem?.whose === 'ours')
-    return `HEADRACE_KAFKA_TLS_CERT_FILE: ${where} does not accept our certificate (${problem.reason})`;
+    return kafkaTlsCertFile
+      ? `HEADRACE_KAFKA_TLS_CERT_FILE: ${where} does not accept our certificate (${problem.reason})`
+      : `HEADRACE_KAFKA_TLS_CERT_FILE: ${where} wants a certificate of ours (${problem.reason})`;
   if (problem?.whose === 'authority')
     return `HEADRACE_KAFKA_TLS_CA_FILE: the certificate of ${where} is not signed by a known CA (${problem.reason})`;
   if (problem?.whose === 'theirs')
@@ -63,7 +65,7 @@ function certificateMessage(error: KafkaError): string | undefined {
   return undefined;
 }
 
-function saslMessage(config: Config, { name, message, type }: KafkaError): string | undefined {
+function saslMessage(config: OperatorConfig, { name, message, type }: KafkaError): string | undefined {
   const mechanism = config.kafkaSaslMechanism;
   if (type === 'ILLEGAL_SASL_STATE')
     return `HEADRACE_KAFKA_SASL_MECHANISM: set to ${mechanism}, but this listener of the brokers has no SASL`;
@@ -75,7 +77,11 @@ function saslMessage(config: Config, { name, message, type }: KafkaError): strin
     : `HEADRACE_KAFKA_SASL_USERNAME, HEADRACE_KAFKA_SASL_PASSWORD: wrong user or password (${message})`;
 }
 
-function listenerMessage(config: Config, broker: string, listener: Listener | undefined): string | undefined {
+function listenerMessage(
+  config: OperatorConfig,
+  broker: string,
+  listener: Listener | undefined,
+): string | undefined {
   if (listener?.tls && !config.kafkaTls)
     return `HEADRACE_KAFKA_TLS: expected 1, because ${broker} speaks TLS`;
   if (listener?.tls === false && config.kafkaTls)
@@ -85,7 +91,7 @@ function listenerMessage(config: Config, broker: string, listener: Listener | un
   return undefined;
 }
 
-const whoWeAre = ({ kafkaSaslUsername, kafkaOauthClientId, kafkaTlsCertFile }: Config) =>
+const whoWeAre = ({ kafkaSaslUsername, kafkaOauthClientId, kafkaTlsCertFile }: OperatorConfig) =>
   kafkaSaslUsername
     ? `HEADRACE_KAFKA_SASL_USERNAME=${kafkaSaslUsername}`
     : kafkaOauthClientId

@@ -20,6 +20,8 @@ const thisFile = fileURLToPath(import.meta.url);
 const beside: Record<string, Record<string, string>> = {
   HEADRACE_KAFKA_SASL_PASSWORD: { HEADRACE_KAFKA_SASL_MECHANISM: 'PLAIN', HEADRACE_KAFKA_SASL_USERNAME: 'u' },
   HEADRACE_MONGO_PASSWORD: { HEADRACE_MONGO_USERNAME: 'u' },
+  HEADRACE_S3_ACCESS_KEY_ID: { HEADRACE_S3_SECRET_ACCESS_KEY: 'k' },
+  HEADRACE_S3_SECRET_ACCESS_KEY: { HEADRACE_S3_ACCESS_KEY_ID: 'k' },
   HEADRACE_KAFKA_OAUTH_CLIENT_SECRET: {
     HEADRACE_KAFKA_SASL_MECHANISM: 'OAUTHBEARER',
     HEADRACE_KAFKA_OAUTH_TOKEN_URL: 'https://login.example.com/token',
@@ -150,6 +152,34 @@ describe('the configuration', () => {
         `${name}_FILE: expected a file that can be read (ENOENT)`,
       );
     }
+  });
+
+  it.each([
+    ['api', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_SECRET']],
+    ['pipeline', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
+    ['admin', ['HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
+    ['operator', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL']],
+  ] as const)('requires of %s only %j', (role, required) => {
+    const missing = (() => {
+      try {
+        return parseConfig({}, role);
+      } catch (error) {
+        return (error as Error).message.match(/^HEADRACE_\w+/gm);
+      }
+    })();
+    expect(missing).toEqual(required);
+    const needed = Object.fromEntries(required.map((name) => [name, minimal[name]]));
+    expect(() => parseConfig(needed, role)).not.toThrow();
+  });
+
+  it.each([
+    ['api', 'HEADRACE_S3_SECRET_ACCESS_KEY', 's3SecretAccessKey'],
+    ['pipeline', 'HEADRACE_USER_TOKEN_SECRET', 'userTokenSecret'],
+    ['admin', 'HEADRACE_KAFKA_SASL_PASSWORD', 'kafkaSaslPassword'],
+    ['operator', 'HEADRACE_SECRET', 'secret'],
+  ] as const)('does not let %s have %s, whatever it is', (role, name, property) => {
+    expect(parseConfig({ ...minimal, [name]: 'x' }, role)).not.toHaveProperty(property);
+    expect(parseConfig({ ...minimal, [`${name}_FILE`]: '/gone' }, role)).not.toHaveProperty(property);
   });
 
   it('ignores the variables of a partner’s commands', () => {

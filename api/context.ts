@@ -7,7 +7,7 @@ import type { Publisher } from '../pipeline/kafka/publish.ts';
 import type { Logger } from '../pipeline/runtime/log.ts';
 import type { Tracer } from '../pipeline/runtime/traces.ts';
 import type { Scope } from '../pipeline/stores/audiences.ts';
-import type { Config } from '../schemas/config.ts';
+import type { ConfigOf } from '../schemas/config.ts';
 import type { Bodies } from '../schemas/http.ts';
 import type { CompositionReports } from './composition/reports.ts';
 import type { EventHub } from './events/hub.ts';
@@ -16,7 +16,7 @@ import type { Metrics } from './metrics.ts';
 import type { ApiStores } from './stores.ts';
 
 export interface Dependencies extends ApiStores {
-  config: Config;
+  config: ConfigOf<'api'>;
   /** Whether MongoDB answers. */
   ping(): Promise<boolean>;
   publisher: Publisher;

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import { createDailyQuota } from '../pipeline/accept/daily-quota.ts';
 import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
+import { checkTopics } from '../pipeline/kafka/check-topics.ts';
+import { requireBrokers } from '../pipeline/kafka/cluster.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
 import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
@@ -16,7 +18,7 @@ import { StartRefused } from '../pipeline/runtime/start-refused.ts';
 import { createTracer } from '../pipeline/runtime/traces.ts';
 import { ensureIndexes } from '../pipeline/stores/indexes.ts';
 import { connectMongo, requireReplicaSet } from '../pipeline/stores/mongo.ts';
-import type { Config } from '../schemas/config.ts';
+import type { ConfigOf } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
 import { answerClientError } from './client-errors.ts';
@@ -57,7 +59,7 @@ const finish = (server: Server) =>
     });
   });
 
-export async function runApi(config: Config): Promise<void> {
+export async function runApi(config: ConfigOf<'api'>): Promise<void> {
   const log = createLogger(config, 'api', createLogLines());
   const shutdown = createShutdown(log, config.shutdownMs);
   const metrics = createMetrics();
@@ -147,11 +149,12 @@ export async function runApi(config: Config): Promise<void> {
   });
   const connecting = [
     retry('connect to MongoDB', () => requireReplicaSet(mongo)).then(() =>
-      retry('create the indexes', () => ensureIndexes(mongo.db)),
+      retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail)),
     ),
-    retry('create the topics', () => ensureTopics(config, log)).then(() =>
-      retry('connect to Kafka', () => publisher.connect()),
-    ),
+    retry('reach Kafka', () => requireBrokers(config, log))
+      .then(() => retry('create the topics', () => ensureTopics(config, log)))
+      .then(() => retry('connect to Kafka', () => publisher.connect()))
+      .then(() => checkTopics(config, log)),
   ];
   await Promise.all(connecting).catch((error: Error) => {
     log.fatal(error.message);

@@ -1,9 +1,11 @@
 /** One thread of the pipeline: some of its stages, with clients of their own. worker.ts starts it and stops it. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Config, parseConfig } from '../schemas/config.ts';
+import { type ConfigOf, parseConfig } from '../schemas/config.ts';
 import type { StageName } from '../schemas/stages.ts';
 import { createReadDryRun } from './dry-runs/read-dry-run.ts';
 import { startDryRuns } from './dry-runs/run-dry-runs.ts';
+import { checkTopics } from './kafka/check-topics.ts';
+import { requireBrokers } from './kafka/cluster.ts';
 import { type Consumption, consume } from './kafka/consume.ts';
 import { createPublisher } from './kafka/publish.ts';
 import { createLagReader } from './kafka/read-lag.ts';
@@ -24,13 +26,19 @@ import { createJobStore } from './stores/jobs.ts';
 import { connectMongo, requireCurrentLayout, requireReplicaSet } from './stores/mongo.ts';
 import { createTopology } from './topology.ts';
 
+export interface ThreadData {
+  stages: readonly StageName[];
+  /** One of the threads says what is the same for all. */
+  isFirst: boolean;
+}
+
 export interface ThreadHealth {
   kafka: boolean;
   mongodb: boolean;
   stages: boolean;
 }
 
-async function runStages(config: Config, stages: StageName[]): Promise<void> {
+async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: ThreadData): Promise<void> {
   const log = createLogger(config, 'pipeline');
   const metrics = createPipelineMetrics();
   const onRetry = (error: unknown) => metrics.retries.inc({ reason: reasonOf(error) });
@@ -70,14 +78,14 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   process.on('unhandledRejection', onFatal);
 
   const reach = createRetry(log, { onRetry, when: (error) => !(error instanceof StartRefused) });
-  const partitions = await reach('reach Kafka', async () => {
-    await publisher.connect();
-    return ensureTopics(config, log);
-  });
+  await reach('reach Kafka', () => requireBrokers(config, log));
+  const partitions = await reach('reach Kafka', () => ensureTopics(config, log));
+  await reach('reach Kafka', () => publisher.connect());
+  if (isFirst) await checkTopics(config, log);
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
   await reach('reach MongoDB', () => requireCurrentLayout(mongo));
   if (readsStorage) await sources.probe.requireBucket();
-  await reach('reach MongoDB', () => ensureIndexes(mongo.db));
+  await reach('reach MongoDB', () => ensureIndexes(mongo.db).catch(mongo.fail));
   await retry('compare the number of partitions', () =>
     createCounterStore(mongo.db).keepPartitionCount(topicName(config, 'devices'), partitions.devices),
   );
@@ -127,4 +135,4 @@ async function runStages(config: Config, stages: StageName[]): Promise<void> {
   log.info({ stages, partitions }, 'ready');
 }
 
-await runStages(parseConfig(process.env), (workerData as { stages: StageName[] }).stages);
+await runStages(parseConfig(process.env, 'pipeline'), workerData as ThreadData);

@@ -10,7 +10,7 @@ import { readAll } from './runtime/metrics.ts';
 import { createProcessMetrics } from './runtime/process-metrics.ts';
 import { createShutdown } from './runtime/shutdown.ts';
 import { startThread } from './runtime/threads.ts';
-import type { ThreadHealth } from './stage-thread.ts';
+import type { ThreadData, ThreadHealth } from './stage-thread.ts';
 
 export async function runPipeline(config: Config, chosen: readonly StageName[] = stageNames): Promise<void> {
   const log = createLogger(config, 'pipeline');
@@ -22,7 +22,7 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   const others = chosen.filter((stage) => stage !== 'dispatch');
   const threads = Array.from({ length: config.threads }, (_, i) => (i === 0 ? chosen : others))
     .filter((stages) => stages.length > 0)
-    .map((stages) => startThread(module, { stages }, onFailure));
+    .map((stages, i) => startThread(module, { stages, isFirst: i === 0 } satisfies ThreadData, onFailure));
 
   const everywhere = (part: keyof ThreadHealth) => async () => {
     const answers = await Promise.all(threads.map((thread) => thread.ask<ThreadHealth>('health')));
@@ -44,7 +44,9 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   log.info({ health: health.address(), stages: chosen, threads: threads.length }, 'starting');
 
   // Each thread stops its stages in flow order, then its clients.
-  shutdown.add('stages', () => Promise.all(threads.map((thread) => thread.ask('stop'))));
+  shutdown.add('stages', () =>
+    Promise.all(threads.filter((thread) => !thread.hasEnded()).map((thread) => thread.ask('stop'))),
+  );
   shutdown.add('threads', () => Promise.all(threads.map((thread) => thread.terminate())));
   shutdown.add('health', () => health.close());
 }

@@ -4,64 +4,12 @@
  */
 import { z } from 'zod';
 import { isClientVariable } from './client-variables.ts';
-
-const integer = (from: number, to: number, preset: number) =>
-  z.coerce
-    .number({ error: 'expected a whole number' })
-    .int('expected a whole number')
-    .min(from, `expected ${from} or more`)
-    .max(to, `expected ${to} or less`)
-    .default(preset);
-/** The example values in deploy/config are public, so they are refused as secrets. */
-const isExample = (text: string) => text === 'change-me' || text.startsWith('example-only');
-const notTheExample = 'expected your own value, not the example from deploy/config';
-const ownKey = (what: string) =>
-  z
-    .string(`expected ${what}`)
-    .min(1, `expected ${what}`)
-    .refine((text) => !isExample(text), notTheExample);
-const secret32 = z
-  .string('expected 32 bytes in base64 (openssl rand -base64 32)')
-  .transform((text) => Buffer.from(text, 'base64'))
-  .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)')
-  .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
-/** Keys that verify tokens must not be tampered with on the way: plain http is allowed on the same machine only. */
-const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
-const host = z.string().min(1, 'expected a host name or an IP address to listen on').default('127.0.0.1');
-/** Empty means AWS. */
-const endpoint = z
-  .union(
-    [z.literal(''), z.url({ protocol: /^https?$/, error: 'expected http(s)://host[:port]' })],
-    'expected http(s)://host[:port]',
-  )
-  .default('');
+import { connections, disagreements } from './connections.ts';
+import { readSecretFiles } from './secret-files.ts';
+import { flag, host, httpsUrl, integer, secret32 } from './settings.ts';
 
 const environment = z.object({
-  HEADRACE_KAFKA_BROKERS: z
-    .string('expected host:port, or several separated by commas')
-    .regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'expected host:port, or several separated by commas')
-    .transform((list) => list.split(',')),
-  HEADRACE_MONGO_URL: z
-    .string('expected mongodb://… or mongodb+srv://…')
-    .regex(/^mongodb(\+srv)?:\/\/.+/, 'expected mongodb://… or mongodb+srv://…'),
-  HEADRACE_MONGO_DATABASE: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name of letters, digits, dash or underscore')
-    .default('headrace'),
-  HEADRACE_S3_ENDPOINT: endpoint,
-  /** The S3 endpoint of partners' own buckets. */
-  HEADRACE_PARTNER_S3_ENDPOINT: endpoint,
-  HEADRACE_S3_REGION: z
-    .string()
-    .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'expected a region such as us-east-1')
-    .default('us-east-1'),
-  HEADRACE_S3_BUCKET: z
-    .string('expected the name of the shared bucket')
-    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
-  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id'),
-  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key'),
-  /** Which system issues partners' storage credentials. */
-  HEADRACE_S3_ISSUER: z.enum(['versitygw', 'aws'], 'expected versitygw or aws').default('aws'),
+  ...connections,
 
   /** Encrypts partners' storage secrets, and is the HMAC key for API keys. */
   HEADRACE_SECRET: secret32,
@@ -73,10 +21,7 @@ const environment = z.object({
     .default([]),
   /** User tokens are verified with this secret, or with the keys at the URL if it is set. */
   HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
-  HEADRACE_USER_TOKEN_JWKS_URL: z
-    .url({ protocol: /^https?$/, error: 'expected https://… (http for localhost only)' })
-    .regex(safeUrl, 'expected https://… (http for localhost only)')
-    .optional(),
+  HEADRACE_USER_TOKEN_JWKS_URL: httpsUrl.optional(),
   /** If set, a token must carry them. */
   HEADRACE_USER_TOKEN_ISSUER: z.string().min(1, 'expected the issuer (iss) of user tokens').optional(),
   HEADRACE_USER_TOKEN_AUDIENCE: z.string().min(1, 'expected the audience (aud) of user tokens').optional(),
@@ -153,10 +98,7 @@ const environment = z.object({
   /** Megabytes that a dry run reads at most. */
   HEADRACE_DRY_RUN_MB: integer(1, 100_000, 100),
   /** Whether this is a service for tests: `headrace load` refuses any other. */
-  HEADRACE_ALLOW_LOAD: z
-    .enum(['0', '1'], 'expected 0 or 1')
-    .transform((text) => text === '1')
-    .default(false),
+  HEADRACE_ALLOW_LOAD: flag,
 
   /** How long a webhook's receiver may take to answer. */
   HEADRACE_WEBHOOK_TIMEOUT_MS: integer(100, 60_000, 10_000),
@@ -207,41 +149,68 @@ const environment = z.object({
     .optional(),
 });
 
-/** If the two secrets were equal, whoever signs user tokens could decrypt stored credentials. */
-const checked = environment.superRefine((env, check) => {
-  if (env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
-    check.addIssue({
-      code: 'custom',
-      path: ['HEADRACE_USER_TOKEN_SECRET'],
-      message: 'expected a different secret from HEADRACE_SECRET',
-    });
-});
-
 const prefix = 'HEADRACE_';
 type Environment = z.output<typeof environment>;
 export type EnvironmentVariable = keyof Environment;
 export const environmentVariables = Object.keys(environment.shape) as EnvironmentVariable[];
 
+type StartingWith<P extends string> = Extract<EnvironmentVariable, `${P}${string}`>;
+const startingWith = <P extends string>(start: P) =>
+  environmentVariables.filter((name): name is StartingWith<P> => name.startsWith(start));
+const storage = [...startingWith('HEADRACE_S3_'), ...startingWith('HEADRACE_PARTNER_S3_')];
+const secrets = ['HEADRACE_SECRET', 'HEADRACE_SECRET_OLD', 'HEADRACE_USER_TOKEN_SECRET'] as const;
+
+/** What a role does without is neither required nor read: nobody needs a secret that he does not use. */
+const unusedBy = {
+  all: [] as never[],
+  api: storage,
+  pipeline: startingWith('HEADRACE_USER_TOKEN_SECRET'),
+  admin: startingWith('HEADRACE_KAFKA_'),
+  /** tap, topics and replay. */
+  operator: [...storage, ...secrets],
+} satisfies Record<string, readonly EnvironmentVariable[]>;
+export type Role = keyof typeof unusedBy;
+
+function checkTogether(env: Partial<Environment>, check: z.RefinementCtx): void {
+  const refuse = (name: string, message: string) => check.addIssue({ code: 'custom', path: [name], message });
+  // If the two secrets were equal, whoever signs user tokens could decrypt stored credentials.
+  if (env.HEADRACE_SECRET && env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
+    refuse('HEADRACE_USER_TOKEN_SECRET', 'expected a different secret from HEADRACE_SECRET');
+  for (const { name, message } of disagreements(env)) refuse(name, message);
+}
+
 /** HEADRACE_API_PORT → config.apiPort. */
 type Camel<S extends string> = S extends `${infer A}_${infer B}`
   ? `${Lowercase<A>}${Capitalize<Camel<B>>}`
   : Lowercase<S>;
-export type Config = {
-  readonly [K in keyof Environment as K extends `HEADRACE_${infer Name}`
-    ? Camel<Name>
-    : never]: Environment[K];
-};
+type Setting<Name> = Name extends `HEADRACE_${infer Rest}` ? Camel<Rest> : never;
+export type Config = { readonly [K in keyof Environment as Setting<K>]: Environment[K] };
+export type ConfigOf<R extends Role> = Omit<Config, Setting<(typeof unusedBy)[R][number]>>;
+/** What all who use Kafka have. */
+export type OperatorConfig = ConfigOf<'operator'>;
 
 export class ConfigError extends Error {
   readonly code = 'bad_configuration';
 }
 
-export function parseConfig(env: Record<string, string | undefined>): Config {
+export function parseConfig<R extends Role = 'all'>(
+  given: Record<string, string | undefined>,
+  role: R = 'all' as R,
+): ConfigOf<R> {
+  const unused: readonly string[] = unusedBy[role];
+  const isUsed = (name: string) => !unused.includes(name.replace(/_FILE$/, '')) && !unused.includes(name);
+  const used = Object.entries(given).filter(([name]) => isUsed(name));
+  const { env, problems: ofFiles } = readSecretFiles(Object.fromEntries(used));
+  const without: Partial<Record<EnvironmentVariable, true>> = Object.fromEntries(
+    unused.map((name) => [name, true]),
+  );
   const isUnknown = (name: string) =>
     name.startsWith(prefix) && !(name in environment.shape) && !isClientVariable(name);
   const unknown = Object.keys(env).filter(isUnknown);
-  const parsed = checked.safeParse({ HEADRACE_OTLP_URL: env.OTEL_EXPORTER_OTLP_ENDPOINT, ...env });
+  const withOtel = { HEADRACE_OTLP_URL: env.OTEL_EXPORTER_OTLP_ENDPOINT, ...env };
+  const parsed = environment.omit(without).superRefine(checkTogether).safeParse(withOtel);
   const problems = [
+    ...ofFiles,
     ...unknown.map((name) => `${name}: unknown setting`),
     ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
   ];
@@ -253,5 +222,5 @@ export function parseConfig(env: Record<string, string | undefined>): Config {
       .replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   return Object.freeze(
     Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [camel(name), value])),
-  ) as Config;
+  ) as unknown as ConfigOf<R>;
 }

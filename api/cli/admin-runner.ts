@@ -1,11 +1,9 @@
 /** Runs one admin command: configuration, database, output, exit code. */
 import type { Command } from 'commander';
-import { mongoHosts, serverDown } from '../../pipeline/runtime/command-failed.ts';
-import { isTransient } from '../../pipeline/runtime/retry.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import { type Config, parseConfig } from '../../schemas/config.ts';
+import { type ConfigOf, parseConfig } from '../../schemas/config.ts';
 import { type ApiStores, createApiStores } from '../stores.ts';
 import { actorOf, describeCommand, recordAction } from './record-action.ts';
 
@@ -20,7 +18,7 @@ export interface Outcome {
   partner?: string;
 }
 
-type Work = (stores: ApiStores, config: Config) => Promise<Outcome>;
+type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
 
 const FAILED = 1;
 
@@ -28,7 +26,7 @@ export function createAdminRunner(loadEnv: LoadEnvironment) {
   async function readOnly(command: Command, work: Work): Promise<void> {
     const options = command.opts<{ state?: string; json?: boolean }>();
     // Configuration errors are reported by the caller, the same for all commands.
-    const config = parseConfig(loadEnv(options.state));
+    const config = parseConfig(loadEnv(options.state), 'admin');
     const mongo = await connectMongo(config);
     try {
       await ensureIndexes(mongo.db);
@@ -37,9 +35,7 @@ export function createAdminRunner(loadEnv: LoadEnvironment) {
         options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''),
       );
     } catch (error) {
-      if (isTransient(error))
-        throw serverDown('MongoDB', mongoHosts(config.mongoUrl), mongo.problem() ?? error);
-      if (!(error instanceof ProvisioningError)) throw error;
+      if (!(error instanceof ProvisioningError)) return await mongo.fail(error);
       process.stderr.write(`headrace: ${error.message}\n`);
       process.exitCode = FAILED;
     } finally {

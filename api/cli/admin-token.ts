@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import type { Config } from '../../schemas/config.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
 import { createPublicAddress } from '../public-address.ts';
 import type { ApiStores } from '../stores.ts';
 import { signUserToken } from '../user-tokens.ts';
@@ -28,7 +28,7 @@ interface Options {
 
 async function signToken(
   { partners }: ApiStores,
-  config: Config,
+  config: ConfigOf<'admin'>,
   { partner, customer, expiresIn }: Options,
 ): Promise<string> {
   if (config.userTokenSecret === undefined)
@@ -45,7 +45,7 @@ async function linkTo(
   segment: number,
   token: string,
   { audiences }: ApiStores,
-  config: Config,
+  config: ConfigOf<'admin'>,
   { partner, customer }: Options,
 ): Promise<string> {
   if (!(await audiences.find({ partner, customer }, segment - segmentOf(0))))

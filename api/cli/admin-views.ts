@@ -29,6 +29,20 @@ export const attributeRecord = (attribute: AttributeDocument) => ({
   partner_foreign_key: attribute.foreignKey ?? null,
 });
 
+interface IssuedStorage {
+  access_key_id: string | null;
+  secret_access_key: string | null;
+  policy?: object;
+}
+/** The keys; or what the operator has to do to get them, as HEADRACE_S3_ISSUER=manual has it. */
+export const storageLines = ({ access_key_id, secret_access_key, policy }: IssuedStorage) =>
+  policy
+    ? [
+        'Make a user of the storage with this policy, and give its keys to the partner; headrace does not need them:',
+        JSON.stringify(policy, null, 2),
+      ]
+    : [`access key  ${access_key_id}`, `secret key  ${secret_access_key}   (shown only now)`];
+
 export const table = (header: string[], rows: string[][], none: string): string[] =>
   rows.length === 0 ? [none] : columns([header, ...rows]);
 

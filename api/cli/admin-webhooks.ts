@@ -1,7 +1,7 @@
 /** `headrace admin webhook …`: webhooks of any partner. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import type { Config } from '../../schemas/config.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
 import type { WebhookDocument } from '../../schemas/webhook-documents.ts';
 import { toWebhook } from '../routes/webhook-records.ts';
 import type { ApiStores } from '../stores.ts';
@@ -42,7 +42,7 @@ const shownOnce = ({ webhook, secret }: WithSecret): Outcome => ({
 const unknown = (partner: string, id: number) =>
   new ProvisioningError('unknown_webhook', `partner ${partner} has no webhook ${id}`);
 
-async function register(stores: ApiStores, config: Config, partner: string, address: string) {
+async function register(stores: ApiStores, config: ConfigOf<'admin'>, partner: string, address: string) {
   await stores.partners.find(partner);
   const wanted = { url: address, description: null };
   const made = await createManageWebhooks({ ...stores, config })

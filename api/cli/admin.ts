@@ -10,7 +10,7 @@ import { registerSecretCommands } from './admin-secret.ts';
 import { registerStorageKeyCommands } from './admin-storage-keys.ts';
 import { registerSuspensionCommands } from './admin-suspension.ts';
 import { registerTokenCommand } from './admin-token.ts';
-import { attributeLines, attributeRecord, partnerLines, partnerRecord } from './admin-views.ts';
+import { attributeLines, attributeRecord, partnerLines, partnerRecord, storageLines } from './admin-views.ts';
 import { registerWebhookAdmin } from './admin-webhooks.ts';
 
 const wholeNumber = (text: string) => {
@@ -52,8 +52,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
           `API key     ${made.api_key}   (shown only now)`,
           `storage     ${made.s3.endpoint}   region ${made.s3.region}`,
           `upload to   s3://${made.s3.bucket}/${made.s3.prefix}`,
-          `access key  ${made.s3.access_key_id}`,
-          `secret key  ${made.s3.secret_access_key}   (shown only now)`,
+          ...storageLines(made.s3),
         ];
         return { json: made, text, partner: made.partner_id };
       }),

@@ -11,7 +11,7 @@ import { createComposeAudience, type Wanted } from './compose-audience.ts';
 
 const MAX_TRIES = 5;
 
-const config = parseConfig(process.env);
+const config = parseConfig(process.env, 'api');
 const log = createLogger(config, 'api');
 const { db } = await connectMongo(config);
 const retry = createRetry(log, { maxTries: MAX_TRIES });

@@ -10,36 +10,39 @@ import {
   ListAccessKeysCommand,
   PutUserPolicyCommand,
 } from '@aws-sdk/client-iam';
-import type { Config } from '../../schemas/config.ts';
-import { type Policy, partnerStatements } from './policies.ts';
+import { serviceCredentials } from '../../pipeline/sources/credentials.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
+import { partitionOf, partnerPolicy } from './policies.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 
 const PolicyName = 'headrace-prefix';
 
-export const awsPolicy = (bucket: string, partner: { prefix: string; storageUser: string }): Policy => ({
-  Version: '2012-10-17',
-  Statement: partnerStatements(bucket, partner, { named: false }),
-});
+/** IAM is one for all regions of a partition, and signs for this one. */
+const iamRegions: Record<string, string> = {
+  aws: 'us-east-1',
+  'aws-cn': 'cn-north-1',
+  'aws-us-gov': 'us-gov-west-1',
+};
 
 export function createAwsIssuer(
-  config: Config,
+  config: ConfigOf<'admin'>,
   requestHandler: IAMClientConfig['requestHandler'] = {
     connectionTimeout: 20_000,
     requestTimeout: 20_000,
     throwOnRequestTimeout: true,
   },
 ): StorageIssuer {
+  const credentials = serviceCredentials(config);
   const iam = new IAMClient({
-    // IAM is global and signs for this region.
-    region: 'us-east-1',
-    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+    region: iamRegions[partitionOf(config.s3Region)] ?? config.s3Region,
+    ...(credentials ? { credentials } : {}),
     // A call that is repeated after it went through would be refused.
     maxAttempts: 1,
     requestHandler,
   });
 
   const allow = ({ prefix, storageUser }: StoragePartner) => {
-    const PolicyDocument = JSON.stringify(awsPolicy(config.s3Bucket, { prefix, storageUser }));
+    const PolicyDocument = JSON.stringify(partnerPolicy(config, { prefix, storageUser }));
     return iam.send(new PutUserPolicyCommand({ UserName: storageUser, PolicyName, PolicyDocument }));
   };
 

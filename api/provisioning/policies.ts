@@ -1,11 +1,12 @@
 /** A partner's permissions in the shared bucket: full access to the objects under its prefix, none to others. */
+import type { Config } from '../../schemas/config.ts';
 
 export interface Statement {
   Sid: string;
-  Effect: 'Allow';
+  Effect: 'Allow' | 'Deny';
   Principal?: { AWS: string[] };
   Action: string[];
-  Resource: string;
+  Resource: string | string[];
   Condition?: Record<string, Record<string, string[]>>;
 }
 
@@ -29,9 +30,10 @@ export const sidOf = (user: string, what: 'Objects' | 'List') =>
 export function partnerStatements(
   bucket: string,
   { prefix, storageUser }: { prefix: string; storageUser: string },
-  { named }: { named: boolean },
+  { named, partition = 'aws' }: { named: boolean; partition?: string },
 ): Statement[] {
   if (!/^[^*?$/]+\/$/.test(prefix)) throw new Error(`access cannot be limited to the prefix ${prefix}`);
+  const arn = `arn:${partition}:s3:::${bucket}`;
   const principal = named ? { Principal: { AWS: [storageUser] } } : {};
   return [
     {
@@ -39,17 +41,59 @@ export function partnerStatements(
       Effect: 'Allow',
       ...principal,
       Action: objectActions,
-      Resource: `arn:aws:s3:::${bucket}/${prefix}*`,
+      Resource: `${arn}/${prefix}*`,
     },
     {
       Sid: sidOf(storageUser, 'List'),
       Effect: 'Allow',
       ...principal,
       Action: ['s3:ListBucket'],
-      Resource: `arn:aws:s3:::${bucket}`,
+      Resource: arn,
       Condition: { StringLike: { 's3:prefix': [`${prefix}*`] } },
     },
   ];
+}
+
+/** AWS has separate parts, with names of resources of their own. */
+const partitions = [
+  [/^cn-/, 'aws-cn'],
+  [/^us-gov-/, 'aws-us-gov'],
+  [/^us-iso-/, 'aws-iso'],
+  [/^us-isob-/, 'aws-iso-b'],
+  [/^eusc-/, 'aws-eusc'],
+] as const;
+export const partitionOf = (region: string): string =>
+  partitions.find(([pattern]) => pattern.test(region))?.[1] ?? 'aws';
+
+/** What to attach to a partner's own user: his prefix, with TLS only, and without keys that we could not decrypt with. */
+export function partnerPolicy(
+  { s3Bucket, s3Region, s3Endpoint }: Pick<Config, 's3Bucket' | 's3Region' | 's3Endpoint'>,
+  partner: { prefix: string; storageUser: string },
+): Policy {
+  const partition = partitionOf(s3Region);
+  const arn = `arn:${partition}:s3:::${s3Bucket}`;
+  const onlyWithTls: Statement = {
+    Sid: 'OnlyWithTls',
+    Effect: 'Deny',
+    Action: ['s3:*'],
+    Resource: [arn, `${arn}/*`],
+    Condition: { Bool: { 'aws:SecureTransport': ['false'] } },
+  };
+  const noKeysOfHisOwn: Statement = {
+    Sid: 'NoCustomerKeys',
+    Effect: 'Deny',
+    Action: ['s3:PutObject'],
+    Resource: `${arn}/*`,
+    Condition: { Null: { 's3:x-amz-server-side-encryption-customer-algorithm': ['false'] } },
+  };
+  return {
+    Version: '2012-10-17',
+    Statement: [
+      ...partnerStatements(s3Bucket, partner, { named: false, partition }),
+      ...(s3Endpoint.startsWith('http://') ? [] : [onlyWithTls]),
+      noKeysOfHisOwn,
+    ],
+  };
 }
 
 export const emptyPolicy = (): Policy => ({ Version: '2012-10-17', Statement: [] });

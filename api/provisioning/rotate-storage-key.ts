@@ -28,13 +28,18 @@ export async function rotateStorageKey(
       'rotating',
       `the storage keys of ${id} from before the last rotation still work: headrace admin storage-key retire --partner ${id}`,
     );
+  if (issuer.isManual)
+    throw new ProvisioningError(
+      'not_configured',
+      `HEADRACE_S3_ISSUER is manual: make other keys for ${partner.storageUser} in your storage`,
+    );
   // Left by a rotation that was interrupted: nobody got its keys. It may not even exist.
   if (partner.nextStorageUser) await issuer.revoke(userOf(partner, partner.nextStorageUser)).catch(() => {});
   const next = newStorageUser();
   await partners.planStorageUser(id, next);
-  const credentials = await issuer
+  const credentials = (await issuer
     .issue(userOf(partner, next))
-    .catch(failed('the storage keys are the same as before'));
+    .catch(failed('the storage keys are the same as before'))) as StorageCredentials;
   await partners.promoteStorageUser(partner, next);
   return { partner, credentials };
 }

@@ -1,5 +1,6 @@
 /** Issues a partner's storage credentials, limited to its prefix. */
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
+import type { Policy } from './policies.ts';
 
 export interface StoragePartner {
   id: string;
@@ -8,8 +9,15 @@ export interface StoragePartner {
   storageUser: string;
 }
 
+/** What somebody else has to do: make a user with this policy. */
+export interface ToIssue {
+  policy: Policy;
+}
+
 export interface StorageIssuer {
-  issue(partner: StoragePartner): Promise<StorageCredentials>;
+  /** Issues no keys: an operator makes them. */
+  readonly isManual?: true;
+  issue(partner: StoragePartner): Promise<StorageCredentials | ToIssue>;
   /** Revokes the credentials. Uploaded files stay. */
   revoke(partner: StoragePartner): Promise<void>;
   /** Takes the rights away and gives them back; the keys stay the same. Absent where only an operator can do it. */

@@ -5,8 +5,10 @@ import {
   GetBucketPolicyCommand,
   PutBucketPolicyCommand,
 } from '@aws-sdk/client-s3';
+import { serviceCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectStorage } from '../../pipeline/sources/storage-client.ts';
-import type { Config } from '../../schemas/config.ts';
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
 import { emptyPolicy, type Policy, partnerStatements, withStatements } from './policies.ts';
 import type { Exclusive } from './policy-lock.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
@@ -14,11 +16,17 @@ import { createVersitygwAdmin } from './versitygw-admin.ts';
 
 const IDLE_MS = 10_000;
 
-export function createVersitygwIssuer(config: Config, exclusive: Exclusive): StorageIssuer {
+export function createVersitygwIssuer(config: ConfigOf<'admin'>, exclusive: Exclusive): StorageIssuer {
+  const credentials = serviceCredentials(config);
+  if (!credentials || config.s3Endpoint === '')
+    throw new ProvisioningError(
+      'not_configured',
+      'HEADRACE_S3_ISSUER: versitygw needs HEADRACE_S3_ENDPOINT, HEADRACE_S3_ACCESS_KEY_ID and HEADRACE_S3_SECRET_ACCESS_KEY',
+    );
   const server = {
     endpoint: config.s3Endpoint,
     region: config.s3Region,
-    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+    credentials,
   };
   const admin = createVersitygwAdmin(server);
   const storage = connectStorage({ ...server, idleMs: IDLE_MS });

@@ -8,7 +8,7 @@ import { keepingOf } from './record-events.ts';
 import { renderTest } from './render-event.ts';
 
 export type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'> & {
-  config: Config;
+  config: Pick<Config, 'secret' | 'webhookAllowPrivate' | 'webhookRetryHours' | 'retentionDaysDeliveries'>;
 };
 export type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRetry } from '../../pipeline/runtime/retry.ts';
-import type { Config } from '../../schemas/config.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
 import { createDeliverEvents, type DeliverDependencies } from './deliver-events.ts';
 import { createPostEvent } from './post-event.ts';
 import { createResolve, type Lookup } from './public-addresses.ts';
@@ -14,7 +14,7 @@ import { createRecordEvents, type RecordDependencies } from './record-events.ts'
 export interface WebhookDependencies
   extends RecordDependencies,
     Omit<DeliverDependencies, 'config' | 'post' | 'stopping' | 'breakingOff'> {
-  config: Config;
+  config: ConfigOf<'api'>;
   lookup?: Lookup;
 }
 

@@ -9,7 +9,8 @@ const interrupted = 130;
 const isUnreachable = (error: Error) => /ECONNREFUSED|ENOTFOUND|ETIMEDOUT/.test(error.message);
 const isForTheUser = (error: unknown): error is Error =>
   error instanceof StartError ||
-  (error instanceof Error && (error.name === 'CommandFailed' || isUnreachable(error)));
+  (error instanceof Error &&
+    (['CommandFailed', 'StartRefused', 'ProvisioningError'].includes(error.name) || isUnreachable(error)));
 
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;

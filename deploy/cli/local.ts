@@ -40,6 +40,7 @@ export function registerLocalCommands(program: Command): void {
       'members of the MongoDB replica set, 1 or 3; fixed by the first start (default: 1)',
       size,
     )
+    .option('--secure', 'with TLS and passwords for Kafka and mongod; fixed by the first start')
     .option(...portOption)
     .option(...cacheOption)
     .action(async (options) => (await import('./up.ts')).up(options));

@@ -15,7 +15,7 @@ export function registerServers(program: Command): void {
     .description('run the REST API (configured by environment variables)')
     .action(async () => {
       const { parseConfig } = await import('../../schemas/config.ts');
-      const config = parseConfig(process.env);
+      const config = parseConfig(process.env, 'api');
       const { runApi } = await import('../../api/server.ts');
       await runApi(config);
     });
@@ -25,7 +25,7 @@ export function registerServers(program: Command): void {
     .option('--stages <list>', 'run only these stages, separated by commas (default: all)', stageList)
     .action(async ({ stages }: { stages?: StageName[] }) => {
       const { parseConfig } = await import('../../schemas/config.ts');
-      const config = parseConfig(process.env);
+      const config = parseConfig(process.env, 'pipeline');
       const { runPipeline } = await import('../../pipeline/worker.ts');
       await runPipeline(config, stages);
     });

@@ -19,6 +19,7 @@ export interface UpOptions {
   readonly mongodCacheGb?: number;
   readonly brokers?: ClusterSize;
   readonly members?: ClusterSize;
+  readonly secure?: boolean;
   /** Of the API. */
   readonly port?: number;
 }
@@ -60,6 +61,7 @@ export function startStack(options: UpOptions, report: Report, signal: AbortSign
       mongodCacheGb: options.mongodCacheGb,
       brokers: options.brokers,
       members: options.members,
+      secure: options.secure,
       exactPorts: exactPorts(process.env, options.port),
       detached: options.detach,
     },

@@ -8,6 +8,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
+import { StartError } from '../local/start-error.ts';
 import { createClient } from './client.ts';
 import { attributes } from './samples.ts';
 
@@ -50,9 +51,14 @@ export async function demoPartner(
   try {
     await ensureIndexes(mongo.db);
     const stores = createApiStores(mongo.db);
+    if (config.s3Issuer === 'manual')
+      throw new StartError(
+        'no_keys',
+        'HEADRACE_S3_ISSUER: the demo uploads files as a partner, and manual issues no keys; start the service with headrace up',
+      );
     const action = { actor: actorOf(config), action: 'demo', partner: null, details: {} };
     const { made: partner } = await recordAction(stores.audit, action, async () => {
-      const made = await provisionPartner(stores, config, 'Demo');
+      const made = (await provisionPartner(stores, config, 'Demo')) as DemoPartner;
       for (const { foreignKey, name } of attributes)
         await stores.attributes.create({ partner: made.partner_id, name, foreignKey });
       return { made, partner: made.partner_id };

@@ -2,12 +2,15 @@
 export interface ServerAddresses {
   readonly kafkaBrokers: readonly string[];
   readonly mongoUrl: string;
+  /** Of a secure stack: the settings of its logins. */
+  readonly logins?: Readonly<Record<string, string>>;
   /** Of our topics; set if we run more than one broker. */
   readonly replicationFactor?: number;
   readonly s3: {
     readonly endpoint: string;
     readonly region: string;
     readonly bucket: string;
+    /** Empty: the credentials that the AWS SDK finds. */
     readonly accessKeyId: string;
     readonly secretAccessKey: string;
     readonly issuer: string;
@@ -20,6 +23,7 @@ export function addressesAsEnvironment(addresses: ServerAddresses): Record<strin
   return {
     HEADRACE_KAFKA_BROKERS: addresses.kafkaBrokers.join(','),
     HEADRACE_MONGO_URL: addresses.mongoUrl,
+    ...addresses.logins,
     ...(addresses.replicationFactor === undefined
       ? {}
       : { HEADRACE_REPLICATION_FACTOR: String(addresses.replicationFactor) }),
@@ -27,8 +31,12 @@ export function addressesAsEnvironment(addresses: ServerAddresses): Record<strin
     HEADRACE_PARTNER_S3_ENDPOINT: addresses.s3.endpoint,
     HEADRACE_S3_REGION: addresses.s3.region,
     HEADRACE_S3_BUCKET: addresses.s3.bucket,
-    HEADRACE_S3_ACCESS_KEY_ID: addresses.s3.accessKeyId,
-    HEADRACE_S3_SECRET_ACCESS_KEY: addresses.s3.secretAccessKey,
+    ...(addresses.s3.accessKeyId === ''
+      ? {}
+      : {
+          HEADRACE_S3_ACCESS_KEY_ID: addresses.s3.accessKeyId,
+          HEADRACE_S3_SECRET_ACCESS_KEY: addresses.s3.secretAccessKey,
+        }),
     HEADRACE_S3_ISSUER: addresses.s3.issuer,
   };
 }

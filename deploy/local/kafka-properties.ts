@@ -7,6 +7,8 @@ export interface BrokerAt {
   /** The ports of all controllers, by node. */
   readonly controllers: readonly number[];
   readonly logs: string;
+  /** Of a secure stack: the port for clients with certificates, and the settings of its listeners. */
+  readonly secure?: { readonly sslPort: number; readonly settings: Readonly<Record<string, string>> };
 }
 
 /**
@@ -23,6 +25,9 @@ const ofCluster = {
 export function kafkaSettings(at: BrokerAt): Record<string, string | number | boolean> {
   const replicas = at.controllers.length;
   const inSync = Math.max(1, replicas - 1);
+  const clients = at.secure ? 'SASL_SSL' : 'PLAINTEXT';
+  const ssl = at.secure ? [`SSL://${at.host}:${at.secure.sslPort}`] : [];
+  const controller = `CONTROLLER://127.0.0.1:${at.controllers[at.node - 1]}`;
   const voters = at.controllers.map((port, i) => `${i + 1}@127.0.0.1:${port}`);
   return {
     'process.roles': 'broker,controller',
@@ -32,8 +37,9 @@ export function kafkaSettings(at: BrokerAt): Record<string, string | number | bo
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
     'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
-    listeners: `PLAINTEXT://${at.host}:${at.port},CONTROLLER://127.0.0.1:${at.controllers[at.node - 1]}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${at.advertised ?? at.port}`,
+    listeners: [`${clients}://${at.host}:${at.port}`, ...ssl, controller].join(),
+    'advertised.listeners': [`${clients}://127.0.0.1:${at.advertised ?? at.port}`, ...ssl].join(),
+    ...at.secure?.settings,
     'log.dirs': at.logs,
     'auto.create.topics.enable': false,
     'default.replication.factor': replicas,

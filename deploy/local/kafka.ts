@@ -1,12 +1,13 @@
 /** Kafka brokers in KRaft mode: each node is both broker and controller. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
 import { asProperties, kafkaSettings, logProperties } from './kafka-properties.ts';
 import { type BrokerName, brokerNames, brokersOf, type Cluster, single } from './names.ts';
 import type { PortName } from './ports.ts';
+import { loginOf, scramArguments, secureJavaOptions, secureKafkaSettings, superUser } from './security.ts';
 import { clusterOf, type StateFolder } from './state.ts';
 import { START_MS, type Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
@@ -37,11 +38,21 @@ export const kafkaDownload: Download = {
   },
 };
 
+function loginOptions(folder: StateFolder) {
+  const { username, password, ca } = loginOf(folder, superUser);
+  return {
+    ssl: { ca: readFileSync(ca) },
+    sasl: { mechanism: 'scram-sha-512' as const, username, password },
+  };
+}
+
 /** A broker lists itself only once it accepts requests. */
-async function brokerAnswers(node: number, port: number): Promise<boolean> {
+async function brokerAnswers(folder: StateFolder, name: BrokerName): Promise<boolean> {
   const { Kafka, logLevel } = await import('kafkajs');
+  const { node, port } = brokerAt(folder, name);
   const admin = new Kafka({
     brokers: [`127.0.0.1:${port}`],
+    ...(folder.state.secure ? loginOptions(folder) : {}),
     logLevel: logLevel.NOTHING,
     connectionTimeout: 5_000,
     requestTimeout: 5_000,
@@ -61,6 +72,7 @@ async function brokerAnswers(node: number, port: number): Promise<boolean> {
 }
 
 const controllerOf = (name: BrokerName) => name.replace('kafka', 'kafkaController') as PortName;
+export const sslOf = (name: BrokerName) => name.replace('kafka', 'kafkaSsl') as PortName;
 
 /** The port that a broker listens on for clients, and the ports of all controllers of its cluster. */
 export function brokerAt({ state }: StateFolder, name: BrokerName) {
@@ -86,12 +98,16 @@ async function sharingClasses(archive: string, run: (option: string) => Promise<
 export function kafkaServer(
   name: BrokerName,
   home: () => Promise<string>,
-  { cluster = single, advertised }: { cluster?: Cluster; advertised?: number } = {},
+  {
+    cluster = single,
+    secure: isSecure = false,
+    advertised,
+  }: { cluster?: Cluster; secure?: boolean; advertised?: number } = {},
 ): Startable {
   const isOne = cluster.brokers === 1;
   return {
     name,
-    ports: [name, controllerOf(name)],
+    ports: [name, controllerOf(name), ...(isSecure ? [sslOf(name)] : [])],
     portsAreFixed: !isOne,
     deadlineMs: START_MS,
     async prepare(folder) {
@@ -100,7 +116,10 @@ export function kafkaServer(
       mkdirSync(data, { recursive: true });
       const properties = join(data, 'server.properties');
       const log4j = join(data, 'log4j2.properties');
-      const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs };
+      const secure = folder.state.secure
+        ? { sslPort: folder.state.ports[sslOf(name)]!, settings: secureKafkaSettings(folder) }
+        : undefined;
+      const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs, secure };
       writeFileSync(properties, asProperties(kafkaSettings(at)));
       writeFileSync(log4j, logProperties);
       const kafka = await home();
@@ -114,6 +133,7 @@ export function kafkaServer(
           '--config',
           properties,
           '--ignore-formatted',
+          ...(secure ? scramArguments(folder) : []),
         ];
         await sharingClasses(classes, (sharing) =>
           runTool('java', [
@@ -126,19 +146,17 @@ export function kafkaServer(
         );
       }
       const heap = isOne ? ['-Xms256m', '-Xmx512m'] : ['-Xms128m', '-Xmx192m'];
-      // Of the four seconds of CPU that a broker took for 4 M rows, the optimising compiler took two.
       const options = [
         '-XX:+UseSerialGC',
+        // Of the four seconds of CPU that a broker took for 4 M rows, the optimising compiler took two.
         '-XX:TieredStopAtLevel=1',
         '-XX:+ExitOnOutOfMemoryError',
         '-Djava.awt.headless=true',
+        ...(secure ? secureJavaOptions(folder) : []),
       ];
       const sharing = existsSync(classes) ? [`-XX:SharedArchiveFile=${classes}`] : [];
       return { command: 'java', args: [...heap, ...options, ...sharing, ...java, 'kafka.Kafka', properties] };
     },
-    answers(folder) {
-      const { node, port } = brokerAt(folder, name);
-      return brokerAnswers(node, port);
-    },
+    answers: (folder) => brokerAnswers(folder, name),
   };
 }

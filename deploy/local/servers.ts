@@ -23,16 +23,19 @@ import {
 } from './names.ts';
 import type { Ports } from './ports.ts';
 import { makeSharedBucket, s3Download, s3Endpoint, s3Region, s3Server, sharedBucket } from './s3.ts';
+import { kafkaLogin, prepareSecurity, superUser } from './security.ts';
 import { StartError } from './start-error.ts';
 import { clusterOf, type StateFolder } from './state.ts';
 import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
-import { needJava } from './tools.ts';
+import { needJava, needTool } from './tools.ts';
 
 export interface ServerOptions {
   readonly env: Environment;
   /** Default: the size that the data was made for, or one broker and one member. */
   readonly brokers?: ClusterSize;
   readonly members?: ClusterSize;
+  /** With TLS and logins. Default: as the data was made. */
+  readonly secure?: boolean;
   readonly mongodCacheGb?: number;
   /** The ports that brokers advertise, if these are not the ones they listen on. */
   readonly advertised?: Partial<Record<BrokerName, number>>;
@@ -65,8 +68,8 @@ function s3Address(env: Environment, given: boolean, folder: StateFolder): Serve
       endpoint: env.HEADRACE_S3_ENDPOINT ?? '',
       region: env.HEADRACE_S3_REGION ?? s3Region,
       bucket: needVariable(env, 'HEADRACE_S3_BUCKET'),
-      accessKeyId: needVariable(env, 'HEADRACE_S3_ACCESS_KEY_ID'),
-      secretAccessKey: needVariable(env, 'HEADRACE_S3_SECRET_ACCESS_KEY'),
+      accessKeyId: env.HEADRACE_S3_ACCESS_KEY_ID ?? '',
+      secretAccessKey: env.HEADRACE_S3_SECRET_ACCESS_KEY ?? '',
       issuer: env.HEADRACE_S3_ISSUER ?? 'aws',
     };
   }
@@ -119,10 +122,10 @@ export function describeServer(name: ServerName, run?: Run, options?: ServerOpti
     if (!run) throw new Error(`${name} was described without a run, so it cannot be started`);
     return cached(downloads[kindOf(name)], run.report, run.signal);
   };
-  const cluster = run?.folder.state.cluster;
+  const { cluster, secure } = run?.folder.state ?? {};
   if (name === 's3') return s3Server(home);
   if (isMember(name)) return mongodServer(name, home, { cluster, cacheGb: options?.mongodCacheGb });
-  return kafkaServer(name, home, { cluster, advertised: options?.advertised?.[name] });
+  return kafkaServer(name, home, { cluster, secure, advertised: options?.advertised?.[name] });
 }
 
 /** One after the other, so that no two get the same port. */
@@ -187,6 +190,26 @@ async function startLocally(run: Run, names: readonly ServerName[], options: Ser
   );
 }
 
+function settleSecurity(
+  { state }: StateFolder,
+  { secure }: ServerOptions,
+  wasUp: boolean,
+  given: Record<ServerKind, boolean>,
+): void {
+  if (!secure || state.secure) return;
+  if (given.kafka || given.mongod)
+    throw new StartError(
+      'not_ours',
+      '--secure starts local servers, but HEADRACE_KAFKA_BROKERS or HEADRACE_MONGO_URL is set: remove one of the two',
+    );
+  if (wasUp)
+    throw new StartError(
+      'not_secure',
+      'the data in this state folder was made without --secure: choose another folder with --state, or delete the data with headrace down --purge',
+    );
+  state.secure = true;
+}
+
 function settleSize({ folder }: Run, options: ServerOptions, given: Record<ServerKind, boolean>): void {
   const { env, brokers, members } = options;
   const variables = { brokers: 'HEADRACE_KAFKA_BROKERS', members: 'HEADRACE_MONGO_URL' } as const;
@@ -203,6 +226,7 @@ function settleSize({ folder }: Run, options: ServerOptions, given: Record<Serve
   const wasUp = folder.state.cluster !== undefined || folder.state.addresses !== undefined;
   const known = wasUp ? clusterOf(folder.state) : undefined;
   folder.state.cluster = settleCluster(known, { brokers, members });
+  settleSecurity(folder, options, wasUp, given);
   folder.save();
 }
 
@@ -217,11 +241,16 @@ export async function startServers(run: Run, options: ServerOptions): Promise<Se
     if (given[kind]) report(`${kind}: using the address from the environment`);
   }
   const names = options.only ? ours.filter((name) => options.only!.includes(name)) : ours;
-  // A cluster does not run in containers: its members reach each other on the loopback interface of this machine.
+  // Neither a cluster nor a secure stack runs in containers: members reach each other on the loopback interface of this machine.
   const isCluster = cluster.brokers > 1 || cluster.members > 1;
+  const { secure } = folder.state;
+  if (secure) {
+    needTool('openssl', 'make certificates', kafkaAlternative);
+    await prepareSecurity(folder);
+  }
   const docker =
     names.some((name) => isContainer(folder, name)) ||
-    (!isCluster && names.length > 0 && (await dockerAnswers()));
+    (!isCluster && !secure && names.length > 0 && (await dockerAnswers()));
   if (docker) await startInContainers(run, names, options);
   else await startLocally(run, names, options);
   const addresses: ServerAddresses = {
@@ -231,6 +260,7 @@ export async function startServers(run: Run, options: ServerOptions): Promise<Se
           (name) => `127.0.0.1:${options.advertised?.[name] ?? folder.state.ports[name]}`,
         ),
     mongoUrl: given.mongod ? options.env.HEADRACE_MONGO_URL! : mongoUrl(folder),
+    ...(secure ? { logins: kafkaLogin(folder, superUser) } : {}),
     ...(given.kafka || cluster.brokers === 1 ? {} : { replicationFactor: cluster.brokers }),
     s3: s3Given ?? s3Address(options.env, false, folder),
   };

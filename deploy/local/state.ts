@@ -19,6 +19,8 @@ export interface State {
   readonly version: number;
   /** The number of brokers and members; fixed by the first start. Absent: one of each. */
   cluster?: Cluster;
+  /** With TLS and logins; fixed by the first start. */
+  secure?: boolean;
   ports: Partial<Ports>;
   readonly secrets: {
     readonly headrace: string;
@@ -26,6 +28,8 @@ export interface State {
     readonly s3AccessKeyId: string;
     readonly s3SecretAccessKey: string;
     readonly kafkaClusterId: string;
+    /** The users' passwords are derived from it. Absent in folders of earlier versions, which have no users. */
+    readonly passwords?: string;
   };
   processes: Partial<Record<ProcessName, Running>>;
   /** Left running in the background by `up --detach`. Otherwise it belongs to the process that holds the owner's lock. */
@@ -65,6 +69,7 @@ function newState(): State {
       s3AccessKeyId: `root${randomBytes(8).toString('hex')}`,
       s3SecretAccessKey: randomBytes(24).toString('hex'),
       kafkaClusterId: newClusterId(),
+      passwords: randomBytes(32).toString('hex'),
     },
     processes: {},
   };

@@ -44,7 +44,7 @@ const stateOption = () =>
   new Option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment');
 
 export function registerPipelineCommands(program: Command, loadEnvironment: LoadEnvironment): void {
-  const configOf = ({ state }: { state?: string }) => parseConfig(loadEnvironment(state));
+  const configOf = ({ state }: { state?: string }) => parseConfig(loadEnvironment(state), 'operator');
 
   program
     .command('tap')

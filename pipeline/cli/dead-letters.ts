@@ -2,7 +2,7 @@
  * Dead letters are messages that a stage could not decode, such as those of a newer version while an older one still ran. Once the
  * stages can, they are put back where they stood.
  */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { type MessageTypes, type TopicKey, topics } from '../../schemas/topics.ts';
 import type { OutgoingMessage } from '../kafka/publish.ts';
 import { readTopic } from '../kafka/read-topic.ts';
@@ -20,7 +20,7 @@ export interface Letter {
   outgoing: { topic: TopicKey; message: OutgoingMessage } | string;
 }
 
-function outgoingOf(config: Config, letter: MessageTypes['DeadLetter']): Letter['outgoing'] {
+function outgoingOf(config: OperatorConfig, letter: MessageTypes['DeadLetter']): Letter['outgoing'] {
   const { partition, key, value } = letter;
   const topic = (Object.keys(topics) as TopicKey[]).find((one) => topicName(config, one) === letter.topic);
   if (topic === undefined || topics[topic].reader === null) return `no stage reads ${letter.topic}`;
@@ -31,7 +31,7 @@ function outgoingOf(config: Config, letter: MessageTypes['DeadLetter']): Letter[
 
 /** Visits those that were not put back yet, and remembers those that are now. Gives the record of them. */
 export async function visitLetters(
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   visit: (letter: Letter) => Promise<void> | void,
 ): Promise<PutBack> {

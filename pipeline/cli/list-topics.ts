@@ -1,5 +1,5 @@
 /** `headrace topics`: what each topic is for, what it holds, and how far its stage is behind. */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { type MessageName, topics, versionsOf } from '../../schemas/topics.ts';
 import { describeTopics, type TopicState } from '../kafka/describe-topics.ts';
 import { type Paint, paint, table } from '../runtime/terminal.ts';
@@ -62,7 +62,7 @@ function lines(states: TopicState[], colours: Paint): string[] {
   return table([header, ...rows], [1, 2, 3, 4]);
 }
 
-export async function listTopics(config: Config, { json }: { json?: boolean }): Promise<void> {
+export async function listTopics(config: OperatorConfig, { json }: { json?: boolean }): Promise<void> {
   const states = await describeTopics(config, quietLogger('topics'));
   process.stdout.write(
     json

@@ -1,10 +1,8 @@
 /** Jobs, for commands that otherwise read only Kafka. */
 import { LRUCache } from 'lru-cache';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { cached } from '../runtime/cached.ts';
-import { mongoHosts, serverDown } from '../runtime/command-failed.ts';
-import { isTransient } from '../runtime/retry.ts';
 import { createJobStore } from '../stores/jobs.ts';
 import { connectMongo } from '../stores/mongo.ts';
 
@@ -17,16 +15,11 @@ export interface JobLookUp {
   close(): Promise<void>;
 }
 
-export async function openJobs(config: Config): Promise<JobLookUp> {
+export async function openJobs(config: OperatorConfig): Promise<JobLookUp> {
   const mongo = await connectMongo(config);
   const jobs = createJobStore(mongo.db);
   const partners = new LRUCache<number, Promise<string | undefined>>({ max: MAX_REMEMBERED });
-  const find = (id: number) =>
-    jobs.find(id).catch((error) => {
-      throw isTransient(error)
-        ? serverDown('MongoDB', mongoHosts(config.mongoUrl), mongo.problem() ?? error)
-        : error;
-    });
+  const find = (id: number) => jobs.find(id).catch(mongo.fail);
   return {
     find,
     partnerOf: (id) => cached(partners, id, async () => (await find(id))?.partner),

@@ -1,5 +1,5 @@
 /** Publishes messages where they stood before, some at a time, so that memory stays bounded. */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import { createPublisher, type OutgoingMessage } from '../kafka/publish.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -14,7 +14,7 @@ export interface Republisher {
 }
 
 export async function publishAgain(
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   work: (republisher: Republisher) => Promise<void>,
 ): Promise<number> {

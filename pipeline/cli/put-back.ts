@@ -2,7 +2,7 @@
  * Which dead letters were put back: the committed offset of a consumer group, before which all were, and with it, as metadata, the
  * ranges behind it. Without members a group keeps its offsets for longer than the topic keeps its letters.
  */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { asking, findTopics, withCluster } from '../kafka/cluster.ts';
 import { commitOffset, committedOffsets } from '../kafka/offsets.ts';
 import { groupName, topicName } from '../kafka/topics.ts';
@@ -25,7 +25,7 @@ export interface PutBack {
   save(): Promise<void>;
 }
 
-export function createPutBack(config: Config, log: Logger): Promise<PutBack> {
+export function createPutBack(config: OperatorConfig, log: Logger): Promise<PutBack> {
   const name = topicName(config, 'deadLetters');
   const group = groupName(config, 'dead-letters');
   return withCluster(config, log, async (cluster) => {

@@ -3,7 +3,7 @@
  * a device is in a set once), so a job that has ended stays as it is; one that waits for a lost message goes on.
  */
 import { createInterface } from 'node:readline/promises';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../kafka/read-topic.ts';
@@ -33,7 +33,7 @@ const addTo = (counts: Map<TopicKey, number>, topic: TopicKey) =>
 
 /** Reads the messages twice: to count them, and to publish them. */
 async function planOf(
-  config: Config,
+  config: OperatorConfig,
   from: { title: string; remarks: string[]; topics: readonly TopicKey[]; options?: ReadOptions },
   isWanted: (message: ReadMessage) => boolean,
 ): Promise<Plan> {
@@ -59,7 +59,7 @@ async function planOf(
   return { title: from.title, remarks: from.remarks, counts, run };
 }
 
-export const planTopic = (config: Config, topic: TopicKey): Promise<Plan> =>
+export const planTopic = (config: OperatorConfig, topic: TopicKey): Promise<Plan> =>
   planOf(
     config,
     { title: `all messages of ${topicName(config, topic)}`, remarks: [], topics: [topic] },
@@ -74,7 +74,7 @@ const timesOf = ({ createdAt, updatedAt, phase }: JobDocument): ReadOptions => (
   ...(phase === 'ended' ? { until: { time: updatedAt.getTime() + MARGIN_MS } } : {}),
 });
 
-export async function planJob(config: Config, number: number): Promise<Plan> {
+export async function planJob(config: OperatorConfig, number: number): Promise<Plan> {
   const jobs = await openJobs(config);
   const job = await jobs.find(number).finally(jobs.close);
   if (!job) throw new CommandFailed('unknown_job', `there is no job ${number}`);
@@ -92,7 +92,7 @@ export async function planJob(config: Config, number: number): Promise<Plan> {
 
 const MAX_REMARKS = 20;
 
-export async function planDeadLetters(config: Config): Promise<Plan> {
+export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
   const counts = new Map<TopicKey, number>();
   const remarks: string[] = [];
   let left = 0;
@@ -132,7 +132,7 @@ export interface ReplayOptions {
 }
 
 export async function replay(
-  config: Config,
+  config: OperatorConfig,
   plan: Plan,
   { yes, dryRun, json }: ReplayOptions,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 /** `headrace tap`: prints the messages of topics, decoded. */
 import { pino } from 'pino';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { MessageName, TopicKey } from '../../schemas/topics.ts';
 import type { Place } from '../kafka/offsets.ts';
 import { readTopics } from '../kafka/read-topic.ts';
@@ -27,7 +27,11 @@ export const quietLogger = (name: string) => createLogger({ logLevel: 'error' },
 
 const jobOf = ({ value }: Decoded) => ('job' in value ? value.job : undefined);
 
-export async function tap(config: Config, topics: readonly TopicKey[], options: TapOptions): Promise<void> {
+export async function tap(
+  config: OperatorConfig,
+  topics: readonly TopicKey[],
+  options: TapOptions,
+): Promise<void> {
   const { job, partner, type, limit = Number.POSITIVE_INFINITY } = options;
   const output = process.stdout;
   const print = createPrint(options.format ?? (isInteractive(output) ? 'pretty' : 'json'), paint(output));

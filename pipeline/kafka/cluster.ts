@@ -3,11 +3,13 @@
  * its version is pinned (patched-kafkajs.ts).
  */
 import type { KafkaMessage } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { CommandFailed, serverDown } from '../runtime/command-failed.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
 import { isFromKafka } from './group-member.ts';
+import { logLevel } from './patched-kafkajs.ts';
+import { refusalOf } from './refusals.ts';
 import { createKafka } from './topics.ts';
 
 export interface PartitionOffset {
@@ -84,9 +86,14 @@ export interface Cluster {
 type CreateCluster = (options: { allowAutoTopicCreation: boolean; metadataMaxAge: number }) => Cluster;
 const METADATA_MAX_AGE_MS = 60_000;
 
-function newCluster(config: Config, log: Logger): Cluster {
+function newCluster(config: OperatorConfig, log: Logger): Cluster {
   // Whoever waits at a terminal wants to know soon; what is worth another try is asked again below.
-  const kafka = createKafka(config, log, { retry: { retries: 0 }, requestTimeout: 10_000 });
+  const kafka = createKafka(config, log, {
+    retry: { retries: 0 },
+    requestTimeout: 10_000,
+    // Every failure is told once, by whoever asked.
+    logLevel: logLevel.NOTHING,
+  });
   const creator = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   )!;
@@ -94,15 +101,16 @@ function newCluster(config: Config, log: Logger): Cluster {
   return create({ allowAutoTopicCreation: false, metadataMaxAge: METADATA_MAX_AGE_MS });
 }
 
-/** Calls `work` with brokers that answer; if none does, that is what the error says. */
+/** Calls `work` with brokers that answer; if none does, or they refuse us, that is what the error says. */
 export async function withCluster<T>(
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   work: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
   const cluster = newCluster(config, log);
   const { kafkaBrokers } = config;
-  const down = (cause: unknown) => serverDown('Kafka', kafkaBrokers.join(', '), cause);
+  const down = async (cause: unknown) =>
+    (await refusalOf(config, cause)) ?? serverDown('Kafka', kafkaBrokers.join(', '), cause);
   // Each try is another broker of the list.
   const tries = createRetry(undefined, {
     when: isFromKafka,
@@ -110,11 +118,11 @@ export async function withCluster<T>(
     firstMs: 100,
   });
   try {
-    await tries('connect', () => cluster.connect()).catch((error) => {
-      throw down(error);
+    await tries('connect', () => cluster.connect()).catch(async (error) => {
+      throw await down(error);
     });
-    return await work(cluster).catch((error) => {
-      throw isGone(error) ? down(error) : error;
+    return await work(cluster).catch(async (error) => {
+      throw isGone(error) || isDenied(error) ? await down(error) : error;
     });
   } finally {
     await cluster.disconnect();
@@ -125,6 +133,7 @@ type KafkaError = Error & { type?: string };
 const isGone = (error: unknown) =>
   isFromKafka(error) &&
   /Connection|RequestTimeout|BrokerNotFound|RetriesExceeded/.test((error as Error).name);
+const isDenied = (error: unknown) => (error as KafkaError).type?.endsWith('_AUTHORIZATION_FAILED') === true;
 export const isOutOfRange = (error: unknown) =>
   isFromKafka(error) && (error as KafkaError).type === 'OFFSET_OUT_OF_RANGE';
 
@@ -154,3 +163,7 @@ export function asking<T>(cluster: Cluster, ask: () => Promise<T>): Promise<T> {
     return ask();
   });
 }
+
+/** For a process that starts: whether the brokers let us in. It tells at once, and kafkajs itself would try for long. */
+export const requireBrokers = (config: OperatorConfig, log: Logger): Promise<void> =>
+  withCluster(config, log, (cluster) => cluster.refreshMetadata());

@@ -8,7 +8,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { type MessageName, topics } from '../../schemas/topics.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
@@ -39,7 +39,7 @@ const MAX_GATHER_MS = 20;
 const AT_ONCE = { bytes: 1_000_000, count: 64 };
 
 interface Dependencies {
-  config: Config;
+  config: OperatorConfig;
   log: Logger;
   publisher: Publisher;
   retry: Retry;

@@ -1,5 +1,5 @@
 /** The topics as they are at the brokers: what they hold, and how far the stages are behind. */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { StageName } from '../../schemas/stages.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -31,7 +31,7 @@ export interface TopicState {
 const TOPIC = 2;
 const topicKeys = Object.keys(topics) as TopicKey[];
 
-export const describeTopics = (config: Config, log: Logger): Promise<TopicState[]> =>
+export const describeTopics = (config: OperatorConfig, log: Logger): Promise<TopicState[]> =>
   withCluster(config, log, async (cluster) => {
     const names = topicKeys.map((topic) => topicName(config, topic));
     await findTopics(cluster, names);
@@ -81,7 +81,7 @@ async function settingsOf(cluster: Cluster, names: string[]): Promise<Map<string
 }
 
 interface Followed {
-  config: Config;
+  config: OperatorConfig;
   topic: TopicKey;
   name: string;
   stage: StageName;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, ConsumerConfig, EachBatchHandler, TopicPartitionOffset } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
 import { createKafka } from './topics.ts';
@@ -17,7 +17,7 @@ export interface GroupMember {
 }
 
 interface Options {
-  config: Config;
+  config: OperatorConfig;
   log: Logger;
   topic: string;
   settings: ConsumerConfig;

@@ -3,7 +3,7 @@
  * split by size by kafkajs; a message without a key may change its partition on a retry. Both are answered here.
  */
 import type { Producer } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { groupCommit, type Waiting } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
@@ -67,7 +67,11 @@ interface PublishOptions {
   metrics?: Pick<PipelineMetrics, 'publishDuration' | 'messagesPublished' | 'bytesPublished'>;
 }
 
-export function createPublisher(config: Config, log: Logger, options: PublishOptions = {}): Publisher {
+export function createPublisher(
+  config: OperatorConfig,
+  log: Logger,
+  options: PublishOptions = {},
+): Publisher {
   const kafka = createKafka(config, log);
   // Not idempotent: its concurrent sends have lost messages, and with our ledger and sets a repeated message is harmless.
   // Not retried by kafkajs: it repeats only what went to brokers that have not answered, so a partition whose leader moves to one

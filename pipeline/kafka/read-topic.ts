@@ -2,7 +2,7 @@
  * Reads topics beside the stages: without a consumer group, so nobody's offsets move. Messages of several topics and partitions come
  * in the order of their times. A partition is asked for more only when what it gave last has been used, so memory stays bounded.
  */
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
 import { asking, type Cluster, findTopics, withCluster } from './cluster.ts';
@@ -32,7 +32,7 @@ export interface ReadOptions {
 const LONG_POLL_MS = 500;
 
 export function readTopics(
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   topics: readonly TopicKey[],
   visit: (message: ReadMessage) => Promise<void> | void,
@@ -47,7 +47,7 @@ export function readTopics(
 }
 
 export const readTopic = (
-  config: Config,
+  config: OperatorConfig,
   log: Logger,
   topic: TopicKey,
   visit: (message: ReadMessage) => Promise<void> | void,
@@ -59,7 +59,7 @@ const isLater = (place: Place): place is { time: number } =>
 
 async function openCursors(
   cluster: Cluster,
-  config: Config,
+  config: OperatorConfig,
   topics: readonly TopicKey[],
   { from = 'beginning', until = 'end', follow = false }: ReadOptions,
 ): Promise<Cursor[]> {

@@ -1,20 +1,27 @@
 /** The only door to kafkajs (patched in patched-kafkajs.ts): clients, and the topics with their partitions. */
 import type { Admin, Kafka as KafkaClient, KafkaConfig, LogEntry } from 'kafkajs';
-import type { Config } from '../../schemas/config.ts';
+import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
+import { connectionOptions } from './connection.ts';
 import { Kafka, logLevel } from './patched-kafkajs.ts';
+import { refusalOf } from './refusals.ts';
 
 /** The broker's default limit of a record batch is 1 MiB; ours stays below it. */
 export const MAX_RECORD_BATCH = 950_000;
 
 const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'debug', [logLevel.INFO]: 'debug' } as const;
 
-export function createKafka(config: Config, log: Logger, options: Partial<KafkaConfig> = {}): KafkaClient {
+export function createKafka(
+  config: OperatorConfig,
+  log: Logger,
+  options: Partial<KafkaConfig> = {},
+): KafkaClient {
   return new Kafka({
     clientId: 'headrace',
     brokers: [...config.kafkaBrokers],
+    ...connectionOptions(config),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     enforceRequestTimeout: true,
@@ -32,16 +39,24 @@ export function createKafka(config: Config, log: Logger, options: Partial<KafkaC
   });
 }
 
-export const topicName = (config: Config, topic: TopicKey) => `${config.topicPrefix}.${topics[topic].name}`;
-export const groupName = (config: Config, stage: string) => `${config.groupPrefix}.${stage}`;
+export const topicName = (config: OperatorConfig, topic: TopicKey) =>
+  `${config.topicPrefix}.${topics[topic].name}`;
+export const groupName = (config: OperatorConfig, stage: string) => `${config.groupPrefix}.${stage}`;
 
 export const retentionHoursOf = (
-  { retentionHours, retentionDaysJobs }: Pick<Config, 'retentionHours' | 'retentionDaysJobs'>,
+  { retentionHours, retentionDaysJobs }: Pick<OperatorConfig, 'retentionHours' | 'retentionDaysJobs'>,
   topic: TopicKey,
 ) => (topics[topic].cleanup === 'delete' ? retentionHours : retentionDaysJobs * 24);
 
+export const topicSettings = (config: OperatorConfig, topic: TopicKey) => ({
+  'cleanup.policy': topics[topic].cleanup as string,
+  'max.message.bytes': String(MAX_RECORD_BATCH * 2),
+  'min.insync.replicas': String(Math.max(1, config.replicationFactor - 1)),
+  'retention.ms': String(retentionHoursOf(config, topic) * 3_600_000),
+});
+
 /** Makes the topics that are missing, and gives the number of partitions that each really has. */
-export async function ensureTopics(config: Config, log: Logger): Promise<Record<TopicKey, number>> {
+export async function ensureTopics(config: OperatorConfig, log: Logger): Promise<Record<TopicKey, number>> {
   const admin = createKafka(config, log).admin();
   await admin.connect();
   try {
@@ -56,12 +71,7 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
           topic: topicName(config, key),
           numPartitions: topics[key].partitions === 'many' ? config.partitions : 1,
           replicationFactor: config.replicationFactor,
-          configEntries: [
-            { name: 'cleanup.policy', value: topics[key].cleanup },
-            { name: 'max.message.bytes', value: String(MAX_RECORD_BATCH * 2) },
-            { name: 'min.insync.replicas', value: String(Math.max(1, config.replicationFactor - 1)) },
-            { name: 'retention.ms', value: String(retentionHoursOf(config, key) * 3_600_000) },
-          ],
+          configEntries: Object.entries(topicSettings(config, key)).map(([name, value]) => ({ name, value })),
         })),
       });
       log.info({ topics: missing.map((key) => topicName(config, key)) }, 'created missing topics');
@@ -74,6 +84,8 @@ export async function ensureTopics(config: Config, log: Logger): Promise<Record<
       TopicKey,
       number
     >;
+  } catch (error) {
+    throw (await refusalOf(config, error)) ?? error;
   } finally {
     await admin.disconnect();
   }

@@ -1,5 +1,6 @@
 /** The one logger: one line per event, with the job's id on every line about a job, and never a secret. */
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { secretVariables } from '../../schemas/secret-files.ts';
 
 export type { Logger } from 'pino';
 
@@ -14,9 +15,7 @@ const secretNames = [
   'user_token',
   'userToken',
   'password',
-  'HEADRACE_SECRET',
-  'HEADRACE_S3_SECRET_ACCESS_KEY',
-  'HEADRACE_USER_TOKEN_SECRET',
+  ...secretVariables,
 ];
 /** pino redacts by path, so each name is listed at all depths at which it can occur. */
 const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);

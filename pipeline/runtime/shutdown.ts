@@ -11,6 +11,9 @@ export interface Shutdown {
   stop(reason: string, error?: unknown): void;
 }
 
+/** By its code: its class is lost on the way from another thread. */
+const isRefusal = (error: unknown) => (error as { code?: string }).code === 'start_refused';
+
 export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
   const steps: { name: string; step: () => Promise<unknown> | unknown }[] = [];
   let stopping = false;
@@ -20,6 +23,8 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
     stopping = true;
     let exitCode = error === undefined ? 0 : 1;
     if (error === undefined) log.info({ reason }, 'stopping');
+    // The message is all that the operator needs.
+    else if (isRefusal(error)) log.fatal((error as Error).message);
     else log.fatal({ reason, err: error }, 'stopping after an error');
     setTimeout(() => {
       log.error(
@@ -33,7 +38,8 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
         await step();
       } catch (cause) {
         exitCode = 1;
-        log.error({ err: cause, step: name }, 'shutdown step failed');
+        // Of another thread, for the same reason.
+        if (!isRefusal(cause)) log.error({ err: cause, step: name }, 'shutdown step failed');
       }
     }
     log.info('stopped');

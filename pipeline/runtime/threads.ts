@@ -22,6 +22,7 @@ interface Asked {
 
 export interface Thread {
   ask<T>(question: string, about?: unknown, onProgress?: (progress: number) => void): Promise<T>;
+  hasEnded(): boolean;
   terminate(): Promise<void>;
 }
 
@@ -60,6 +61,7 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
         waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, onProgress });
         worker.postMessage({ id, ask: question, about } satisfies Question);
       }),
+    hasEnded: () => ended,
     async terminate() {
       ended = true;
       await worker.terminate();

@@ -5,6 +5,7 @@
 import type { Config } from '../../schemas/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
+import { serviceCredentials } from './credentials.ts';
 import { listPage } from './object-store.ts';
 import { connectStorage } from './storage-client.ts';
 import type { StoreFailure, StoreUnavailable } from './store-errors.ts';
@@ -20,7 +21,8 @@ export interface BucketProbe {
 const MAX_IDLE_MS = 5_000;
 
 const settings: Record<string, string> = {
-  bad_credentials: 'HEADRACE_S3_ACCESS_KEY_ID and HEADRACE_S3_SECRET_ACCESS_KEY',
+  bad_credentials:
+    'HEADRACE_S3_ACCESS_KEY_ID and HEADRACE_S3_SECRET_ACCESS_KEY, or the credentials that the AWS SDK finds without them',
   access_denied: 'HEADRACE_S3_ACCESS_KEY_ID (what it may do) and HEADRACE_S3_BUCKET',
   no_such_bucket: 'HEADRACE_S3_BUCKET',
   missing: 'HEADRACE_S3_BUCKET',
@@ -36,7 +38,7 @@ export function openBucket(config: Config) {
   const client = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
-    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+    credentials: serviceCredentials(config),
     idleMs: Math.min(MAX_IDLE_MS, config.s3IdleMs),
   });
   const bucket = config.s3Bucket;

@@ -1,5 +1,6 @@
 /** A partner's own storage credentials at rest: sealed, and worth nothing with another job or another partner. */
 import { Binary } from 'mongodb';
+import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { seal, UnsealError, unseal } from '../runtime/seal.ts';
 import { StoreFailure } from './store-errors.ts';
@@ -8,6 +9,15 @@ export interface StorageCredentials {
   accessKeyId: string;
   secretAccessKey: string;
 }
+
+/** Those of the service itself. Undefined: the AWS SDK finds them, in its variables, of a web identity, of the machine's role. */
+export const serviceCredentials = ({
+  s3AccessKeyId,
+  s3SecretAccessKey,
+}: Pick<Config, 's3AccessKeyId' | 's3SecretAccessKey'>): StorageCredentials | undefined =>
+  s3AccessKeyId && s3SecretAccessKey
+    ? { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey }
+    : undefined;
 
 type Owner = Pick<JobDocument, '_id' | 'partner'>;
 const contextOf = ({ _id, partner }: Owner) => `${partner}/${_id}`;

@@ -8,7 +8,7 @@ import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';
 import { createPartnerStore, ProvisioningError } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
-import { openCredentials } from './credentials.ts';
+import { openCredentials, serviceCredentials } from './credentials.ts';
 import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
 import { createPatience, type Patience } from './patience.ts';
 import { connectStorage, type StorageClient } from './storage-client.ts';
@@ -34,7 +34,7 @@ export function createJobSources(
   const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
-    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+    credentials: serviceCredentials(config),
     idleMs,
   });
   const probe = createBucketProbe(config, log);

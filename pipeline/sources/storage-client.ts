@@ -1,13 +1,15 @@
 /** A connection to storage that speaks S3, with one set of credentials. Every request is one try with an end; patience.ts repeats. */
 import { S3Client } from '@aws-sdk/client-s3';
 import { linkedAbort } from '../runtime/linked-abort.ts';
+import type { StorageCredentials } from './credentials.ts';
 import { StoreUnavailable } from './store-errors.ts';
 
 export interface StorageOptions {
   /** '' is AWS. */
   endpoint: string;
   region: string;
-  credentials: { accessKeyId: string; secretAccessKey: string };
+  /** Undefined: those that the AWS SDK finds. */
+  credentials: StorageCredentials | undefined;
   /** How long to wait for a connection, for an answer to begin, and for each next byte of it. */
   idleMs: number;
 }
@@ -26,11 +28,10 @@ const MAX_SOCKETS = 1_000;
 
 export function connectStorage({ credentials, ...options }: StorageOptions): StorageClient {
   const { endpoint, region, idleMs } = options;
-  const { accessKeyId, secretAccessKey } = credentials;
   const agent = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const s3 = new S3Client({
     region,
-    credentials: { accessKeyId, secretAccessKey },
+    ...(credentials ? { credentials } : {}),
     ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
     maxAttempts: 1,
     requestHandler: {

@@ -116,6 +116,7 @@ export function toStoreError(error: unknown, bucket: string, key: string): Store
   if (name === 'EndpointError' || /^(Region not accepted|Invalid region)/i.test(message)) {
     return storeFailure('wrong_region', bucket, key);
   }
+  if (name === 'CredentialsProviderError') return storeFailure('bad_credentials', bucket, key, message);
   if (code === 'ERR_INVALID_CHAR') return storeFailure('bad_credentials', bucket, key);
   if (status === undefined || status < 300 || !(error instanceof S3ServiceException) || isRetriable(error)) {
     return new StoreUnavailable(`The storage cannot be read: ${name}: ${message}`, { cause: error });

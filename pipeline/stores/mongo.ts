@@ -1,8 +1,9 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
 import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
-import type { Config } from '../../schemas/config.ts';
-import { createRetry } from '../runtime/retry.ts';
+import { mongoHosts, serverDown } from '../runtime/command-failed.ts';
+import { createRetry, isTransient } from '../runtime/retry.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
+import { type MongoSettings, mongoRefusal } from './mongo-refusals.ts';
 import { MongoClient } from './patched-mongodb.ts';
 
 /**
@@ -17,12 +18,16 @@ export interface Mongo {
   db: Db;
   /** Why it has not been connected yet. */
   problem(): unknown;
+  /** Throws what a failed call means: that we are not let in, that MongoDB does not answer, or the error itself. */
+  fail(error: unknown): Promise<never>;
   close(): Promise<void>;
 }
 
-export async function connectMongo(config: Config): Promise<Mongo> {
+export async function connectMongo(config: MongoSettings): Promise<Mongo> {
+  const { mongoUsername, mongoPassword } = config;
   const client = new MongoClient(config.mongoUrl, {
     appName: 'headrace',
+    ...(mongoUsername ? { auth: { username: mongoUsername, password: mongoPassword } } : {}),
     serverSelectionTimeoutMS: Math.min(3_000, config.limitBackendMs),
     connectTimeoutMS: 3_000,
     // A paused or unreachable server must show as an error, not as a call that never returns.
@@ -49,6 +54,11 @@ export async function connectMongo(config: Config): Promise<Mongo> {
     client,
     db: client.db(config.mongoDatabase),
     problem: () => problem,
+    async fail(error) {
+      const refusal = await mongoRefusal(config, [error, problem]);
+      if (refusal) throw refusal;
+      throw isTransient(error) ? serverDown('MongoDB', mongoHosts(config.mongoUrl), problem ?? error) : error;
+    },
     async close() {
       closing.abort();
       await client.close();
@@ -57,16 +67,16 @@ export async function connectMongo(config: Config): Promise<Mongo> {
 }
 
 /** Majority writes mean something only in a replica set; a sharded cluster is made of them. */
-export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
+export async function requireReplicaSet({ db, problem, fail }: Mongo): Promise<void> {
   const hello = await db
     .admin()
     .command({ hello: 1 })
-    .catch((error: unknown) => {
+    .catch(async (error: unknown) => {
       // Where the URL names a replica set, the driver passes over servers that are in none, until there is nobody left to ask.
       const cause = problem();
       if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0)
         return {} as Document;
-      throw error;
+      return fail(error);
     });
   if (hello.setName === undefined && hello.msg !== 'isdbgrid')
     throw new StartRefused(
@@ -75,8 +85,13 @@ export async function requireReplicaSet({ db, problem }: Mongo): Promise<void> {
 }
 
 /** Device data of before the pages (versions up to 0.1) cannot be read any more. */
-export async function requireCurrentLayout({ db }: Mongo): Promise<void> {
-  if (await db.collection('chunks').findOne({}, { projection: { _id: 1 } }))
+export async function requireCurrentLayout({ db, fail }: Mongo): Promise<void> {
+  if (
+    await db
+      .collection('chunks')
+      .findOne({}, { projection: { _id: 1 } })
+      .catch(fail)
+  )
     throw new StartRefused(
       `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds device data in the layout of an earlier version; load the files again into another database`,
     );

@@ -5,6 +5,8 @@ import { collections, type PartnerDocument, type PartnerQuotas } from '../../sch
 
 /** An operator's request that cannot be fulfilled. The message is meant for people. */
 export class ProvisioningError extends Error {
+  override readonly name = 'ProvisioningError';
+
   constructor(
     readonly code:
       | 'bad_argument'

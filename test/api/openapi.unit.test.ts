@@ -14,7 +14,7 @@ import { createWebhook, webhookEvents } from '../../schemas/http-webhooks.ts';
 import { problemCodes } from '../../schemas/problems.ts';
 import { readConfigFile } from '../support/env-file.ts';
 
-const config = parseConfig(readConfigFile('minimal.env'));
+const config = parseConfig(readConfigFile('minimal.env'), 'api');
 const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
 // Routes are only built here, never called: no database or broker is touched.
 const routes = createRoutes({ config, bodies } as Dependencies);

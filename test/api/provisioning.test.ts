@@ -42,7 +42,7 @@ const clientOf = ({ s3 }: typeof one) =>
     endpoint: s3.endpoint,
     region: s3.region,
     forcePathStyle: true,
-    credentials: { accessKeyId: s3.access_key_id, secretAccessKey: s3.secret_access_key },
+    credentials: { accessKeyId: s3.access_key_id!, secretAccessKey: s3.secret_access_key! },
     maxAttempts: 1,
   });
 const Bucket = () => one.s3.bucket;
@@ -93,6 +93,30 @@ describe('a partner’s credentials', () => {
     await partners.deleteOne({ _id: stored._id });
     await expect(get(three, `${three.s3.prefix}a`)).rejects.toThrow();
     await put(two, `${two.s3.prefix}still`);
+  });
+});
+
+describe('HEADRACE_S3_ISSUER', () => {
+  it('manual: makes the partner, and gives the policy instead of keys', async () => {
+    const { s3, partner_id } = await provisionPartner(stores, { ...config, s3Issuer: 'manual' }, 'Five');
+    expect(s3).toMatchObject({ prefix: `${partner_id}/`, access_key_id: null, secret_access_key: null });
+    expect(JSON.stringify(s3)).toContain(`arn:aws:s3:::${config.s3Bucket}/${s3.prefix}*`);
+    await mongo.db.collection<PartnerDocument>(collections.partners).deleteOne({ _id: partner_id });
+    await mongo.db.collection<ApiKeyDocument>(collections.apiKeys).deleteMany({ partner: partner_id });
+  });
+
+  it('is named where it cannot be right', async () => {
+    await expect(provisionPartner(stores, { ...config, s3Issuer: 'aws' }, 'Six')).rejects.toThrow(
+      /^HEADRACE_S3_ISSUER: expected versitygw or manual, because HEADRACE_S3_ENDPOINT .* is not AWS$/,
+    );
+    const { s3AccessKeyId: _, ...keyless } = config;
+    await expect(provisionPartner(stores, keyless, 'Seven')).rejects.toThrow(
+      /^HEADRACE_S3_ISSUER: versitygw needs/,
+    );
+    const wrong = { ...config, s3SecretAccessKey: 'wrong' };
+    await expect(provisionPartner(stores, wrong, 'Eight')).rejects.toThrow(
+      /^the partner was not created: HEADRACE_S3_ISSUER is versitygw/,
+    );
   });
 });
 

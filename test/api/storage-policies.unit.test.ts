@@ -2,16 +2,27 @@
 import { Readable } from 'node:stream';
 import { type HttpRequest, HttpResponse } from '@smithy/core/protocols';
 import { describe, expect, it } from 'vitest';
-import { awsPolicy, createAwsIssuer } from '../../api/provisioning/aws-issuer.ts';
-import { emptyPolicy, partnerStatements, withStatements } from '../../api/provisioning/policies.ts';
+import { createAwsIssuer } from '../../api/provisioning/aws-issuer.ts';
+import {
+  emptyPolicy,
+  partnerPolicy,
+  partnerStatements,
+  withStatements,
+} from '../../api/provisioning/policies.ts';
 import type { Config } from '../../schemas/config.ts';
 
 const partner = { id: 'p-one', prefix: 'p-one/', storageUser: 'HRONE' };
-const config = { s3Bucket: 'shared', s3AccessKeyId: 'root', s3SecretAccessKey: 'secret' } as Config;
+const config = {
+  s3Bucket: 'shared',
+  s3Region: 'eu-west-1',
+  s3Endpoint: '',
+  s3AccessKeyId: 'root',
+  s3SecretAccessKey: 'secret',
+} as Config;
 
 describe('the policy', () => {
-  it('allows objects under the prefix, and listing of the prefix', () => {
-    expect(awsPolicy('shared', partner)).toEqual({
+  it('allows objects under the prefix and listing of it, with TLS and without keys of the partner’s own', () => {
+    expect(partnerPolicy(config, partner)).toEqual({
       Version: '2012-10-17',
       Statement: [
         {
@@ -33,12 +44,42 @@ describe('the policy', () => {
           Resource: 'arn:aws:s3:::shared',
           Condition: { StringLike: { 's3:prefix': ['p-one/*'] } },
         },
+        {
+          Sid: 'OnlyWithTls',
+          Effect: 'Deny',
+          Action: ['s3:*'],
+          Resource: ['arn:aws:s3:::shared', 'arn:aws:s3:::shared/*'],
+          Condition: { Bool: { 'aws:SecureTransport': ['false'] } },
+        },
+        {
+          Sid: 'NoCustomerKeys',
+          Effect: 'Deny',
+          Action: ['s3:PutObject'],
+          Resource: 'arn:aws:s3:::shared/*',
+          Condition: { Null: { 's3:x-amz-server-side-encryption-customer-algorithm': ['false'] } },
+        },
       ],
     });
   });
 
+  it.each([
+    ['eu-central-1', 'aws'],
+    ['cn-north-1', 'aws-cn'],
+    ['us-gov-west-1', 'aws-us-gov'],
+  ])('in %s names the resources of %s', (s3Region, partition) => {
+    const text = JSON.stringify(partnerPolicy({ ...config, s3Region }, partner));
+    expect(new Set(text.match(/arn:[\w-]+:s3/g))).toEqual(new Set([`arn:${partition}:s3`]));
+  });
+
+  it('wants TLS only of storage that has it', () => {
+    const sids = (s3Endpoint: string) =>
+      partnerPolicy({ ...config, s3Endpoint }, partner).Statement.map(({ Sid }) => Sid);
+    expect(sids('https://minio:9000')).toContain('OnlyWithTls');
+    expect(sids('http://minio:9000')).not.toContain('OnlyWithTls');
+  });
+
   it.each(['', '/', '*/', 'p-one', 'p-?/', 'a/b/', 'p$/'])('refuses %j as a prefix', (prefix) => {
-    expect(() => awsPolicy('shared', { ...partner, prefix })).toThrow(/prefix/);
+    expect(() => partnerPolicy(config, { ...partner, prefix })).toThrow(/prefix/);
   });
 
   it('of a bucket: a partner’s statements replace its own and leave the others', () => {
@@ -71,20 +112,23 @@ describe('IAM', () => {
   };
 
   /** An issuer whose requests, signed and ready to be sent, are answered as IAM does. */
-  function record() {
+  function record(s3Region = config.s3Region) {
     const calls: { action: string; parameters: Record<string, string>; request: HttpRequest }[] = [];
-    const issuer = createAwsIssuer(config, {
-      async handle(request: HttpRequest) {
-        const {
-          Action: action,
-          Version: _,
-          ...parameters
-        } = Object.fromEntries(new URLSearchParams(String(request.body)));
-        calls.push({ action: action!, parameters, request });
-        const body = Readable.from([result(action!, answers[action!] ?? '')]);
-        return { response: new HttpResponse({ statusCode: 200, headers: {}, body }) };
+    const issuer = createAwsIssuer(
+      { ...config, s3Region },
+      {
+        async handle(request: HttpRequest) {
+          const {
+            Action: action,
+            Version: _,
+            ...parameters
+          } = Object.fromEntries(new URLSearchParams(String(request.body)));
+          calls.push({ action: action!, parameters, request });
+          const body = Readable.from([result(action!, answers[action!] ?? '')]);
+          return { response: new HttpResponse({ statusCode: 200, headers: {}, body }) };
+        },
       },
-    });
+    );
     return { calls, issuer };
   }
 
@@ -98,7 +142,7 @@ describe('IAM', () => {
       'Tags.member.1.Key': 'partner',
       'Tags.member.1.Value': 'p-one',
     });
-    expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(awsPolicy('shared', partner));
+    expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(partnerPolicy(config, partner));
     for (const { parameters, request } of calls) {
       expect(parameters.UserName).toBe('HRONE');
       expect([request.method, request.protocol, request.hostname]).toEqual([
@@ -118,7 +162,16 @@ describe('IAM', () => {
       ['DeleteUserPolicy', 'HRONE'],
       ['PutUserPolicy', 'HRONE'],
     ]);
-    expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(awsPolicy('shared', partner));
+    expect(JSON.parse(calls[1]!.parameters.PolicyDocument!)).toEqual(partnerPolicy(config, partner));
+  });
+
+  it.each([
+    ['cn-northwest-1', 'iam.cn-north-1.amazonaws.com.cn'],
+    ['us-gov-east-1', 'iam.us-gov.amazonaws.com'],
+  ])('of %s is at %s', async (region, hostname) => {
+    const { calls, issuer } = record(region);
+    await issuer.issue(partner);
+    expect(calls[0]!.request.hostname).toBe(hostname);
   });
 
   it('revoke: keys, policy, user', async () => {

@@ -23,24 +23,17 @@ describe('deploy/config', () => {
   });
 
   test('what reference.env gives as a default is the default', () => {
-    // A floor of 0 suits a demo with few devices, and no deployment.
-    const secrets = { secret: undefined, userTokenSecret: undefined, privacyFloor: undefined };
+    // A floor of 0 suits a demo with few devices, one replica suits a single broker; neither suits a deployment.
+    const forDeployments = { privacyFloor: undefined, replicationFactor: undefined };
+    const secrets = { secret: undefined, userTokenSecret: undefined, ...forDeployments };
     const reference = parseConfig(readConfigFile('reference.env'));
     const minimal = parseConfig(readConfigFile('minimal.env'));
     expect({ ...reference, ...secrets }).toEqual({ ...minimal, ...secrets });
   });
 
   test.each([
-    ['minimal.env', ['HEADRACE_S3_ACCESS_KEY_ID', 'HEADRACE_S3_SECRET_ACCESS_KEY', 'HEADRACE_SECRET']],
-    [
-      'reference.env',
-      [
-        'HEADRACE_S3_ACCESS_KEY_ID',
-        'HEADRACE_S3_SECRET_ACCESS_KEY',
-        'HEADRACE_SECRET',
-        'HEADRACE_USER_TOKEN_SECRET',
-      ],
-    ],
+    ['minimal.env', ['HEADRACE_SECRET']],
+    ['reference.env', ['HEADRACE_SECRET', 'HEADRACE_USER_TOKEN_SECRET']],
   ])('the example secrets of %s are refused, and nothing else of it', (name, secrets) => {
     const refused = secrets.map(
       (secret) => `${secret}: expected your own value, not the example from deploy/config`,

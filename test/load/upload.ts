@@ -15,7 +15,7 @@ export function createUploader({ s3 }: Partner) {
     region,
     endpoint,
     forcePathStyle: true,
-    credentials: { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
+    credentials: { accessKeyId: access_key_id!, secretAccessKey: secret_access_key! },
   });
   return {
     /** Returns the bytes of the object. `path` ends in `.gz` when it is to be compressed. */

@@ -1,3 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { clientVariables } from '../../schemas/client-variables.ts';
 import {
@@ -6,9 +10,24 @@ import {
   environmentVariables,
   parseConfig,
 } from '../../schemas/config.ts';
+import { secretVariables } from '../../schemas/secret-files.ts';
 import { readConfigFile } from '../support/env-file.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const minimal = readConfigFile('minimal.env');
+const thisFile = fileURLToPath(import.meta.url);
+/** What a secret needs beside it. */
+const beside: Record<string, Record<string, string>> = {
+  HEADRACE_KAFKA_SASL_PASSWORD: { HEADRACE_KAFKA_SASL_MECHANISM: 'PLAIN', HEADRACE_KAFKA_SASL_USERNAME: 'u' },
+  HEADRACE_MONGO_PASSWORD: { HEADRACE_MONGO_USERNAME: 'u' },
+  HEADRACE_S3_ACCESS_KEY_ID: { HEADRACE_S3_SECRET_ACCESS_KEY: 'k' },
+  HEADRACE_S3_SECRET_ACCESS_KEY: { HEADRACE_S3_ACCESS_KEY_ID: 'k' },
+  HEADRACE_KAFKA_OAUTH_CLIENT_SECRET: {
+    HEADRACE_KAFKA_SASL_MECHANISM: 'OAUTHBEARER',
+    HEADRACE_KAFKA_OAUTH_TOKEN_URL: 'https://login.example.com/token',
+    HEADRACE_KAFKA_OAUTH_CLIENT_ID: 'u',
+  },
+};
 
 /** What any variable but these refuses. */
 const anyTextGoes: EnvironmentVariable[] = [
@@ -20,6 +39,13 @@ const anyTextGoes: EnvironmentVariable[] = [
   'HEADRACE_USER_TOKEN_ISSUER',
   'HEADRACE_USER_TOKEN_AUDIENCE',
   'HEADRACE_ACTOR',
+  'HEADRACE_KAFKA_SASL_USERNAME',
+  'HEADRACE_KAFKA_SASL_PASSWORD',
+  'HEADRACE_KAFKA_OAUTH_CLIENT_ID',
+  'HEADRACE_KAFKA_OAUTH_CLIENT_SECRET',
+  'HEADRACE_KAFKA_OAUTH_SCOPE',
+  'HEADRACE_MONGO_USERNAME',
+  'HEADRACE_MONGO_PASSWORD',
 ];
 
 describe('the configuration', () => {
@@ -83,6 +109,78 @@ describe('the configuration', () => {
       'ftp://localhost/',
     ])
       expect(() => at(url), url).toThrow('HEADRACE_USER_TOKEN_JWKS_URL: expected https://');
+  });
+
+  it.each([
+    [{ HEADRACE_KAFKA_TLS_CA_FILE: thisFile }, 'HEADRACE_KAFKA_TLS: expected 1'],
+    [
+      { HEADRACE_KAFKA_TLS: '1', HEADRACE_KAFKA_TLS_CERT_FILE: thisFile },
+      'HEADRACE_KAFKA_TLS_KEY_FILE: expected a value, because HEADRACE_KAFKA_TLS_CERT_FILE is set',
+    ],
+    [
+      { HEADRACE_KAFKA_SASL_MECHANISM: 'PLAIN', HEADRACE_KAFKA_SASL_USERNAME: 'u' },
+      'HEADRACE_KAFKA_SASL_PASSWORD: expected a value, because HEADRACE_KAFKA_SASL_MECHANISM is PLAIN',
+    ],
+    [
+      { HEADRACE_KAFKA_SASL_MECHANISM: 'OAUTHBEARER' },
+      'HEADRACE_KAFKA_OAUTH_TOKEN_URL: expected a value, because HEADRACE_KAFKA_SASL_MECHANISM is OAUTHBEARER',
+    ],
+    [
+      { HEADRACE_KAFKA_SASL_PASSWORD: 'p' },
+      'HEADRACE_KAFKA_SASL_MECHANISM: expected a value, because HEADRACE_KAFKA_SASL_PASSWORD is set',
+    ],
+    [
+      { HEADRACE_MONGO_PASSWORD: 'p' },
+      'HEADRACE_MONGO_USERNAME: expected a value, because HEADRACE_MONGO_PASSWORD is set',
+    ],
+  ])('names the setting that %j lacks', (settings, message) => {
+    expect(() => parseConfig({ ...minimal, ...settings })).toThrow(message);
+  });
+
+  it('reads every secret from a file, without the last line end', () => {
+    const folder = temporaryFolder();
+    for (const name of secretVariables) {
+      const file = join(folder, name);
+      const value = minimal[name] ?? randomBytes(32).toString('base64');
+      writeFileSync(file, `${value}\n`);
+      const given = { ...minimal, ...beside[name], [name]: value };
+      const inFile = { ...given, [name]: undefined, [`${name}_FILE`]: file };
+      expect(parseConfig(inFile), name).toEqual(parseConfig(given));
+      expect(() => parseConfig({ ...given, [`${name}_FILE`]: file })).toThrow(
+        `${name}_FILE: expected only one`,
+      );
+      expect(() => parseConfig({ ...inFile, [`${name}_FILE`]: `${file}.gone` })).toThrow(
+        `${name}_FILE: expected a file that can be read (ENOENT)`,
+      );
+    }
+  });
+
+  it.each([
+    ['api', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_SECRET']],
+    ['pipeline', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
+    ['admin', ['HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
+    ['operator', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL']],
+  ] as const)('requires of %s only %j', (role, required) => {
+    const missing = (() => {
+      try {
+        return parseConfig({}, role);
+      } catch (error) {
+        return (error as Error).message.match(/^HEADRACE_\w+/gm);
+      }
+    })();
+    expect(missing).toEqual(required);
+    const needed = Object.fromEntries(required.map((name) => [name, minimal[name]]));
+    expect(() => parseConfig(needed, role)).not.toThrow();
+  });
+
+  it.each([
+    ['api', 'HEADRACE_S3_SECRET_ACCESS_KEY', 's3SecretAccessKey'],
+    ['pipeline', 'HEADRACE_USER_TOKEN_SECRET', 'userTokenSecret'],
+    ['admin', 'HEADRACE_KAFKA_SASL_PASSWORD', 'kafkaSaslPassword'],
+    ['operator', 'HEADRACE_SECRET', 'secret'],
+  ] as const)('does not let %s have %s, whatever it is', (role, name, property) => {
+    expect(parseConfig({ ...minimal, [name]: 'x' }, role)).not.toHaveProperty(property);
+    expect(parseConfig({ ...minimal, [`${name}_FILE`]: '/gone' }, role)).not.toHaveProperty(property);
   });
 
   it('ignores the variables of a partner’s commands', () => {

@@ -10,6 +10,7 @@ import type { ImportRequest, JobRequest } from '../../pipeline/accept/new-job.ts
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { serviceCredentials } from '../../pipeline/sources/credentials.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
@@ -40,7 +41,7 @@ export async function createDriver(config: Config) {
     endpoint: config.s3Endpoint,
     region: config.s3Region,
     forcePathStyle: true,
-    credentials: { accessKeyId: config.s3AccessKeyId, secretAccessKey: config.s3SecretAccessKey },
+    credentials: serviceCredentials(config)!,
   });
   const sets = createStoredSets(db);
   const jobs = db.collection<JobDocument>(collections.jobs);

@@ -1,5 +1,5 @@
 /**
- * npm run test:faults -- --minutes 30 --seed 1 [--cluster]: random faults over a running service under random load. Stops by itself, waits until
+ * npm run test:faults -- --minutes 30 --seed 1 [--cluster] [--secure]: random faults over a running service under random load. Stops by itself, waits until
  * all is quiet, and holds everything against the oracle. The seed decides what is asked for and which faults come in which order;
  * when exactly each of them strikes is the machine's doing.
  */
@@ -32,6 +32,8 @@ interface Options {
   seed: number;
   /** Three brokers and three members, of which one at a time fails. */
   cluster: boolean;
+  /** With TLS and logins. */
+  secure: boolean;
 }
 
 const number = (text: string): number => {
@@ -136,7 +138,10 @@ async function runOn(
   atTheEnd: (close: () => Promise<unknown>) => void,
 ): Promise<Violations> {
   const random = createRandom(options.seed);
-  const servers = await startOwnServers(options.cluster ? { brokers: 3, members: 3 } : {});
+  const servers = await startOwnServers({
+    ...(options.cluster ? { brokers: 3, members: 3 } : {}),
+    secure: options.secure,
+  });
   atTheEnd(servers.close);
   const proxy = await startFaultyProxy(servers.addresses.s3.endpoint);
   atTheEnd(proxy.close);
@@ -177,12 +182,11 @@ async function runOn(
 }
 
 async function run(options: Options): Promise<number> {
-  const { minutes, seed, cluster } = options;
+  const { minutes, seed, cluster, secure } = options;
+  const kind = `${cluster ? ' --cluster' : ''}${secure ? ' --secure' : ''}`;
   const directory = join(tmpdir(), `headrace-faults-seed-${seed}-${Date.now().toString(36)}`);
   const timeline = createTimeline(directory);
-  timeline.tell(
-    `seed ${seed}, ${minutes} minutes${cluster ? ', a cluster' : ''}; timeline and logs in ${directory}`,
-  );
+  timeline.tell(`seed ${seed}, ${minutes} minutes${kind}; timeline and logs in ${directory}`);
   const open: (() => Promise<unknown>)[] = [];
   const violations = await runOn(options, directory, timeline, (close) => open.unshift(close)).catch(
     (error: Error) => [error.stack ?? String(error)],
@@ -192,7 +196,7 @@ async function run(options: Options): Promise<number> {
   timeline.tell(
     violations.length === 0
       ? 'no violation'
-      : `${violations.length} violations; again: npm run test:faults -- --minutes ${minutes} --seed ${seed}${cluster ? ' --cluster' : ''}`,
+      : `${violations.length} violations; again: npm run test:faults -- --minutes ${minutes} --seed ${seed}${kind}`,
   );
   return violations.length === 0 ? 0 : 1;
 }
@@ -209,6 +213,7 @@ const program = new Command('npm run test:faults --')
     Math.floor(Math.random() * 2 ** 31),
   )
   .option('--cluster', 'use three brokers and a replica set of three; one of each fails at a time', false)
+  .option('--secure', 'with TLS and logins at the brokers and at MongoDB', false)
   .showHelpAfterError()
   .action(async (options: Options) => {
     process.exitCode = await run(options);

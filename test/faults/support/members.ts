@@ -3,13 +3,20 @@ import { type Document, MongoClient } from 'mongodb';
 import { waitFor } from '../../support/wait-for.ts';
 import type { MemberName, OwnServers } from './servers.ts';
 
+/** The URL of the replica set, with its login, for one member alone. */
+const urlOf = ({ addresses, hostOf }: OwnServers, name: MemberName) =>
+  addresses.mongoUrl.replace(
+    /(\/\/(?:[^@/]*@)?)[^/]*\/\?replicaSet=[^&]*/,
+    `$1${hostOf(name)}/?directConnection=true`,
+  );
+
 async function direct<T>(
-  host: string,
+  servers: OwnServers,
+  name: MemberName,
   work: (admin: (command: Document) => Promise<Document>) => Promise<T>,
 ): Promise<T> {
-  const url = `mongodb://${host}/?directConnection=true`;
   const limits = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 30_000 };
-  const client = new MongoClient(url, limits);
+  const client = new MongoClient(urlOf(servers, name), limits);
   try {
     await client.connect();
     return await work((command) => client.db('admin').command(command));
@@ -18,9 +25,9 @@ async function direct<T>(
   }
 }
 
-async function findPrimary({ members, hostOf, runs }: OwnServers): Promise<MemberName | undefined> {
-  for (const name of members.filter(runs)) {
-    const hello = await direct(hostOf(name), (admin) => admin({ hello: 1 })).catch(() => null);
+async function findPrimary(servers: OwnServers): Promise<MemberName | undefined> {
+  for (const name of servers.members.filter(servers.runs)) {
+    const hello = await direct(servers, name, (admin) => admin({ hello: 1 })).catch(() => null);
     if (hello?.isWritablePrimary) return name;
   }
   return undefined;
@@ -38,7 +45,7 @@ export async function stepDown(servers: OwnServers): Promise<MemberName> {
     const now = await findPrimary(servers);
     if (now !== old) return now;
     // Not asked yet; or elected again, because the others were too slow to stand while it might not.
-    await direct(servers.hostOf(old), (admin) => admin(order)).catch(() => {});
+    await direct(servers, old, (admin) => admin(order)).catch(() => {});
     return undefined;
   };
   return waitFor(another, { what: 'another primary' });

@@ -19,7 +19,7 @@ import {
 import { anyPorts } from '../../../deploy/local/ports.ts';
 import { startedAt } from '../../../deploy/local/process-identity.ts';
 import { bringUp, takeDown } from '../../../deploy/local/stack.ts';
-import { readState } from '../../../deploy/local/state.ts';
+import { readState, type StateFolder } from '../../../deploy/local/state.ts';
 import { cleanEnvironment } from '../../support/run-headrace.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -32,6 +32,7 @@ export type { BrokerName, MemberName, ServerName } from '../../../deploy/local/n
 
 export interface OwnServers {
   readonly addresses: ServerAddresses;
+  readonly folder: StateFolder;
   readonly brokers: readonly BrokerName[];
   readonly members: readonly MemberName[];
   /** Goes with the servers. */
@@ -53,6 +54,8 @@ export interface OwnServersOptions extends Partial<Cluster> {
   shared?: { addresses: ServerAddresses; own: readonly ServerKind[] };
   /** With a proxy before each broker. */
   canBeCut?: boolean;
+  /** With TLS and logins. */
+  secure?: boolean;
 }
 
 /** Held for as long as we live: the guardian stops the servers when it is let go without our having done so. */
@@ -88,6 +91,7 @@ export async function startOwnServers({
   directory = mkdtempSync(join(tmpdir(), 'headrace-faults-')),
   shared,
   canBeCut = false,
+  secure,
   ...size
 }: OwnServersOptions = {}): Promise<OwnServers> {
   const release = own(directory);
@@ -102,6 +106,7 @@ export async function startOwnServers({
       wantedPorts: anyPorts,
       mongodCacheGb: 1,
       ...size,
+      secure,
       only,
       advertised: Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
     });
@@ -126,6 +131,7 @@ export async function startOwnServers({
     mkdirSync(logs, { recursive: true });
     return {
       addresses,
+      folder: readState(directory)!,
       brokers: brokersOf(cluster),
       members: membersOf(cluster),
       logs,

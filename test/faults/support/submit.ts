@@ -1,7 +1,7 @@
 /** Two ways to queue a request: past the API, for tests of the pipeline, and through it, again and again until it is answered. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sealCredentials } from '../../../pipeline/sources/credentials.ts';
+import { sealCredentials, serviceCredentials } from '../../../pipeline/sources/credentials.ts';
 import type { PartnerDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -12,7 +12,8 @@ const ownPath = (driver: Driver, partner: PartnerDocument, path: string) =>
   `s3://${driver.config.s3Bucket}/${partner.prefix}${path}`;
 
 export function submitByDriver(driver: Driver): Submit {
-  const { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, s3Region, secret } = driver.config;
+  const { s3Region, secret } = driver.config;
+  const keys = serviceCredentials(driver.config)!;
   return async (partner, request) => {
     if (request.kind === 'delete') return driver.delete(partner, request.attributes);
     if (request.kind === 'create') return driver.createAudience(partner, request.path);
@@ -22,8 +23,7 @@ export function submitByDriver(driver: Driver): Submit {
       return null;
     }
     if (!request.own) return driver.import(partner, request.path, { compressed: request.compressed });
-    const credentials = (_id: number) =>
-      sealCredentials(secret, { _id, partner: partner._id }, { accessKeyId, secretAccessKey });
+    const credentials = (_id: number) => sealCredentials(secret, { _id, partner: partner._id }, keys);
     const own = { pathType: 1 as const, credentials, region: s3Region, compressed: request.compressed };
     return driver.import(partner, ownPath(driver, partner, request.path), own);
   };
@@ -47,8 +47,8 @@ function callOf(driver: Driver, partner: PartnerDocument, request: Request) {
   if (request.kind === 'append')
     return { method: 'PATCH', path: `${AUDIENCE}/${request.audience}`, body: { file_path: request.path } };
   if (request.kind === 'clear') return { method: 'PUT', path: `${AUDIENCE}/${request.audience}` };
-  const { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, s3Region: region } = driver.config;
-  const own = { path_type: 1, credentials: { accessKeyId, secretAccessKey, region } };
+  const { s3Region: region } = driver.config;
+  const own = { path_type: 1, credentials: { ...serviceCredentials(driver.config), region } };
   return {
     method: 'POST',
     path: IMPORT,

@@ -1,0 +1,65 @@
+/** Certificates of a CA of our own, made with openssl: for the servers of a secure stack and for their clients. */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runTool } from './child.ts';
+
+export interface Signed {
+  /** Of the files: `<name>.crt` and `<name>.key`, and `<name>.pem` with both, as mongod and Kafka read them. */
+  readonly name: string;
+  /** The CN, by which Kafka knows who it is. */
+  readonly subject: string;
+  /** Below 0: it has expired. */
+  readonly days?: number;
+}
+
+const LONG = 3_650;
+const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc'];
+const alsoKnownAs = 'subjectAltName=IP:127.0.0.1,DNS:localhost';
+
+async function makeAuthority(directory: string): Promise<void> {
+  const files = ['-keyout', join(directory, 'ca.key'), '-out', join(directory, 'ca.pem')];
+  await runTool('openssl', [
+    'req',
+    '-x509',
+    ...newKey,
+    '-subj',
+    '/CN=headrace-ca',
+    '-days',
+    `${LONG}`,
+    ...files,
+  ]);
+}
+
+export async function signCertificate(
+  directory: string,
+  { name, subject, days = LONG }: Signed,
+): Promise<void> {
+  const file = (ending: string) => join(directory, `${name}.${ending}`);
+  const request = ['-subj', `/CN=${subject}`, '-addext', alsoKnownAs];
+  await runTool('openssl', ['req', ...newKey, ...request, '-keyout', file('key'), '-out', file('csr')]);
+  const authority = [
+    '-CA',
+    join(directory, 'ca.pem'),
+    '-CAkey',
+    join(directory, 'ca.key'),
+    '-CAcreateserial',
+  ];
+  const files = ['-in', file('csr'), '-out', file('crt')];
+  await runTool('openssl', [
+    ...['x509', '-req', ...authority, ...files, '-days', `${days}`, '-copy_extensions', 'copy'],
+  ]);
+  writeFileSync(file('pem'), readFileSync(file('key'), 'utf8') + readFileSync(file('crt'), 'utf8'), {
+    mode: 0o600,
+  });
+}
+
+/** In a new folder, all of them or none: it is renamed when it is complete. */
+export async function ensureCertificates(directory: string, wanted: readonly Signed[]): Promise<void> {
+  if (existsSync(directory)) return;
+  const unfinished = `${directory}.unfinished`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { recursive: true, mode: 0o700 });
+  await makeAuthority(unfinished);
+  for (const one of wanted) await signCertificate(unfinished, one);
+  renameSync(unfinished, directory);
+}

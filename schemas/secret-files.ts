@@ -1,0 +1,38 @@
+/** Secrets may be in files, as orchestrators mount them: HEADRACE_SECRET_FILE=/run/secrets/x is HEADRACE_SECRET with its content. */
+import { readFileSync } from 'node:fs';
+
+/** Also the URL of MongoDB: it may have a password. */
+export const secretVariables = [
+  'HEADRACE_KAFKA_SASL_PASSWORD',
+  'HEADRACE_KAFKA_OAUTH_CLIENT_SECRET',
+  'HEADRACE_MONGO_URL',
+  'HEADRACE_MONGO_PASSWORD',
+  'HEADRACE_S3_ACCESS_KEY_ID',
+  'HEADRACE_S3_SECRET_ACCESS_KEY',
+  'HEADRACE_SECRET',
+  'HEADRACE_SECRET_OLD',
+  'HEADRACE_USER_TOKEN_SECRET',
+] as const;
+
+type Variables = Record<string, string | undefined>;
+
+/** The environment with the secrets in place of their files, and what is wrong with the files. */
+export function readSecretFiles(env: Variables): { env: Variables; problems: string[] } {
+  const read: Variables = { ...env };
+  const problems: string[] = [];
+  for (const name of secretVariables) {
+    const setting = `${name}_FILE`;
+    const path = env[setting];
+    if (path === undefined) continue;
+    delete read[setting];
+    if (env[name] !== undefined) problems.push(`${setting}: expected only one of it and ${name}`);
+    try {
+      read[name] = readFileSync(path, 'utf8').trimEnd();
+    } catch (error) {
+      problems.push(
+        `${setting}: expected a file that can be read (${(error as NodeJS.ErrnoException).code})`,
+      );
+    }
+  }
+  return { env: read, problems };
+}

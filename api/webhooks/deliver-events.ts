@@ -133,21 +133,21 @@ export function createDeliverEvents(deps: DeliverDependencies) {
   }
 
   /** What is due next, and the webhook as it is after that was taken: a change that was answered holds for every later attempt. */
-  async function takeNext(id: number) {
-    const delivery = await deliveries.take(id, { sender: randomUUID(), at, leaseMs });
-    if (!delivery) return undefined;
+  async function takeNext(id: number, limit: number) {
+    const taken = await deliveries.take(id, { sender: randomUUID(), at, leaseMs, limit });
+    if (taken.length === 0) return undefined;
     const webhook = await webhooks.read(id);
-    if (webhook?.isActive && !stopping.aborted) return { delivery, webhook };
-    await deliveries.release(delivery);
+    if (webhook?.isActive && !stopping.aborted) return { taken, webhook };
+    await Promise.all(taken.map((delivery) => deliveries.release(delivery)));
     return undefined;
   }
 
-  function hasRoom(id: number, lane: Lane): boolean {
-    const room = lane.failures > 0 ? 1 : PER_WEBHOOK;
+  /** How many more may be sent to the webhook now. */
+  function roomOf(id: number, lane: Lane): number {
     const isPaused = performance.now() < lane.pausedUntil;
-    return (
-      active.has(id) && !stopping.aborted && !isPaused && lane.inFlight < room && inFlight < MAX_IN_FLIGHT
-    );
+    if (stopping.aborted || !active.has(id) || isPaused) return 0;
+    const room = lane.failures > 0 ? 1 : PER_WEBHOOK;
+    return Math.min(room - lane.inFlight, MAX_IN_FLIGHT - inFlight);
   }
 
   /** Takes what is due for the webhook, as far as its lane has room. What fails is for the next round. */
@@ -156,10 +156,10 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     if (lane.isFilling) return;
     lane.isFilling = true;
     try {
-      while (hasRoom(id, lane)) {
-        const next = await takeNext(id);
+      for (let room = roomOf(id, lane); room > 0; room = roomOf(id, lane)) {
+        const next = await takeNext(id, room);
         if (!next) return;
-        track(start(next.webhook, next.delivery));
+        for (const delivery of next.taken) track(start(next.webhook, delivery));
       }
     } catch (error) {
       log.debug({ err: error, webhook: id }, 'nothing could be taken to be sent');

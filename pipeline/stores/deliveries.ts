@@ -85,16 +85,27 @@ export function createDeliveryStore(db: Db) {
     /** Webhooks for which something is pending. */
     pendingWebhooks: (): Promise<number[]> => deliveries.distinct('webhook', { status: 'pending' }),
 
-    /** The one of the webhook that has been due for longest, if any is. */
-    take: (
+    /** Those of the webhook that have been due for longest, if any are. `sender` is of this call alone. */
+    async take(
       webhook: number,
-      { sender, at, leaseMs }: { sender: string; at: Date; leaseMs: number },
-    ): Promise<TakenDelivery | null> =>
-      deliveries.findOneAndUpdate(
-        { status: 'pending', webhook, dueAt: { $lte: at } },
-        [{ $set: { sender, dueAt: { $add: ['$$NOW', leaseMs] } } }],
-        { sort: { dueAt: 1, _id: 1 }, returnDocument: 'after' },
-      ) as Promise<TakenDelivery | null>,
+      { sender, at, leaseMs, limit }: { sender: string; at: Date; leaseMs: number; limit: number },
+    ): Promise<TakenDelivery[]> {
+      const isDue = { status: 'pending' as const, dueAt: { $lte: at } };
+      const due = await deliveries
+        .find({ ...isDue, webhook })
+        .sort({ dueAt: 1, _id: 1 })
+        .limit(limit)
+        .project<{ _id: number }>({ _id: 1 })
+        .toArray();
+      if (due.length === 0) return [];
+      const ids = due.map(({ _id }) => _id);
+      // Of two senders that see the same one, the second no longer finds it due.
+      await deliveries.updateMany({ ...isDue, _id: { $in: ids } }, [
+        { $set: { sender, dueAt: { $add: ['$$NOW', leaseMs] } } },
+      ]);
+      const taken = await deliveries.find({ _id: { $in: ids }, sender }).toArray();
+      return taken.sort((a, b) => ids.indexOf(a._id) - ids.indexOf(b._id)) as TakenDelivery[];
+    },
 
     /** What became of an attempt, unless somebody else has taken it since. The delivery as it is then. */
     finish: (

@@ -245,7 +245,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [1, { limit: 10, status: 'failed', before: 5 }],
       ],
       pendingWebhooks: [[]],
-      take: [[1, { sender: 'me', at: new Date(), leaseMs: 1_000 }]],
+      take: [[2, { sender: 'me', at: new Date(), leaseMs: 1_000, limit: 8 }]],
       finish: [
         [{ _id: 1, sender: 'me' } as never, { isDelivered: false, retryMs: 1, code: 500, error: '$', ms: 1 }],
       ],

@@ -75,10 +75,11 @@ async function tlsMessage({ mongoUrl }: MongoSettings): Promise<string | undefin
   // The hosts of mongodb+srv are elsewhere, and have TLS unless told otherwise.
   if (!mongoUrl.startsWith('mongodb://')) return undefined;
   const wanted = /[?&](tls|ssl)=true/.test(mongoUrl);
-  for (const host of mongoHosts(mongoUrl).split(','))
-    if (await answers(host, !wanted))
-      return `HEADRACE_MONGO_URL: expected tls=${!wanted}, because ${host} ${wanted ? 'does not speak' : 'speaks'} TLS`;
-  return undefined;
+  const hosts = mongoHosts(mongoUrl).split(',');
+  const answered = await Promise.all(hosts.map((host) => answers(host, !wanted)));
+  const host = hosts.find((_, i) => answered[i]);
+  if (host === undefined) return undefined;
+  return `HEADRACE_MONGO_URL: expected tls=${!wanted}, because ${host} ${wanted ? 'does not speak' : 'speaks'} TLS`;
 }
 
 export async function mongoRefusal(
@@ -89,7 +90,7 @@ export async function mongoRefusal(
   const refused = causes.find((cause) => cause instanceof StartRefused);
   if (refused) return refused as StartRefused;
   const wasCut = causes.some(({ message }) =>
-    /closed|ECONNRESET|before secure TLS|wrong version/i.test(message),
+    /connection .* closed|ECONNRESET|before secure TLS|wrong version/i.test(message),
   );
   const message =
     causes.map((cause) => messageOf(config, cause)).find(Boolean) ??

@@ -74,7 +74,7 @@ response is 401 \`unauthorized\`; after the end of its lifetime it is 401 \`key_
 on working for a while (a day, unless agreed otherwise), so that you can change over without a gap.
 
 A key has scopes, and each operation needs one of them: \`read\` for every GET and for computing a report, \`import\` to queue imports
-and deletions, \`audience\` to create and change audiences. Without it the response is 403 \`insufficient_scope\`. While your access is
+and deletions and to change webhooks, \`audience\` to create and change audiences. Without it the response is 403 \`insufficient_scope\`. While your access is
 suspended, every call gets 403 \`partner_suspended\`; jobs that were accepted before still run.
 
 Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers: a signed JWT with the claims

@@ -17,6 +17,7 @@ import {
   ifNoneMatch,
   json,
   location,
+  needs,
   nothing,
   pathId,
   readProblems,
@@ -31,6 +32,7 @@ const path = '/v1/webhooks';
 const one = `${path}/{webhook_id}`;
 const deliveryPath = `${one}/deliveries/{delivery_id}`;
 const shared = { tags: ['Webhooks'], security };
+const changing = { ...shared, security: needs('import') };
 const idOf = pathId('webhook_id');
 const ids = z.object({ ...idOf.shape, ...pathId('delivery_id').shape });
 
@@ -46,7 +48,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { ...tagged(json(z.array(webhook), 'Webhooks')), ...readProblems() },
   });
   registry.registerPath({
-    ...shared,
+    ...changing,
     method: 'post',
     path,
     operationId: 'createWebhook',
@@ -70,7 +72,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { ...tagged(json(webhook, 'The webhook')), ...readProblems('not_found') },
   });
   registry.registerPath({
-    ...shared,
+    ...changing,
     method: 'patch',
     path: one,
     operationId: 'changeWebhook',
@@ -81,7 +83,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { 204: nothing('Changed'), ...writeProblems('not_found', 'webhook_exists') },
   });
   registry.registerPath({
-    ...shared,
+    ...changing,
     method: 'delete',
     path: one,
     operationId: 'deleteWebhook',
@@ -91,7 +93,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { 204: nothing('Deleted'), ...readProblems('not_found') },
   });
   registry.registerPath({
-    ...shared,
+    ...changing,
     method: 'post',
     path: `${one}/secret`,
     operationId: 'rotateWebhookSecret',
@@ -105,7 +107,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     },
   });
   registry.registerPath({
-    ...shared,
+    ...changing,
     method: 'post',
     path: `${one}/test`,
     operationId: 'testWebhook',
@@ -146,7 +148,7 @@ function describeDeliveries(registry: OpenAPIRegistry): void {
     responses: { ...tagged(json(deliveryDetails, 'The delivery')), ...readProblems('not_found') },
   });
   registry.registerPath({
-    ...shared,
+    ...changing,
     method: 'post',
     path: `${deliveryPath}/redeliver`,
     operationId: 'redeliverWebhookEvent',

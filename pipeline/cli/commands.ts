@@ -1,8 +1,8 @@
 /** `headrace tap`, `topics`, `replay`, `doctor` and `config check`: for those who read the topics or have to mend something. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseConfig } from '../../schemas/config.ts';
+import { parseConfig, type Role } from '../../schemas/config.ts';
 import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
-import { checkSettings, doctor } from '../doctor/doctor.ts';
+import { checkSettings, type DoctorOptions, doctor } from '../doctor/doctor.ts';
 import { listTopics } from './list-topics.ts';
 import { parsePlace } from './places.ts';
 import { formats } from './print-message.ts';
@@ -42,6 +42,8 @@ const wholeNumber = (text: string) => {
 
 const stateOption = () =>
   new Option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment');
+const roleOption = (roles: readonly Role[]) =>
+  new Option('--role <role>', 'check only what this process uses (default: everything)').choices(roles);
 
 export function registerPipelineCommands(program: Command, loadEnvironment: LoadEnvironment): void {
   const configOf = ({ state }: { state?: string }) => parseConfig(loadEnvironment(state), 'operator');
@@ -89,17 +91,19 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
     .description(
       'check settings, connections, rights, topics, indexes and clocks; exits with 1 if something is wrong',
     )
+    .addOption(roleOption(['api', 'pipeline']))
     .option('--json', 'print a JSON object')
     .addOption(stateOption())
-    .action((options: { json?: boolean; state?: string }) => doctor(loadEnvironment(options.state), options));
+    .action((options: DoctorOptions & { state?: string }) => doctor(loadEnvironment(options.state), options));
   program
     .command('config')
     .description('check the settings')
     .command('check')
     .description('check the settings without any connection; exits with 1 if something is wrong')
+    .addOption(roleOption(['api', 'pipeline', 'admin']))
     .option('--json', 'print a JSON object')
     .addOption(stateOption())
-    .action((options: { json?: boolean; state?: string }) =>
+    .action((options: DoctorOptions & { state?: string }) =>
       checkSettings(options.state === undefined ? process.env : loadEnvironment(options.state), options),
     );
 

@@ -1,5 +1,5 @@
 /** The settings: whether they are valid, and which of them suit a trial but no deployment. */
-import { type Config, ConfigError, parseConfig } from '../../schemas/config.ts';
+import { type Config, ConfigError, parseConfig, type Role } from '../../schemas/config.ts';
 import { type Finding, ok, problem, unless, warning } from './findings.ts';
 
 type Environment = Record<string, string | undefined>;
@@ -42,7 +42,7 @@ function risksOf(config: Config): Finding[] {
       'partners may run load tests',
       'unset it, unless this is a service for tests',
     );
-  if (config.secretOld.length > 0)
+  if (config.secretOld?.length > 0)
     risk(
       'HEADRACE_SECRET_OLD',
       'old secrets are still accepted',
@@ -58,9 +58,13 @@ function risksOf(config: Config): Finding[] {
 }
 
 /** The configuration is undefined if it is not valid. */
-export function checkConfig(env: Environment): { config: Config | undefined; findings: Finding[] } {
+export function checkConfig(
+  env: Environment,
+  role: Role = 'all',
+): { config: Config | undefined; findings: Finding[] } {
   try {
-    const config = parseConfig(env);
+    // What the role does without is not looked at below.
+    const config = parseConfig(env, role) as Config;
     const set = Object.keys(env).filter((name) => name.startsWith('HEADRACE_')).length;
     const risks = risksOf(config);
     return { config, findings: [checkNode(), ok('settings', `valid; ${set} are set`), ...risks] };

@@ -1,4 +1,5 @@
 /** `headrace doctor` and `headrace config check`: what is wrong, and what to do. Nothing is created or changed. */
+import type { Role } from '../../schemas/config.ts';
 import { topicName } from '../kafka/topics.ts';
 import { createLogger } from '../runtime/log.ts';
 import { paint, table } from '../runtime/terminal.ts';
@@ -10,8 +11,8 @@ import type { Finding } from './findings.ts';
 
 type Environment = Record<string, string | undefined>;
 
-async function examineAll(env: Environment): Promise<Finding[]> {
-  const { config, findings } = checkConfig(env);
+async function examineAll(env: Environment, role: Role | undefined): Promise<Finding[]> {
+  const { config, findings } = checkConfig(env, role);
   if (!config) return findings;
   const log = createLogger({ logLevel: 'silent' }, 'doctor');
   const topic = topicName(config, 'devices');
@@ -20,7 +21,7 @@ async function examineAll(env: Environment): Promise<Finding[]> {
     const mongodb = await checkMongodb(config, { topic, partitions: kafka.partitions.get('devices') });
     return [...kafka.findings, ...mongodb];
   };
-  const parts = await Promise.all([servers(), checkStorage(config)]);
+  const parts = await Promise.all([servers(), role === 'api' ? [] : checkStorage(config)]);
   return [...findings, ...parts.flat()];
 }
 
@@ -39,8 +40,14 @@ function print(findings: Finding[], json: boolean | undefined): void {
   process.exitCode = isFine ? 0 : 1;
 }
 
-export const doctor = async (env: Environment, { json }: { json?: boolean }): Promise<void> =>
-  print(await examineAll(env), json);
+export interface DoctorOptions {
+  json?: boolean;
+  /** Only what this role uses. */
+  role?: Role;
+}
 
-export const checkSettings = (env: Environment, { json }: { json?: boolean }): void =>
-  print(checkConfig(env).findings, json);
+export const doctor = async (env: Environment, { json, role }: DoctorOptions): Promise<void> =>
+  print(await examineAll(env, role), json);
+
+export const checkSettings = (env: Environment, { json, role }: DoctorOptions): void =>
+  print(checkConfig(env, role).findings, json);

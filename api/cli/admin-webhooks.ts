@@ -79,7 +79,7 @@ export function registerWebhookAdmin(
   common(webhook.command('list').description('list webhooks, without their secrets'))
     .option('--partner <id>', 'only webhooks of this partner')
     .action((options: { partner?: string }, command: Command) =>
-      run(command, async ({ webhooks }) => {
+      run.readOnly(command, async ({ webhooks }) => {
         const all = await webhooks.list(options.partner);
         return { json: all.map(record), text: lines(all) };
       }),

@@ -53,6 +53,7 @@ const reading = [
   'key list',
   'partner list',
   'partner usage',
+  'webhook list',
 ];
 
 function leavesOf(command: Command, path: string[] = []): string[] {
@@ -147,6 +148,9 @@ describe('an admin action', () => {
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
       'job cancel': ['1'],
       'secret rotate': [],
+      'webhook add': ['--partner', 'p-none', '--url', 'https://example.com/hook'],
+      'webhook rotate': ['--partner', 'p-none', '--webhook', '1'],
+      'webhook remove': ['--partner', 'p-none', '--webhook', '1'],
     };
     expect(Object.keys(anything).toSorted()).toEqual(recorded.toSorted());
     await Promise.all(

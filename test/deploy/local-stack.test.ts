@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
 import { eventually } from '../support/eventually.ts';
+import { keepOwnPorts } from '../support/own-ports.ts';
 import { lastJsonLine, type Outcome, runHeadrace } from '../support/run-headrace.ts';
 
 interface Described {
@@ -45,8 +46,9 @@ async function withMongo<T>(described: Described, work: (client: MongoClient) =>
   return work(client).finally(() => client.close());
 }
 
-beforeAll(() => {
+beforeAll(async () => {
   state = mkdtempSync(join(tmpdir(), 'headrace-local-'));
+  await keepOwnPorts(state);
 });
 afterAll(async () => {
   await down('--purge');

@@ -9,6 +9,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadEnvironment } from '../../deploy/cli/environment.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
+import { keepOwnPorts } from '../support/own-ports.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -63,8 +64,9 @@ async function whileTaken<T>(address: string, work: () => Promise<T>): Promise<T
   return work().finally(() => stranger.close());
 }
 
-beforeAll(() => {
+beforeAll(async () => {
   state = mkdtempSync(join(tmpdir(), 'headrace-cluster-'));
+  await keepOwnPorts(state, { brokers: 3, members: 3 });
 });
 afterAll(async () => {
   await runHeadrace(['down', '--purge', '--state', state]);

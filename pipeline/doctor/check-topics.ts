@@ -1,21 +1,21 @@
 /** The topics as they are against the topics as they should be. */
-import type { Admin } from 'kafkajs';
 import type { Config } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { type ActualTopic, readTopics, type TopicSetting, weakSettings } from '../kafka/check-topics.ts';
 import { withCluster } from '../kafka/cluster.ts';
 import { newestMessages } from '../kafka/newest-messages.ts';
-import { createKafka, MAX_RECORD_BATCH, retentionHoursOf, topicName } from '../kafka/topics.ts';
+import { createKafka, topicName, topicSettings } from '../kafka/topics.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Finding, ok, problem, unless, warning } from './findings.ts';
 
-const TOPIC = 2;
 const keys = Object.keys(topics) as TopicKey[];
 const MAX_AHEAD_MS = 5_000;
 
-type Metadata = Awaited<ReturnType<Admin['fetchTopicMetadata']>>['topics'][number];
+const HOUR_MS = 3_600_000;
 
-function checkPartitions(config: Config, key: TopicKey, { name, partitions }: Metadata): Finding[] {
+function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }: ActualTopic): Finding[] {
   const found: Finding[] = [];
+  const name = topicName(config, key);
   const wanted = topics[key].partitions === 'many' ? config.partitions : 1;
   if (topics[key].partitions === 1 && partitions.length !== 1)
     found.push(
@@ -35,7 +35,6 @@ function checkPartitions(config: Config, key: TopicKey, { name, partitions }: Me
     );
   const leaderless = partitions.filter(({ leader }) => leader < 0);
   const lagging = partitions.filter(({ isr, replicas }) => isr.length < replicas.length);
-  const replicas = Math.min(...partitions.map((partition) => partition.replicas.length));
   if (leaderless.length > 0)
     found.push(
       problem(
@@ -63,52 +62,30 @@ function checkPartitions(config: Config, key: TopicKey, { name, partitions }: Me
   return found;
 }
 
-function checkSettings(
-  config: Config,
-  key: TopicKey,
-  name: string,
-  settings: Map<string, string>,
-): Finding[] {
-  const found: Finding[] = [];
-  const alter = (setting: string, value: string | number) =>
-    `kafka-configs --alter --topic ${name} --add-config ${setting}=${value}`;
-  const cleanup = settings.get('cleanup.policy') ?? '';
-  if (cleanup.split(',').sort().join() !== topics[key].cleanup.split(',').sort().join())
-    found.push(
-      problem(
+/** With the wrong one of these, messages are refused or lost. */
+const needed: readonly TopicSetting[] = ['cleanup.policy', 'max.message.bytes'];
+
+function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic): Finding[] {
+  const topic = topicName(config, key);
+  const wanted = topicSettings(config, key);
+  return weakSettings(config, key, settings).flatMap((name) => {
+    const value = settings.get(name) ?? '';
+    const isKeptLonger = Number(value) < 0 || Number(value) > Number(wanted[name]);
+    if (name === 'retention.ms' && isKeptLonger) return [];
+    const found =
+      name === 'retention.ms'
+        ? `messages are kept for ${Number(value) / HOUR_MS} h only`
+        : `${name} is ${value}`;
+    const alteration = name === 'cleanup.policy' ? `[${wanted[name]}]` : wanted[name];
+    const finding = needed.includes(name) ? problem : warning;
+    return [
+      finding(
         'kafka topics',
-        `${name}: cleanup.policy is ${cleanup}`,
-        alter('cleanup.policy', `[${topics[key].cleanup}]`),
+        `${topic}: ${found}`,
+        `kafka-configs --alter --topic ${topic} --add-config ${name}=${alteration}`,
       ),
-    );
-  if (Number(settings.get('max.message.bytes')) < MAX_RECORD_BATCH)
-    found.push(
-      problem(
-        'kafka topics',
-        `${name}: max.message.bytes is ${settings.get('max.message.bytes')}`,
-        alter('max.message.bytes', 2 * MAX_RECORD_BATCH),
-      ),
-    );
-  const wantedIsr = Math.max(1, config.replicationFactor - 1);
-  if (Number(settings.get('min.insync.replicas')) < wantedIsr)
-    found.push(
-      warning(
-        'kafka topics',
-        `${name}: min.insync.replicas is ${settings.get('min.insync.replicas')}`,
-        alter('min.insync.replicas', wantedIsr),
-      ),
-    );
-  const retention = Number(settings.get('retention.ms'));
-  const wanted = retentionHoursOf(config, key) * 3_600_000;
-  if (retention >= 0 && retention < wanted)
-    found.push(
-      warning(
-        'kafka topics',
-        `${name}: messages are kept for ${retention / 3_600_000} h only`,
-        alter('retention.ms', wanted),
-      ),
-    );
-  return found;
+    ];
+  });
 }
 
 /** Kafka does not tell its clock. What a process of ours has written tells the clock of that process. */
@@ -155,23 +132,9 @@ export async function checkTopics(
           ];
     const partitions = new Map<TopicKey, number>();
     if (existing.length === 0) return { findings, partitions };
-    const names = existing.map((key) => topicName(config, key));
-    const { topics: described } = await admin.fetchTopicMetadata({ topics: names });
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: names.map((name) => ({
-        type: TOPIC,
-        name,
-        configNames: ['cleanup.policy', 'max.message.bytes', 'min.insync.replicas', 'retention.ms'],
-      })),
-    });
-    for (const key of existing) {
-      const name = topicName(config, key);
-      const entries = resources.find(({ resourceName }) => resourceName === name)!.configEntries;
-      const settings = new Map(entries.map(({ configName, configValue }) => [configName, configValue]));
-      const topic = described.find((one) => one.name === name)!;
-      partitions.set(key, topic.partitions.length);
-      findings.push(...checkPartitions(config, key, topic), ...checkSettings(config, key, name, settings));
+    for (const [key, actual] of await readTopics(admin, config, existing)) {
+      partitions.set(key, actual.partitions.length);
+      findings.push(...checkPartitions(config, key, actual), ...checkSettings(config, key, actual));
     }
     const good = ok('kafka topics', `${existing.length} topics, as they should be`);
     const clocks = await checkClocks(config, log, existing);

@@ -1,37 +1,79 @@
 /** Topics may have been made by somebody else, or with other settings than today's: what is less safe than configured is warned about. */
+import type { Admin, PartitionMetadata } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createKafka, MAX_RECORD_BATCH, topicName, topicSettings } from './topics.ts';
 
 export interface ActualTopic {
+  partitions: PartitionMetadata[];
   /** Of the partition that has the fewest. */
   replicas: number;
   settings: ReadonlyMap<string, string>;
 }
+export type TopicSetting = keyof ReturnType<typeof topicSettings>;
 
 const TOPIC = 2;
 const keys = Object.keys(topics) as TopicKey[];
 const sorted = (list: string) => list.split(',').sort().join();
 
-export function findWeaknesses(config: OperatorConfig, key: TopicKey, actual: ActualTopic): string[] {
-  const found: string[] = [];
+/** Topics that exist, as they are. */
+export async function readTopics(
+  admin: Admin,
+  config: OperatorConfig,
+  existing: readonly TopicKey[],
+): Promise<Map<TopicKey, ActualTopic>> {
+  const names = existing.map((key) => topicName(config, key));
+  const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
+  const configNames = Object.keys(topicSettings(config, keys[0]!));
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: names.map((name) => ({ type: TOPIC, name, configNames })),
+  });
+  return new Map(
+    existing.map((key, i) => {
+      const { partitions } = found.find(({ name }) => name === names[i])!;
+      const { configEntries } = resources.find(({ resourceName }) => resourceName === names[i])!;
+      const replicas = Math.min(...partitions.map((partition) => partition.replicas.length));
+      const settings = new Map(configEntries.map(({ configName, configValue }) => [configName, configValue]));
+      return [key, { partitions, replicas, settings }];
+    }),
+  );
+}
+
+/** Settings that are less safe than ours, or other ones where only ours is right. */
+export function weakSettings(
+  config: OperatorConfig,
+  key: TopicKey,
+  settings: ActualTopic['settings'],
+): TopicSetting[] {
   const wanted = topicSettings(config, key);
-  const has = (name: keyof typeof wanted) => actual.settings.get(name) ?? '';
-  const compare = (name: keyof typeof wanted, isFine: boolean) => {
-    if (!isFine) found.push(`${name} ${has(name)} instead of ${wanted[name]}`);
+  const has = (name: TopicSetting) => settings.get(name) ?? '';
+  const fine: Record<TopicSetting, boolean> = {
+    'cleanup.policy': sorted(has('cleanup.policy')) === sorted(wanted['cleanup.policy']),
+    // More than a message of ours is never needed; what is smaller refuses some of them.
+    'max.message.bytes': Number(has('max.message.bytes')) >= MAX_RECORD_BATCH,
+    'min.insync.replicas': Number(has('min.insync.replicas')) >= Number(wanted['min.insync.replicas']),
+    'retention.ms': has('retention.ms') === wanted['retention.ms'],
   };
-  if (actual.replicas < config.replicationFactor)
-    found.push(
-      `${actual.replicas} replicas instead of ${config.replicationFactor} (HEADRACE_REPLICATION_FACTOR)`,
-    );
-  const inSync = 'min.insync.replicas';
-  compare(inSync, Number(has(inSync)) >= Number(wanted[inSync]));
-  compare('cleanup.policy', sorted(has('cleanup.policy')) === sorted(wanted['cleanup.policy']));
-  compare('retention.ms', has('retention.ms') === wanted['retention.ms']);
-  // More than a message of ours is never needed; what is smaller refuses some of them.
-  compare('max.message.bytes', Number(has('max.message.bytes')) >= MAX_RECORD_BATCH);
-  return found;
+  return (Object.keys(fine) as TopicSetting[]).filter((name) => !fine[name]);
+}
+
+export function findWeaknesses(
+  config: OperatorConfig,
+  key: TopicKey,
+  { replicas, settings }: Omit<ActualTopic, 'partitions'>,
+): string[] {
+  const wanted = topicSettings(config, key);
+  const { replicationFactor } = config;
+  return [
+    ...(replicas < replicationFactor
+      ? [`${replicas} replicas instead of ${replicationFactor} (HEADRACE_REPLICATION_FACTOR)`]
+      : []),
+    ...weakSettings(config, key, settings).map(
+      (name) => `${name} ${settings.get(name) ?? ''} instead of ${wanted[name]}`,
+    ),
+  ];
 }
 
 /** What cannot be read is no reason not to start. */
@@ -39,22 +81,11 @@ export async function checkTopics(config: OperatorConfig, log: Logger): Promise<
   const admin = createKafka(config, log).admin();
   try {
     await admin.connect();
-    const names = keys.map((key) => topicName(config, key));
-    const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
-    const configNames = Object.keys(topicSettings(config, keys[0]!));
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: names.map((name) => ({ type: TOPIC, name, configNames })),
-    });
-    for (const [i, key] of keys.entries()) {
-      const partitions = found.find(({ name }) => name === names[i])!.partitions;
-      const entries = resources.find(({ resourceName }) => resourceName === names[i])!.configEntries;
-      const weaknesses = findWeaknesses(config, key, {
-        replicas: Math.min(...partitions.map(({ replicas }) => replicas.length)),
-        settings: new Map(entries.map(({ configName, configValue }) => [configName, configValue])),
-      });
+    for (const [key, actual] of await readTopics(admin, config, keys)) {
+      const weaknesses = findWeaknesses(config, key, actual);
+      const topic = topicName(config, key);
       if (weaknesses.length > 0)
-        log.warn({ topic: names[i] }, `topic ${names[i]} is not as configured: ${weaknesses.join(', ')}`);
+        log.warn({ topic }, `topic ${topic} is not as configured: ${weaknesses.join(', ')}`);
     }
   } catch (error) {
     log.warn({ err: error }, `cannot check the settings of the topics: ${(error as Error).message}`);

@@ -1,7 +1,9 @@
 /** Partners: who may call, and where their files lie in the shared bucket. */
 import { randomInt } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Db, UpdateFilter } from 'mongodb';
 import { collections, type PartnerDocument, type PartnerQuotas } from '../../schemas/documents.ts';
+import { cached } from '../runtime/cached.ts';
 
 /** An operator's request that cannot be fulfilled. The message is meant for people. */
 export class ProvisioningError extends Error {
@@ -106,4 +108,14 @@ export function createPartnerStore(db: Db) {
 
     list: () => partners.find().sort({ createdAt: 1, _id: 1 }).toArray(),
   };
+}
+
+/** How soon a suspension or a changed quota takes effect. */
+const KEPT_MS = 3_000;
+const MAX_KEPT = 10_000;
+
+/** Looks each partner up at most once in three seconds, however often it is asked for. */
+export function keepPartners(partners: Pick<PartnerStore, 'lookUp'>) {
+  const kept = new LRUCache<string, Promise<PartnerDocument | null>>({ max: MAX_KEPT, ttl: KEPT_MS });
+  return (id: string): Promise<PartnerDocument | null> => cached(kept, id, () => partners.lookUp(id));
 }

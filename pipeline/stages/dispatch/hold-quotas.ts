@@ -4,23 +4,18 @@
  *
  * Bytes are known beforehand: a job that would exceed them is refused. Rows are not: jobs in flight when they run out are loaded whole.
  */
-import { LRUCache } from 'lru-cache';
-import type { JobDocument, JobError, PartnerDocument } from '../../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../../schemas/documents.ts';
 import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../accept/quotas.ts';
-import { cached } from '../../runtime/cached.ts';
+import { keepPartners } from '../../stores/partners.ts';
 import type { Stores } from '../../stores/stores.ts';
 import { dayOf } from '../../stores/usage.ts';
 import { problem } from './find-objects.ts';
-
-/** How soon a changed quota takes effect. */
-const KEPT_MS = 3_000;
-const MAX_KEPT = 10_000;
 
 export type QuotaHold = ReturnType<typeof createQuotaHold>;
 
 export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & DefaultQuotas) {
   const { partners, usage } = deps;
-  const known = new LRUCache<string, Promise<PartnerDocument | null>>({ max: MAX_KEPT, ttl: KEPT_MS });
+  const lookUp = keepPartners(partners);
   /** Bytes by partner and day, and job. */
   const held = new Map<string, Map<number, number>>();
 
@@ -39,7 +34,7 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
 
     /** Holds the job with these bytes, or says why it cannot be loaded. */
     async admit({ _id, partner, createdAt }: JobDocument, bytes: number): Promise<JobError | undefined> {
-      const quotas = quotasOf(await cached(known, partner, () => partners.lookUp(partner)), deps);
+      const quotas = quotasOf(await lookUp(partner), deps);
       if (!hasDailyQuota(quotas)) return undefined;
       const day = dayOf(createdAt);
       const used = await usage.of(partner, day);

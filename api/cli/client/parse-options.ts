@@ -1,14 +1,13 @@
 /** Values of options. Commander names the option in front of these messages. */
 import { InvalidArgumentError } from 'commander';
+import { millisecondsIn } from '../../../pipeline/runtime/duration.ts';
 import type { Status } from '../../console/answers.ts';
 
-const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3_600 };
-
-/** `90`, `90s`, `5m` or `2h`, as milliseconds. */
+/** In milliseconds; seconds if there is no unit. */
 export function duration(text: string): number {
-  const [, amount, unit = 's'] = /^(\d{1,6})([smh])?$/.exec(text) ?? [];
-  if (amount === undefined) throw new InvalidArgumentError('expected a duration such as 90s, 5m or 2h');
-  return Number(amount) * secondsOf[unit]! * 1_000;
+  const ms = millisecondsIn(/\d$/.test(text) ? `${text}s` : text);
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('expected a duration such as 90s, 5m or 2h');
+  return ms;
 }
 
 export function identifier(text: string): number {

@@ -57,7 +57,7 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
     .option('--type <name>', `only this type; may be repeated: ${messageNames.join(', ')}`, messageType)
     .option(
       '--from <place>',
-      'beginning, end, -10m (s, m, h, d), a time or an offset (default: beginning)',
+      'beginning, end, -10m (s, m, h, d, w), a time or an offset (default: beginning)',
       parsePlace,
     )
     .option('--until <place>', 'where to end, as --from; also +10m with --follow (default: end)', parsePlace)

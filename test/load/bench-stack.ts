@@ -7,13 +7,20 @@ import { fileURLToPath } from 'node:url';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
+import { stopProcess } from '../../deploy/local/child.ts';
 import { withLock } from '../../deploy/local/lock.ts';
 import { type Cluster, type ProcessName, processesOf } from '../../deploy/local/names.ts';
 import { anyPorts } from '../../deploy/local/ports.ts';
 import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/service.ts';
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 import { clusterOf, type StateFolder } from '../../deploy/local/state.ts';
-import { ensureRunning, type Run, type Startable, settlePorts } from '../../deploy/local/supervise.ts';
+import {
+  ensureRunning,
+  type Run,
+  runningProcess,
+  type Startable,
+  settlePorts,
+} from '../../deploy/local/supervise.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
@@ -23,6 +30,8 @@ import type { Progress } from './progress.ts';
 
 const guardian = fileURLToPath(new URL('../support/guardian.ts', import.meta.url));
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
+
+const STOP_MS = 30_000;
 
 export interface BenchStackOptions {
   readonly report: (line: string) => void;
@@ -104,7 +113,8 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
       { directory, report, signal, env, wantedPorts: anyPorts, ...cluster },
       startProcesses(env, profileTo),
     );
-    const config = parseConfig(serviceEnvironment(folder, env));
+    const settings = serviceEnvironment(folder, env);
+    const config = parseConfig(settings);
     const mongo = await connectMongo(config);
     const { db } = mongo;
     await ensureIndexes(db);
@@ -114,6 +124,8 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
       directory,
       addresses,
       config,
+      /** The environment of our processes. */
+      settings,
       db,
       partner,
       calls: createPartnerCalls(apiUrl(folder), partner.api_key),
@@ -141,6 +153,12 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
         }));
         await db.collection<AttributeDocument>(collections.attributes).insertMany(documents);
         return ids;
+      },
+
+      /** For scenarios that start pipelines of their own. */
+      async stopPipeline(): Promise<void> {
+        const running = runningProcess(folder, 'pipeline');
+        if (running) await stopProcess(running, STOP_MS);
       },
 
       /** Somebody else, who works at the same time. */

@@ -5,8 +5,10 @@ import { audience } from './scenarios/audience.ts';
 import { composition } from './scenarios/composition.ts';
 import { history } from './scenarios/history.ts';
 import { files } from './scenarios/many-files.ts';
+import { pauses } from './scenarios/pauses.ts';
 import { attributes, rows } from './scenarios/prefixes.ts';
 import { clear, deletion } from './scenarios/removals.ts';
+import { stages } from './scenarios/stages.ts';
 import { storage } from './scenarios/storage.ts';
 
 /** How the cost of an operation grows with what is stored or what is asked for at once. */
@@ -22,4 +24,4 @@ export const growthBenchmarks = [
   composition,
   storage,
 ];
-export const allBenchmarks = [alternatives, ...growthBenchmarks];
+export const allBenchmarks = [alternatives, ...growthBenchmarks, stages, pauses];

@@ -1,0 +1,117 @@
+/** The same load through one pipeline process, and through processes that have some of the stages each. */
+import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { type StageName, stageNames } from '../../../schemas/stages.ts';
+import type { Bench } from '../bench-stack.ts';
+import { type CountCheck, checkAudience } from '../check-counts.ts';
+import { count, seconds } from '../format.ts';
+import { watchProcesses } from '../observe-processes.ts';
+import { median } from '../percentiles.ts';
+import { startStages, stopAll } from '../stage-processes.ts';
+import { atLeast, atMost, type Benchmark } from '../table.ts';
+import { uploadPrefix } from '../upload.ts';
+import { keysOf } from './one-prefix.ts';
+
+/** They alternate: a shared machine may be half as fast a minute later. */
+const ROUNDS = 3;
+const pollEveryMs = 100;
+
+const layouts = {
+  together: [stageNames],
+  apart: stageNames.map((stage) => [stage]),
+  doubled: [['dispatch'], ['split'], ['validate'], ['validate'], ['sink'], ['sink']],
+} as const satisfies Record<string, readonly (readonly StageName[])[]>;
+type Layout = keyof typeof layouts;
+const names = Object.keys(layouts) as Layout[];
+
+interface Round {
+  readonly rowsPerSecond: number;
+  /** CPU seconds by process: ours, and the servers. */
+  readonly cpu: Record<string, number>;
+}
+
+interface Load {
+  readonly rows: number;
+  readonly devices: number;
+}
+
+/** The first load warms the processes up. */
+async function measureLayout(bench: Bench, layout: Layout, { rows, devices }: Load, checks: CountCheck[]) {
+  const { stack, signal, progress } = bench;
+  const processes = await Promise.all(layouts[layout].map((stages) => startStages(bench, stages)));
+  try {
+    const load = () => stack.calls.load('b', 'load/', false, { everyMs: pollEveryMs, signal });
+    await load();
+    const ours = processes.map(({ stages, pid }, i) => [`${i + 1} ${stages.join('+')}`, pid]);
+    const { pipeline: _, ...servers } = stack.pids;
+    const watch = watchProcesses<string>({ ...Object.fromEntries(ours), ...servers });
+    const { record, seconds: took } = await load();
+    const used = Object.entries(watch.stop()).map(([name, use]) => [name, use.cpuSeconds]);
+    checks.push(...checkAudience(record, rows, devices));
+    const round: Round = { rowsPerSecond: rows / took, cpu: Object.fromEntries(used) };
+    progress.step(`${layout}: ${count(round.rowsPerSecond)} rows/s, CPU ${describe(round.cpu)}`);
+    return round;
+  } finally {
+    await stopAll(processes);
+  }
+}
+
+const describe = (cpu: Round['cpu']) =>
+  Object.entries(cpu)
+    .map(([name, value]) => `${name} ${seconds(value)}`)
+    .join(', ');
+
+const isOurs = (name: string) => /^\d/.test(name);
+const ourCpu = ({ cpu }: Round) =>
+  Object.entries(cpu).reduce((sum, [name, value]) => sum + (isOurs(name) ? value : 0), 0);
+
+async function measureAll(bench: Bench, rows: number, seed: number) {
+  const keys = await keysOf(bench, 'b', 4);
+  const generator = createGenerator({ seed, duplicates: 0.2, keys });
+  await uploadPrefix(bench, generator, { prefix: 'load/', rows, files: 8, gzip: false });
+  const load = { rows, devices: generator.counts().devices };
+  await bench.stack.stopPipeline();
+  const checks: CountCheck[] = [];
+  const rounds: Record<Layout, Round>[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const measured: Partial<Record<Layout, Round>> = {};
+    // The order turns, so that none is always the first.
+    for (let i = 0; i < names.length; i++) {
+      const layout = names[(round + i) % names.length]!;
+      measured[layout] = await measureLayout(bench, layout, load, checks);
+    }
+    rounds.push(measured as Record<Layout, Round>);
+  }
+  return { rounds, checks };
+}
+
+export const stages: Benchmark = {
+  name: 'stages',
+  async measure({ runOn, sized, seed }) {
+    const { rounds, checks } = await runOn('stages', (bench) => measureAll(bench, sized(2_000_000), seed));
+    const medianOf = (layout: Layout, value: (round: Round) => number) =>
+      median(rounds.map((round) => value(round[layout])));
+    const rateOf = (layout: Layout) => medianOf(layout, ({ rowsPerSecond }) => rowsPerSecond);
+    const rate = (layout: Layout) => `${count(rateOf(layout))} rows/s`;
+    const cpu = (layout: Layout) => `${seconds(medianOf(layout, ourCpu))} of CPU`;
+    const compared = (layout: Layout, what: string) => [
+      atLeast(
+        { what: `audience of 2 M rows: one process; ${what}`, small: rate('together'), full: rate(layout) },
+        rateOf(layout) / rateOf('together'),
+        0.95,
+      ),
+      atMost(
+        { what: 'the same, CPU of these processes', small: cpu('together'), full: cpu(layout) },
+        medianOf(layout, ourCpu) / medianOf('together', ourCpu),
+        1.25,
+      ),
+    ];
+    return {
+      rows: [
+        ...compared('apart', 'one for each stage'),
+        ...compared('doubled', 'one for dispatch and split, two for validate and sink'),
+      ],
+      checks,
+      details: rounds,
+    };
+  },
+};

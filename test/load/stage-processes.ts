@@ -1,0 +1,20 @@
+/** Pipeline processes with some of the stages each, in place of the one that a bench starts with. */
+import type { StageName } from '../../schemas/stages.ts';
+import { type Managed, manage, type Settings } from '../faults/support/processes.ts';
+import type { Bench } from './bench-stack.ts';
+
+export interface StageProcess extends Managed {
+  readonly stages: readonly StageName[];
+}
+
+/** Comes back when it is ready. */
+export async function startStages({ stack }: Bench, stages: readonly StageName[]): Promise<StageProcess> {
+  const settings = stack.settings as Settings;
+  const started = await manage('pipeline', settings, stack.directory, '--stages', stages.join());
+  started.start();
+  await started.ready();
+  return Object.assign(started, { stages });
+}
+
+export const stopAll = (processes: readonly StageProcess[]) =>
+  Promise.all(processes.map((process) => process.stop()));

@@ -86,8 +86,10 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   await reach('reach MongoDB', () => requireCurrentLayout(mongo));
   if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensureIndexes(mongo.db).catch(mongo.fail));
+  const counters = createCounterStore(mongo.db);
+  await retry('compare the number of slots', () => counters.keepSlotCount(config.slots));
   await retry('compare the number of partitions', () =>
-    createCounterStore(mongo.db).keepPartitionCount(topicName(config, 'devices'), partitions.devices),
+    counters.keepPartitionCount(topicName(config, 'devices'), partitions.devices),
   );
 
   const topology = createTopology({

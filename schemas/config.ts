@@ -6,7 +6,8 @@ import { z } from 'zod';
 import { isClientVariable } from './client-variables.ts';
 import { connections, disagreements } from './connections.ts';
 import { readSecretFiles } from './secret-files.ts';
-import { flag, host, httpsUrl, integer, secret32 } from './settings.ts';
+import { flag, host, httpsUrl, integer, oneOf, secret32 } from './settings.ts';
+import { DEFAULT_SLOTS, MAX_SLOTS, slotCounts } from './topics.ts';
 
 const environment = z.object({
   ...connections,
@@ -59,7 +60,9 @@ const environment = z.object({
     .regex(/^[A-Za-z0-9._-]{1,100}$/, 'expected letters, digits, dot, dash or underscore')
     .default('headrace'),
   /** Partitions of the topics that have several, at creation. */
-  HEADRACE_PARTITIONS: integer(1, 16, 4),
+  HEADRACE_PARTITIONS: integer(1, MAX_SLOTS, 4),
+  /** Slots of every device set, at the first start. */
+  HEADRACE_SLOTS: oneOf(slotCounts, DEFAULT_SLOTS),
   HEADRACE_REPLICATION_FACTOR: integer(1, 9, 1),
   HEADRACE_RETENTION_HOURS: integer(1, 8_760, 72),
   /** Ended jobs are removed after so many days. A repeated request may look for its job within the first of them. */
@@ -176,6 +179,11 @@ function checkTogether(env: Partial<Environment>, check: z.RefinementCtx): void 
   // If the two secrets were equal, whoever signs user tokens could decrypt stored credentials.
   if (env.HEADRACE_SECRET && env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
     refuse('HEADRACE_USER_TOKEN_SECRET', 'expected a different secret from HEADRACE_SECRET');
+  if (env.HEADRACE_PARTITIONS! > env.HEADRACE_SLOTS!)
+    refuse(
+      'HEADRACE_PARTITIONS',
+      `expected ${env.HEADRACE_SLOTS} or less, the number of slots (HEADRACE_SLOTS)`,
+    );
   for (const { name, message } of disagreements(env)) refuse(name, message);
 }
 

@@ -9,6 +9,11 @@ export const integer = (from: number, to: number, preset: number) =>
     .min(from, `expected ${from} or more`)
     .max(to, `expected ${to} or less`)
     .default(preset);
+export const oneOf = (numbers: readonly number[], preset: number) =>
+  z.coerce
+    .number({ error: 'expected a whole number' })
+    .refine((number) => numbers.includes(number), `expected one of ${numbers.join(', ')}`)
+    .default(preset);
 /** The example values in deploy/config are public, so they are refused as secrets. */
 const isExample = (text: string) => text === 'change-me' || text.startsWith('example-only');
 const notTheExample = 'expected your own value, not the example from deploy/config';

@@ -95,6 +95,11 @@ export const topics = {
 } as const satisfies Record<string, TopicContract>;
 export type TopicKey = keyof typeof topics;
 
-/** Slots of every device set. The slot of an identifier decides its partition: slot modulo the partition count. */
-export const SLOTS = 16;
+/**
+ * Slots of every device set, chosen at the first start (HEADRACE_SLOTS). The slot of an identifier decides its partition: slot modulo
+ * the partition count.
+ */
+export const slotCounts = [16, 32, 64, 128, 256] as const;
+export const DEFAULT_SLOTS = 16;
+export const MAX_SLOTS = 256;
 export const slotPartition = (slot: number, partitions: number) => slot % partitions;

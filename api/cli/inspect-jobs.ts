@@ -2,7 +2,6 @@
 import type { BatchCounts } from '../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
 import type { ApiStores } from '../stores.ts';
 
 export interface InspectedFile {
@@ -30,7 +29,10 @@ export interface InspectedJob {
 
 const UNDECIDED_SHOWN = 20;
 
-export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiStores, jobWindow: number) {
+export function createJobInspection(
+  { jobs, files, ledger, acks, checks, counters }: ApiStores,
+  jobWindow: number,
+) {
   const unknown = (id: number) => new ProvisioningError('unknown_job', `there is no job ${id}`);
 
   async function waitsFor(job: JobDocument, seen: Omit<InspectedJob, 'waitsFor' | 'job'>) {
@@ -67,7 +69,7 @@ export function createJobInspection({ jobs, files, ledger, acks, checks }: ApiSt
     const byFile = await ledger.countByFile(_id, attempt, numbers);
     const withStatus = (status: JobStatus) => byStatus.get(status) ?? 0;
     const merged = acked.map(({ slot }) => slot).sort((a, b) => a - b);
-    const slots = Array.from({ length: SLOTS }, (_, slot) => slot);
+    const slots = Array.from({ length: await counters.slotCount() }, (_, slot) => slot);
     const seen = {
       files: {
         waiting: withStatus(JobStatus.pending),

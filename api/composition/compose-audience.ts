@@ -4,7 +4,6 @@ import type { Retry } from '../../pipeline/runtime/retry.ts';
 import type { DeviceSets } from '../../pipeline/sets/device-sets.ts';
 import type { Stores } from '../../pipeline/stores/stores.ts';
 import { spaces } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
 import { createNameEvents, type NamedEvent } from './name-events.ts';
 
 export interface Wanted {
@@ -26,7 +25,7 @@ export interface Composed {
   events: NamedEvent[];
 }
 
-interface Dependencies extends Pick<Stores, 'attributeDevices' | 'eventValues' | 'files'> {
+interface Dependencies extends Pick<Stores, 'attributeDevices' | 'counters' | 'eventValues' | 'files'> {
   sets: Pick<DeviceSets, 'compose' | 'count'>;
   retry: Retry;
 }
@@ -34,7 +33,7 @@ interface Dependencies extends Pick<Stores, 'attributeDevices' | 'eventValues' |
 const mostFirst = (a: number[], b: number[]) => b.at(-1)! - a.at(-1)! || a[0]! - b[0]!;
 
 export function createComposeAudience(deps: Dependencies) {
-  const { sets, attributeDevices, retry } = deps;
+  const { sets, counters, attributeDevices, retry } = deps;
   const nameEvents = createNameEvents(deps);
 
   async function composeSlots(
@@ -43,14 +42,15 @@ export function createComposeAudience(deps: Dependencies) {
     signal: AbortSignal,
   ) {
     const sums = createSums();
-    for (let slot = 0; slot < SLOTS; slot++) {
+    const slots = await retry('read the number of slots', counters.slotCount, signal);
+    for (let slot = 0; slot < slots; slot++) {
       const composed = await retry('compose a slot', () => sets.compose(request, slot, signal), signal);
       sums.devices += composed.devices;
       sums.matched += composed.matched;
       addAll(sums.attributes, composed.attributes);
       addAll(sums.others, composed.others);
       addAll(sums.events, composed.events);
-      onProgress((slot + 1) / SLOTS);
+      onProgress((slot + 1) / slots);
     }
     return sums;
   }

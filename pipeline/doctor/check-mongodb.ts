@@ -102,6 +102,19 @@ async function checkPartitions(db: Db, topic: string, partitions: number | undef
   ];
 }
 
+async function checkSlots(db: Db, wanted: number): Promise<Finding[]> {
+  const { slotCount, partitionCount } = createCounterStore(db);
+  const [slots, partitions] = await Promise.all([slotCount(), partitionCount()]);
+  if (partitions === undefined || slots === wanted) return [];
+  return [
+    problem(
+      'mongodb data',
+      `it was written with ${slots} slots, HEADRACE_SLOTS says ${wanted}`,
+      `set HEADRACE_SLOTS to ${slots}`,
+    ),
+  ];
+}
+
 async function checkRoom(db: Db): Promise<Finding[]> {
   const { fsUsedSize, fsTotalSize } = await db.command({ dbStats: 1, freeStorage: 0 });
   if (!fsTotalSize) return [];
@@ -132,7 +145,10 @@ export async function checkMongodb(
       ...(await examine('mongodb indexes', RIGHTS, () => checkIndexes(mongo.db))),
       ...(await examine('mongodb data', layout, async () => {
         await requireCurrentLayout(mongo);
-        return checkPartitions(mongo.db, devices.topic, devices.partitions);
+        return [
+          ...(await checkPartitions(mongo.db, devices.topic, devices.partitions)),
+          ...(await checkSlots(mongo.db, config.slots)),
+        ];
       })),
       ...(await examine('mongodb disk', RIGHTS, () => checkRoom(mongo.db))),
     ];

@@ -2,7 +2,7 @@
 import type { SlotTotal } from '../../schemas/topics.ts';
 import { copyDevices, GroupWriter } from '../wire/device-groups.ts';
 import type { ByteList } from './byte-list.ts';
-import { hashWords, IDENTIFIER_BYTES, SLOTS, slotOfHash, WORDS } from './identifier.ts';
+import { hashWords, IDENTIFIER_BYTES, slotOfHash, WORDS } from './identifier.ts';
 import { checksumOf, hashKey } from './slot-totals.ts';
 
 export interface SlotPairs extends SlotTotal {
@@ -56,12 +56,12 @@ export class DevicePairs {
   }
 
   /** Slots that have pairs, with a group for each key; devices in insertion order. `names` has the names of the keys. */
-  bySlot(names: ByteList): SlotPairs[] {
+  bySlot(names: ByteList, slots: number): SlotPairs[] {
     const keys = names.size;
-    const ends = new Int32Array(SLOTS * keys);
-    const order = this.#orderByBucket(ends);
-    const slots: SlotPairs[] = [];
-    for (let slot = 0, bucket = 0, next = 0; slot < SLOTS; slot++) {
+    const ends = new Int32Array(slots * keys);
+    const order = this.#orderByBucket(ends, slots);
+    const filled: SlotPairs[] = [];
+    for (let slot = 0, bucket = 0, next = 0; slot < slots; slot++) {
       const first = next;
       let checksum = 0;
       for (let key = 0; key < keys; key++, bucket++) {
@@ -76,26 +76,23 @@ export class DevicePairs {
           checksum = (checksum + checksumOf(this.#words, pair * WORDS, keyHash)) >>> 0;
         }
       }
-      if (next > first) slots.push({ slot, pairs: next - first, checksum, groups: writer.take() });
+      if (next > first) filled.push({ slot, pairs: next - first, checksum, groups: writer.take() });
     }
-    return slots;
+    return filled;
   }
 
   /** A counting sort; says where each bucket ends. */
-  #orderByBucket(ends: Int32Array): Int32Array {
-    const keys = ends.length / SLOTS;
-    for (let pair = 0; pair < this.#count; pair++) ends[this.#bucketOf(pair, keys)]!++;
+  #orderByBucket(ends: Int32Array, slots: number): Int32Array {
+    const keys = ends.length / slots;
+    const bucketOf = (pair: number) => slotOfHash(this.#hashes[pair]!, slots) * keys + this.#keys[pair]!;
+    for (let pair = 0; pair < this.#count; pair++) ends[bucketOf(pair)]!++;
     for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
     const order = new Int32Array(this.#count);
-    for (let pair = this.#count - 1; pair >= 0; pair--) order[--ends[this.#bucketOf(pair, keys)]!] = pair;
+    for (let pair = this.#count - 1; pair >= 0; pair--) order[--ends[bucketOf(pair)]!] = pair;
     // Each has counted down to its beginning, which is the end of the one before it.
     ends.copyWithin(0, 1);
     if (ends.length > 0) ends[ends.length - 1] = this.#count;
     return order;
-  }
-
-  #bucketOf(pair: number, keys: number): number {
-    return slotOfHash(this.#hashes[pair]!) * keys + this.#keys[pair]!;
   }
 
   /** The place of this device and key, or the free place where they belong. */

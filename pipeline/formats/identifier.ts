@@ -2,8 +2,6 @@
  * Mobile advertising identifiers: 36 characters in a file, 16 bytes everywhere else. Works on bytes, because a string per
  * row would cost more than the rest of the parsing.
  */
-export { SLOTS } from '../../schemas/topics.ts';
-
 export const IDENTIFIER_TEXT = 36;
 export const IDENTIFIER_BYTES = 16;
 
@@ -94,7 +92,11 @@ export function hashWords(words: Uint32Array, offset: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The top bits select the slot, and the others are the address within it. */
-export const slotOfHash = (hash: number): number => hash >>> 28;
+/**
+ * The top 4 bits select the slot, and the others are the address within it. Where there are more than 16 slots, the lowest bits select
+ * among those with the same top bits: addresses stay evenly spread, and no slot of 16 would have to be mixed with another to divide it.
+ */
+export const slotOfHash = (hash: number, slots: number): number =>
+  (hash >>> ADDRESS_BITS) + ((hash & ((slots >>> 4) - 1)) << 4);
 export const ADDRESS_BITS = 28;
 export const addressOf = (hash: number): number => hash & 0x0fffffff;

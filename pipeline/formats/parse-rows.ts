@@ -3,7 +3,7 @@
  * An accepted row allocates nothing.
  */
 import type { RejectCode } from '../../schemas/codes.ts';
-import type { RowBatch } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS, type RowBatch } from '../../schemas/topics.ts';
 import { DevicePairs, type SlotPairs } from './device-pairs.ts';
 import { skipBlankLine } from './head.ts';
 import { IDENTIFIER_TEXT, Parsed, parseIdentifier, WORDS } from './identifier.ts';
@@ -24,6 +24,8 @@ export type BatchToParse = Pick<RowBatch, 'rows' | 'first_line' | 'delimiter' | 
 export interface ParseOptions {
   /** Required for attributes. */
   keys?: KeyTable;
+  /** How many slots the devices are divided into. */
+  slots?: number;
   maxRejects: number;
 }
 
@@ -61,22 +63,26 @@ const reader = new RowReader();
 const pairs = new DevicePairs();
 const device = new Uint32Array(WORDS);
 
-export function parseRows(batch: BatchToParse, { keys, maxRejects }: ParseOptions): ParsedRows {
+export function parseRows(batch: BatchToParse, { keys, ...options }: ParseOptions): ParsedRows {
   if (batch.layout === 'attributes') {
     if (!keys) throw new TypeError('rows with attributes need a key table');
-    return parse(batch, maxRejects, createAttributeLayout(keys));
+    return parse(batch, options, createAttributeLayout(keys));
   }
   let layout = createAudienceLayout(false);
-  let parsed = parse(batch, maxRejects, layout);
+  let parsed = parse(batch, options, layout);
   const eventsOverflow = layout.overflow;
   if (eventsOverflow) {
     layout = createAudienceLayout(true);
-    parsed = parse(batch, maxRejects, layout);
+    parsed = parse(batch, options, layout);
   }
   return { ...parsed, events: parsed.failure ? [] : layout.events(), eventsOverflow };
 }
 
-function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): ParsedRows {
+function parse(
+  batch: BatchToParse,
+  { maxRejects, slots = DEFAULT_SLOTS }: Omit<ParseOptions, 'keys'>,
+  layout: RowLayout,
+): ParsedRows {
   const { rows: bytes, first_line: firstLine, delimiter } = batch;
   pairs.clear();
   const rejected: ParsedRows['rejected'] = {};
@@ -130,7 +136,12 @@ function parse(batch: BatchToParse, maxRejects: number, layout: RowLayout): Pars
   if (!failure && bytes.length > 0 && bytes[bytes.length - 1] !== LF) lines++;
   const counted = { rows, accepted, lines, rejected, rejects };
   if (failure) return { ...counted, pairsRead: 0, pairs: 0, slots: [], failure };
-  return { ...counted, pairsRead: layout.pairsRead, pairs: pairs.size, slots: pairs.bySlot(layout.names()) };
+  return {
+    ...counted,
+    pairsRead: layout.pairsRead,
+    pairs: pairs.size,
+    slots: pairs.bySlot(layout.names(), slots),
+  };
 }
 
 function rawRow(bytes: Buffer, start: number, next: number): Pick<RejectedRow, 'raw' | 'isCut'> {

@@ -2,7 +2,7 @@
  * Totals of the devices sent to each slot, of a batch, a file or a job: the number of pairs of device and key, and a checksum that
  * does not depend on their order. Validate computes them, the ledger stores them, and a sink merges a job only if its totals match.
  */
-import { SLOTS, type SlotTotal } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS, type SlotTotal } from '../../schemas/topics.ts';
 import { copyDevices, eachGroup } from '../wire/device-groups.ts';
 import { hashBytes } from './byte-table.ts';
 import { WORDS } from './identifier.ts';
@@ -10,7 +10,9 @@ import { WORDS } from './identifier.ts';
 const TOTAL_BYTES = 12;
 const CHECKSUM_AT = 8;
 
-export const noTotals = (): SlotTotal[] => Array.from({ length: SLOTS }, () => ({ pairs: 0, checksum: 0 }));
+/** Slots behind the last one in the list have nothing, too. */
+export const noTotals = (slots = DEFAULT_SLOTS): SlotTotal[] =>
+  Array.from({ length: slots }, () => ({ pairs: 0, checksum: 0 }));
 
 /** Used again for each group: devices in a message are not aligned. */
 let scratch = new Uint32Array(1 << 12);
@@ -67,7 +69,9 @@ export function unpackTotals(bytes: Uint8Array): SlotTotal[] {
 /** Adds totals as stored in the ledger, slot by slot. */
 export function addPacked(totals: SlotTotal[], bytes: Uint8Array): void {
   const packed = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (const [slot, total] of totals.entries())
+  const slots = packed.length / TOTAL_BYTES;
+  totals.push(...noTotals(slots - totals.length));
+  for (const [slot, total] of totals.slice(0, slots).entries())
     addTotal(total, {
       pairs: packed.readDoubleLE(slot * TOTAL_BYTES),
       checksum: packed.readUInt32LE(slot * TOTAL_BYTES + CHECKSUM_AT),

@@ -6,8 +6,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
 import { addressOf, hashWords, slotOfHash } from '../formats/identifier.ts';
+import { createCounterStore } from '../stores/counters.ts';
 import { type CompositionRequest, composeSlot, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
 import type { Devices } from './devices.ts';
@@ -35,6 +35,7 @@ const REMOVE_AT_ONCE = 5_000;
 const MAX_DEVICES_AHEAD = 200_000;
 
 export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } = {}) {
+  const { slotCount } = createCounterStore(db);
   const manifests = createManifests(db);
   const pages = createPages(db);
   const deps = {
@@ -60,7 +61,8 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
       keys: new Uint32Array(0),
     };
     let keys: number[] | undefined;
-    for await (const loaded of readSlot(deps, { space, slot: slotOfHash(hash) }, wanted)) {
+    const slot = slotOfHash(hash, await slotCount());
+    for await (const loaded of readSlot(deps, { space, slot }, wanted)) {
       joinRegion(loaded, {
         onDevice: () => {
           keys ??= [];
@@ -93,7 +95,7 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
 
     /** Distinct devices of a space. */
     async count(space: string): Promise<number> {
-      const slots = Array.from({ length: SLOTS }, (_, slot) => manifests.read({ space, slot }));
+      const slots = Array.from({ length: await slotCount() }, (_, slot) => manifests.read({ space, slot }));
       return (await Promise.all(slots)).reduce((sum, { devices }) => sum + devices, 0);
     },
 
@@ -110,7 +112,7 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
 
     /** Every space that holds the device, with its keys there. */
     async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {
-      const slot = slotOfHash(hashWords(wordsOf(device), 0));
+      const slot = slotOfHash(hashWords(wordsOf(device), 0), await slotCount());
       const stored = manifests.collection.find({ slot }, { projection: { space: 1 } });
       for await (const { space } of stored) {
         const keys = await keysOf(space, device);

@@ -5,7 +5,7 @@
  * of a job that it has merged.
  */
 
-import { type CommitMarker, SLOTS, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
+import { type CommitMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
@@ -29,6 +29,7 @@ export interface SinkDependencies {
   lookAhead: ReturnType<typeof createLookAhead>;
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
+  slots: number;
   devicePartitions: number;
   memoryBytes: number;
   news: Pick<News, 'tell'>;
@@ -62,7 +63,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   function own(partition: number, step: SinkStep): Promise<OwnedPartition> {
     const known = owned.get(partition);
     if (known) return known;
-    const slots = Array.from({ length: SLOTS }, (_, slot) => slot).filter(
+    const slots = Array.from({ length: deps.slots }, (_, slot) => slot).filter(
       (slot) => slotPartition(slot, deps.devicePartitions) === partition,
     );
     const taking = take(partition, slots, step);

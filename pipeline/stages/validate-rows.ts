@@ -26,6 +26,7 @@ export interface ValidateDependencies {
   contexts: JobContexts;
   ledger: LedgerStore;
   rejects: RejectStore;
+  slots: number;
   devicePartitions: number;
   rejectPartitions: number;
   rejectsPerFile: number;
@@ -41,6 +42,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
     rowFormatOf(batch.path).parse(batch, {
       ...(batch.layout === 'attributes' ? { keys: await contexts.keysOf(job) } : {}),
+      slots: deps.slots,
       maxRejects: deps.rejectsPerFile,
     });
 
@@ -85,7 +87,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
       const context = await step.read('look up the job', () => contexts.get(batch.job, batch.attempt));
       if (!context?.wanted) return;
       if (batch.failure) {
-        await step('ledger', () => ledger.record(entryOf(batch, null)));
+        await step('ledger', () => ledger.record(entryOf(batch, null, deps.slots)));
         return;
       }
       const parsed = await step.read('look up the keys', () => parse(batch, context.job));
@@ -95,20 +97,20 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
           sendDevices({ job: batch.job, file: batch.file, batch: batch.batch, slots }),
         );
       await sendRejects(batch, context.job, parsed, step);
-      await step('ledger', () => ledger.record(entryOf(batch, parsed)));
+      await step('ledger', () => ledger.record(entryOf(batch, parsed, deps.slots)));
       deps.onValidated?.(parsed);
     },
     async giveUp({ message, step }) {
       if (message.name !== 'RowBatch') return;
       const failed = { ...message.value, failure: internalError };
-      await step('give-up', () => ledger.record(entryOf(failed, null)));
+      await step('give-up', () => ledger.record(entryOf(failed, null, deps.slots)));
     },
   };
 }
 
 const internalError = { code: 'internal_error', message: fileFailureCodes.internal_error, line: null };
 
-function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
+function entryOf(batch: RowBatch, parsed: ParsedRows | null, slots: number): LedgerEntry {
   const failure = batch.failure
     ? { ...batch.failure, line: batch.failure.line ?? undefined }
     : (parsed?.failure ?? imbalanceOf(batch, parsed!));
@@ -122,15 +124,15 @@ function entryOf(batch: RowBatch, parsed: ParsedRows | null): LedgerEntry {
     pairsRead: parsed?.pairsRead ?? 0,
     pairs: parsed?.pairs ?? 0,
     rejected: parsed?.rejected ?? {},
-    ...(parsed?.slots.length ? { slots: new Binary(packTotals(totalsOf(parsed.slots))) } : {}),
+    ...(parsed?.slots.length ? { slots: new Binary(packTotals(totalsOf(parsed.slots, slots))) } : {}),
     ...(parsed?.events?.length ? { events: parsed.events } : {}),
     ...(parsed?.eventsOverflow ? { eventsOverflow: true } : {}),
     ...(failure ? { failure: failure as NonNullable<LedgerEntry['failure']> } : {}),
   };
 }
 
-function totalsOf(slots: ParsedRows['slots']): SlotTotal[] {
-  const totals = noTotals();
+function totalsOf(slots: ParsedRows['slots'], count: number): SlotTotal[] {
+  const totals = noTotals(count);
   for (const { slot, pairs, checksum } of slots) totals[slot] = { pairs, checksum };
   return totals;
 }

@@ -2,7 +2,7 @@
 import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { AckDocument, FilePairsDocument, SlotDocument } from '../../schemas/stage-documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS, MAX_SLOTS } from '../../schemas/topics.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
@@ -15,8 +15,9 @@ export type Ack = Omit<AckDocument, '_id'>;
 /** Of an ack with more files than this, the pairs by file are in pages, each of so many file numbers: an ack stays small. */
 const PAGE_FILES = 10_000;
 
-/** Numbers, so that the acks of a job, or of jobs that follow each other, are a range of ids. */
-const ackId = (job: number, slot: number) => job * SLOTS + slot;
+/** Numbers, so that the acks of a job, or of jobs that follow each other, are a range of ids. Further slots lie between the first 16. */
+const ackId = (job: number, slot: number) =>
+  job * DEFAULT_SLOTS + (slot % DEFAULT_SLOTS) + Math.floor(slot / DEFAULT_SLOTS) / MAX_SLOTS;
 const idsFrom = (job: number) => ackId(job, 0);
 
 const pageOf = (file: number) => Math.floor(file / PAGE_FILES);

@@ -1,18 +1,17 @@
 /**
- * Numbers that the processes share: the attribute sequence, the number of `devices` partitions, leases, how far history is removed,
+ * Numbers that the processes share: the attribute sequence, the number of slots and of `devices` partitions, leases, how far history is removed,
  * how far events for webhooks are recorded.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { type CounterDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { StartRefused } from '../runtime/start-refused.ts';
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
 
-export class PartitionCountChanged extends Error {
-  readonly code = 'partition_count_changed';
-}
-
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
+const SLOTS = 'slots';
 const DRY_RUNS = 'dry runs';
 /** Up to which job events for webhooks are recorded. */
 const RECORDED = 'webhook events recorded up to';
@@ -26,6 +25,9 @@ export const lastRemoved = ({ kind, partner }: Pick<JobDocument, 'kind' | 'partn
 
 export function createCounterStore(db: Db) {
   const counters = db.collection<CounterDocument>(collections.counters);
+
+  const slotCount = async (): Promise<number> =>
+    (await counters.findOne({ _id: SLOTS }))?.value ?? DEFAULT_SLOTS;
 
   return {
     /** The last number given to an attribute or an association: what a job accepted now may see. */
@@ -83,14 +85,38 @@ export function createCounterStore(db: Db) {
      * After a change, markers would miss the devices of jobs in flight, and two sinks would own the same slot.
      */
     async keepPartitionCount(topic: string, count: number): Promise<void> {
+      const slots = await slotCount();
+      // A partition without a slot would never answer a marker.
+      if (count > slots)
+        throw new StartRefused(
+          `topic ${topic} has ${count} partitions, more than there are slots (HEADRACE_SLOTS=${slots}): recreate it with ${slots} or less`,
+        );
       await counters.updateOne({ _id: PARTITIONS }, { $setOnInsert: { value: count } }, { upsert: true });
       const kept = (await counters.findOne({ _id: PARTITIONS }))?.value ?? count;
       if (kept !== count)
-        throw new PartitionCountChanged(
+        throw new StartRefused(
           `topic ${topic} has ${count} partitions, but the data in MongoDB was written with ${kept}: recreate the topic with ` +
             `HEADRACE_PARTITIONS=${kept}, or use another HEADRACE_TOPIC_PREFIX and HEADRACE_MONGO_DATABASE`,
         );
     },
+
+    /**
+     * The number of slots is chosen at the first start and stored with the data: it decides where a device is. To be called before
+     * keepPartitionCount: whoever has partitions and no such number was started before there was a choice.
+     */
+    async keepSlotCount(count: number): Promise<void> {
+      const isOlder = (await counters.findOne({ _id: PARTITIONS })) !== null;
+      const value = isOlder ? DEFAULT_SLOTS : count;
+      await counters.updateOne({ _id: SLOTS }, { $setOnInsert: { value } }, { upsert: true });
+      const kept = (await counters.findOne({ _id: SLOTS }))!.value;
+      if (kept !== count)
+        throw new StartRefused(
+          `HEADRACE_SLOTS: the data in MongoDB was written with ${kept} slots, not ${count}: set it to ${kept}, or load the files ` +
+            'again with another HEADRACE_TOPIC_PREFIX and HEADRACE_MONGO_DATABASE',
+        );
+    },
+
+    slotCount,
 
     /** With how many partitions the data was written; undefined if nothing was. */
     partitionCount: async (): Promise<number | undefined> =>

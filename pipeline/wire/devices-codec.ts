@@ -1,6 +1,6 @@
 /** A hand-written codec for ValidatedDevices, byte for byte standard Avro (a test compares it with avsc): groups stay as they are. */
 
-import { SLOTS, type ValidatedDevices } from '../../schemas/topics.ts';
+import { MAX_SLOTS, type ValidatedDevices } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter } from './avro-bytes.ts';
 import { readGroups } from './device-groups.ts';
 import { varintLength } from './varint.ts';
@@ -47,7 +47,7 @@ export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): 
     part: natural(reader.long()),
     groups: groupsOf(reader),
   };
-  if (message.slot >= SLOTS) throw new Error('a number is out of range');
+  if (message.slot >= MAX_SLOTS) throw new Error('a number is out of range');
   const more: NonNullable<ValidatedDevices['more']> = [];
   for (let count = hasMore ? reader.block() : 0; count > 0; count = reader.block()) {
     for (let i = 0; i < count; i++)

@@ -13,7 +13,7 @@ import {
   type JobDocument,
   spaces,
 } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { manifestsOf, pagesOf } from '../sets/database.ts';
 import { fromHex, keyed, numberedDevice, onePart } from '../sets/devices.ts';
 import { startService } from '../support/stack.ts';
@@ -62,7 +62,8 @@ export async function secondApi(api: Api, key: string, env: Record<string, strin
 /** Devices with a key each; 0 is none. */
 type Group = { key: number; devices: string[] };
 
-const slotOf = (device: string) => slotOfHash(hashWords(new Uint32Array(fromHex([device]).buffer), 0));
+const slotOf = (device: string) =>
+  slotOfHash(hashWords(new Uint32Array(fromHex([device]).buffer), 0), DEFAULT_SLOTS);
 
 /** So that a few devices make several pages and regions. */
 const tiny: Partial<Layout> = { pageBytes: 512, regionBytes: 4_096 };
@@ -154,7 +155,7 @@ export function createScene(api: Api, layout = tiny) {
     async delete(partner: TestPartner, attribute: number): Promise<void> {
       const body = { key_type: 0, keys: [String(attribute)] };
       const job: number = (await partner.call('DELETE', IMPORT, { body })).json.import_log_id;
-      for (let slot = 0; slot < SLOTS; slot++)
+      for (let slot = 0; slot < DEFAULT_SLOTS; slot++)
         await sets.removeKeys({ space: spaces.marketplace, slot, job, since: job - 1 }, new Set([attribute]));
       await attributeDevices.record([{ job, added: new Map(), emptied: [attribute] }]);
       await phase(job, 'ended');

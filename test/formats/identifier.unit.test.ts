@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Parsed, parseIdentifier, SLOTS } from '../../pipeline/formats/identifier.ts';
+import { Parsed, parseIdentifier } from '../../pipeline/formats/identifier.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { formatIdentifier, slotOf } from './identifiers.ts';
 
 const bytesOf = (text: string) => Buffer.from(text.replaceAll('-', ''), 'hex');
@@ -93,10 +94,12 @@ describe('a slot', () => {
     ],
   ])('takes its share of identifiers that are %s', (_, identifier) => {
     const total = 32_000;
-    const counts = new Array<number>(SLOTS).fill(0);
-    for (let n = 0; n < total; n++) counts[slotOf(identifier(n), 0)]!++;
-    // Five standard deviations of what chance allows.
-    const spread = 5 * Math.sqrt((total / SLOTS) * (1 - 1 / SLOTS));
-    for (const count of counts) expect(Math.abs(count - total / SLOTS)).toBeLessThan(spread);
+    for (const slots of [DEFAULT_SLOTS, 64]) {
+      const counts = new Array<number>(slots).fill(0);
+      for (let n = 0; n < total; n++) counts[slotOf(identifier(n), 0, slots)]!++;
+      // Five standard deviations of what chance allows.
+      const spread = 5 * Math.sqrt((total / slots) * (1 - 1 / slots));
+      for (const count of counts) expect(Math.abs(count - total / slots)).toBeLessThan(spread);
+    }
   });
 });

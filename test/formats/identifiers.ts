@@ -1,9 +1,11 @@
 /** Identifiers as tests look at them: as text, and by slot. */
 import { hashWords, IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 
-export const slotOf = (devices: Uint8Array, offset: number): number =>
+export const slotOf = (devices: Uint8Array, offset: number, slots = DEFAULT_SLOTS): number =>
   slotOfHash(
     hashWords(new Uint32Array(new Uint8Array(devices.subarray(offset, offset + IDENTIFIER_BYTES)).buffer), 0),
+    slots,
   );
 
 export function formatIdentifier(bytes: Uint8Array, offset = 0): string {

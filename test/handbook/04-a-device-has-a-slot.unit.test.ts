@@ -5,7 +5,7 @@
 import { expect, it } from 'vitest';
 import { parseRows } from '../../pipeline/formats/parse-rows.ts';
 import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
-import { SLOTS, slotPartition } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS, slotPartition } from '../../schemas/topics.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 
 const devices = ids(1_000);
@@ -17,9 +17,9 @@ const parsed = parseRows(
 it('every device is in one slot, and about as many in each', () => {
   const found: string[] = [];
   for (const { slot, groups } of parsed.slots) {
-    expect(slot).toBeLessThan(SLOTS);
+    expect(slot).toBeLessThan(DEFAULT_SLOTS);
     const packed = Buffer.concat(decodeGroups(groups).map((group) => group.devices));
-    expect(packed.length / 16).toBeGreaterThan(1_000 / SLOTS / 3);
+    expect(packed.length / 16).toBeGreaterThan(1_000 / DEFAULT_SLOTS / 3);
     for (let at = 0; at < packed.length; at += 16) found.push(packed.toString('hex', at, at + 16));
   }
   expect(found.length).toBe(devices.length);
@@ -28,5 +28,6 @@ it('every device is in one slot, and about as many in each', () => {
 
 it('a slot has one partition, whatever their number', () => {
   for (const partitions of [1, 2, 4, 16])
-    for (let slot = 0; slot < SLOTS; slot++) expect(slotPartition(slot, partitions)).toBe(slot % partitions);
+    for (let slot = 0; slot < DEFAULT_SLOTS; slot++)
+      expect(slotPartition(slot, partitions)).toBe(slot % partitions);
 });

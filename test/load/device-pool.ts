@@ -1,7 +1,8 @@
 /** Numbered devices by slot. One byte a device is kept, so that a slot of many millions can be generated without the others. */
 
 import { createIdentifiers } from '../../api/cli/load/identifiers.ts';
-import { hashWords, SLOTS, slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
+import { hashWords, slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 
 /** Numbers from the first up to, without, the second. */
 export type NumberRange = readonly [number, number];
@@ -14,13 +15,13 @@ export function createDevicePool(seed: number, count: number) {
   const one = new Uint32Array(WORDS);
   for (let device = 0; device < count; device++) {
     identifiers.writeWords(one, 0, device);
-    slots[device] = slotOfHash(hashWords(one, 0));
+    slots[device] = slotOfHash(hashWords(one, 0), DEFAULT_SLOTS);
   }
 
   return {
     /** The identifiers of these numbers that are in the slot, one after the other. */
     inSlot(slot: number, ranges: readonly NumberRange[]): Uint8Array {
-      const expected = ranges.reduce((sum, [from, to]) => sum + (to - from), 0) / SLOTS;
+      const expected = ranges.reduce((sum, [from, to]) => sum + (to - from), 0) / DEFAULT_SLOTS;
       let words = new Uint32Array(WORDS * Math.ceil(expected * 1.1 + 100));
       let at = 0;
       for (const [from, to] of ranges) {

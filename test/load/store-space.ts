@@ -6,7 +6,7 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import type { Bench } from './bench-stack.ts';
 import { createDevicePool, type NumberRange } from './device-pool.ts';
 import { flush } from './observe-storage.ts';
@@ -38,7 +38,7 @@ export async function storeSpace(
 ): Promise<void> {
   const sets = createDeviceSets(db);
   const pool = createDevicePool(seed, numbers);
-  for (let slot = 0; slot < SLOTS; slot++) {
+  for (let slot = 0; slot < DEFAULT_SLOTS; slot++) {
     signal.throwIfAborted();
     const pairs = new Pairs();
     for (const { key, ranges } of keys) {
@@ -49,7 +49,7 @@ export async function storeSpace(
     await sets.merge({ space, slot, job: BEFORE_ALL_JOBS, since: 0 }, async function* () {
       yield devices;
     });
-    progress.live(`stored ${slot + 1} of ${SLOTS} slots`);
+    progress.live(`stored ${slot + 1} of ${DEFAULT_SLOTS} slots`);
   }
   await flush(db);
   progress.step(`stored ${keys.length} keys over ${numbers} devices`);

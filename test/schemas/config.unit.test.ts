@@ -70,6 +70,14 @@ describe('the configuration', () => {
     );
   });
 
+  it('has as many partitions as slots at most, and only some numbers of slots', () => {
+    const parse = (slots: string, partitions: string) =>
+      parseConfig({ ...minimal, HEADRACE_SLOTS: slots, HEADRACE_PARTITIONS: partitions });
+    expect(parse('64', '64')).toMatchObject({ slots: 64, partitions: 64 });
+    expect(() => parse('64', '65')).toThrow('HEADRACE_PARTITIONS: expected 64 or less');
+    expect(() => parse('24', '4')).toThrow('HEADRACE_SLOTS: expected one of 16, 32, 64, 128, 256');
+  });
+
   it('never shows a wrong secret', () => {
     const parse = () => parseConfig({ ...minimal, HEADRACE_SECRET: 'hunter2' });
     expect(parse).toThrow('HEADRACE_SECRET');

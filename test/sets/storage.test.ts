@@ -2,7 +2,7 @@ import { it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { eventually } from '../support/eventually.ts';
 import { openDatabase } from './database.ts';
 import { keyed, onePart, randomDevices } from './devices.ts';
@@ -30,8 +30,8 @@ it.each([
   const sets = createDeviceSets(database.db);
   await database.db.dropDatabase();
   await ensureIndexes(database.db);
-  for (let slot = 0; slot < SLOTS; slot++) {
-    const devices = randomDevices(DEVICES / SLOTS, slot + 1);
+  for (let slot = 0; slot < DEFAULT_SLOTS; slot++) {
+    const devices = randomDevices(DEVICES / DEFAULT_SLOTS, slot + 1);
     const all = keyed(...Array.from({ length: keys }, (_, n) => ({ devices, key: key(1_000 * n) })));
     await sets.merge({ space: spaces.marketplace, slot, job: 1, since: 0 }, onePart(all));
   }

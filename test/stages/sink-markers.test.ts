@@ -50,6 +50,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}, assig
     },
     removeAttributes: createRemoveAttributes({ sets, acks }),
     // A slot a partition.
+    slots: 16,
     devicePartitions: 16,
     memoryBytes: 1_000_000,
     news: { tell() {} },

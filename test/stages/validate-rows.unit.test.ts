@@ -33,6 +33,7 @@ function setUp({ wanted = true } = {}) {
     contexts: { get: async () => ({ job: aJob({ phase: 'loading' }), wanted }) },
     ledger: { record: async (entry: LedgerEntry) => void ledger.push(entry) },
     rejects: { keep: async ({ rows }: { rows: unknown[] }) => rows },
+    slots: 16,
     devicePartitions: 4,
     rejectPartitions: 2,
     rejectsPerFile: 100,

@@ -1,15 +1,30 @@
-import { expect, it } from 'vitest';
-import { createCounterStore, PartitionCountChanged } from '../../pipeline/stores/counters.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { StartRefused } from '../../pipeline/runtime/start-refused.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
+import { collections } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();
+const counters = () => createCounterStore(database.db);
+const keep = (count: number) => counters().keepPartitionCount('ingest.devices', count);
+beforeEach(() => database.db.collection(collections.counters).deleteMany());
 
 it('another number of partitions than the data was written with is refused, and both are named', async () => {
-  const counters = createCounterStore(database.db);
-  const keep = (count: number) => counters.keepPartitionCount('ingest.devices', count);
   await keep(4);
   await keep(4);
-  await expect(keep(6)).rejects.toThrow(PartitionCountChanged);
+  await expect(keep(6)).rejects.toThrow(StartRefused);
   await expect(keep(6)).rejects.toThrow(/ingest\.devices has 6 partitions.* with 4:.*HEADRACE_PARTITIONS=4/);
   await keep(4);
+});
+
+it('more partitions than slots are refused', async () => {
+  await expect(keep(17)).rejects.toThrow(/ingest\.devices has 17 partitions.*HEADRACE_SLOTS=16/);
+  await counters().keepSlotCount(64);
+  await keep(64);
+});
+
+it('data of before the number of slots was stored has 16', async () => {
+  await keep(4);
+  await expect(counters().keepSlotCount(64)).rejects.toThrow(/written with 16 slots, not 64: set it to 16/);
+  await counters().keepSlotCount(16);
 });

@@ -217,6 +217,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       attributeSequence: [[]],
       takeAttributeSequences: [],
       nextDryRun: [[]],
+      keepSlotCount: [[16]],
+      slotCount: [[]],
       keepPartitionCount: [['devices', 4]],
       partitionCount: [[]],
       highest: [[['jobs', 'rejects']]],

@@ -2,9 +2,9 @@
 import type { Db } from 'mongodb';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { firstKey } from '../../pipeline/sets/devices.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { spaces } from '../../schemas/documents.ts';
-import { SLOTS } from '../../schemas/topics.ts';
 
 /** Names of plain sets. */
 export const setNames = {
@@ -18,6 +18,7 @@ export type StoredSets = ReturnType<typeof createStoredSets>;
 
 export function createStoredSets(db: Db) {
   const sets = createDeviceSets(db);
+  const { slotCount } = createCounterStore(db);
   const eventValues = createEventValueStore(db);
 
   /** Every set of a space that holds anything: by attribute; or the audience itself, and by event. */
@@ -31,7 +32,8 @@ export function createStoredSets(db: Db) {
       const members = found.get(set) ?? new Set<string>();
       found.set(set, members.add(device));
     };
-    for (let slot = 0; slot < SLOTS; slot++) {
+    const slots = await slotCount();
+    for (let slot = 0; slot < slots; slot++) {
       for await (const devices of sets.read(space, slot)) {
         const bytes = Buffer.from(devices.words.buffer, devices.words.byteOffset, devices.words.byteLength);
         for (let n = 0; n < devices.count; n++) {

@@ -6,9 +6,9 @@ import { decode, encode, MalformedMessage, wireHeader } from '../../pipeline/wir
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import {
   type AcceptedJob,
+  MAX_SLOTS,
   type MessageName,
   messages,
-  SLOTS,
   type ValidatedDevices,
 } from '../../schemas/topics.ts';
 import { toHex } from '../sets/devices.ts';
@@ -32,7 +32,7 @@ const validated: fc.Arbitrary<ValidatedDevices> = fc.record(
     job: long,
     file: int,
     batch: int,
-    slot: fc.nat({ max: SLOTS - 1 }),
+    slot: fc.nat({ max: MAX_SLOTS - 1 }),
     part: int,
     groups: groupsOf(70),
     more: fc.array(fc.record({ file: int, batch: int, groups: groupsOf(3) }), { minLength: 1, maxLength: 5 }),
@@ -111,7 +111,7 @@ describe('ValidatedDevices, encoded by hand', () => {
   });
 
   it('with a slot that there is not is malformed', () => {
-    const message = { job: 1, file: 0, batch: 0, slot: SLOTS, part: 0, groups: encodeGroups([]) };
+    const message = { job: 1, file: 0, batch: 0, slot: MAX_SLOTS, part: 0, groups: encodeGroups([]) };
     expect(() => decode(encode('ValidatedDevices', message), ['ValidatedDevices'])).toThrow(MalformedMessage);
   });
 });

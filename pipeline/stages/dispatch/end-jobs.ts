@@ -2,7 +2,6 @@
 
 import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import type { AckDocument } from '../../../schemas/stage-documents.ts';
-import { SLOTS } from '../../../schemas/topics.ts';
 import { unpackNumbers } from '../../formats/number-table.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
@@ -25,6 +24,7 @@ interface Dependencies
     'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts' | 'usage'
   > {
   log: Logger;
+  slots: number;
 }
 
 export type EndJobs = ReturnType<typeof createEndJobs>;
@@ -33,7 +33,8 @@ export type EndJobs = ReturnType<typeof createEndJobs>;
 const FORGET_MS = 2_000;
 
 export function createEndJobs(deps: Dependencies) {
-  const { log, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences, usage } = deps;
+  const { log, slots, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences, usage } =
+    deps;
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -67,7 +68,7 @@ export function createEndJobs(deps: Dependencies) {
   /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
   async function allAcks(job: number): Promise<AckDocument[] | null> {
     const found = await acks.ofJob(job);
-    if (found.length === SLOTS) return found;
+    if (found.length === slots) return found;
     if ((await jobs.endedAmong([job])).has(job)) return null;
     throw new StaleRead(`${found.length} slots have acknowledged job ${job}`);
   }

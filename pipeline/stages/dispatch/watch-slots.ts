@@ -4,7 +4,6 @@
  */
 
 import type { JobDocument, JobVerdict } from '../../../schemas/documents.ts';
-import { SLOTS } from '../../../schemas/topics.ts';
 import { unpackTotals } from '../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
 import { groupBy } from '../../runtime/group-by.ts';
@@ -19,6 +18,7 @@ export interface SlotDependencies {
   jobs: JobStore;
   acks: AckStore;
   checks: CheckStore;
+  slots: number;
   devicePartitions: number;
   /** How long markers may go without an answer before they are sent again. */
   stallMs: number;
@@ -112,7 +112,7 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
     if (merging.size === 0) return false;
     const ids = [...merging.keys()];
     const counts = await step.read('count acks', () => acks.countByJob(ids));
-    const merged = ids.filter((job) => counts.get(job) === SLOTS);
+    const merged = ids.filter((job) => counts.get(job) === deps.slots);
     for (const job of merged) settle(merging, job, []);
     if (merged.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return merged.length > 0;
     // A predecessor may have ended them, and cleared their acks.

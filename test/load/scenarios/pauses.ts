@@ -1,13 +1,12 @@
 /**
- * How long the service stands still when a process of a stage joins, is told to stop, or is killed: small jobs are queued all the
- * time, and the longest time in which none ended is the pause.
+ * How long a job waits when a process of a stage joins, is told to stop, or is killed. One small job follows the other, so that no
+ * backlog hides the pause; they pass through all partitions in turn.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGenerator } from '../../../api/cli/load/generate.ts';
-import { collections, type JobDocument } from '../../../schemas/documents.ts';
 import { type StageName, stageNames } from '../../../schemas/stages.ts';
 import type { Bench } from '../bench-stack.ts';
-import { type CountCheck, checkCount } from '../check-counts.ts';
+import { type CountCheck, checkAudience } from '../check-counts.ts';
 import { seconds } from '../format.ts';
 import { readPipelineMetrics } from '../observe-pipeline.ts';
 import { percentiles } from '../percentiles.ts';
@@ -17,7 +16,7 @@ import { uploadFile } from '../upload.ts';
 
 const ROWS = 200;
 const PATH = 'small.csv';
-const everyMs = 100;
+const everyMs = 20;
 /** After an event, until everything goes on as before. */
 const SETTLED_MS = 4_000;
 /** The broker notices a death after the session timeout, 10 s. */
@@ -26,41 +25,27 @@ const EXPELLED_MS = 16_000;
 const events = ['join', 'stop', 'kill'] as const;
 type Event = (typeof events)[number];
 
-/** Queues a job every tenth of a second. */
-function trickle({ stack, signal }: Bench) {
-  let stopped = false;
-  const ids: number[] = [];
-  const queueing = (async () => {
-    while (!stopped) {
-      ids.push(await stack.calls.queue('b', PATH));
-      await sleep(everyMs, undefined, { signal });
-    }
-  })();
-  return async () => {
-    stopped = true;
-    await queueing;
-    await stack.calls.untilDone('b', ids.at(-1)!, { everyMs, signal });
-    return ids.length;
-  };
-}
-
-/** The longest time without an end of a job, in seconds. */
-async function longestPause({ stack }: Bench, from: number, to: number): Promise<number> {
-  const ended = await stack.db
-    .collection<JobDocument>(collections.jobs)
-    .find({ phase: 'ended', updatedAt: { $gte: new Date(from), $lte: new Date(to) } })
-    .sort({ _id: 1 })
-    .project<{ updatedAt: Date }>({ updatedAt: 1 })
-    .toArray();
-  const times = [from, ...ended.map(({ updatedAt }) => updatedAt.getTime()), to];
-  return Math.max(...times.slice(1).map((time, i) => time - times[i]!)) / 1_000;
-}
-
-async function pauseOf(bench: Bench, forMs: number, event: () => Promise<unknown>): Promise<number> {
-  const from = Date.now();
-  await event();
-  await sleep(forMs, undefined, { signal: bench.signal });
-  return longestPause(bench, from, Date.now());
+/** Small jobs, one after the other, while the event happens and for so long after it. Gives the longest, in seconds. */
+async function pauseOf(
+  { stack, signal }: Bench,
+  forMs: number,
+  event: () => Promise<unknown>,
+  checks: CountCheck[],
+): Promise<number> {
+  let isOver = false;
+  const over = event()
+    .then(() => sleep(forMs, undefined, { signal }))
+    .finally(() => {
+      isOver = true;
+    });
+  let longest = 0;
+  while (!isOver) {
+    const { record, seconds: took } = await stack.calls.load('b', PATH, false, { everyMs, signal });
+    checks.push(...checkAudience(record, ROWS, ROWS));
+    longest = Math.max(longest, took);
+  }
+  await over;
+  return longest;
 }
 
 /** The one that has most partitions of the stage: another one may only stand by. */
@@ -74,20 +59,25 @@ async function busiest(processes: readonly StageProcess[], stage: StageName): Pr
   return processes[partitions.indexOf(Math.max(...partitions))]!;
 }
 
-async function measureStage(bench: Bench, stage: StageName, running: Set<StageProcess>) {
+async function measureStage(
+  bench: Bench,
+  stage: StageName,
+  running: Set<StageProcess>,
+  checks: CountCheck[],
+) {
   const join = async () => void running.add(await startStages(bench, [stage]));
   const leave = async (how: 'stop' | 'kill') => {
     const own = [...running].filter(({ stages }) => stages.includes(stage));
     const one = await busiest(own, stage);
     running.delete(one);
-    return pauseOf(bench, how === 'kill' ? EXPELLED_MS : SETTLED_MS, () => one[how]());
+    return pauseOf(bench, how === 'kill' ? EXPELLED_MS : SETTLED_MS, () => one[how](), checks);
   };
   const pauses: Record<Event, number> = {
-    join: await pauseOf(bench, SETTLED_MS, join),
+    join: await pauseOf(bench, SETTLED_MS, join, checks),
     stop: await leave('stop'),
     kill: 0,
   };
-  await pauseOf(bench, SETTLED_MS, join);
+  await pauseOf(bench, SETTLED_MS, join, checks);
   pauses.kill = await leave('kill');
   const said = events.map((event) => `${event} ${seconds(pauses[event])}`).join(', ');
   bench.progress.step(`${stage}: ${said}`);
@@ -95,22 +85,20 @@ async function measureStage(bench: Bench, stage: StageName, running: Set<StagePr
 }
 
 async function measureAll(bench: Bench, seed: number) {
-  const { stack, signal } = bench;
+  const { stack } = bench;
   const generator = createGenerator({ seed, duplicates: 0, keys: ['visit'] });
   await uploadFile(stack.partner, PATH, generator.nextFile({ rows: ROWS }).bytes);
   await stack.stopPipeline();
   const running = new Set(await Promise.all(stageNames.map((stage) => startStages(bench, [stage]))));
   try {
-    await stack.calls.load('b', PATH, false, { everyMs, signal });
-    const end = trickle(bench);
-    const undisturbed = await pauseOf(bench, SETTLED_MS, async () => {});
+    const checks: CountCheck[] = [];
+    const idle = () => pauseOf(bench, SETTLED_MS, async () => {}, checks);
+    await idle();
+    const undisturbed = await idle();
     bench.progress.step(`undisturbed: ${seconds(undisturbed)}`);
-    const pauses: [StageName, Record<Event, number>][] = [];
-    for (const stage of stageNames) pauses.push([stage, await measureStage(bench, stage, running)]);
-    const jobs = await end();
-    const done = await stack.db.collection(collections.jobs).countDocuments({ status: 2 });
-    const checks: CountCheck[] = [checkCount('jobs done', jobs + 1, done)];
-    return { undisturbed, pauses: Object.fromEntries(pauses), checks };
+    const byStage: Partial<Record<StageName, Record<Event, number>>> = {};
+    for (const stage of stageNames) byStage[stage] = await measureStage(bench, stage, running, checks);
+    return { undisturbed, byStage, checks };
   } finally {
     await stopAll([...running]);
   }
@@ -123,15 +111,11 @@ const words: Record<Event, string> = { join: 'joins', stop: 'is told to stop', k
 export const pauses: Benchmark = {
   name: 'pauses',
   async measure({ runOn, seed }) {
-    const {
-      undisturbed,
-      pauses: byStage,
-      checks,
-    } = await runOn('pauses', (bench) => measureAll(bench, seed));
+    const { undisturbed, byStage, checks } = await runOn('pauses', (bench) => measureAll(bench, seed));
     const rows = events.map((event) => {
       const found = stageNames.map((stage) => byStage[stage]![event]);
       const full = stageNames.map((stage, i) => `${stage} ${seconds(found[i]!)}`).join(', ');
-      const what = `longest time without the end of a job, of ten a second: undisturbed; when a process ${words[event]}`;
+      const what = `the longest job of 200 rows, one after the other: undisturbed; when a process ${words[event]}`;
       return atMost({ what, small: seconds(undisturbed), full }, percentiles(found).max, bars[event], 's');
     });
     return { rows, checks, details: { undisturbed, byStage } };

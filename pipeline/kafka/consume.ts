@@ -32,7 +32,12 @@ export interface Consumption {
   lagSeconds(): number;
 }
 
-const HEARTBEAT_MS = 1_000;
+/**
+ * A rebalance begins when the last member has noticed, with a heartbeat; one that has nothing to handle sends it after a fetch. All
+ * partitions stand still until then.
+ */
+const HEARTBEAT_MS = 300;
+const MAX_FETCH_MS = 500;
 const COMMIT_MS = 500;
 const MAX_GATHER_MS = 20;
 /** What is handled at the same time, of one partition. */
@@ -201,7 +206,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       sessionTimeout: 10_000,
       rebalanceTimeout: 30_000,
       heartbeatInterval: HEARTBEAT_MS,
-      maxWaitTimeInMs: 2_000,
+      maxWaitTimeInMs: MAX_FETCH_MS,
       maxBytesPerPartition: 2_000_000,
       maxBytes: 8_000_000,
       allowAutoTopicCreation: false,

@@ -1,6 +1,6 @@
 /**
- * Numbers that the processes share: the attribute sequence, the number of slots and of `devices` partitions, leases, how far history is removed,
- * how far events for webhooks are recorded.
+ * Numbers that the processes share: the attribute sequence, the number of slots and of `devices` partitions, leases, how far history
+ * is removed, how far events for webhooks are recorded.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { type CounterDocument, collections, type JobDocument } from '../../schemas/documents.ts';

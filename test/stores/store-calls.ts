@@ -407,6 +407,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     newJobs: {
       highestNumber: [[]],
       insert: [],
+      missing: [[id, id + 1]],
+      insertNew: [],
       findByToken: [['history 1']],
       hasToken: [['history 1']],
       countPending: [[partner, 10_000]],

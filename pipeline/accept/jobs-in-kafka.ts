@@ -72,8 +72,8 @@ export async function requireKnownJobs(
     const known = await jobs.highestNumber();
     if (known < inKafka)
       throw new StartRefused(
-        `HEADRACE_MONGO_DATABASE: knows jobs up to ${known}, HEADRACE_TOPIC_PREFIX: up to ${inKafka}. If MongoDB was restored from a ` +
-          'copy, stop all processes and run: headrace admin restored',
+        `MongoDB (HEADRACE_MONGO_DATABASE) knows jobs up to ${known}, Kafka (HEADRACE_TOPIC_PREFIX) up to ${inKafka}: if MongoDB was ` +
+          'restored from a copy, stop all processes and run: headrace admin restored',
       );
   });
 }

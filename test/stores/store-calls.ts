@@ -322,6 +322,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
       seal: [[loading._id, outcome]],
       nextAttempt: [[sealed]],
+      drop: [[sealed, outcome]],
       recordReason: [[id, 'reason']],
       find: [[id]],
       findMany: [[[id, id + 1]]],

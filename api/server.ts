@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
 import { createDailyQuota } from '../pipeline/accept/daily-quota.ts';
+import { requireKnownJobs } from '../pipeline/accept/jobs-in-kafka.ts';
 import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import { checkTopics } from '../pipeline/kafka/check-topics.ts';
 import { requireBrokers } from '../pipeline/kafka/cluster.ts';
@@ -147,12 +148,14 @@ export async function runApi(config: ConfigOf<'api'>): Promise<void> {
     firstMs: 100,
     ref: false,
   });
+  const reachMongo = retry('connect to MongoDB', () => requireReplicaSet(mongo));
   const connecting = [
-    retry('connect to MongoDB', () => requireReplicaSet(mongo)).then(() =>
-      retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail)),
-    ),
+    reachMongo.then(() => retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail))),
     retry('reach Kafka', () => requireBrokers(config, log))
       .then(() => retry('create the topics', () => ensureTopics(config, log)))
+      .then(() => reachMongo)
+      // Before the publisher is connected: nothing is accepted until then.
+      .then(() => retry('compare Kafka and MongoDB', () => requireKnownJobs(config, log, stores.newJobs)))
       .then(() => retry('connect to Kafka', () => publisher.connect()))
       .then(() => checkTopics(config, log)),
   ];

@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ConfigOf, parseConfig } from '../schemas/config.ts';
 import type { StageName } from '../schemas/stages.ts';
+import { requireKnownJobs } from './accept/jobs-in-kafka.ts';
 import { createReadDryRun } from './dry-runs/read-dry-run.ts';
 import { startDryRuns } from './dry-runs/run-dry-runs.ts';
 import { checkTopics } from './kafka/check-topics.ts';
@@ -24,6 +25,7 @@ import { ensureIndexes } from './stores/indexes.ts';
 import { createJobContexts } from './stores/job-contexts.ts';
 import { createJobStore } from './stores/jobs.ts';
 import { connectMongo, requireCurrentLayout, requireReplicaSet } from './stores/mongo.ts';
+import { createNewJobStore } from './stores/new-jobs.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadData {
@@ -84,6 +86,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   if (isFirst) await checkTopics(config, log);
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
   await reach('reach MongoDB', () => requireCurrentLayout(mongo));
+  await reach('compare Kafka and MongoDB', () => requireKnownJobs(config, log, createNewJobStore(mongo.db)));
   if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensureIndexes(mongo.db).catch(mongo.fail));
   const counters = createCounterStore(mongo.db);

@@ -5,6 +5,7 @@ import { registerDeviceCommands } from './admin-devices.ts';
 import { registerJobCommands } from './admin-jobs.ts';
 import { registerKeyCommands } from './admin-keys.ts';
 import { registerQuotaCommands } from './admin-quotas.ts';
+import { registerRestoredCommand } from './admin-restored.ts';
 import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
 import { registerSecretCommands } from './admin-secret.ts';
 import { registerStorageKeyCommands } from './admin-storage-keys.ts';
@@ -133,6 +134,7 @@ export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment
   registerAuditCommand(admin, run, common);
   registerDeviceCommands(admin, run, common);
   registerJobCommands(admin, run, common);
+  registerRestoredCommand(admin, run, common, loadEnv);
   registerSecretCommands(admin, run, common);
   registerTokenCommand(admin, run, common);
   registerWebhookAdmin(admin, run, common);

@@ -1,8 +1,13 @@
 /** Offsets of topics, asked of the brokers: where a place is, and how far a consumer group has come. */
 import type { Cluster, PartitionOffset } from './cluster.ts';
 
-/** A place in every partition of a topic. */
-export type Place = 'beginning' | 'end' | { readonly time: number } | { readonly offset: bigint };
+/** A place in every partition of a topic. `last`: so many messages before the end; it may be before the beginning. */
+export type Place =
+  | 'beginning'
+  | 'end'
+  | { readonly time: number }
+  | { readonly offset: bigint }
+  | { readonly last: bigint };
 
 export const later = (a: bigint, b: bigint) => (a > b ? a : b);
 export const earlier = (a: bigint, b: bigint) => (a < b ? a : b);
@@ -25,6 +30,12 @@ export async function offsetsAt(cluster: Cluster, topics: string[], place: Place
         new Map(partitionsOf(cluster, topic).map(({ partition }) => [partition, place.offset])),
       ]),
     );
+  if (typeof place === 'object' && 'last' in place) {
+    const ends = await offsetsAt(cluster, topics, 'end');
+    for (const partitions of ends.values())
+      for (const [partition, end] of partitions) partitions.set(partition, end - place.last);
+    return ends;
+  }
   const wanted =
     typeof place === 'object' ? { fromTimestamp: place.time } : { fromBeginning: place === 'beginning' };
   const found = await cluster.fetchTopicsOffset(

@@ -13,7 +13,8 @@ export interface LagReader {
   close(): Promise<void>;
 }
 
-const inputs = (Object.keys(topics) as TopicKey[]).flatMap((topic) => {
+/** What each stage reads. */
+export const inputs = (Object.keys(topics) as TopicKey[]).flatMap((topic) => {
   const { reader } = topics[topic];
   return reader ? [{ topic, stage: reader }] : [];
 });

@@ -195,6 +195,18 @@ export function createJobStore(db: Db) {
       return job;
     },
 
+    /** Nothing more is merged of a sealed job, unless another dispatcher has advanced it. Returns the job as it is then. */
+    async drop({ _id, attempt = 0 }: JobDocument, { verdict, errors }: SealedOutcome): Promise<JobDocument> {
+      await jobs.updateOne(
+        { _id, phase: 'sealed', attempt: attemptIs(attempt) },
+        { $set: { verdict, errors, attempt: verdict.attempt, updatedAt: new Date() } },
+      );
+      const job = await jobs.findOne({ _id });
+      if (!job || (job.phase === 'sealed' && (job.attempt ?? 0) === attempt))
+        throw new StaleRead(`job ${_id} is not seen to be dropped`);
+      return job;
+    },
+
     async recordReason(id: number, internalReason: string): Promise<void> {
       await jobs.updateOne({ _id: id }, { $set: { internalReason } });
     },

@@ -5,6 +5,7 @@
 import type { Db } from 'mongodb';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { insertNew } from './insert-new.ts';
 import { jobCollection } from './jobs.ts';
 
 export type NewJobStore = ReturnType<typeof createNewJobStore>;
@@ -25,6 +26,26 @@ export function createNewJobStore(db: Db) {
 
     /** In order, up to the first document that is refused. */
     insert: (documents: JobDocument[]) => jobs.insertMany(documents, { ordered: true }),
+
+    /** Numbers from the one up to the other, and up to the newest job, that no job has. */
+    async missing(first: number, last: number): Promise<number[]> {
+      const missing: number[] = [];
+      let next = first;
+      const skipTo = (end: number) => {
+        for (; next < end; next++) missing.push(next);
+      };
+      for await (const { _id } of jobs
+        .find({ _id: { $gte: first } }, { projection: { _id: 1 } })
+        .sort({ _id: 1 })) {
+        skipTo(_id);
+        next = _id + 1;
+      }
+      skipTo(last + 1);
+      return missing;
+    },
+
+    /** Those whose number is not taken. */
+    insertNew: (documents: JobDocument[]) => insertNew(jobs, documents),
 
     /** The job of an earlier request with this token. */
     findByToken: groupCommit(async (tokens: string[]): Promise<(JobDocument | undefined)[]> => {

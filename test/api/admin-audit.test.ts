@@ -147,6 +147,7 @@ describe('an admin action', () => {
       'attribute associate': ['--attribute', '1', '--foreign-key', 'x'],
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
       'job cancel': ['1'],
+      restored: [],
       'secret rotate': [],
       'webhook add': ['--partner', 'p-none', '--url', 'https://example.com/hook'],
       'webhook rotate': ['--partner', 'p-none', '--webhook', '1'],

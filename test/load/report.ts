@@ -35,7 +35,31 @@ function describeUse({ processes, pipeline, topicBytes, window }: RunUse): strin
   ];
 }
 
-export function describePrefix({ options, baseline, ...result }: PrefixResult): string[] {
+/** For sizing: deploy/OPERATIONS.md multiplies these. */
+function describeCost({ options, use, fileBytes, devices, bytesPerDevice }: PrefixResult): string[] {
+  const millions = options.rows / 1e6;
+  const topics = Object.values(use.topicBytes).reduce((sum, bytes) => sum + bytes, 0);
+  const { bench: _, ...ours } = use.processes;
+  const cpu = Object.entries(ours).map(([name, { cpuSeconds }]) => [
+    `CPU of ${name}`,
+    seconds(cpuSeconds / millions),
+  ]);
+  const bytes: [string, number][] = [
+    ['files in storage', fileBytes],
+    ['written to Kafka', topics],
+    ['sent to MongoDB', use.mongo.received],
+    ['got from MongoDB', use.mongo.sent],
+    ['written to disk by MongoDB', use.mongo.written],
+    ['device data in MongoDB', devices * bytesPerDevice],
+  ];
+  return [
+    'cost of a million rows',
+    ...columns([...cpu, ...bytes.map(([what, size]) => [what, megabytes(size / millions)])]),
+  ];
+}
+
+export function describePrefix(whole: PrefixResult): string[] {
+  const { options, baseline, ...result } = whole;
   const { layout, rows, files, duplicates, keys, gzip, seed } = options;
   const rate = `${count(result.rowsPerSecond)} rows/s`;
   const lead =
@@ -54,6 +78,8 @@ export function describePrefix({ options, baseline, ...result }: PrefixResult): 
     ...describeChecks(result.checks),
     '',
     ...describeUse(result.use),
+    '',
+    ...describeCost(whole),
     '',
     `MongoDB: ${result.bytesPerDevice.toFixed(1)} bytes per device (${count(result.devices)} devices, indexes included)`,
   ];

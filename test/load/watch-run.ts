@@ -1,6 +1,7 @@
 /** Everything that is observed while the service works: its processes, its own numbers, its topics. */
 import type { Bench } from './bench-stack.ts';
 import { type MeasureWindow, openWindow } from './measure-window.ts';
+import { type MongoUse, watchMongo } from './observe-mongodb.ts';
 import { type PipelineUse, watchPipeline } from './observe-pipeline.ts';
 import { type ProcessUse, watchProcesses } from './observe-processes.ts';
 import { flush, grown, topicBytes } from './observe-storage.ts';
@@ -10,6 +11,7 @@ export interface RunUse {
   readonly processes: Record<string, ProcessUse>;
   readonly pipeline: PipelineUse;
   readonly topicBytes: Record<string, number>;
+  readonly mongo: MongoUse;
 }
 
 /** The most that the pipeline has taken so far. */
@@ -29,6 +31,7 @@ export async function watchRun<T>(
   const pipelineWatch = await watchPipeline(metricsUrl, (rows) => {
     if (describeRows) progress.live(describeRows(rows, (performance.now() - since) / 1_000));
   });
+  const mongoUse = await watchMongo(db);
   const processWatch = watchProcesses({ ...pids, bench: process.pid });
   const closeWindow = openWindow();
   try {
@@ -36,7 +39,10 @@ export async function watchRun<T>(
     const window = closeWindow();
     const processes = processWatch.stop();
     const pipeline = await pipelineWatch.stop();
-    return { result, use: { window, processes, pipeline, topicBytes: grown(topicsBefore, topics()) } };
+    // What is still in memory is written then.
+    await flush(db);
+    const use = { window, processes, pipeline, topicBytes: grown(topicsBefore, topics()) };
+    return { result, use: { ...use, mongo: await mongoUse() } };
   } catch (error) {
     processWatch.stop();
     await pipelineWatch.stop().catch(() => {});

@@ -324,6 +324,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
       seal: [[loading._id, outcome]],
       nextAttempt: [[sealed]],
+      drop: [[sealed, outcome]],
       recordReason: [[id, 'reason']],
       find: [[id]],
       findMany: [[[id, id + 1]]],
@@ -409,6 +410,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     newJobs: {
       highestNumber: [[]],
       insert: [],
+      missing: [[id, id + 1]],
+      insertNew: [],
       findByToken: [['history 1']],
       hasToken: [['history 1']],
       countPending: [[partner, 10_000]],

@@ -216,10 +216,14 @@ export function createRunJob(deps: RunDependencies) {
       // What cannot be loaded again (its file is gone, too) waits for the operator, and must not keep everybody busy.
       if (tries > 0) await turns.step.pause(backoff(tries, MERGE_PAUSE_MS, MAX_MERGE_PAUSE_MS));
       tries++;
-      current = await nextAttempt(current, lacking, turns);
+      // An audience that was cleared gets nothing of it any more, so neither split nor validate would send it.
+      const cancelled = await turns.step.read('look for a cancellation', () => deps.cancellationOf(current));
+      current = await (cancelled
+        ? turns.step('attempt', () => jobs.drop(current, nothing((current.attempt ?? 0) + 1, [cancelled])))
+        : nextAttempt(current, lacking, turns));
       // Otherwise another dispatcher has ended it.
       if (current.phase !== 'sealed') return;
-      await turns.files.load(current, null);
+      if (!cancelled) await turns.files.load(current, null);
       await turns.slots.mark([current]);
       lacking = await turns.slots.merged(current);
     }

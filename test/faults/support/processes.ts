@@ -52,7 +52,8 @@ export interface Managed {
   readonly log: string;
   readonly running: boolean;
   readonly pid: number;
-  start(more?: Settings): void;
+  /** `program`: the command of another checkout. */
+  start(more?: Settings, program?: string): void;
   /** Resolves when it answers that it is ready; rejects when it ends instead. */
   ready(): Promise<void>;
   /** Resolves when it is gone. */
@@ -93,11 +94,11 @@ export async function manage(
     get pid() {
       return child?.pid ?? 0;
     },
-    start(more = {}) {
+    start(more = {}, program = headrace) {
       if (running()) throw new Error(`the ${part} runs already`);
       const output = openSync(log, 'a');
       const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HEADRACE_'));
-      child = spawn(process.execPath, [headrace, part, ...args], {
+      child = spawn(process.execPath, [program, part, ...args], {
         env: { ...Object.fromEntries(inherited), ...settings, ...ports, ...more },
         stdio: ['ignore', output, output],
       });

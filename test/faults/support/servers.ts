@@ -41,6 +41,8 @@ export interface OwnServers {
   hostOf(server: ServerName): string;
   signal(server: ServerName, name: NodeJS.Signals): void;
   runs(server: ServerName): boolean;
+  /** Resolves when one that was killed is really gone. */
+  gone(server: ServerName): Promise<void>;
   /** Starts what does not run, on its old ports and data, and waits until it answers: these, or all of them. */
   revive(only?: readonly ServerName[]): Promise<void>;
   /** Between a broker and everybody else but the controllers; only of servers that were started with `canBeCut`. */
@@ -122,6 +124,9 @@ export async function startOwnServers({
     return known !== undefined && startedAt(known.pid) !== undefined;
   };
   const killed = new Set<ServerName>();
+  const gone = async (server: ServerName) => {
+    await waitFor(() => !runs(server), { what: `the end of ${server}`, everyMs: 20 });
+  };
   try {
     if (canBeCut)
       for (const name of brokersOf(cluster))
@@ -141,12 +146,10 @@ export async function startOwnServers({
         if (name === 'SIGKILL' || name === 'SIGTERM') killed.add(server);
       },
       runs,
+      gone,
       async revive(only) {
         // Who was killed keeps the port until it is really gone.
-        for (const one of only ?? [...killed]) {
-          if (!killed.delete(one)) continue;
-          await waitFor(() => !runs(one), { what: `the end of ${one}`, everyMs: 20 });
-        }
+        for (const one of only ?? [...killed]) if (killed.delete(one)) await gone(one);
         const again = await waitFor(() => start(only), {
           what: 'the servers',
           deadlineMs: REVIVE_MS,

@@ -49,6 +49,8 @@ export interface ServiceOptions {
   processesOnly?: Settings;
   /** For each process its own: the first, the second of its part. */
   settingsOf?(part: Part, n: number): Settings;
+  /** The command of another checkout, which all processes run at first. */
+  program?: string;
   apis?: number;
   pipelines?: number;
   lanes?: number;
@@ -64,6 +66,7 @@ export async function startFaultService(
     more,
     processesOnly,
     settingsOf = () => ({}),
+    program,
     apis: apiCount = 1,
     pipelines: pipelineCount = 1,
     lanes: laneCount = 2,
@@ -86,7 +89,7 @@ export async function startFaultService(
   const lanes: Lane[] = [];
   for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
   const all = [...apis, ...pipelines];
-  for (const one of all) one.start();
+  for (const one of all) one.start({}, program);
   await Promise.all(all.map((one) => one.ready()));
   const asked = () => lanes.reduce((sum, lane) => sum + lane.asked.length, 0);
 

@@ -1,0 +1,30 @@
+/** Copies of a server's data, as snapshots of its disk are: taken at any moment, and put back later, or nothing in their place. */
+import { cpSync, rmSync } from 'node:fs';
+import type { OwnServers, ServerName } from './servers.ts';
+
+/** A server has one at a time. */
+export interface DataCopy {
+  /** The server begins again from here. What it has stored since is gone. */
+  putBack(): Promise<void>;
+}
+
+async function whileStopped(servers: OwnServers, server: ServerName, work: (data: string) => void) {
+  servers.signal(server, 'SIGKILL');
+  await servers.gone(server);
+  work(servers.folder.data(server));
+  await servers.revive([server]);
+}
+
+const replace = (data: string, by?: string) => {
+  rmSync(data, { recursive: true });
+  if (by) cpSync(by, data, { recursive: true });
+};
+
+export async function copyData(servers: OwnServers, server: ServerName): Promise<DataCopy> {
+  const copy = `${servers.folder.data(server)}-copy`;
+  rmSync(copy, { recursive: true, force: true });
+  await whileStopped(servers, server, (data) => cpSync(data, copy, { recursive: true }));
+  return { putBack: () => whileStopped(servers, server, (data) => replace(data, copy)) };
+}
+
+export const emptyData = (servers: OwnServers, server: ServerName) => whileStopped(servers, server, replace);

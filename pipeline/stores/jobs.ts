@@ -195,11 +195,11 @@ export function createJobStore(db: Db) {
       return job;
     },
 
-    /** Nothing more is merged of a sealed job, unless another dispatcher has advanced it. Returns the job as it is then. */
-    async drop({ _id, attempt = 0 }: JobDocument, { verdict, errors }: SealedOutcome): Promise<JobDocument> {
+    /** A sealed job ends otherwise than was decided, unless another dispatcher has advanced it. Returns the job as it is then. */
+    async drop({ _id, attempt = 0 }: JobDocument, outcome: SealedOutcome): Promise<JobDocument> {
       await jobs.updateOne(
         { _id, phase: 'sealed', attempt: attemptIs(attempt) },
-        { $set: { verdict, errors, attempt: verdict.attempt, updatedAt: new Date() } },
+        { $set: { ...outcome, attempt: outcome.verdict.attempt, updatedAt: new Date() } },
       );
       const job = await jobs.findOne({ _id });
       if (!job || (job.phase === 'sealed' && (job.attempt ?? 0) === attempt))

@@ -22,10 +22,16 @@ interface Given {
   cancelled?: FileFailure;
   /** Slots that lack something, at each check in turn. */
   lacking?: number[][];
+  /** The same when it is to be merged. */
+  lackingAtMerge?: number[][];
+  /** Found from then on. */
+  clearedWhenSealed?: FileFailure;
   failsToList?: number;
 }
 
-function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: Given = {}) {
+function setUp(given: Given = {}) {
+  const { job = {}, problem, cancelled, lacking = [], lackingAtMerge = [], clearedWhenSealed } = given;
+  let { failsToList = 0 } = given;
   const environment = recordingEnvironment('dispatch');
   const { actions, step } = environment;
   let current = aJob(job);
@@ -42,6 +48,8 @@ function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: 
     jobs: {
       seal: (_: number, outcome: SealedOutcome) => set({ phase: 'sealed', ...outcome }),
       nextAttempt: () => set({ attempt: (current.attempt ?? 0) + 1 }),
+      drop: (_: JobDocument, outcome: SealedOutcome) =>
+        set({ ...outcome, attempt: outcome.verdict.attempt! }),
       find: async () => current,
     },
     files: { forgetOthers: async () => {} },
@@ -54,7 +62,7 @@ function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: 
       if (problem) return { job: current, problem };
       return { job: await set({ phase: 'loading', listing: 'l', fileCount: 1 }), first: [] };
     },
-    cancellationOf: async () => cancelled,
+    cancellationOf: async () => (current.phase === 'sealed' ? clearedWhenSealed : cancelled),
     quotas: { hold() {} },
     status: {
       publish: async () => take('publish running'),
@@ -68,7 +76,7 @@ function setUp({ job = {}, problem, cancelled, lacking = [], failsToList = 0 }: 
     slots: {
       check: async () => take('check', lacking.shift() ?? []),
       mark: async () => take('mark again'),
-      merged: async () => take('merged', []),
+      merged: async () => take('merged', lackingAtMerge.shift() ?? []),
     },
     markers: { pass: async () => take('mark') },
     ends: { pass: async () => take('end', set({ phase: 'ended' })) },
@@ -112,6 +120,38 @@ it('a job without files, or one that was cancelled, is decided with nothing to m
   const cancelled = setUp({ cancelled: { code: 'cancelled', message: 'it was cleared' } });
   await cancelled.run();
   expect(cancelled.job()).toMatchObject({ errors: [{ code: 'cancelled' }], verdict: { passed: [] } });
+});
+
+it('what was lost when it is to be merged is loaded again: the decision stands', async () => {
+  const { run, actions, job } = setUp({ lackingAtMerge: [[3]] });
+  await run();
+  const again = [
+    'mark',
+    'merged',
+    'attempt',
+    'load',
+    'mark again',
+    'merged',
+    'conclude',
+    'end',
+    'publish end',
+  ];
+  expect(actions).toEqual([...loading, 'seal', ...again]);
+  expect(job().verdict!.passed).not.toEqual([]);
+});
+
+it('the same after a clear: nothing is loaded or merged any more, and it ends', async () => {
+  const cleared: FileFailure = { code: 'cancelled', message: 'it was cleared' };
+  const { run, actions, job } = setUp({ lackingAtMerge: [[3]], clearedWhenSealed: cleared });
+  await run();
+  const dropped = ['mark', 'merged', 'attempt', 'mark again', 'merged', 'conclude', 'end', 'publish end'];
+  expect(actions).toEqual([...loading, 'seal', ...dropped]);
+  expect(job()).toMatchObject({
+    attempt: 1,
+    rows: 0,
+    errors: [cleared],
+    verdict: { passed: [], attempt: 1 },
+  });
 });
 
 it('a failure of our own is tried again; the third time it ends the job', async () => {

@@ -216,7 +216,8 @@ export function createRunJob(deps: RunDependencies) {
       // What cannot be loaded again (its file is gone, too) waits for the operator, and must not keep everybody busy.
       if (tries > 0) await turns.step.pause(backoff(tries, MERGE_PAUSE_MS, MAX_MERGE_PAUSE_MS));
       tries++;
-      // An audience that was cleared gets nothing of it any more, so neither split nor validate would send it.
+      // After sealing only a clear can be it: split and validate would not send anything of it any more, and whatever a slot has
+      // merged of it is of a generation that nobody sees.
       const cancelled = await turns.step.read('look for a cancellation', () => deps.cancellationOf(current));
       current = await (cancelled
         ? turns.step('attempt', () => jobs.drop(current, nothing((current.attempt ?? 0) + 1, [cancelled])))

@@ -37,6 +37,8 @@ export function isTransient(error: unknown): boolean {
       'PoolRequestedRetry',
     ];
     if (labelled.some((label) => error.hasErrorLabel(label))) return true;
+    // WiredTiger's answer to a write, before the server ends: its code is that of any unknown error.
+    if (error.message.includes('No space left on device')) return true;
     if (typeof error.code === 'number') return transientMongoCodes.has(error.code);
     return /topology|pool|connect|interrupted|socket|network|EPIPE|timed out/i.test(
       `${error.name} ${error.message}`,

@@ -9,6 +9,11 @@ it.each([
   ['a connection that broke', new MongoNetworkError('read ECONNRESET'), true],
   ['a bulk write whose connection broke', bulk(new MongoNetworkError('read ECONNRESET')), true],
   ['a bulk write on a primary that steps down', bulk(new MongoServerError({ code: 189 })), true],
+  [
+    'a bulk write on a full disk',
+    bulk({ message: '28: No space left on device', code: 8, writeErrors: [] }),
+    true,
+  ],
   ['a bulk write that is not understood', bulk(new MongoServerError({ code: 9 })), false],
   ['a bulk write of a key that is there', bulk({ message: 'E11000 duplicate key', code: 11000 }), false],
   ['a mistake of ours', new TypeError('x is not a function'), false],

@@ -49,8 +49,8 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
     `${manifestId(space, slot)} ${job}`;
 
-  /** The keys of a device in a space; undefined: the space does not hold it. */
-  async function keysOf(space: string, device: Uint8Array): Promise<number[] | undefined> {
+  /** A device as it is looked for, and its slot. */
+  async function locate(device: Uint8Array): Promise<{ wanted: Devices; slot: number }> {
     const words = wordsOf(device);
     const hash = hashWords(words, 0);
     const wanted: Devices = {
@@ -60,8 +60,12 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
       ends: Uint32Array.of(0),
       keys: new Uint32Array(0),
     };
+    return { wanted, slot: slotOfHash(hash, await slotCount()) };
+  }
+
+  /** The keys of a device in a space; undefined: the space does not hold it. */
+  async function keysIn(space: string, { wanted, slot }: Awaited<ReturnType<typeof locate>>) {
     let keys: number[] | undefined;
-    const slot = slotOfHash(hash, await slotCount());
     for await (const loaded of readSlot(deps, { space, slot }, wanted)) {
       joinRegion(loaded, {
         onDevice: () => {
@@ -108,14 +112,13 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
     compose: (request: CompositionRequest, slot: number, signal?: AbortSignal): Promise<SlotComposition> =>
       composeSlot(deps, request, slot, signal),
 
-    keysOf,
-
     /** Every space that holds the device, with its keys there. */
     async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {
-      const slot = slotOfHash(hashWords(wordsOf(device), 0), await slotCount());
+      const located = await locate(device);
+      const { slot } = located;
       const stored = manifests.collection.find({ slot }, { projection: { space: 1 } });
       for await (const { space } of stored) {
-        const keys = await keysOf(space, device);
+        const keys = await keysIn(space, located);
         if (keys) yield { space, keys };
       }
     },

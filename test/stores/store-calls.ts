@@ -443,7 +443,6 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       count: [[slot.space]],
       read: [[slot.space, slot.slot]],
       compose: [[{ space: slot.space, others: ['a1.1'] }, slot.slot]],
-      keysOf: [[slot.space, device]],
       find: [[device]],
       spacesOf: [[audience._id]],
       removeSpace: [[slot.space, signal]],

@@ -12,6 +12,7 @@ import { startFaultyProxy } from '../../sources/faulty-proxy.ts';
 import { keepEvidence } from '../support/evidence.ts';
 import { watchOrder } from '../support/order.ts';
 import { createRandom } from '../support/random.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startOwnServers } from '../support/servers.ts';
 import { type FaultService, startFaultService } from '../support/service.ts';
 import { type Violations, violationsOf } from '../support/settle.ts';
@@ -213,12 +214,5 @@ const program = new Command('npm run test:faults --')
     Math.floor(Math.random() * 2 ** 31),
   )
   .option('--cluster', 'use three brokers and a replica set of three; one of each fails at a time', false)
-  .option('--secure', 'with TLS and logins at the brokers and at MongoDB', false)
-  .showHelpAfterError()
-  .action(async (options: Options) => {
-    process.exitCode = await run(options);
-  });
-// Leaving kills our processes, and the guardian stops the servers.
-for (const signal of ['SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-await program.parseAsync();
-process.exit();
+  .option('--secure', 'with TLS and logins at the brokers and at MongoDB', false);
+await runCommand(program, run);

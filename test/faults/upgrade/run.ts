@@ -10,6 +10,7 @@ import { createTimeline, type Timeline } from '../random/timeline.ts';
 import { watchOrder } from '../support/order.ts';
 import type { Managed } from '../support/processes.ts';
 import { createRandom } from '../support/random.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startOwnServers } from '../support/servers.ts';
 import { type FaultService, startFaultService } from '../support/service.ts';
 import { type Violations, violationsOf } from '../support/settle.ts';
@@ -93,12 +94,10 @@ async function run({ from, seed }: Options): Promise<number> {
 const program = new Command('npm run test:upgrade --')
   .description('Replaces an older version of the service by this one, process by process and under load.')
   .requiredOption('--from <commit>', 'the older version')
-  .option('--seed <number>', 'the same seed gives the same load', Number, Math.floor(Math.random() * 2 ** 31))
-  .showHelpAfterError()
-  .action(async (options: Options) => {
-    process.exitCode = await run(options);
-  });
-// Leaving kills our processes, and the guardian stops the servers.
-for (const signal of ['SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-await program.parseAsync();
-process.exit();
+  .option(
+    '--seed <number>',
+    'the same seed gives the same load',
+    Number,
+    Math.floor(Math.random() * 2 ** 31),
+  );
+await runCommand(program, run);

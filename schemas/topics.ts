@@ -95,6 +95,12 @@ export const topics = {
 } as const satisfies Record<string, TopicContract>;
 export type TopicKey = keyof typeof topics;
 
+/** What each stage reads. */
+export const stageInputs = (Object.keys(topics) as TopicKey[]).flatMap((topic) => {
+  const { reader } = topics[topic];
+  return reader ? [{ topic, stage: reader }] : [];
+});
+
 /**
  * Slots of every device set, chosen at the first start (HEADRACE_SLOTS). The slot of an identifier decides its partition: slot modulo
  * the partition count.

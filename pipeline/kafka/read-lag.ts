@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../schemas/config.ts';
 import type { StageName } from '../../schemas/stages.ts';
-import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { stageInputs, type TopicKey } from '../../schemas/topics.ts';
 import { cached } from '../runtime/cached.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createKafka, groupName, topicName } from './topics.ts';
@@ -12,12 +12,6 @@ export interface LagReader {
   read(): Promise<Map<StageName, number>>;
   close(): Promise<void>;
 }
-
-/** What each stage reads. */
-export const inputs = (Object.keys(topics) as TopicKey[]).flatMap((topic) => {
-  const { reader } = topics[topic];
-  return reader ? [{ topic, stage: reader }] : [];
-});
 
 const KEPT_MS = 5_000;
 
@@ -39,7 +33,7 @@ export function createLagReader(config: Config, log: Logger): LagReader {
 
   async function ask(): Promise<Map<StageName, number>> {
     await admin.connect();
-    const lags = inputs.map(async ({ topic, stage }) => [stage, await lagOf(topic, stage)] as const);
+    const lags = stageInputs.map(async ({ topic, stage }) => [stage, await lagOf(topic, stage)] as const);
     return new Map(await Promise.all(lags));
   }
   const answers = new LRUCache<'lags', Promise<Map<StageName, number>>>({ max: 1, ttl: KEPT_MS });

@@ -1,17 +1,17 @@
 /** Moves the groups of all stages behind everything that is in their topics. */
 import type { OperatorConfig } from '../../schemas/config.ts';
+import { stageInputs } from '../../schemas/topics.ts';
 import { CommandFailed } from '../runtime/command-failed.ts';
 import type { Logger } from '../runtime/log.ts';
 import { asking, findTopics, withCluster } from './cluster.ts';
 import { commitOffset, offsetsAt } from './offsets.ts';
-import { inputs } from './read-lag.ts';
 import { createKafka, groupName, topicName } from './topics.ts';
 
 async function requireNoMembers(config: OperatorConfig, log: Logger): Promise<void> {
   const admin = createKafka(config, log).admin();
   await admin.connect();
   try {
-    const { groups } = await admin.describeGroups(inputs.map(({ stage }) => groupName(config, stage)));
+    const { groups } = await admin.describeGroups(stageInputs.map(({ stage }) => groupName(config, stage)));
     const busy = groups.filter(({ members }) => members.length > 0).map(({ groupId }) => groupId);
     if (busy.length > 0)
       throw new CommandFailed(
@@ -27,10 +27,10 @@ async function requireNoMembers(config: OperatorConfig, log: Logger): Promise<vo
 export const skipMessages = (config: OperatorConfig, log: Logger): Promise<void> =>
   withCluster(config, log, async (cluster) => {
     await requireNoMembers(config, log);
-    const names = inputs.map(({ topic }) => topicName(config, topic));
+    const names = stageInputs.map(({ topic }) => topicName(config, topic));
     await findTopics(cluster, names);
     const ends = await asking(cluster, () => offsetsAt(cluster, names, 'end'));
-    for (const { topic, stage } of inputs) {
+    for (const { topic, stage } of stageInputs) {
       const [name, group] = [topicName(config, topic), groupName(config, stage)];
       for (const [partition, end] of ends.get(name)!)
         await asking(cluster, () => commitOffset(cluster, group, name, { partition, offset: String(end) }));

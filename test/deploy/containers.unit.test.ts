@@ -10,7 +10,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { groupName, topicName } from '../../pipeline/kafka/topics.ts';
 import { type Config, environmentVariables, parseConfig } from '../../schemas/config.ts';
 import { stageNames } from '../../schemas/stages.ts';
-import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { stageInputs } from '../../schemas/topics.ts';
 import { readConfigFile, readEnvFile } from '../support/env-file.ts';
 
 const url = (path: string) => new URL(`../../deploy/${path}`, import.meta.url);
@@ -184,17 +184,15 @@ describe('the Kubernetes manifests', () => {
       max: spec.maxReplicaCount,
       ...spec.triggers[0].metadata,
     }));
-    const inputs = (Object.keys(topics) as TopicKey[]).filter(
-      (key) => topics[key].reader !== null && topics[key].reader !== 'dispatch',
-    );
+    const scalable = stageInputs.filter(({ stage }) => stage !== 'dispatch');
     expect(scaled).toMatchObject(
-      inputs.map((key) => ({
-        name: `headrace-${topics[key].reader}`,
-        target: `headrace-${topics[key].reader}`,
+      scalable.map(({ topic, stage }) => ({
+        name: `headrace-${stage}`,
+        target: `headrace-${stage}`,
         max: config.partitions / config.threads,
         bootstrapServersFromEnv: 'HEADRACE_KAFKA_BROKERS',
-        consumerGroup: groupName(config, topics[key].reader!),
-        topic: topicName(config, key),
+        consumerGroup: groupName(config, stage),
+        topic: topicName(config, topic),
       })),
     );
   });

@@ -11,7 +11,7 @@ import { groupName, topicName } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
-import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { stageInputs } from '../../schemas/topics.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
 import { setNames } from '../support/stored-sets.ts';
@@ -173,14 +173,12 @@ describe('Kafka is older than MongoDB', () => {
     const { config } = faults.service.driver;
     await expelAll(config);
     await withCluster(config, log, async (cluster) => {
-      for (const key of Object.keys(topics) as TopicKey[]) {
-        const { reader } = topics[key];
-        if (!reader) continue;
-        const name = topicName(config, key);
+      for (const { topic, stage } of stageInputs) {
+        const name = topicName(config, topic);
         await findTopics(cluster, [name]);
         const ends = await asking(cluster, () => offsetsAt(cluster, [name], 'end'));
         for (const [partition, end] of ends.get(name)!)
-          await commitOffset(cluster, groupName(config, reader), name, {
+          await commitOffset(cluster, groupName(config, stage), name, {
             partition,
             offset: String(end + 1_000n),
           });
@@ -193,6 +191,29 @@ describe('Kafka is older than MongoDB', () => {
     await killAll(faults);
     await emptyData(faults.servers, 'kafka');
     await endsExactly();
+  });
+
+  it('an empty Kafka, and an audience that was cleared after its load was decided: the load says so', async () => {
+    const { driver, pipelines } = faults.service;
+    const [pipeline] = pipelines as [Managed];
+    await pipeline.kill();
+    await expelAll(driver.config);
+    pipeline.start({ FAULT_POINT: 'dispatch:after-seal:1:stop' });
+    await pipeline.ready();
+    const partner = await driver.partner();
+    await driver.upload(partner, 'a.csv', file(ids(100), 'seen'));
+    const audience = await driver.createAudience(partner, 'a.csv');
+    await waitFor(() => isFrozen(pipeline), { what: 'dispatch after its decision' });
+    await driver.clear(partner, audience);
+    await killAll(faults);
+    await emptyData(faults.servers, 'kafka');
+    await startAll(faults);
+    const nothing = { rows: 0, accepted: 0, uniqueDevices: 0, newDevices: 0 };
+    expect(await driver.ended(audience)).toMatchObject({
+      status: 3,
+      errors: [{ code: 'cancelled' }],
+      ...nothing,
+    });
   });
 
   it('an older Kafka, and committed offsets beyond the ends of its logs: every job ends exactly', async () => {

@@ -35,6 +35,7 @@ function setUp(given: Given = {}) {
   const environment = recordingEnvironment('dispatch');
   const { actions, step } = environment;
   let current = aJob(job);
+  let concluded: JobDocument | undefined;
   function take<T>(name: string, result?: T): T {
     actions.push(name);
     return result as T;
@@ -68,7 +69,12 @@ function setUp(given: Given = {}) {
       publish: async () => take('publish running'),
       publishEnd: async () => take('publish end'),
     },
-    endJobs: { conclude: async () => take('conclude', { status: 2 }) },
+    endJobs: {
+      async conclude(job: JobDocument) {
+        concluded = job;
+        return take('conclude', { status: 2 });
+      },
+    },
   } as unknown as RunDependencies);
   const turns = {
     step,
@@ -83,7 +89,12 @@ function setUp(given: Given = {}) {
     readAhead: { use: (_: number, __: number, load: () => Promise<unknown>) => load() },
     mayBeListed: () => false,
   } as unknown as Turns;
-  return { actions, run: () => run(current, { ...turns, earlierLoad: undefined }), job: () => current };
+  return {
+    actions,
+    run: () => run(current, { ...turns, earlierLoad: undefined }),
+    job: () => current,
+    concluded: () => concluded,
+  };
 }
 
 const merging = ['mark', 'merged', 'conclude', 'end', 'publish end'];
@@ -142,11 +153,11 @@ it('what was lost when it is to be merged is loaded again: the decision stands',
 
 it('the same after a clear: nothing is loaded or merged any more, and it ends', async () => {
   const cleared: FileFailure = { code: 'cancelled', message: 'it was cleared' };
-  const { run, actions, job } = setUp({ lackingAtMerge: [[3]], clearedWhenSealed: cleared });
+  const { run, actions, concluded } = setUp({ lackingAtMerge: [[3]], clearedWhenSealed: cleared });
   await run();
   const dropped = ['mark', 'merged', 'attempt', 'mark again', 'merged', 'conclude', 'end', 'publish end'];
   expect(actions).toEqual([...loading, 'seal', ...dropped]);
-  expect(job()).toMatchObject({
+  expect(concluded()).toMatchObject({
     attempt: 1,
     rows: 0,
     errors: [cleared],

@@ -93,17 +93,21 @@ export function createEndJobs(deps: Dependencies) {
       const listing = job.listing!;
       for await (const pairs of pagesOfPairs(acked, step))
         await step('duplicates', () => files.recordDistinctPairs({ listing, pairs }));
-      // Nothing of it was merged, so no file of it is loaded, whatever was decided of the file itself.
+      // Nothing of it counts, so no file of it is loaded, whatever was decided of the file itself and merged before a clear.
       const wholeFailure = errors?.find(({ file }) => file === undefined);
-      if (job.listing && wholeFailure && job.verdict!.passed.length === 0) {
+      const isNothing = wholeFailure !== undefined && job.verdict!.passed.length === 0;
+      if (job.listing && isNothing) {
         const { code, message } = wholeFailure;
         await step('fail-files', () => files.failAll(listing, { code, message } as FileFailure));
       }
       if (job.audience !== null) await step('audience', () => updateAudience(job, acked, errors));
-      const growth = { audienceDevices: sum(acked, 'audienceDevices'), newDevices: sum(acked, 'newDevices') };
+      const growth = {
+        audienceDevices: sum(acked, 'audienceDevices'),
+        newDevices: isNothing ? 0 : sum(acked, 'newDevices'),
+      };
       const outcome: JobOutcome = {
         status: errors ? JobStatus.error : JobStatus.done,
-        uniqueDevices: sum(acked, 'uniqueDevices'),
+        uniqueDevices: isNothing ? 0 : sum(acked, 'uniqueDevices'),
         rows: job.kind === 'delete' ? sum(acked, 'pairs') : job.rows,
         errors,
         ...(job.audience === null ? {} : growth),

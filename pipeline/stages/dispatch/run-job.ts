@@ -207,8 +207,8 @@ export function createRunJob(deps: RunDependencies) {
     }
   }
 
-  /** Has every slot merge the job. What was lost since the check is loaded again: the decision stands. */
-  async function merge(job: JobDocument, turns: Turns): Promise<void> {
+  /** Has every slot merge the job, and gives it as it is then. What was lost since the check is loaded again: the decision stands. */
+  async function merge(job: JobDocument, turns: Turns): Promise<JobDocument> {
     await turns.markers.pass(job._id, job);
     let current = job;
     let tries = 0;
@@ -223,11 +223,12 @@ export function createRunJob(deps: RunDependencies) {
         ? turns.step('attempt', () => jobs.drop(current, nothing((current.attempt ?? 0) + 1, [cancelled])))
         : nextAttempt(current, lacking, turns));
       // Otherwise another dispatcher has ended it.
-      if (current.phase !== 'sealed') return;
+      if (current.phase !== 'sealed') return current;
       if (!cancelled) await turns.files.load(current, null);
       await turns.slots.mark([current]);
       lacking = await turns.slots.merged(current);
     }
+    return current;
   }
 
   return async (job: JobDocument, turns: OwnTurns): Promise<void> => {
@@ -237,12 +238,11 @@ export function createRunJob(deps: RunDependencies) {
     // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
     if (current.listed || turns.mayBeListed(job._id))
       await step('forget-lists', () => files.forgetOthers(job._id, current.listing));
-    const isSealed = current.phase === 'sealed';
-    if (isSealed) await merge(current, turns);
+    if (current.phase === 'sealed') current = await merge(current, turns);
     else await turns.markers.pass(job._id, null);
     // What a load adds to its audience is counted after the load before it, whatever became of the two.
     await turns.earlierLoad;
-    const ending = isSealed ? await deps.endJobs.conclude(current, step) : null;
+    const ending = current.phase === 'sealed' ? await deps.endJobs.conclude(current, step) : null;
     const ended = await turns.ends.pass(job._id, ending);
     current = ended ?? current;
     if (ended) await deps.status.publishEnd(ended, step);

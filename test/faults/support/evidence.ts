@@ -6,17 +6,10 @@ import { Binary } from 'mongodb';
 import { createKafka, groupName, topicName } from '../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import { collections } from '../../../schemas/documents.ts';
-import { stageNames } from '../../../schemas/stages.ts';
-import type { TopicKey } from '../../../schemas/topics.ts';
+import { stageInputs } from '../../../schemas/topics.ts';
 import type { Driver } from '../../support/driver.ts';
 
 const wanted = ['jobs', 'files', 'audiences', 'acks', 'ledger', 'manifests', 'idempotency'] as const;
-const inputs: Record<(typeof stageNames)[number], TopicKey> = {
-  dispatch: 'jobs',
-  split: 'files',
-  validate: 'rows',
-  sink: 'devices',
-};
 
 const plain = (_: string, value: unknown) => (value instanceof Binary ? `${value.length()} bytes` : value);
 
@@ -29,8 +22,8 @@ async function offsets({ config }: Driver): Promise<object> {
   await admin.connect();
   try {
     const found: Record<string, object> = {};
-    for (const stage of stageNames) {
-      const topic = topicName(config, inputs[stage]);
+    for (const { topic: key, stage } of stageInputs) {
+      const topic = topicName(config, key);
       const groupId = groupName(config, stage);
       const [ends, committed, { groups }] = await Promise.all([
         admin.fetchTopicOffsets(topic),

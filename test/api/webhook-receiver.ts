@@ -1,5 +1,6 @@
-/** A real receiver of webhooks: an HTTP server that remembers what it got, and answers as it is told. */
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+/** A real receiver of webhooks: a server that remembers what it got, and answers as it is told. */
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -31,10 +32,11 @@ export async function isSigned({ headers, body }: Received, secret: string): Pro
   );
 }
 
-export async function startReceiver() {
+/** With a certificate and its key, by https. */
+export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string; pem?: string } = {}) {
   const received: Received[] = [];
   let answer: (got: Received) => Answer = () => 204;
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     let body = '';
     request.on('data', (chunk) => {
       body += chunk;
@@ -48,14 +50,15 @@ export async function startReceiver() {
       if (typeof given === 'number') response.writeHead(given).end();
       else response.writeHead(given.status, { location: given.location }).end();
     });
-  });
+  };
+  const server = pem ? createTlsServer({ key: pem, cert: pem }, listener) : createServer(listener);
   let isDown = false;
   server.on('connection', (socket) => void (isDown && socket.destroy()));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const address = server.address() as AddressInfo;
   return {
     port: address.port,
-    url: `http://127.0.0.1:${address.port}`,
+    url: `${pem ? 'https' : 'http'}://${host}:${address.port}`,
     received,
     answerWith(next: Answer | ((got: Received) => Answer)): void {
       answer = typeof next === 'function' ? next : () => next;

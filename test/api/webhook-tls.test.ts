@@ -1,0 +1,70 @@
+/** Receivers with TLS: a certificate has to be of an authority that the process trusts, of the name in the URL, and in force. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ensureCertificates } from '../../deploy/local/certificates.ts';
+import { createDriver, type Driver } from '../support/driver.ts';
+import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type Call, createCaller } from './support.ts';
+import { isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
+
+const HOOKS = '/v1/webhooks';
+const directory = mkdtempSync(join(tmpdir(), 'headrace-webhook-tls-'));
+const [trusted, unknown] = [join(directory, 'trusted'), join(directory, 'unknown')];
+const receivers: Receiver[] = [];
+let service: Service;
+let driver: Driver;
+let call: Call;
+beforeAll(async () => {
+  await ensureCertificates(trusted, [
+    { name: 'good', subject: 'receiver' },
+    { name: 'expired', subject: 'receiver', days: -1 },
+  ]);
+  await ensureCertificates(unknown, [{ name: 'good', subject: 'receiver' }]);
+  service = await startService({
+    env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem') },
+  });
+  driver = await createDriver(service.config);
+  const partner = await driver.partner();
+  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+  call = createCaller(service.apiUrl, key);
+});
+afterAll(async () => {
+  await Promise.all(receivers.map((receiver) => receiver.close()));
+  await driver?.close();
+  await service?.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** The first attempt of a test delivery to a receiver with this certificate. */
+async function attemptWith(file: string, host = 'localhost') {
+  const receiver = await startReceiver({ host, pem: readFileSync(file, 'utf8') });
+  receivers.push(receiver);
+  const { webhook_id, secret } = (await call('POST', HOOKS, { body: { url: `${receiver.url}/` } })).json;
+  const { delivery_id } = (await call('POST', `${HOOKS}/${webhook_id}/test`)).json;
+  const delivery = await waitFor(
+    async () => {
+      const { json } = await call('GET', `${HOOKS}/${webhook_id}/deliveries/${delivery_id}`);
+      return json.tries > 0 ? json : null;
+    },
+    { what: 'an attempt' },
+  );
+  return { receiver, secret, attempt: delivery.attempts[0] };
+}
+
+it('a certificate of a trusted authority: the event arrives, signed', async () => {
+  const { receiver, secret, attempt } = await attemptWith(join(trusted, 'good.pem'));
+  expect(attempt).toMatchObject({ code: 204, error: null });
+  expect(await isSigned(receiver.received[0]!, secret)).toEqual([true]);
+});
+
+it.each([
+  ['of an authority that nobody knows', join(unknown, 'good.pem'), 'localhost', /unable to verify/],
+  ['that has expired', join(trusted, 'expired.pem'), 'localhost', /expired/],
+  ['of another name', join(trusted, 'good.pem'), '127.0.0.2', /does not match/],
+])('a certificate %s: nothing is sent, and the log of deliveries says why', async (_, file, host, reason) => {
+  const { receiver, attempt } = await attemptWith(file, host);
+  expect(attempt).toMatchObject({ code: null, error: expect.stringMatching(reason) });
+  expect(receiver.received).toEqual([]);
+});

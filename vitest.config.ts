@@ -24,6 +24,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.unit.test.ts'],
+          setupFiles: ['test/support/same-input.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },

@@ -10,6 +10,7 @@ import {
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { insertNew } from './insert-new.ts';
+import { READ_AT_ONCE } from './mongo.ts';
 import { removeInSteps } from './remove-in-steps.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
@@ -59,6 +60,7 @@ export const isUndecided = ({ status, attempt: decidedIn = 0 }: FileDocument, at
 
 export function createFileStore(db: Db) {
   const files = db.collection<FileDocument>(collections.files);
+  const stream = (filter: Filter<FileDocument>) => files.find(filter, { batchSize: READ_AT_ONCE });
 
   return {
     /** Idempotent: files that are stored already stay as they are. */
@@ -138,22 +140,19 @@ export function createFileStore(db: Db) {
       ),
 
     ofListing: (listing: string) =>
-      files
-        .find({ job: jobOf(listing), listing })
+      stream({ job: jobOf(listing), listing })
         .sort({ number: 1 })
         .project<ShownFile>({ events: 0 }),
 
     /** Rows by event of each loaded file, in the order of the list. */
     eventsOf: (listing: string) =>
-      files
-        .find({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
+      stream({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
         .sort({ number: 1 })
         .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
 
     /** What a job's outcome is added up from, in the order of the list. */
     decisionsOf: (listing: string) =>
-      files
-        .find({ job: jobOf(listing), listing })
+      stream({ job: jobOf(listing), listing })
         .sort({ number: 1 })
         .project<DecidedFile & { path: string }>({
           _id: 0,
@@ -171,7 +170,7 @@ export function createFileStore(db: Db) {
 
     /** Of all listings, in the order of paths. */
     ofAudience: (audience: number, generation: number) =>
-      files.find({ audience, generation }).sort({ path: 1 }).project<ShownFile>({ events: 0 }),
+      stream({ audience, generation }).sort({ path: 1 }).project<ShownFile>({ events: 0 }),
 
     /** Path and rejected rows of these files, by their number. */
     async rejectedIn(listing: string, numbers: number[]): Promise<Map<number, RejectingFile>> {
@@ -225,7 +224,7 @@ export function createFileStore(db: Db) {
         else change.failed += sign;
       };
       if (listing === undefined) return change;
-      const own = files.find({ job: _id, listing, status: decided }).project<Entry>(entryFields);
+      const own = stream({ job: _id, listing, status: decided }).project<Entry>(entryFields);
       for await (const some of inGroupsAsync(own, within({ count: PATHS_AT_ONCE }))) {
         const path = { $in: some.map((entry) => entry.path) };
         const earlier = files

@@ -8,6 +8,7 @@ import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/group-by.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { insertNew } from './insert-new.ts';
+import { READ_AT_ONCE } from './mongo.ts';
 import { removeInSteps } from './remove-in-steps.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
@@ -114,7 +115,7 @@ export function createLedgerStore(db: Db) {
     slotTotals: groupCommit(async (wanted: WantedFiles[]): Promise<SlotTotal[][]> => {
       const totals = new Map(wanted.map((one) => [one.job, { ...one, sums: noTotals() }]));
       const batches = ledger
-        .find({ job: { $in: [...totals.keys()] }, slots: { $exists: true } })
+        .find({ job: { $in: [...totals.keys()] }, slots: { $exists: true } }, { batchSize: READ_AT_ONCE })
         .project<Pick<LedgerDocument, 'job' | 'attempt' | 'file'> & { slots: Binary }>({
           _id: 0,
           job: 1,

@@ -13,6 +13,9 @@ import { MongoClient } from './patched-mongodb.ts';
  */
 const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
+/** Documents that a stream over very many of them holds at once: by itself the server sends 16 MB of them. */
+export const READ_AT_ONCE = 1_000;
+
 export interface Mongo {
   client: MongoClient;
   db: Db;

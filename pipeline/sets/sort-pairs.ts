@@ -1,34 +1,59 @@
 /** Sorts pairs of a device and a key as they came, from several files, and says how many of them are distinct. */
-import { IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
+import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
 import { copyDevices } from '../wire/device-groups.ts';
-import { addressesOf, compareWords, type Devices } from './devices.ts';
+import { compareWords, type Devices } from './devices.ts';
+
+const columnsFor = (pairs: number) => ({
+  words: new Uint32Array(pairs * WORDS),
+  /** Key 0: the device has none. */
+  keys: new Uint32Array(pairs),
+  files: new Uint32Array(pairs),
+});
+
+/** Arrays for up to so many pairs are used again: V8 frees large ones late. More would be held for the sake of one sort. */
+const MAX_KEPT = 2 ** 20;
+let spare = columnsFor(0);
 
 /** In columns, in the order in which they came. */
 export class Pairs {
   count = 0;
-  words = new Uint32Array(0);
-  /** Key 0: the device has none. */
-  keys = new Uint32Array(0);
-  files = new Uint32Array(0);
+  #columns = spare;
   /** Files have numbers of their own, 0, 1, 2, …, so that they are counted in an array. */
   readonly fileOf: number[] = [];
   readonly #numbers = new Map<number, number>();
 
+  constructor() {
+    spare = columnsFor(0);
+  }
+
+  get columns() {
+    return this.#columns;
+  }
+
   /** Devices with this key, of this file. */
   add(source: Uint8Array, at: number, devices: number, key: number, file: number): void {
     const end = this.count + devices;
-    if (end > this.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
-    copyDevices(source, at, devices, new Uint8Array(this.words.buffer), this.count * IDENTIFIER_BYTES);
+    if (end > this.#columns.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
+    const { words, keys, files } = this.#columns;
+    copyDevices(source, at, devices, new Uint8Array(words.buffer), this.count * IDENTIFIER_BYTES);
     const number = this.#numberOf(file);
     for (; this.count < end; this.count++) {
-      this.keys[this.count] = key;
-      this.files[this.count] = number;
+      keys[this.count] = key;
+      files[this.count] = number;
     }
   }
 
   /** Puts `numbers[key]` in the place of each key. */
   renumberKeys(numbers: readonly number[]): void {
-    for (let pair = 0; pair < this.count; pair++) this.keys[pair] = numbers[this.keys[pair]!]!;
+    const { keys } = this.#columns;
+    for (let pair = 0; pair < this.count; pair++) keys[pair] = numbers[keys[pair]!]!;
+  }
+
+  /** Leaves its columns to others. */
+  release(): void {
+    const { length } = this.#columns.keys;
+    if (length > spare.keys.length && length <= MAX_KEPT) spare = this.#columns;
+    this.#columns = columnsFor(0);
   }
 
   #numberOf(file: number): number {
@@ -40,14 +65,11 @@ export class Pairs {
   }
 
   #grow(capacity: number): void {
-    const grown = (column: Uint32Array, length: number) => {
-      const larger = new Uint32Array(length);
-      larger.set(column);
-      return larger;
-    };
-    this.words = grown(this.words, capacity * WORDS);
-    this.keys = grown(this.keys, capacity);
-    this.files = grown(this.files, capacity);
+    const larger = columnsFor(capacity);
+    larger.words.set(this.#columns.words);
+    larger.keys.set(this.#columns.keys);
+    larger.files.set(this.#columns.files);
+    this.#columns = larger;
   }
 }
 
@@ -57,8 +79,10 @@ export interface SortedPairs {
   filePairs: Map<number, number>;
 }
 
+/** Takes the pairs: their columns are gone. */
 export function sortPairs(pairs: Pairs): SortedPairs {
   const { records, order } = sortRecords(pairs);
+  pairs.release();
   const { count, fileOf } = pairs;
   const words = new Uint32Array(count * WORDS);
   const addresses = new Uint32Array(count);
@@ -103,15 +127,33 @@ const PAIRS_A_BUCKET = 16;
 /** So many are sorted faster by insertion. */
 const FEW = 64;
 
+const sortRoomFor = (pairs: number) => ({
+  addresses: new Uint32Array(pairs),
+  records: new Uint32Array(pairs * RECORD),
+  order: new Uint32Array(pairs),
+});
+let sortRoom = sortRoomFor(0);
+
+/** Until the next sort, which cannot begin before this one has ended. */
+function takeSortRoom(pairs: number): typeof sortRoom {
+  if (pairs <= sortRoom.order.length) return sortRoom;
+  if (pairs > MAX_KEPT) return sortRoomFor(pairs);
+  // Of memory that nobody touches, there is none.
+  sortRoom = sortRoomFor(2 ** Math.ceil(Math.log2(pairs)));
+  return sortRoom;
+}
+
 /**
  * Addresses are uniform: distributed into buckets, pairs are nearly in order, and those of a bucket next to each other in memory. A sort
  * of all of them at once would wait for memory at each comparison.
  */
-function sortRecords({ count, words, keys, files }: Pairs): { records: Uint32Array; order: Uint32Array } {
-  const addresses = addressesOf(words.subarray(0, count * WORDS));
-  let [min, max] = [2 ** 28, 0];
+function sortRecords({ count, columns }: Pairs): { records: Uint32Array; order: Uint32Array } {
+  const { words, keys, files } = columns;
+  const { addresses, records, order } = takeSortRoom(count);
+  let [min, max] = [2 ** ADDRESS_BITS, 0];
   for (let pair = 0; pair < count; pair++) {
-    const address = addresses[pair]!;
+    const address = addressOf(hashWords(words, pair * WORDS));
+    addresses[pair] = address;
     if (address < min) min = address;
     if (address > max) max = address;
   }
@@ -121,7 +163,6 @@ function sortRecords({ count, words, keys, files }: Pairs): { records: Uint32Arr
   for (let pair = 0; pair < count; pair++) ends[((addresses[pair]! - min) >>> shift) + 1]!++;
   for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
 
-  const records = new Uint32Array(count * RECORD);
   for (let pair = 0; pair < count; pair++) {
     const address = addresses[pair]!;
     const at = ends[(address - min) >>> shift]!++ * RECORD;
@@ -130,7 +171,6 @@ function sortRecords({ count, words, keys, files }: Pairs): { records: Uint32Arr
     records[at + KEY] = keys[pair]!;
     records[at + FILE] = files[pair]!;
   }
-  const order = new Uint32Array(count);
   for (let i = 0; i < count; i++) order[i] = i * RECORD;
   for (let bucket = 0, start = 0; start < count; start = ends[bucket++]!)
     sortBucket(records, order, start, ends[bucket]!);

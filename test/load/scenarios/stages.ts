@@ -13,6 +13,8 @@ import { keysOf } from './one-prefix.ts';
 
 /** They alternate, and are compared within a round: a shared machine may be half as fast a minute later. */
 const ROUNDS = 3;
+/** Each thread compiles its own code, and the more threads there are, the fewer rows each sees of a load. */
+const WARM_UPS = 3;
 const pollEveryMs = 100;
 
 const layouts = {
@@ -34,13 +36,12 @@ interface Load {
   readonly devices: number;
 }
 
-/** The first load warms the processes up. */
 async function measureLayout(bench: Bench, layout: Layout, { rows, devices }: Load, checks: CountCheck[]) {
   const { stack, signal, progress } = bench;
   const processes = await Promise.all(layouts[layout].map((stages) => startStages(bench, stages)));
   try {
     const load = () => stack.calls.load('b', 'load/', false, { everyMs: pollEveryMs, signal });
-    await load();
+    for (let i = 0; i < WARM_UPS; i++) await load();
     const ours = processes.map(({ stages, pid }, i) => [`${i + 1} ${stages.join('+')}`, pid]);
     const { pipeline: _, ...servers } = stack.pids;
     const watch = watchProcesses<string>({ ...Object.fromEntries(ours), ...servers });

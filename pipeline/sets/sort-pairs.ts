@@ -17,7 +17,7 @@ let spare = columnsFor(0);
 /** In columns, in the order in which they came. */
 export class Pairs {
   count = 0;
-  #columns = spare;
+  columns = spare;
   /** Files have numbers of their own, 0, 1, 2, …, so that they are counted in an array. */
   readonly fileOf: number[] = [];
   readonly #numbers = new Map<number, number>();
@@ -26,15 +26,11 @@ export class Pairs {
     spare = columnsFor(0);
   }
 
-  get columns() {
-    return this.#columns;
-  }
-
   /** Devices with this key, of this file. */
   add(source: Uint8Array, at: number, devices: number, key: number, file: number): void {
     const end = this.count + devices;
-    if (end > this.#columns.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
-    const { words, keys, files } = this.#columns;
+    if (end > this.columns.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
+    const { words, keys, files } = this.columns;
     copyDevices(source, at, devices, new Uint8Array(words.buffer), this.count * IDENTIFIER_BYTES);
     const number = this.#numberOf(file);
     for (; this.count < end; this.count++) {
@@ -45,15 +41,15 @@ export class Pairs {
 
   /** Puts `numbers[key]` in the place of each key. */
   renumberKeys(numbers: readonly number[]): void {
-    const { keys } = this.#columns;
+    const { keys } = this.columns;
     for (let pair = 0; pair < this.count; pair++) keys[pair] = numbers[keys[pair]!]!;
   }
 
   /** Leaves its columns to others. */
   release(): void {
-    const { length } = this.#columns.keys;
-    if (length > spare.keys.length && length <= MAX_KEPT) spare = this.#columns;
-    this.#columns = columnsFor(0);
+    const { length } = this.columns.keys;
+    if (length > spare.keys.length && length <= MAX_KEPT) spare = this.columns;
+    this.columns = columnsFor(0);
   }
 
   #numberOf(file: number): number {
@@ -66,10 +62,10 @@ export class Pairs {
 
   #grow(capacity: number): void {
     const larger = columnsFor(capacity);
-    larger.words.set(this.#columns.words);
-    larger.keys.set(this.#columns.keys);
-    larger.files.set(this.#columns.files);
-    this.#columns = larger;
+    larger.words.set(this.columns.words);
+    larger.keys.set(this.columns.keys);
+    larger.files.set(this.columns.files);
+    this.columns = larger;
   }
 }
 
@@ -138,7 +134,7 @@ let sortRoom = sortRoomFor(0);
 function takeSortRoom(pairs: number): typeof sortRoom {
   if (pairs <= sortRoom.order.length) return sortRoom;
   if (pairs > MAX_KEPT) return sortRoomFor(pairs);
-  // Of memory that nobody touches, there is none.
+  // Rounded up, so that it seldom grows: pages that are never touched take no memory.
   sortRoom = sortRoomFor(2 ** Math.ceil(Math.log2(pairs)));
   return sortRoom;
 }

@@ -24,7 +24,7 @@ import { createDryRunStore } from './stores/dry-runs.ts';
 import { ensureIndexes } from './stores/indexes.ts';
 import { createJobContexts } from './stores/job-contexts.ts';
 import { createJobStore } from './stores/jobs.ts';
-import { connectMongo, requireCurrentLayout, requireReplicaSet } from './stores/mongo.ts';
+import { connectMongo, requireCurrentLayout, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
 import { createNewJobStore } from './stores/new-jobs.ts';
 import { createTopology } from './topology.ts';
 
@@ -46,7 +46,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   const onRetry = (error: unknown) => metrics.retries.inc({ reason: reasonOf(error) });
   const retry = createRetry(log, { onRetry });
   const tracer = createTracer(config, 'headrace-pipeline', log);
-  const mongo = await connectMongo(config);
+  const mongo = await connectMongo(config, SERVICE_WAITS_MS);
   const publisher = createPublisher(config, log, { metrics });
   const sources = createJobSources(config, mongo.db, log, onRetry);
   const lags = createLagReader(config, log);

@@ -141,7 +141,7 @@ const environment = z.object({
   HEADRACE_RATE_BURST: integer(1, 1_000_000, 1_000),
   /** Open event streams of one API key, or of the sessions of one customer. */
   HEADRACE_LIMIT_STREAMS: integer(1, 100_000, 100),
-  /** How long a request waits for Kafka or MongoDB before the response is 503. */
+  /** How long a request waits for Kafka or MongoDB before the response is 503, and a command for MongoDB before it fails. */
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500),
   HEADRACE_SHUTDOWN_MS: integer(100, 600_000, 10_000),
 

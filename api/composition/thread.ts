@@ -4,7 +4,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { answerQuestions } from '../../pipeline/runtime/threads.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { connectMongo, SERVICE_WAITS_MS } from '../../pipeline/stores/mongo.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createComposeAudience, type Wanted } from './compose-audience.ts';
@@ -13,7 +13,7 @@ const MAX_TRIES = 5;
 
 const config = parseConfig(process.env, 'api');
 const log = createLogger(config, 'api');
-const { db } = await connectMongo(config);
+const { db } = await connectMongo(config, SERVICE_WAITS_MS);
 const retry = createRetry(log, { maxTries: MAX_TRIES });
 const composeAudience = createComposeAudience({ ...createStores(db), sets: createDeviceSets(db), retry });
 let current = new AbortController();

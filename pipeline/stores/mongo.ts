@@ -13,6 +13,9 @@ import { MongoClient } from './patched-mongodb.ts';
  */
 const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
+/** What fails sooner than it has to is tried again by a service, and seen in its log meanwhile. A command has only one try. */
+export const SERVICE_WAITS_MS = 3_000;
+
 /** Documents that a stream over very many of them holds at once: by itself the server sends 16 MB of them. */
 export const READ_AT_ONCE = 1_000;
 
@@ -26,13 +29,18 @@ export interface Mongo {
   close(): Promise<void>;
 }
 
-export async function connectMongo(config: MongoSettings): Promise<Mongo> {
+/** A call waits for a server as long as the configuration says, and not longer than `maxWaitMs`. */
+export async function connectMongo(
+  config: MongoSettings,
+  maxWaitMs = Number.POSITIVE_INFINITY,
+): Promise<Mongo> {
   const { mongoUsername, mongoPassword } = config;
+  const waitMs = Math.min(config.limitBackendMs, maxWaitMs);
   const client = new MongoClient(config.mongoUrl, {
     appName: 'headrace',
     ...(mongoUsername ? { auth: { username: mongoUsername, password: mongoPassword } } : {}),
-    serverSelectionTimeoutMS: Math.min(3_000, config.limitBackendMs),
-    connectTimeoutMS: 3_000,
+    serverSelectionTimeoutMS: waitMs,
+    connectTimeoutMS: Math.max(waitMs, SERVICE_WAITS_MS),
     // A paused or unreachable server must show as an error, not as a call that never returns.
     socketTimeoutMS: 60_000,
     waitQueueTimeoutMS: 10_000,

@@ -11,7 +11,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { withOwnBucket } from '../support/stack.ts';
+import { impatient, withOwnBucket } from '../support/stack.ts';
 
 let env: Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
@@ -207,6 +207,7 @@ describe('a command that cannot work', () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('HEADRACE_SECRET')]);
     const away = await runHeadrace(['admin', 'partner', 'list'], {
       ...env,
+      ...impatient,
       HEADRACE_MONGO_URL: 'mongodb://127.0.0.1:1/?directConnection=true',
     });
     expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('MongoDB does not answer')]);

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { runHeadrace, startHeadrace } from '../support/run-headrace.ts';
-import { uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { impatient, uniqueEnvironment, waitFor } from '../support/stack.ts';
 
 it('a taken port: one line that names the setting, exit code 1', async () => {
   const holder = createServer();
@@ -25,11 +25,11 @@ it('backends that are not there: live, not ready, 503; SIGTERM ends it', async (
   const port = await anyFreePort();
   const { child, outcome } = startHeadrace(['api'], {
     ...uniqueEnvironment(),
+    ...impatient,
     HEADRACE_KAFKA_BROKERS: '127.0.0.1:1',
     HEADRACE_MONGO_URL: 'mongodb://127.0.0.1:1/?directConnection=true',
     HEADRACE_API_PORT: String(port),
     HEADRACE_API_METRICS_PORT: '0',
-    HEADRACE_SHUTDOWN_MS: '60000',
   });
   const get = (path: string, headers = {}) => fetch(`http://127.0.0.1:${port}${path}`, { headers });
   await waitFor(async () => (await get('/health/live')).ok, { what: 'the API to be live' });

@@ -7,7 +7,7 @@ import { collections } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { type Service, servers, uniqueEnvironment } from '../support/stack.ts';
+import { impatient, type Service, servers, uniqueEnvironment } from '../support/stack.ts';
 
 const test = withService();
 const silent = createLogger({ logLevel: 'silent' }, 'test');
@@ -98,7 +98,7 @@ test.for([
 ] as const)(
   '%s with %j: the setting is named, the exit code is 1',
   async ([check, broken, setting], { service }) => {
-    const report = await examine({ ...service.env, ...broken });
+    const report = await examine({ ...service.env, ...impatient, ...broken });
     expect([report.code, report.ok]).toEqual([1, false]);
     const [found] = problems(report).filter((finding) => finding.check === check);
     expect(found?.advice).toContain(setting);

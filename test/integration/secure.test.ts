@@ -17,7 +17,14 @@ import { type OwnServers, startOwnServers } from '../faults/support/servers.ts';
 import { createDriver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { servers, startService, uniqueEnvironment, waitFor, withOwnBucket } from '../support/stack.ts';
+import {
+  impatient,
+  servers,
+  startService,
+  uniqueEnvironment,
+  waitFor,
+  withOwnBucket,
+} from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { grantKafka, grantMongo } from './granted-rights.ts';
@@ -55,7 +62,8 @@ const secured = (settings: Settings = {}): Record<string, string> =>
   Object.fromEntries(
     Object.entries({ ...secure, ...settings }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>;
-const configOf = (settings: Settings) => parseConfig({ ...uniqueEnvironment(), ...secured(settings) });
+const configOf = (settings: Settings) =>
+  parseConfig({ ...uniqueEnvironment(), ...impatient, ...secured(settings) });
 const askKafka = (settings: Settings) => requireBrokers(configOf(settings), log);
 async function askMongo(settings: Settings): Promise<void> {
   const mongo = await connectMongo(configOf(settings));

@@ -27,12 +27,15 @@ export function servers(): ServerAddresses {
 
 /** Limits that a slow machine does not reach; a test of one of them sets its own. */
 const patient = { HEADRACE_LIMIT_BACKEND_MS: '60000', HEADRACE_SHUTDOWN_MS: '60000' };
+/** For servers that are not there. */
+export const impatient = { HEADRACE_LIMIT_BACKEND_MS: '2500' };
 
 /** Everything parseConfig needs, with topics, groups and a database of its own; the bucket is shared, so no partner gets storage in it. */
 export function uniqueEnvironment(): Record<string, string> {
   const unique = `t${randomBytes(6).toString('hex')}`;
   return {
     ...addressesAsEnvironment(servers()),
+    ...patient,
     HEADRACE_MONGO_DATABASE: unique,
     HEADRACE_TOPIC_PREFIX: unique,
     HEADRACE_GROUP_PREFIX: unique,
@@ -128,7 +131,6 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   };
   const env = {
     ...(await withOwnBucket()),
-    ...patient,
     HEADRACE_API_PORT: String(ports.api),
     HEADRACE_API_METRICS_PORT: String(ports.metrics),
     HEADRACE_PIPELINE_PORT: String(ports.pipeline),

@@ -15,10 +15,10 @@ import type { ThreadData, ThreadHealth } from './stage-thread.ts';
 
 /**
  * V8 counts buffers as heap, and expects that few of them die young. Ours do: by itself it marks the whole heap for every 50 MB that
- * passes through, a quarter of all CPU time, and frees next to nothing. A constant factor lets the old space grow to three times what
- * is live before it is marked; V8's own factor varies from 1.1 to 4.
+ * passes through, a quarter of all CPU time, and frees next to nothing. A constant factor lets the old space grow to two and a half
+ * times what is live before it is marked; V8's own factor varies from 1.1 to 4.
  */
-const GROW_HEAP = '--heap-growing-percent=200';
+const GROW_HEAP = '--heap-growing-percent=150';
 
 export async function runPipeline(config: Config, chosen: readonly StageName[] = stageNames): Promise<void> {
   setFlagsFromString(GROW_HEAP);

@@ -86,7 +86,7 @@ const environment = z.object({
   /** Objects asked for at once when a prefix is listed. */
   HEADRACE_LIST_PAGE: integer(1, 1_000, 1_000),
   HEADRACE_BATCH_BYTES: integer(1_000, 900_000, 700_000),
-  HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 96),
+  HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 80),
   HEADRACE_MAX_INVALID_SHARE: z.coerce
     .number({ error: 'expected a share between 0 and 1' })
     .min(0, 'expected a share between 0 and 1')

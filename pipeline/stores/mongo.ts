@@ -13,7 +13,7 @@ import { MongoClient } from './patched-mongodb.ts';
  */
 const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
-/** What fails sooner than it has to is tried again by a service, and seen in its log meanwhile. A command has only one try. */
+/** A service gives up a call early, logs it, and tries again. A command has only one try. */
 export const SERVICE_WAITS_MS = 3_000;
 
 /** Documents that a stream over very many of them holds at once: by itself the server sends 16 MB of them. */

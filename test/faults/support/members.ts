@@ -3,6 +3,8 @@ import { type Document, MongoClient } from 'mongodb';
 import { waitFor } from '../../support/wait-for.ts';
 import type { MemberName, OwnServers } from './servers.ts';
 
+const ELECTION_MS = 10 * 60_000;
+
 /** The URL of the replica set, with its login, for one member alone. */
 const urlOf = ({ addresses, hostOf }: OwnServers, name: MemberName) =>
   addresses.mongoUrl.replace(
@@ -15,7 +17,7 @@ async function direct<T>(
   name: MemberName,
   work: (admin: (command: Document) => Promise<Document>) => Promise<T>,
 ): Promise<T> {
-  const limits = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 30_000 };
+  const limits = { serverSelectionTimeoutMS: 20_000, connectTimeoutMS: 20_000, socketTimeoutMS: 30_000 };
   const client = new MongoClient(urlOf(servers, name), limits);
   try {
     await client.connect();
@@ -25,17 +27,20 @@ async function direct<T>(
   }
 }
 
-async function findPrimary(servers: OwnServers): Promise<MemberName | undefined> {
+/** Throws what each member says, where none is primary. */
+async function findPrimary(servers: OwnServers): Promise<MemberName> {
+  const answers: string[] = [];
   for (const name of servers.members.filter(servers.runs)) {
-    const hello = await direct(servers, name, (admin) => admin({ hello: 1 })).catch(() => null);
-    if (hello?.isWritablePrimary) return name;
+    const hello = await direct(servers, name, (admin) => admin({ hello: 1 })).catch(String);
+    if (typeof hello === 'object' && hello.isWritablePrimary) return name;
+    answers.push(`${name}: ${typeof hello === 'string' ? hello : hello.secondary ? 'secondary' : 'neither'}`);
   }
-  return undefined;
+  throw new Error(`no primary (${answers.join('; ')})`);
 }
 
 /** The one that there is, or the next one. */
 export const primaryOf = (servers: OwnServers): Promise<MemberName> =>
-  waitFor(() => findPrimary(servers), { what: 'a primary' });
+  waitFor(() => findPrimary(servers), { what: 'a primary', deadlineMs: ELECTION_MS });
 
 /** Resolves when another member is primary; gives its name. */
 export async function stepDown(servers: OwnServers): Promise<MemberName> {
@@ -48,5 +53,5 @@ export async function stepDown(servers: OwnServers): Promise<MemberName> {
     await direct(servers, old, (admin) => admin(order)).catch(() => {});
     return undefined;
   };
-  return waitFor(another, { what: 'another primary' });
+  return waitFor(another, { what: 'another primary', deadlineMs: ELECTION_MS });
 }

@@ -7,6 +7,7 @@ const pathOf: Record<Layout, string> = { a: '/v1/marketplace/import', b: '/v2/fi
 const idField: Record<Layout, string> = { a: 'import_log_id', b: 'audience_id' };
 const DONE = 2;
 const REFUSED_FOR_NOW = 429;
+const UNAVAILABLE = 503;
 
 export type LoadRecord = Record<string, unknown>;
 
@@ -38,8 +39,10 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
       });
       const text = await response.text();
       if (response.ok) return text === '' ? {} : (JSON.parse(text) as LoadRecord);
-      // The limit of requests a second is a default too, and so is left on.
-      if (response.status !== REFUSED_FOR_NOW)
+      // The limit of requests a second is a default too, and so is left on. Who only reads asks again, as any client does.
+      const isForNow =
+        response.status === REFUSED_FOR_NOW || (method === 'GET' && response.status === UNAVAILABLE);
+      if (!isForNow)
         throw new Error(`${method} ${path} was answered with ${response.status}: ${text}`);
       await sleep(100);
     }

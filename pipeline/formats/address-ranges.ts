@@ -1,54 +1,68 @@
 /** Cuts messages of a slot by ranges of the devices' address: a slot that is too large for one merge is merged range by range. */
 import type { ValidatedDevices } from '../../schemas/topics.ts';
-import { copyDevices, eachGroup, GroupWriter } from '../wire/device-groups.ts';
+import { copyDevices, eachGroup } from '../wire/device-groups.ts';
+import { FramedWriter, headOf } from '../wire/framed-devices.ts';
 import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from './identifier.ts';
 
 const RANGE_BITS = 6;
 export const RANGES = 2 ** RANGE_BITS;
 
-/** A message, or what of it lies in a range. */
+/** Messages, or what of them lies in a range. */
 export interface InRange {
   range: number;
-  message: ValidatedDevices;
+  messages: Iterable<ValidatedDevices>;
 }
 
 const rangeOf = (words: Uint32Array, n: number) =>
   addressOf(hashWords(words, n * WORDS)) >>> (ADDRESS_BITS - RANGE_BITS);
 
-const writers = Array.from({ length: RANGES }, () => new GroupWriter());
-const counts = new Uint32Array(RANGES);
-const places = new Uint32Array(RANGES);
+/** A piece that is longer is not written on. */
+const PIECE_BYTES = 64_000;
 
-/** The messages of each range: each with the devices that it has there, and left out where it has none. */
-export function cutByAddress(messages: Iterable<ValidatedDevices>): ValidatedDevices[][] {
-  const ranges: ValidatedDevices[][] = Array.from({ length: RANGES }, () => []);
+/** The messages of each range, framed: each with the devices that it has there, and left out where it has none. */
+export function cutByAddress(messages: Iterable<ValidatedDevices>): Buffer[][] {
+  const ranges = Array.from({ length: RANGES }, () => ({
+    writer: new FramedWriter(),
+    pieces: [] as Buffer[],
+  }));
+  const cutGroups = createCutGroups(ranges.map(({ writer }) => writer));
   for (const message of messages) {
-    cutGroups(message.groups);
-    for (const [range, writer] of writers.entries())
-      if (!writer.isEmpty) ranges[range]!.push({ ...message, groups: writer.take() });
+    cutGroups(headOf(message), message.groups);
+    for (const { writer, pieces } of ranges) {
+      writer.endMessage();
+      if (writer.size > PIECE_BYTES) pieces.push(writer.take());
+    }
   }
-  return ranges;
+  for (const { writer, pieces } of ranges) if (writer.size > 0) pieces.push(writer.take());
+  return ranges.map(({ pieces }) => pieces);
 }
 
-/** Into the writer of each range. */
-function cutGroups(groups: Buffer): void {
-  eachGroup(groups, (start, end, at, devices) => {
-    const words = new Uint32Array(devices * WORDS);
-    copyDevices(groups, at, devices, new Uint8Array(words.buffer), 0);
-    const rangeOfEach = new Uint8Array(devices);
-    for (let n = 0; n < devices; n++) {
-      rangeOfEach[n] = rangeOf(words, n);
-      counts[rangeOfEach[n]!]!++;
-    }
-    for (let n = 0; n < devices; n++) {
-      const range = rangeOfEach[n]!;
-      const writer = writers[range]!;
-      if (counts[range]! > 0) {
-        places[range] = writer.add(groups, start, end, counts[range]!);
-        counts[range] = 0;
+/** Writes the devices of each range with the writer of that range. */
+function createCutGroups(writers: FramedWriter[]) {
+  const counts = new Uint32Array(RANGES);
+  const places = new Uint32Array(RANGES);
+  let words = new Uint32Array(0);
+  let rangeOfEach = new Uint8Array(0);
+  return (head: Buffer, groups: Buffer): void =>
+    eachGroup(groups, (start, end, at, devices) => {
+      if (devices > rangeOfEach.length) {
+        words = new Uint32Array(devices * WORDS);
+        rangeOfEach = new Uint8Array(devices);
       }
-      copyDevices(groups, at + n * IDENTIFIER_BYTES, 1, writer.bytes, places[range]!);
-      places[range]! += IDENTIFIER_BYTES;
-    }
-  });
+      copyDevices(groups, at, devices, new Uint8Array(words.buffer), 0);
+      for (let n = 0; n < devices; n++) {
+        rangeOfEach[n] = rangeOf(words, n);
+        counts[rangeOfEach[n]!]!++;
+      }
+      for (let n = 0; n < devices; n++) {
+        const range = rangeOfEach[n]!;
+        const writer = writers[range]!;
+        if (counts[range]! > 0) {
+          places[range] = writer.add(head, groups, start, end, counts[range]!);
+          counts[range] = 0;
+        }
+        copyDevices(groups, at + n * IDENTIFIER_BYTES, 1, writer.bytes, places[range]!);
+        places[range]! += IDENTIFIER_BYTES;
+      }
+    });
 }

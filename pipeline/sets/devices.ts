@@ -115,6 +115,8 @@ export function merge(parts: readonly Devices[]): Devices {
 }
 
 function mergeTwo(a: Devices, b: Devices): Devices {
+  if (compare(a, a.count - 1, b, 0) < 0) return concatenate([a, b]);
+  if (compare(b, b.count - 1, a, 0) < 0) return concatenate([b, a]);
   const writer = createWriter(a.count + b.count, a.keys.length + b.keys.length);
   let i = 0;
   let j = 0;

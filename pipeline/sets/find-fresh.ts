@@ -15,10 +15,12 @@ export function findFresh(loaded: LoadedRegion): Fresh {
   if (loaded.levels.length === 0) return { devices: wanted, added: wanted };
   const stored = new Uint8Array(wanted.count);
   const known = new Uint8Array(wanted.keys.length);
+  let isNew = true;
   let next = 0;
   let end = 0;
   joinRegion(loaded, {
     onDevice(n) {
+      isNew = false;
       stored[n] = 1;
       next = firstKey(wanted, n);
       end = wanted.ends[n]!;
@@ -29,7 +31,7 @@ export function findFresh(loaded: LoadedRegion): Fresh {
       if (next < end && wanted.keys[next] === key) known[next] = 1;
     },
   });
-  return takeFresh(wanted, stored, known);
+  return isNew ? { devices: wanted, added: wanted } : takeFresh(wanted, stored, known);
 }
 
 function takeFresh(wanted: Devices, stored: Uint8Array, known: Uint8Array): Fresh {

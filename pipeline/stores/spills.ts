@@ -11,7 +11,7 @@ import { cutByAddress, type InRange, RANGES } from '../formats/address-ranges.ts
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { countGroups } from '../formats/slot-totals.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { decode, encode } from '../wire/codec.ts';
+import { framedIn } from '../wire/framed-devices.ts';
 import { removeInSteps } from './remove-in-steps.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
@@ -27,24 +27,10 @@ export interface SpilledTotal extends Pick<ValidatedDevices, 'file' | 'batch' | 
   total: SlotTotal;
 }
 
-const LENGTH = 4;
-const MAX_BYTES = 2_000_000;
+const INSERTED_BYTES = 4_000_000;
 const MAX_TOTALS = 20_000;
 /** The range of documents that hold numbers. */
 const TOTALS = -1;
-
-type Framed = [length: Buffer, message: Buffer];
-const sizeOf = ([length, message]: Framed) => length.length + message.length;
-
-/** Each message behind its length; encoded only when it is asked for. */
-function* framed(devices: ValidatedDevices[]): Generator<Framed> {
-  for (const one of devices) {
-    const message = encode('ValidatedDevices', one);
-    const length = Buffer.alloc(LENGTH);
-    length.writeUInt32BE(message.length);
-    yield [length, message];
-  }
-}
 
 function totalOf({ file, batch, part, groups }: ValidatedDevices): number[] {
   const total = { pairs: 0, checksum: 0 };
@@ -65,16 +51,14 @@ export function createSpillStore(db: Db) {
     );
 
   function* cut({ job, slot, devices }: Spill): Generator<Omit<SpillDocument, '_id'>> {
-    for (const [range, messages] of cutByAddress(devices).entries()) {
-      for (const group of inGroups(framed(messages), within({ bytes: MAX_BYTES }, sizeOf)))
-        yield { job, slot, range, messages: new Binary(Buffer.concat(group.flat())) };
-    }
+    for (const [range, pieces] of cutByAddress(devices).entries())
+      for (const piece of pieces) yield { job, slot, range, messages: new Binary(piece) };
   }
 
   return {
     async save(spill: Spill): Promise<void> {
       const { job, slot, devices } = spill;
-      const sized = within<{ messages: Binary }>({ bytes: 2 * MAX_BYTES }, ({ messages }) =>
+      const sized = within<{ messages: Binary }>({ bytes: INSERTED_BYTES }, ({ messages }) =>
         messages.length(),
       );
       for (const some of inGroups(cut(spill), sized)) await insert(some);
@@ -110,12 +94,7 @@ export function createSpillStore(db: Db) {
       const ranges = { $gte: from, $lt: to };
       for await (const { range, messages } of spills.find({ slot, job, range: ranges }).batchSize(2)) {
         const bytes = Buffer.from(messages.buffer.buffer, messages.buffer.byteOffset, messages.length());
-        for (let at = 0; at < bytes.length; ) {
-          const length = bytes.readUInt32BE(at);
-          const decoded = decode(bytes.subarray(at + LENGTH, at + LENGTH + length), ['ValidatedDevices']);
-          yield { range, message: decoded.value as ValidatedDevices };
-          at += LENGTH + length;
-        }
+        yield { range, messages: framedIn(bytes) };
       }
     },
 

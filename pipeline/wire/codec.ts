@@ -6,7 +6,7 @@ import { checkAvro } from './avro-check.ts';
 import { decodeDevices, encodeDevices } from './devices-codec.ts';
 import { decodeRowBatch, encodeRowBatch } from './rows-codec.ts';
 
-const HEADER = 5;
+export const HEADER = 5;
 const names = Object.keys(messages) as MessageName[];
 const types = Object.fromEntries(
   names.map((name) => [name, avro.Type.forSchema(messages[name].schema)]),

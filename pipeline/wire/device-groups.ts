@@ -43,25 +43,38 @@ export function copyDevices(
   else for (let at = from, place = to; at < end; at++) target[place++] = source[at]!;
 }
 
+export const roomForGroup = (key: number, devices: number): number => key + devices * DEVICE + GROUP_OVERHEAD;
+
+/** Gives the place where its devices must be written. */
+export function writeGroup(
+  bytes: Buffer,
+  to: number,
+  key: Uint8Array,
+  start: number,
+  end: number,
+  devices: number,
+): number {
+  let at = writeVarint(bytes, to, end - start);
+  for (let from = start; from < end; from++) bytes[at++] = key[from]!;
+  const place = devices > 0 ? writeVarint(bytes, at, devices) : at;
+  bytes[place + devices * DEVICE] = 0;
+  return place;
+}
+
+export const endOfGroup = (place: number, devices: number): number => place + devices * DEVICE + 1;
+
 /** Writes one array after the other into memory that it uses again. */
 export class GroupWriter {
   bytes = Buffer.allocUnsafe(1 << 12);
   #at = 0;
   #groups = 0;
 
-  get isEmpty(): boolean {
-    return this.#groups === 0;
-  }
-
   /** Gives the place in `bytes` where the devices of the group must be written. */
   add(key: Uint8Array, start: number, end: number, devices: number): number {
-    const needed = this.#at + end - start + devices * DEVICE + GROUP_OVERHEAD;
+    const needed = this.#at + roomForGroup(end - start, devices);
     if (needed > this.bytes.length) this.bytes = Buffer.concat([this.bytes], 2 * needed);
-    const { bytes } = this;
-    let at = writeVarint(bytes, this.#at, end - start);
-    for (let from = start; from < end; from++) bytes[at++] = key[from]!;
-    const place = devices > 0 ? writeVarint(bytes, at, devices) : at;
-    this.#at = writeVarint(bytes, place + devices * DEVICE, 0);
+    const place = writeGroup(this.bytes, this.#at, key, start, end, devices);
+    this.#at = endOfGroup(place, devices);
     this.#groups++;
     return place;
   }

@@ -36,17 +36,19 @@ function groupsOf(reader: AvroReader): Buffer {
   return reader.bytes.subarray(start, reader.at);
 }
 
+/** What stands before the groups. */
+export const readNumbers = (reader: AvroReader): Omit<ValidatedDevices, 'groups'> => ({
+  job: natural(reader.long()),
+  file: natural(reader.long()),
+  batch: natural(reader.long()),
+  slot: natural(reader.long()),
+  part: natural(reader.long()),
+});
+
 /** The groups are views into `body`: copy what you keep. The first version of the schema has one batch a message. */
 export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): ValidatedDevices {
   const reader = new AvroReader(body);
-  const message: ValidatedDevices = {
-    job: natural(reader.long()),
-    file: natural(reader.long()),
-    batch: natural(reader.long()),
-    slot: natural(reader.long()),
-    part: natural(reader.long()),
-    groups: groupsOf(reader),
-  };
+  const message: ValidatedDevices = { ...readNumbers(reader), groups: groupsOf(reader) };
   if (message.slot >= MAX_SLOTS) throw new Error('a number is out of range');
   const more: NonNullable<ValidatedDevices['more']> = [];
   for (let count = hasMore ? reader.block() : 0; count > 0; count = reader.block()) {

@@ -26,22 +26,23 @@ const otherEvents = Buffer.from(OTHER_EVENTS);
 export async function gatherSlot(
   { files_counted }: CommitMarker,
   files: { isPassed(file: number): boolean; isCollapsed(file: number): boolean },
-  messages: AsyncIterable<InRange>,
+  ranges: AsyncIterable<InRange>,
   numberKeys: NumberKeys,
 ): Promise<GatheredSlot> {
   const seen = new Set<string>();
   const pairs = new Pairs();
   const names = new ByteTable();
-  for await (const { range, message } of messages) {
-    const { file, batch, part, groups } = message;
-    const name = `${range}.${file}.${batch}.${part}`;
-    if (!files.isPassed(file) || seen.has(name)) continue;
-    seen.add(name);
-    const isCollapsed = files.isCollapsed(file);
-    eachGroup(groups, (start, end, at, devices) => {
-      const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
-      pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file);
-    });
+  for await (const { range, messages } of ranges) {
+    for (const { file, batch, part, groups } of messages) {
+      const name = `${range}.${file}.${batch}.${part}`;
+      if (!files.isPassed(file) || seen.has(name)) continue;
+      seen.add(name);
+      const isCollapsed = files.isCollapsed(file);
+      eachGroup(groups, (start, end, at, devices) => {
+        const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
+        pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file);
+      });
+    }
   }
   pairs.renumberKeys(await numberKeys(names.entries.texts()));
   const { devices, filePairs } = sortPairs(pairs);

@@ -37,5 +37,5 @@ export function createLookAhead({ sets, verdicts }: Dependencies) {
 const withoutKeys = async (keys: string[]) => keys.map(() => 0);
 
 async function* wholeSlot(messages: Iterable<ValidatedDevices>): AsyncGenerator<InRange> {
-  for (const message of messages) yield { range: 0, message };
+  yield { range: 0, messages };
 }

@@ -16,6 +16,7 @@ import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
+import { framedIn } from '../../wire/framed-devices.ts';
 import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
@@ -109,7 +110,7 @@ export function createMergeJobs(deps: Dependencies) {
     for (const { job } of markers) {
       const messages = uncommitted.of(job, slot);
       const isCut = size < RANGES || uncommitted.hasSpilled(job);
-      held.set(job, isCut ? cutByAddress(messages) : [messages]);
+      held.set(job, isCut ? cutByAddress(messages).map(framedInAll) : [messages]);
     }
     for (let from = 0; from < RANGES; from += size) {
       const gathered: Devices[] = [];
@@ -119,8 +120,8 @@ export function createMergeJobs(deps: Dependencies) {
         const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
         const isPassed = await verdicts.passedOf(marker);
         const isCollapsed = await verdicts.collapsedOf(marker);
-        const messages = both(spilled, inMemory);
-        const one = await gatherSlot(marker, { isPassed, isCollapsed }, messages, numberKeysOf(marker));
+        const ranges = both(spilled, inMemory);
+        const one = await gatherSlot(marker, { isPassed, isCollapsed }, ranges, numberKeysOf(marker));
         addTo(counts, job, one);
         gathered.push(one.devices);
       }
@@ -153,8 +154,11 @@ export function createMergeJobs(deps: Dependencies) {
 }
 
 function* inRanges(held: Iterable<ValidatedDevices>[], from: number, to: number): Generator<InRange> {
-  for (let range = from; range < Math.min(to, held.length); range++)
-    for (const message of held[range]!) yield { range, message };
+  for (let range = from; range < Math.min(to, held.length); range++) yield { range, messages: held[range]! };
+}
+
+function* framedInAll(pieces: Buffer[]): Generator<ValidatedDevices> {
+  for (const piece of pieces) yield* framedIn(piece);
 }
 
 const none = { newDevices: 0, matchedDevices: 0 };

@@ -3,12 +3,17 @@ import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from '../
 import { copyDevices } from '../wire/device-groups.ts';
 import { compareWords, type Devices } from './devices.ts';
 
-const columnsFor = (pairs: number) => ({
-  words: new Uint32Array(pairs * WORDS),
-  /** Key 0: the device has none. */
-  keys: new Uint32Array(pairs),
-  files: new Uint32Array(pairs),
-});
+function columnsFor(pairs: number) {
+  const words = new Uint32Array(pairs * WORDS);
+  return {
+    words,
+    /** The same memory. */
+    bytes: new Uint8Array(words.buffer),
+    /** Key 0: the device has none. */
+    keys: new Uint32Array(pairs),
+    files: new Uint32Array(pairs),
+  };
+}
 
 /** Arrays for up to so many pairs are used again: V8 frees large ones late. More would be held for the sake of one sort. */
 const MAX_KEPT = 2 ** 20;
@@ -30,8 +35,8 @@ export class Pairs {
   add(source: Uint8Array, at: number, devices: number, key: number, file: number): void {
     const end = this.count + devices;
     if (end > this.columns.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
-    const { words, keys, files } = this.columns;
-    copyDevices(source, at, devices, new Uint8Array(words.buffer), this.count * IDENTIFIER_BYTES);
+    const { bytes, keys, files } = this.columns;
+    copyDevices(source, at, devices, bytes, this.count * IDENTIFIER_BYTES);
     const number = this.#numberOf(file);
     for (; this.count < end; this.count++) {
       keys[this.count] = key;

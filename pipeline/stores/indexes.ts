@@ -116,21 +116,24 @@ const retired: Partial<Record<keyof typeof collections, string[]>> = {
 };
 
 /**
- * Whoever looks for a device reads its page, of about 3 KB: WiredTiger must not read 32 KB for it, and what does not compress need not
- * be tried. On disk a leaf takes whole units of allocation, which must be small beside it.
+ * What does not compress need not be tried. Whoever looks for a device reads its page, of about 3 KB: WiredTiger must not read 32 KB
+ * for it. On disk a leaf takes whole units of allocation, which must be small beside it.
  */
-const SMALL_LEAVES = 'leaf_page_max=8KB,allocation_size=512B,block_compressor=none';
+const storage = {
+  pages: 'leaf_page_max=8KB,allocation_size=512B,block_compressor=none',
+  spills: 'block_compressor=none',
+};
 
-async function createPages(db: Db): Promise<void> {
-  const storageEngine = { wiredTiger: { configString: SMALL_LEAVES } };
-  await db.createCollection(collections.pages, { storageEngine }).catch((error: unknown) => {
+async function create(db: Db, name: keyof typeof storage): Promise<void> {
+  const storageEngine = { wiredTiger: { configString: storage[name] } };
+  await db.createCollection(collections[name], { storageEngine }).catch((error: unknown) => {
     // It exists; or this server does not let its clients choose, and creates it as it likes.
     if (!(error instanceof MongoServerError) || isTransient(error)) throw error;
   });
 }
 
 export async function ensureIndexes(db: Db): Promise<void> {
-  await createPages(db);
+  await Promise.all([create(db, 'pages'), create(db, 'spills')]);
   await Promise.all(
     Object.entries(indexes).map(async ([name, wanted]) => {
       const collection = db.collection(collections[name as keyof typeof collections]);

@@ -36,19 +36,23 @@ function groupsOf(reader: AvroReader): Buffer {
   return reader.bytes.subarray(start, reader.at);
 }
 
+const NO_GROUPS = Buffer.alloc(0);
+
 /** What stands before the groups. */
-export const readNumbers = (reader: AvroReader): Omit<ValidatedDevices, 'groups'> => ({
+export const readNumbers = (reader: AvroReader): ValidatedDevices => ({
   job: natural(reader.long()),
   file: natural(reader.long()),
   batch: natural(reader.long()),
   slot: natural(reader.long()),
   part: natural(reader.long()),
+  groups: NO_GROUPS,
 });
 
 /** The groups are views into `body`: copy what you keep. The first version of the schema has one batch a message. */
 export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): ValidatedDevices {
   const reader = new AvroReader(body);
-  const message: ValidatedDevices = { ...readNumbers(reader), groups: groupsOf(reader) };
+  const message = readNumbers(reader);
+  message.groups = groupsOf(reader);
   if (message.slot >= MAX_SLOTS) throw new Error('a number is out of range');
   const more: NonNullable<ValidatedDevices['more']> = [];
   for (let count = hasMore ? reader.block() : 0; count > 0; count = reader.block()) {

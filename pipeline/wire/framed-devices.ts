@@ -68,7 +68,8 @@ export function* framedIn(bytes: Buffer): Generator<ValidatedDevices> {
     reader.at = start + HEADER;
     const message = readNumbers(reader);
     const hasMore = bytes.readInt32BE(start + 1) === messages.ValidatedDevices.id;
-    yield { ...message, groups: bytes.subarray(reader.at, hasMore ? end - 1 : end) };
+    message.groups = bytes.subarray(reader.at, hasMore ? end - 1 : end);
+    yield message;
     reader.at = end;
   }
 }

@@ -29,14 +29,17 @@ export async function gatherSlot(
   ranges: AsyncIterable<InRange>,
   numberKeys: NumberKeys,
 ): Promise<GatheredSlot> {
-  const seen = new Set<string>();
+  /** By range: a batch comes in each that it has devices in. */
+  const seen = new Map<number, Set<number | string>>();
   const pairs = new Pairs();
   const names = new ByteTable();
   for await (const { range, messages } of ranges) {
+    const seenHere = seen.get(range) ?? new Set();
+    seen.set(range, seenHere);
     for (const { file, batch, part, groups } of messages) {
-      const name = `${range}.${file}.${batch}.${part}`;
-      if (!files.isPassed(file) || seen.has(name)) continue;
-      seen.add(name);
+      const name = nameOf(file, batch, part);
+      if (!files.isPassed(file) || seenHere.has(name)) continue;
+      seenHere.add(name);
       const isCollapsed = files.isCollapsed(file);
       eachGroup(groups, (start, end, at, devices) => {
         const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
@@ -53,3 +56,9 @@ export async function gatherSlot(
     filePairs: files_counted ? new Map() : filePairs,
   };
 }
+
+/** A number wherever one is large enough: there are millions, and a text costs more than the devices of its part. */
+const nameOf = (file: number, batch: number, part: number): number | string =>
+  file < 2 ** 20 && batch < 2 ** 24 && part < 2 ** 9
+    ? (file * 2 ** 24 + batch) * 2 ** 9 + part
+    : `${file}.${batch}.${part}`;

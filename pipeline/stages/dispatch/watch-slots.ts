@@ -89,6 +89,15 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
     among.delete(job);
   }
 
+  /** Slots merge in the order of jobs: markers that came too early were dropped, and are wanted now. */
+  function hurry(): void {
+    for (const waiting of merging.values()) {
+      if (waiting.pauseMs === deps.stallMs) continue;
+      waiting.pauseMs = deps.stallMs;
+      waiting.due = performance.now();
+    }
+  }
+
   /** The answers to checks, and what a sink found lacking when it was told to merge. */
   async function lookAtChecks(): Promise<boolean> {
     if (checking.size + merging.size === 0) return false;
@@ -114,6 +123,7 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
     const counts = await step.read('count acks', () => acks.countByJob(ids));
     const merged = ids.filter((job) => counts.get(job) === deps.slots);
     for (const job of merged) settle(merging, job, []);
+    if (merged.length > 0) hurry();
     if (merged.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return merged.length > 0;
     // A predecessor may have ended them, and cleared their acks.
     lookedForEnded = performance.now();

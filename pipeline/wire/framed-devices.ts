@@ -1,7 +1,7 @@
 /**
  * Messages of devices one behind the other, each behind its length and of one batch: what of a slot is spilled, or cut for a merge. They
- * are the messages of the topic byte for byte, so that an older version reads them, written as their groups come: a copy of each part
- * on the way would cost more than the devices.
+ * are messages as in the topic, so that an older version reads them, but written as their groups come: a copy of each part on the way
+ * would cost more than the devices.
  */
 import { messages, type ValidatedDevices } from '../../schemas/topics.ts';
 import { AvroReader } from './avro-bytes.ts';

@@ -114,40 +114,52 @@ export function merge(parts: readonly Devices[]): Devices {
   return round[0] ?? noDevices;
 }
 
+/** The innermost loop of every merge: with its arrays at hand it is twice as fast as through `createWriter`. */
 function mergeTwo(a: Devices, b: Devices): Devices {
   if (compare(a, a.count - 1, b, 0) < 0) return concatenate([a, b]);
   if (compare(b, b.count - 1, a, 0) < 0) return concatenate([b, a]);
-  const writer = createWriter(a.count + b.count, a.keys.length + b.keys.length);
-  let i = 0;
-  let j = 0;
-  while (i < a.count || j < b.count) {
-    const order = i === a.count ? 1 : j === b.count ? -1 : compare(a, i, b, j);
-    if (order === 0) {
-      writer.begin(a, i);
-      mergeKeys(a, i++, b, j++, writer.key);
-    } else if (order < 0) {
-      writer.begin(a, i);
-      writer.keysOf(a, i++);
-    } else {
-      writer.begin(b, j);
-      writer.keysOf(b, j++);
+  const { count: countA, words: wordsA, addresses: addressesA, ends: endsA, keys: keysA } = a;
+  const { count: countB, words: wordsB, addresses: addressesB, ends: endsB, keys: keysB } = b;
+  const words = new Uint32Array((countA + countB) * WORDS);
+  const addresses = new Uint32Array(countA + countB);
+  const ends = new Uint32Array(countA + countB);
+  const keys = new Uint32Array(keysA.length + keysB.length);
+  let count = 0;
+  let end = 0;
+  for (let i = 0, j = 0, x = 0, y = 0; i < countA || j < countB; count++) {
+    const order =
+      i === countA
+        ? 1
+        : j === countB
+          ? -1
+          : addressesA[i]! - addressesB[j]! || compareWords(wordsA, i * WORDS, wordsB, j * WORDS);
+    const source = order <= 0 ? wordsA : wordsB;
+    const from = (order <= 0 ? i : j) * WORDS;
+    const to = count * WORDS;
+    words[to] = source[from]!;
+    words[to + 1] = source[from + 1]!;
+    words[to + 2] = source[from + 2]!;
+    words[to + 3] = source[from + 3]!;
+    addresses[count] = order <= 0 ? addressesA[i]! : addressesB[j]!;
+    // Without keys of the one that is behind.
+    const endX = order <= 0 ? endsA[i++]! : x;
+    const endY = order >= 0 ? endsB[j++]! : y;
+    while (x < endX || y < endY) {
+      const left = x < endX ? keysA[x]! : Number.POSITIVE_INFINITY;
+      const right = y < endY ? keysB[y]! : Number.POSITIVE_INFINITY;
+      keys[end++] = Math.min(left, right);
+      if (left <= right) x++;
+      if (right <= left) y++;
     }
+    ends[count] = end;
   }
-  return writer.finish();
-}
-
-function mergeKeys(a: Devices, i: number, b: Devices, j: number, write: (key: number) => void): void {
-  let x = firstKey(a, i);
-  let y = firstKey(b, j);
-  const endX = a.ends[i]!;
-  const endY = b.ends[j]!;
-  while (x < endX || y < endY) {
-    const left = x < endX ? a.keys[x]! : Number.POSITIVE_INFINITY;
-    const right = y < endY ? b.keys[y]! : Number.POSITIVE_INFINITY;
-    write(Math.min(left, right));
-    if (left <= right) x++;
-    if (right <= left) y++;
-  }
+  return {
+    count,
+    words: words.subarray(0, count * WORDS),
+    addresses: addresses.subarray(0, count),
+    ends: ends.subarray(0, count),
+    keys: keys.subarray(0, end),
+  };
 }
 
 /** One behind the other: each part lies behind the one before it. */

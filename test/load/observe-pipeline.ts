@@ -1,5 +1,5 @@
 /** The pipeline's own numbers while it works: rows over time, and what each stage has taken. */
-const sampleEveryMs = 250;
+const sampleEveryMs = 1_000;
 
 /** Values of a Prometheus text by name and labels: `name{stage="split"}`. */
 export function parseMetrics(text: string): Map<string, number> {

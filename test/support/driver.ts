@@ -32,9 +32,12 @@ export async function createDriver(config: Config) {
   const mongo = await connectMongo(config);
   const { db } = mongo;
   const publisher = createPublisher(config, log);
-  await publisher.connect();
-  await ensureTopics(config, log);
-  await ensureIndexes(db);
+  // As in the service: a server that is too slow to answer is asked again.
+  const retried = (what: string, ask: () => Promise<unknown>) =>
+    waitFor(() => ask().then(() => true), { what });
+  await retried('Kafka', publisher.connect);
+  await retried('the topics', () => ensureTopics(config, log));
+  await retried('the indexes', () => ensureIndexes(db));
   const stores = createApiStores(db);
   const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: WAIT_MS });
   const s3 = new S3Client({

@@ -25,8 +25,8 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.unit.test.ts'],
           setupFiles: ['test/support/same-input.ts'],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
         },
       },
       {
@@ -36,8 +36,8 @@ export default defineConfig({
           exclude: ['test/**/*.unit.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           // Only to end what hangs: what a test waits for has a deadline of its own, which says what did not come.
-          testTimeout: 900_000,
-          hookTimeout: 900_000,
+          testTimeout: 2_700_000,
+          hookTimeout: 2_700_000,
         },
       },
     ],

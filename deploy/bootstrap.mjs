@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { constants, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNode = [20, 19];
@@ -98,16 +99,19 @@ async function runTests(args) {
   }
 }
 
+/** Only the first line: logs of the processes follow it, and vitest has shown them. */
+const reason = (message) => stripVTControlCharacters(message ?? '').split('\n', 1)[0];
+
 /** Every failed test, and every file that failed before any of its tests ran. */
 function failures({ testResults, code }) {
-  const names = testResults.flatMap((file) => {
+  const lines = testResults.flatMap((file) => {
     const failed = file.assertionResults
       .filter((test) => test.status === 'failed')
-      .map((test) => test.fullName);
-    if (failed.length === 0 && file.status === 'failed') return [`${file.name}: ${file.message}`];
-    return failed.map((name) => `${file.name}: ${name}`);
+      .map((test) => `${file.name}: ${test.fullName}: ${reason(test.failureMessages[0])}`);
+    if (failed.length === 0 && file.status === 'failed') return [`${file.name}: ${reason(file.message)}`];
+    return failed;
   });
-  return names.length === 0 && code !== 0 ? [`vitest exited with code ${code}`] : names;
+  return lines.length === 0 && code !== 0 ? [`vitest exited with code ${code}`] : lines;
 }
 
 /** vitest's own output gives the reason of each; tests that a command line filter leaves out have none. */
@@ -122,7 +126,7 @@ async function test(args) {
   const checks = await check();
   const results = await runTests(args);
   const failed = [...checks.failed, ...failures(results)];
-  for (const name of failed) process.stdout.write(`failed: ${name.replace(`${root}/`, '')}\n`);
+  for (const line of failed) process.stdout.write(`failed: ${line.replaceAll(`${root}/`, '')}\n`);
   if (args.length === 0)
     for (const name of skips(results)) process.stdout.write(`skipped: ${name.replace(`${root}/`, '')}\n`);
   const passed = checks.passed + results.numPassedTests;

@@ -22,7 +22,6 @@ const keys = Object.keys(topics) as TopicKey[];
 describe('the AsyncAPI document', () => {
   it.each(['reference.env', 'minimal.env'] as const)(
     'is valid by the parser of AsyncAPI: %s',
-    { timeout: 300_000 },
     async (file) => {
       const text = JSON.stringify(createAsyncApi(parseConfig(readConfigFile(file))));
       const { document: parsed, diagnostics } = await new Parser().parse(text);

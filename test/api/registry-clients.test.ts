@@ -88,7 +88,7 @@ function seenByUs({ raw }: Line): { name: string; value: unknown } {
   };
 }
 
-describe('confluent-kafka for Python', { timeout: 600_000 }, () => {
+describe('confluent-kafka for Python', () => {
   it('decodes every topic and every type of message, with identifiers in canonical form', async (context) => {
     const run = pythonOf(context);
     const partner = await driver.partner();

@@ -73,9 +73,11 @@ let job: number;
 let attribute: number;
 const devices = ids(3_000);
 
-test('a dead letter is put back once its cause is mended, and its job ends with exact counts', {
-  timeout: 400_000,
-}, async ({ service, driver, onTestFinished }) => {
+test('a dead letter is put back once its cause is mended, and its job ends with exact counts', async ({
+  service,
+  driver,
+  onTestFinished,
+}) => {
   const rows = `${service.config.topicPrefix}.rows`;
   await driver.publisher.send('rows', [{ partition: 0, key: 'junk', value: Buffer.from('junk') }]);
   const partner = await driver.partner();

@@ -21,9 +21,10 @@ interface Topic {
   lag: { stage: string; messages: number; seconds: number } | null;
 }
 
-test('every topic with its contents, and the lag of its stage in messages and in seconds', {
-  timeout: 300_000,
-}, async ({ service, driver }) => {
+test('every topic with its contents, and the lag of its stage in messages and in seconds', async ({
+  service,
+  driver,
+}) => {
   const { env, config } = service;
   const partner = await driver.partner();
   await driver.upload(partner, 'a.csv', file(ids(1_000), await driver.attribute(partner)));

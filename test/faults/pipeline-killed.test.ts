@@ -95,7 +95,7 @@ async function drain(): Promise<void> {
 }
 
 it(`dies at ${points.length} points, and every job ends as the oracle says`, {
-  timeout: 2 * settleMs + points.length * 180_000,
+  timeout: 2_700_000 + 2 * settleMs + points.length * 180_000,
 }, async () => {
   const missed: FaultPoint[] = [];
   let deathsInRow = 0;

@@ -29,7 +29,7 @@ async function race(lane: Lane, chance: Random): Promise<void> {
 }
 
 it('clear, append and delete against a load: what came after the call is there, and nothing else', {
-  timeout: 600_000 + rounds * 60_000,
+  timeout: 2_700_000 + rounds * 60_000,
 }, async () => {
   await Promise.all(faults.service.lanes.map((lane) => race(lane, random.fork())));
   await faults.expectExact();

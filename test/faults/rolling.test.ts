@@ -11,7 +11,7 @@ import { roundSeed } from './support/random.ts';
 
 const random = roundSeed('rolling');
 const rounds = Number(process.env.ROLLING_ROUNDS ?? 1);
-const limits = { timeout: 600_000 + rounds * 300_000 };
+const limits = { timeout: 2_700_000 + rounds * 300_000 };
 
 const faults = setUpFaults(random, { apis: 2, pipelines: 2 });
 

@@ -46,7 +46,7 @@ const chosen = process.env.FAULT_PAUSE_MS === undefined ? oneOfEach : allFaults;
 it.each(chosen)(
   '%s: every job ends as the oracle says, without a restart of ours',
   {
-    timeout: 900_000 + pauseMs,
+    timeout: 2_700_000 + pauseMs,
   },
   async (_name, _server, fault) => {
     const { service } = faults;

@@ -47,7 +47,7 @@ const residentMb = ({ pid }: Managed) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024;
 
 it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
-  timeout: 2 * deadlineMs,
+  timeout: 2_700_000 + 2 * deadlineMs,
 }, async () => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);

@@ -47,7 +47,7 @@ async function leave(stage: StageName): Promise<void> {
 }
 
 it('processes of any mix of stages join, stop and are killed while jobs run', {
-  timeout: 300_000 * most,
+  timeout: 2_700_000 + 300_000 * most,
 }, async () => {
   for (const stage of stageNames) for (let n = random.below(most); n >= 0; n--) await join(stage);
   await Promise.all([...processes].map((one) => one.ready()));

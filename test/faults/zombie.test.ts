@@ -72,7 +72,7 @@ it.each(
   points.map(
     (point, n) => [point, n === 0 ? 'its session runs out' : 'it is taken out of its groups'] as const,
   ),
-)('frozen at %s until %s: it wakes to find itself fenced', { timeout: 1_800_000 }, async (point, how) => {
+)('frozen at %s until %s: it wakes to find itself fenced', async (point, how) => {
   const zombie = await start({ FAULT_POINT: orderAt(point, 'stop') });
   await queueSome();
   await waitFor(() => isFrozen(zombie), { what: `a halt at ${point}` });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decode, FormatFailure } from '../../pipeline/formats/decode.ts';
 import { gzip } from '../../pipeline/formats/gunzip.ts';
+import { eventually } from '../support/eventually.ts';
 
 const gunzip = (packed: AsyncIterable<Buffer>, maxRatio = 200) => decode(gzip, packed, maxRatio);
 
@@ -110,11 +111,11 @@ describe('gunzip', () => {
       }
     }
     for await (const _ of gunzip(endless(hello))) break;
-    await expect.poll(() => closed).toBe(1);
+    await eventually(() => closed).toBe(1);
     await expect(gunzip(endless(Buffer.from('plain'))).next()).rejects.toBeInstanceOf(FormatFailure);
-    await expect.poll(() => closed).toBe(2);
+    await eventually(() => closed).toBe(2);
     await expect(gunzip(endless(damaged)).next()).rejects.toBeInstanceOf(FormatFailure);
-    await expect.poll(() => closed).toBe(3);
+    await eventually(() => closed).toBe(3);
   });
 
   it('reads no further ahead than the reader', async () => {

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 it(`loads a prefix of ${FILES} files, every second one bad`, {
-  timeout: 900_000 + 2 * FILES * MS_A_FILE,
+  timeout: 2_700_000 + 2 * FILES * MS_A_FILE,
 }, async () => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);

@@ -16,7 +16,7 @@ const AT_ONCE = 3;
 const sequences = Number(process.env.HEADRACE_TEST_SEQUENCES ?? 6);
 const seed = Number(process.env.HEADRACE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const path = process.env.HEADRACE_TEST_PATH;
-const limitMs = 600_000 + sequences * 60_000;
+const limitMs = 2_400_000 + sequences * 60_000;
 
 let service: Service;
 let driver: Driver;

@@ -24,11 +24,9 @@ async function logged(body: string): Promise<{ messages: string[]; code: number 
     .map((line) => JSON.parse(line).msg as string);
   return { messages, code };
 }
-/** Each starts a process, which takes seconds on a busy machine. */
-const TIMEOUT = { timeout: 120_000 };
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i));
 
-describe('log lines', TIMEOUT, () => {
+describe('log lines', () => {
   it('are all written, in order', async () => {
     const { messages, code } = await logged(`
       for (let i = 0; i < 3_000; i++) {

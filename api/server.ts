@@ -18,7 +18,7 @@ import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
 import { createTracer } from '../pipeline/runtime/traces.ts';
 import { ensureIndexes } from '../pipeline/stores/indexes.ts';
-import { connectMongo, requireReplicaSet, SERVICE_WAITS_MS } from '../pipeline/stores/mongo.ts';
+import { connectMongo, requireReplicaSet } from '../pipeline/stores/mongo.ts';
 import type { ConfigOf } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
@@ -65,7 +65,7 @@ export async function runApi(config: ConfigOf<'api'>): Promise<void> {
   const shutdown = createShutdown(log, config.shutdownMs);
   const metrics = createMetrics();
   const tracer = createTracer(config, 'headrace-api', log);
-  const mongo = await connectMongo(config, SERVICE_WAITS_MS);
+  const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
   const stores = createApiStores(mongo.db);
   exportJobs(metrics, stores.jobs);

@@ -13,7 +13,7 @@ import { MongoClient } from './patched-mongodb.ts';
  */
 const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
-/** A service gives up a call early, logs it, and tries again. A command has only one try. */
+/** Work in the background gives up a call early, logs it, and tries again. A command and a request have only one try. */
 export const SERVICE_WAITS_MS = 3_000;
 
 /** Documents that a stream over very many of them holds at once: by itself the server sends 16 MB of them. */
@@ -43,7 +43,7 @@ export async function connectMongo(
     connectTimeoutMS: Math.max(waitMs, SERVICE_WAITS_MS),
     // A paused or unreachable server must show as an error, not as a call that never returns.
     socketTimeoutMS: 60_000,
-    waitQueueTimeoutMS: 10_000,
+    waitQueueTimeoutMS: Math.max(waitMs, 10_000),
     writeConcern: { w: 'majority', journal: true },
     readConcern: { level: 'majority' },
     ignoreUndefined: true,

@@ -1,6 +1,5 @@
 /** `headrace admin …`, as an operator runs it. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { impatient, withOwnBucket } from '../support/stack.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let env: Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
@@ -119,7 +119,7 @@ describe('attribute', () => {
 
   it('import: many at once; again, those that have a foreign key are not created twice', async () => {
     const partner = (await json('partner', 'create', '--name', 'Many')).partner_id;
-    const file = join(mkdtempSync(join(tmpdir(), 'headrace-attributes-')), 'attributes.csv');
+    const file = join(temporaryFolder(), 'attributes.csv');
     const load = () => json('attribute', 'import', file, '--partner', partner);
     const rows = Array.from({ length: 2_500 }, (_, i) => `"Fans, ${i}",fk-${i}\r\n`);
     writeFileSync(file, `\ufeffname,foreign_key\r\n${rows.join('')}`);

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 import type { Lane, Request } from './support/lane.ts';
+import { newLogFolder } from './support/logs.ts';
 import { roundSeed } from './support/random.ts';
 import { type OwnServers, startOwnServers } from './support/servers.ts';
 import { type FaultService, startFaultService } from './support/service.ts';
@@ -40,8 +41,7 @@ beforeAll(async () => {
   if (!disk) return;
   servers = await startOwnServers({ directory: join(disk, 'servers') });
   // The logs of our own processes are not the fault.
-  const logs = mkdtempSync(join(tmpdir(), 'headrace-logs-'));
-  service = await startFaultService(servers.addresses, { logs, random: random.fork() });
+  service = await startFaultService(servers.addresses, { logs: newLogFolder(), random: random.fork() });
 });
 afterAll(async () => {
   await service?.close();

@@ -29,7 +29,8 @@ export type Driver = Awaited<ReturnType<typeof createDriver>>;
 
 export async function createDriver(config: Config) {
   const log = createLogger({ logLevel: 'silent' }, 'driver');
-  const mongo = await connectMongo(config);
+  // Whatever the service under test is told: what looks at it waits for a slow server.
+  const mongo = await connectMongo({ ...config, limitBackendMs: 60_000 });
   const { db } = mongo;
   const publisher = createPublisher(config, log);
   // As in the service: a server that is too slow to answer is asked again.

@@ -85,13 +85,27 @@ async function check() {
   return { passed: steps.length - failed.length, failed };
 }
 
+/** The result of each file; of one that vitest was to run and did not, that it has failed. */
 async function runTests(args) {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-report-'));
+  const planned = join(directory, 'files.json');
   const report = join(directory, 'vitest.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  await run(tool('vitest'), ['list', '--filesOnly', `--json=${planned}`, ...args]);
   const code = await run(tool('vitest'), ['run', ...reporters, ...args]);
   try {
-    return { code, files: JSON.parse(readFileSync(report, 'utf8')).testResults };
+    const files = JSON.parse(readFileSync(report, 'utf8')).testResults;
+    // It could not begin.
+    if (files.length === 0) return { code, files };
+    const ran = new Set(files.map(({ name }) => name));
+    const notRun = JSON.parse(readFileSync(planned, 'utf8')).filter(({ file }) => !ran.has(file));
+    const asFailed = ({ file: name }) => ({
+      name,
+      status: 'failed',
+      message: 'not run',
+      assertionResults: [],
+    });
+    return { code, files: [...files, ...notRun.map(asFailed)] };
   } catch {
     return { code, files: [] };
   } finally {

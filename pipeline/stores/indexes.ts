@@ -134,13 +134,11 @@ async function create(db: Db, name: keyof typeof storage): Promise<void> {
 
 export async function ensureIndexes(db: Db): Promise<void> {
   await Promise.all([create(db, 'pages'), create(db, 'spills')]);
-  await Promise.all(
-    Object.entries(indexes).map(async ([name, wanted]) => {
-      const collection = db.collection(collections[name as keyof typeof collections]);
-      await collection.createIndexes(wanted);
-      for (const old of retired[name as keyof typeof collections] ?? []) await dropIndex(collection, old);
-    }),
-  );
+  for (const [name, wanted] of Object.entries(indexes)) {
+    const collection = db.collection(collections[name as keyof typeof collections]);
+    await collection.createIndexes(wanted);
+    for (const old of retired[name as keyof typeof collections] ?? []) await dropIndex(collection, old);
+  }
 }
 
 /** `jobs.by_partner` and so on, of indexes that are not there. */

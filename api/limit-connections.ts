@@ -13,13 +13,20 @@ export const timeoutsOf = (config: Pick<Config, 'limitRequestMs' | 'limitHeaders
   connectionsCheckingInterval: 500,
 });
 
-/** A connection is also idle while we wait for a body, which has a limit and a better response of its own. */
-export const idleMsOf = (config: Pick<Config, 'limitStallMs' | 'limitRequestMs'>): number =>
-  Math.max(config.limitStallMs, config.limitRequestMs + 2 * AFTER_OURS_MS);
+/** A connection is also idle while we wait for a body or for a backend, which have limits and better responses of their own. */
+export const idleMsOf = (
+  config: Pick<Config, 'limitStallMs' | 'limitRequestMs' | 'limitBackendMs'>,
+): number =>
+  Math.max(config.limitStallMs, Math.max(config.limitRequestMs, config.limitBackendMs) + 2 * AFTER_OURS_MS);
 
 type Limits = Pick<
   Config,
-  'limitConnections' | 'limitConnectionsPerAddress' | 'limitStallMs' | 'limitRequestMs' | 'trustedProxies'
+  | 'limitConnections'
+  | 'limitConnectionsPerAddress'
+  | 'limitStallMs'
+  | 'limitRequestMs'
+  | 'limitBackendMs'
+  | 'trustedProxies'
 >;
 
 export function limitConnections(server: Server, config: Limits): void {

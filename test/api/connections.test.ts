@@ -16,6 +16,7 @@ beforeAll(async () => {
     HEADRACE_LIMIT_CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS),
     HEADRACE_LIMIT_REQUEST_MS: '5000',
     HEADRACE_LIMIT_STALL_MS: '5000',
+    HEADRACE_LIMIT_BACKEND_MS: '5000',
   });
   partner = await api.partner();
 });

@@ -16,9 +16,10 @@ let partner: TestPartner;
 beforeAll(async () => {
   api = await startApi({
     HEADRACE_LIMIT_STREAMS: String(STREAMS),
-    // Comments come twice in the time after which a silent connection is taken for dead, which is five seconds now.
-    HEADRACE_LIMIT_STALL_MS: '3000',
-    HEADRACE_LIMIT_REQUEST_MS: '3000',
+    // Comments come twice in the time after which a silent connection is taken for dead, which is twelve seconds now.
+    HEADRACE_LIMIT_STALL_MS: '10000',
+    HEADRACE_LIMIT_REQUEST_MS: '10000',
+    HEADRACE_LIMIT_BACKEND_MS: '10000',
   });
   partner = await api.partner();
 });

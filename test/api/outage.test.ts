@@ -24,7 +24,13 @@ let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
   const { addresses } = await start();
-  api = await startApi({ ...addressesAsEnvironment(addresses), HEADRACE_LIMIT_BACKEND_MS: '5000' });
+  api = await startApi({
+    ...addressesAsEnvironment(addresses),
+    // Longer than a connection may be silent: who waits for a backend is not cut off.
+    HEADRACE_LIMIT_BACKEND_MS: '10000',
+    HEADRACE_LIMIT_REQUEST_MS: '5000',
+    HEADRACE_LIMIT_STALL_MS: '1000',
+  });
   partner = await api.partner();
 });
 afterAll(async () => {
@@ -46,7 +52,7 @@ const isFrozen = (pid: number) =>
     / T \d/.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')),
   );
 
-/** Less than any limit of a client of Kafka or MongoDB, and far more than ours. */
+/** Less than any limit of a client of Kafka or MongoDB, and more than ours. */
 const IN_TIME_MS = 25_000;
 const body = { file_path: 'a', key_type: 0 };
 const post = () => partner.call('POST', IMPORT, { body });

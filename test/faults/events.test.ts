@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { openEvents } from '../api/event-client.ts';
 import { type Api, IMPORT, startApi, type TestPartner } from '../api/support.ts';
-import { servers as sharedServers, waitFor } from '../support/stack.ts';
+import { impatient, servers as sharedServers, waitFor } from '../support/stack.ts';
 import { type OwnServers, startOwnServers } from './support/servers.ts';
 
 let servers: OwnServers;
@@ -11,7 +11,7 @@ let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
   servers = await startOwnServers({ shared: { addresses: sharedServers(), own: ['mongod'] } });
-  api = await startApi(addressesAsEnvironment(servers.addresses));
+  api = await startApi({ ...addressesAsEnvironment(servers.addresses), ...impatient });
   partner = await api.partner();
 });
 afterAll(async () => {

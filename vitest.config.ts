@@ -36,8 +36,8 @@ export default defineConfig({
           exclude: ['test/**/*.unit.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           // Only to end what hangs: what a test waits for has a deadline of its own, which says what did not come.
-          testTimeout: 2_700_000,
-          hookTimeout: 2_700_000,
+          testTimeout: 1_800_000,
+          hookTimeout: 1_800_000,
         },
       },
     ],

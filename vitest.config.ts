@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -6,13 +8,19 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 // A broker of a test lives too short to earn back what the optimising compiler costs: half of all its CPU time.
 process.env.JDK_JAVA_OPTIONS ??= '-XX:TieredStopAtLevel=1';
 
-/** Minutes against seconds: what starts servers and processes of its own comes first, so that no long one is left for the end. */
+/** Seconds that each file took when they were last recorded (`npm test -- --record`). */
+const durations: Record<string, number> = JSON.parse(
+  readFileSync(new URL('./test/durations.json', import.meta.url), 'utf8'),
+);
+/** A file that was never recorded may be a long one. */
+const UNKNOWN_SECONDS = 30;
+
+/** Longest first, so that no long file is left for the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) =>
-      /test\/(faults|deploy|invariants)\/.*(?<!\.unit)\.test\.ts$/.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const seconds = ({ moduleId }: TestSpecification) =>
+      durations[relative(import.meta.dirname, moduleId)] ?? UNKNOWN_SECONDS;
+    return files.toSorted((a, b) => seconds(b) - seconds(a));
   }
 }
 
@@ -25,6 +33,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.unit.test.ts'],
           setupFiles: ['test/support/same-input.ts'],
+          isolate: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },
@@ -35,14 +44,16 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.unit.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
-          // Only to end what hangs: what a test waits for has a deadline of its own, which says what did not come.
+          // A worker keeps the modules it has loaded: drivers and SDKs cost more CPU time than most tests.
+          isolate: false,
+          // Only to end what hangs: every wait has an end of its own, and says what did not come.
           testTimeout: 1_800_000,
           hookTimeout: 1_800_000,
         },
       },
     ],
-    // Each file of the stack project starts processes of its own beside the servers; three at a time: there is always one that waits.
-    maxWorkers: 3,
+    // Each file of the stack project has processes beside it, and most of them wait for something at any time.
+    maxWorkers: 4,
     teardownTimeout: 120_000,
     sequence: { sequencer: LongestFirst },
   },

@@ -12,6 +12,8 @@ export class Problem extends Error {
       headers?: Record<string, string>;
       members?: Record<string, unknown>;
       cause?: unknown;
+      /** Of errors of the service (5xx). Default: true. */
+      isLogged?: boolean;
     } = {},
   ) {
     super(detail, { cause: extra.cause });

@@ -34,17 +34,16 @@ import { readinessOf } from './routes/health.ts';
 import { createApiStores } from './stores.ts';
 import { startWebhooks } from './webhooks/webhooks.ts';
 
-/** If a port is not available, one log line names the setting to change, and the process exits. */
-const listen = (server: Server, port: number, host: string, setting: string, log: Logger) =>
-  new Promise<AddressInfo>((resolve) => {
-    const reject = (error: NodeJS.ErrnoException) => {
+/** The message names the setting to change. */
+const listen = (server: Server, port: number, host: string, setting: string) =>
+  new Promise<AddressInfo>((resolve, reject) => {
+    const refuse = (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'is already in use' : `is not available (${error.code})`;
-      log.fatal({ host, port, setting }, `port ${port} on ${host} ${why}: set ${setting} to another port`);
-      process.exit(1);
+      reject(new StartRefused(`port ${port} on ${host} ${why}: set ${setting} to another port`));
     };
-    server.once('error', reject);
+    server.once('error', refuse);
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.off('error', refuse);
       resolve(server.address() as AddressInfo);
     });
   });
@@ -60,9 +59,17 @@ const finish = (server: Server) =>
     });
   });
 
-export async function runApi(config: ConfigOf<'api'>): Promise<void> {
-  const log = createLogger(config, 'api', createLogLines());
-  const shutdown = createShutdown(log, config.shutdownMs);
+export interface StartedApi {
+  readonly url: string;
+  readonly metricsUrl: string;
+  /** Resolves when Kafka and MongoDB are connected; rejects if that can never be. */
+  readonly connected: Promise<void>;
+  /** What to do to stop, in this order. */
+  readonly stopping: readonly (readonly [string, () => Promise<unknown> | unknown])[];
+}
+
+/** Listens before its backends are up, and reports that it is not ready. */
+export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<StartedApi> {
   const metrics = createMetrics();
   const tracer = createTracer(config, 'headrace-api', log);
   const mongo = await connectMongo(config);
@@ -118,51 +125,76 @@ export async function runApi(config: ConfigOf<'api'>): Promise<void> {
     return response.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics());
   });
 
-  const api = await listen(server, config.apiPort, config.apiHost, 'HEADRACE_API_PORT', log);
+  const api = await listen(server, config.apiPort, config.apiHost, 'HEADRACE_API_PORT');
   const metricsAt = await listen(
     metricsServer,
     config.apiMetricsPort,
     config.apiMetricsHost,
     'HEADRACE_API_METRICS_PORT',
-    log,
   );
-  shutdown.add('end the event streams', () => events.close());
-  shutdown.add('finish requests', () => finish(server));
-  shutdown.add('flush the queue', () => queue.drain());
-  let webhooks: ReturnType<typeof startWebhooks> | undefined;
-  shutdown.add('stop sending events', () => webhooks?.stop());
-  shutdown.add('give up reports', () => compositionReports.stop());
-  shutdown.add('disconnect', async () => {
-    metricsServer.close();
-    metricsServer.closeAllConnections();
-    await Promise.allSettled([publisher.close(), mongo.close(), tracer.close()]);
-  });
+  const url = `http://${config.apiHost}:${api.port}`;
   log.info(
-    { url: `http://${config.apiHost}:${api.port}`, metrics_port: metricsAt.port, port: api.port },
+    { url, metrics_port: metricsAt.port, port: api.port },
     'API listening; connecting to Kafka and MongoDB',
   );
+  let webhooks: ReturnType<typeof startWebhooks> | undefined;
 
-  // The API listens before its backends are up, and reports that it is not ready. Each step is retried until it succeeds.
-  const retry = createRetry(log, {
-    when: (error) => !(error instanceof StartRefused),
-    firstMs: 100,
-    ref: false,
-  });
-  const reachMongo = retry('connect to MongoDB', () => requireReplicaSet(mongo));
-  const connecting = [
-    reachMongo.then(() => retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail))),
-    retry('reach Kafka', () => requireBrokers(config, log))
-      .then(() => retry('create the topics', () => ensureTopics(config, log)))
-      .then(() => reachMongo)
-      // Before the publisher is connected: nothing is accepted until then.
-      .then(() => retry('compare Kafka and MongoDB', () => requireKnownJobs(config, log, stores.newJobs)))
-      .then(() => retry('connect to Kafka', () => publisher.connect()))
-      .then(() => checkTopics(config, log)),
-  ];
-  await Promise.all(connecting).catch((error: Error) => {
+  /** Each step is retried until it succeeds. */
+  async function connect(): Promise<void> {
+    const retry = createRetry(log, {
+      when: (error) => !(error instanceof StartRefused),
+      firstMs: 100,
+      ref: false,
+    });
+    const reachMongo = retry('connect to MongoDB', () => requireReplicaSet(mongo));
+    await Promise.all([
+      reachMongo.then(() => retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail))),
+      retry('reach Kafka', () => requireBrokers(config, log))
+        .then(() => retry('create the topics', () => ensureTopics(config, log)))
+        .then(() => reachMongo)
+        // Before the publisher is connected: nothing is accepted until then.
+        .then(() => retry('compare Kafka and MongoDB', () => requireKnownJobs(config, log, stores.newJobs)))
+        .then(() => retry('connect to Kafka', () => publisher.connect()))
+        .then(() => checkTopics(config, log)),
+    ]);
+    webhooks = startWebhooks({ ...stores, config, metrics, log });
+    log.info('API ready: connected to Kafka and MongoDB');
+  }
+
+  return {
+    url,
+    metricsUrl: `http://${config.apiMetricsHost}:${metricsAt.port}`,
+    connected: connect(),
+    stopping: [
+      ['end the event streams', () => events.close()],
+      ['finish requests', () => finish(server)],
+      ['flush the queue', () => queue.drain()],
+      ['stop sending events', () => webhooks?.stop()],
+      ['give up reports', () => compositionReports.stop()],
+      [
+        'disconnect',
+        async () => {
+          metricsServer.close();
+          metricsServer.closeAllConnections();
+          await Promise.allSettled([publisher.close(), mongo.close(), tracer.close()]);
+        },
+      ],
+    ],
+  };
+}
+
+/** `headrace api`: runs until a signal, or exits if it can never start. */
+export async function runApi(config: ConfigOf<'api'>): Promise<void> {
+  const log = createLogger(config, 'api', createLogLines());
+  const shutdown = createShutdown(log, config.shutdownMs);
+  const giveUp = (error: Error) => {
     log.fatal(error.message);
     process.exit(1);
+  };
+  const api = await startApi(config, log).catch((error: Error) => {
+    if (error instanceof StartRefused) return giveUp(error);
+    throw error;
   });
-  webhooks = startWebhooks({ ...stores, config, metrics, log });
-  log.info('API ready: connected to Kafka and MongoDB');
+  for (const [name, step] of api.stopping) shutdown.add(name, step);
+  await api.connected.catch(giveUp);
 }

@@ -31,6 +31,8 @@ async function compile(directory) {
     absWorkingDir: root,
     entryPoints: {
       headrace: 'deploy/headrace.ts',
+      // For tests, which start an API in their own process.
+      api: 'api/server.ts',
       'stage-thread': 'pipeline/stage-thread.ts',
       'composition-thread': 'api/composition/thread.ts',
     },
@@ -47,8 +49,8 @@ async function compile(directory) {
     sourcesContent: false,
     legalComments: 'none',
     logLevel: 'error',
-    // kafkajs and mongodb are patched through the module cache, which a bundle does not have.
-    external: ['@node-rs/crc32', 'kafkajs', 'mongodb', 'pino', 'testcontainers'],
+    // kafkajs is patched through the module cache, which a bundle does not have.
+    external: ['@node-rs/crc32', 'kafkajs', 'pino', 'testcontainers'],
     // CommonJS packages load Node's built-in modules with require.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",

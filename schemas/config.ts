@@ -78,6 +78,8 @@ const environment = z.object({
   HEADRACE_JOB_WINDOW: integer(1, 1_000, 256),
   /** Megabytes of files that may be loaded ahead of the oldest unfinished job. */
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
+  /** The partitions of a process that sends no heartbeat for this long go to others; brokers refuse less than their group.min.session.timeout.ms. */
+  HEADRACE_SESSION_TIMEOUT_MS: integer(1_000, 300_000, 10_000),
   /** Work without progress for this long is dispatched again. */
   HEADRACE_STALL_MS: integer(100, 3_600_000, 60_000),
   /** How many files of a job may be in flight; up to 32 small ones count as one. */

@@ -34,7 +34,7 @@ export function createAnswerProblems(log: Logger): Middleware {
       await next();
     } catch (error) {
       const problem = toProblem(error);
-      if (problem.status >= 500) {
+      if (problem.status >= 500 && problem.extra.isLogged !== false) {
         const level = problem.status === 503 ? 'warn' : 'error';
         log[level]({ request_id: ctx.state.requestId, err: problem.extra.cause ?? error }, 'request failed');
       }

@@ -20,10 +20,19 @@ const bundle = async () => {
   return readFile(join(dirname(entry), 'js/standalone.js'));
 };
 
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
 export function createDescription({ config, bodies }: Pick<Dependencies, 'config' | 'bodies'>) {
-  const document = JSON.stringify(createOpenApi(config, bodies));
-  const asyncApiDocument = JSON.stringify(createAsyncApi(config));
-  const topicsHtml = topicsPage(config);
+  // Made when somebody asks: they cost a fifth of a second, which a start need not wait for.
+  const document = once(() => JSON.stringify(createOpenApi(config, bodies)));
+  const asyncApiDocument = once(() => JSON.stringify(createAsyncApi(config)));
+  const topicsHtml = once(() => topicsPage(config));
   const styleHash = createHash('sha256').update(topicsStyle).digest('base64');
   const topicsPolicy = contentPolicy({ 'style-src': `'sha256-${styleHash}'`, 'img-src': 'data:' });
   let script: Promise<{ plain: Buffer; packed: Buffer }> | undefined;
@@ -46,8 +55,8 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
       }),
     });
 
-  const openapi: Handler = (ctx) => send(ctx, { status: 200, body: document });
-  const asyncapi: Handler = (ctx) => send(ctx, { status: 200, body: asyncApiDocument });
+  const openapi: Handler = (ctx) => send(ctx, { status: 200, body: document() });
+  const asyncapi: Handler = (ctx) => send(ctx, { status: 200, body: asyncApiDocument() });
 
   const docs: Handler = (ctx) => {
     const nonce = randomBytes(16).toString('base64url');
@@ -61,7 +70,7 @@ export function createDescription({ config, bodies }: Pick<Dependencies, 'config
     setPageHeaders(ctx, topicsPolicy);
     ctx.set('Cache-Control', 'no-cache');
     ctx.type = 'text/html';
-    ctx.body = topicsHtml;
+    ctx.body = topicsHtml();
   };
 
   const docsSetupScript: Handler = (ctx) => {

@@ -21,6 +21,8 @@ export function createHealth(backends: Backends) {
       throw new Problem('unavailable', 'Not ready: a backend does not respond.', {
         headers: { 'Retry-After': '2' },
         members: { ...state },
+        // A negative answer to a probe is not a failed request.
+        isLogged: false,
       });
     send(ctx, { status: 200, body: JSON.stringify(state) });
   };

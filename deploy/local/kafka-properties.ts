@@ -56,6 +56,8 @@ export function kafkaSettings(at: BrokerAt): Record<string, string | number | bo
     'share.coordinator.state.topic.min.isr': inSync,
     // With one process in a group, waiting for more members only delays the start.
     'group.initial.rebalance.delay.ms': 0,
+    // Lets HEADRACE_SESSION_TIMEOUT_MS be shorter than the default minimum of 6 s.
+    'group.min.session.timeout.ms': 1_000,
     // A start waits for the next heartbeat, which by default comes every 2 s.
     'broker.heartbeat.interval.ms': 500,
     'num.network.threads': 2,

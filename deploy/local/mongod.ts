@@ -75,7 +75,8 @@ async function connectTo(
   folder: StateFolder,
   host: string,
 ): Promise<{ client: MongoClient; isLoggedIn: boolean }> {
-  const { MongoClient } = await import('mongodb');
+  // A bundle has the exports of a CommonJS package only on its default export.
+  const { MongoClient } = (await import('mongodb')).default;
   const { secure } = folder.state;
   const url = `mongodb://${host}/?directConnection=true${secure ? `&${mongoTls(folder)}` : ''}`;
   const limits = { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 };

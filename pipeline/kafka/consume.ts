@@ -203,7 +203,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     topic,
     settings: {
       groupId: groupName(config, stage.name),
-      sessionTimeout: 10_000,
+      sessionTimeout: config.sessionTimeoutMs,
       rebalanceTimeout: 30_000,
       heartbeatInterval: HEARTBEAT_MS,
       maxWaitTimeInMs: MAX_FETCH_MS,

@@ -3,17 +3,16 @@
  * never happens. No timeout ends that wait, and all commands behind it wait too.
  */
 import type { EventEmitter } from 'node:events';
-import { createRequire } from 'node:module';
 import { MongoNetworkError } from 'mongodb';
+// @ts-expect-error: the package declares types for its entry point only.
+import * as connection from 'mongodb/lib/cmap/connection.js';
 
 interface Connection extends EventEmitter {
   closed: boolean;
   error: Error | null;
   writeCommand(command: unknown, options: unknown): Promise<unknown>;
 }
-const { Connection } = createRequire(import.meta.url)('mongodb/lib/cmap/connection.js') as {
-  Connection: { prototype: Connection };
-};
+const { Connection } = connection as { Connection: { prototype: Connection } };
 
 const { writeCommand } = Connection.prototype;
 Connection.prototype.writeCommand = async function (command, options) {

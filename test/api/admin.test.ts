@@ -10,7 +10,8 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { impatient, withOwnBucket } from '../support/stack.ts';
+import { impatient } from '../support/settings.ts';
+import { withOwnBucket } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let env: Record<string, string>;

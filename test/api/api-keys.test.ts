@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import type { KeyScope } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { waitFor } from '../support/stack.ts';
-import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());
@@ -52,7 +52,7 @@ describe('scopes', () => {
 
   it.each(['read', 'import', 'audience'] as const)('a key for %s does that alone', async (scope) => {
     const { api_key } = await admin('create', '--partner', partner.id, '--scopes', scope);
-    const before = await api.jobs.countDocuments();
+    const before = await api.jobs.countDocuments({ partner: partner.id });
     let queued = 0;
     for (const [needed, method, path, body] of operations) {
       const reply = await call(api_key)(method, path, { body });
@@ -66,7 +66,7 @@ describe('scopes', () => {
       if (code === 'insufficient_scope')
         expect(reply.headers.get('www-authenticate')).toContain(`scope="${needed}"`);
     }
-    expect(await api.jobs.countDocuments()).toBe(before + queued);
+    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before + queued);
   });
 
   it('several may be given; a key without any has all; a console session needs read', async () => {

@@ -4,15 +4,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { type ApiKeyDocument, collections } from '../../schemas/documents.ts';
-import { waitFor } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 let other: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
   other = await api.partner();
 });
@@ -197,7 +197,7 @@ describe('isolation', () => {
         ],
       ),
     ];
-    const before = await api.jobs.countDocuments();
+    const before = await api.jobs.countDocuments({ partner: partner.id });
     for (const [method, path, body] of routes) {
       const id = path(0).startsWith(IMPORT) ? importId : audienceId;
       const [theirs, none] = [
@@ -209,7 +209,7 @@ describe('isolation', () => {
       const { instance: __, ...second } = none.json;
       expect(first).toEqual(second);
     }
-    expect(await api.jobs.countDocuments()).toBe(before);
+    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
     // An audience's load is no import log, and an import is no audience.
     expect((await other.call('GET', `${IMPORT}/${audienceId}`)).status).toBe(404);
     expect((await other.call('GET', `${AUDIENCE}/${importId}`)).status).toBe(404);

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { compositionOf, createScene, devices, readReport, secondApi } from './composition-scene.ts';
-import { type Api, AUDIENCE, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, startApiProcess, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 let scene: ReturnType<typeof createScene>;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiProcess();
   partner = await api.partner();
   scene = createScene(api);
 });

@@ -11,13 +11,13 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createScene, devices } from './composition-scene.ts';
-import { type Api, AUDIENCE, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, startApiProcess, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 let audience: number;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiProcess();
   partner = await api.partner();
   audience = await createScene(api).audience(partner, { rows: { a: devices(0, 1_000) } });
 });

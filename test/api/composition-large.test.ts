@@ -4,7 +4,7 @@ import { type AttributeDocument, collections } from '../../schemas/documents.ts'
 import { composition } from '../../schemas/http-composition.ts';
 import { numberedDevice } from '../sets/devices.ts';
 import { createScene, readReport } from './composition-scene.ts';
-import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
+import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.ts';
 
 const ATTRIBUTES = 100_000;
 const AUDIENCE_DEVICES = 1_000;
@@ -12,7 +12,7 @@ const AUDIENCE_DEVICES = 1_000;
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiProcess();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

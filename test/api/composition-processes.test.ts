@@ -6,13 +6,13 @@ import { collections } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { eventually } from '../support/eventually.ts';
 import { compositionOf, createScene, devices, readReport, secondApi } from './composition-scene.ts';
-import { type Api, startApi, type TestPartner } from './support.ts';
+import { type Api, startApiProcess, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 let scene: ReturnType<typeof createScene>;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiProcess();
   partner = await api.partner();
   scene = createScene(api);
 });
@@ -100,8 +100,7 @@ describe('several API processes', () => {
     const audience = await scene.audience(partner, { rows: { a: devices(8_000, 8_100) } });
     const giveBack = await scene.withhold(audience);
     expect((await second.call('POST', compositionOf(audience))).status).toBe(202);
-    await second.service.stop();
-    expect(second.service.apiProcess.exitCode).toBe(0);
+    expect(await second.service.api.stop()).toBe(0);
     expect(computedBy(second.service.log('api'), audience)).toBe(0);
     expect((await stored().findOne({ _id: audience }))?.claim).toBeUndefined();
     await giveBack();

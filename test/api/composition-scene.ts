@@ -16,7 +16,7 @@ import {
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { manifestsOf, pagesOf } from '../sets/database.ts';
 import { fromHex, keyed, numberedDevice, onePart } from '../sets/devices.ts';
-import { startService } from '../support/stack.ts';
+import { startService, withoutPorts } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Api,
@@ -54,8 +54,7 @@ export interface Load {
 
 /** Another API process on the same database. */
 export async function secondApi(api: Api, key: string, env: Record<string, string> = {}) {
-  const { HEADRACE_API_PORT, HEADRACE_API_METRICS_PORT, HEADRACE_PIPELINE_PORT, ...same } = api.service.env;
-  const service = await startService({ parts: ['api'], env: { ...same, ...env } });
+  const service = await startService({ parts: ['api'], env: { ...withoutPorts(api.service.env), ...env } });
   return { service, call: createCaller(service.apiUrl, key) };
 }
 

@@ -7,13 +7,13 @@ import { composition, compositionProgress } from '../../schemas/http-composition
 import { manifestsOf } from '../sets/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { compositionOf, createScene, devices, readReport } from './composition-scene.ts';
-import { type Api, AUDIENCE, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, startApiProcess, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 let scene: ReturnType<typeof createScene>;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiProcess();
   partner = await api.partner();
   scene = createScene(api);
 });

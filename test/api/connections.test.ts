@@ -2,16 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { collections, type FileDocument } from '../../schemas/documents.ts';
-import { waitFor } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openRaw, type RawConnection, rawRequest } from './raw-socket.ts';
-import { type Api, fileDocument, IMPORT, listFiles, startApi, type TestPartner } from './support.ts';
+import { type Api, fileDocument, IMPORT, listFiles, startApiProcess, type TestPartner } from './support.ts';
 
 const TOTAL = 24;
 const PER_ADDRESS = 8;
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi({
+  api = await startApiProcess({
     HEADRACE_LIMIT_CONNECTIONS: String(TOTAL),
     HEADRACE_LIMIT_CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS),
     HEADRACE_LIMIT_REQUEST_MS: '5000',

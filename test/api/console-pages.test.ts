@@ -1,14 +1,14 @@
 /** What the API serves for the console: pages, assets, and the deep link. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { waitFor } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
-import { type Api, AUDIENCE, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

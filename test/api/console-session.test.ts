@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealSession } from '../../api/session/session-cookie.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { consoleSession } from '../../schemas/http-answers.ts';
-import { waitFor } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -117,7 +117,7 @@ describe('a session', () => {
   it('changes nothing: every other method needs an API key', async () => {
     const id = await createAudience();
     const visitor = await signedIn(api, { api_key: partner.key });
-    const before = await api.jobs.countDocuments();
+    const before = await api.jobs.countDocuments({ partner: partner.id });
     for (const [method, path, body] of [
       ['POST', IMPORT, { file_path: 'a', key_type: 0 }],
       ['DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
@@ -128,7 +128,7 @@ describe('a session', () => {
       const reply = await visitor.call(method, path, { body, headers: fromConsole });
       expect([method, path, reply.status]).toEqual([method, path, 401]);
     }
-    expect(await api.jobs.countDocuments()).toBe(before);
+    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
   });
 
   it('may have a report computed again, from our own pages alone', async () => {

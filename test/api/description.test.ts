@@ -5,14 +5,14 @@ import { REGISTRY_TYPE } from '../../api/registry-problem.ts';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { problems } from '../../schemas/problems.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document that the test walks through
 let document: any;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
   document = (await api.anonymous('GET', '/openapi.json')).json;
 });

@@ -4,17 +4,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { audience, audienceLoad, importLog } from '../../schemas/http-answers.ts';
-import { waitFor } from '../support/stack.ts';
+import type { OwnService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, createCaller, IMPORT, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, createCaller, IMPORT, startApiProcess, type TestPartner } from './support.ts';
 
 const STREAMS = 6;
 const V1 = '/v1/firstparty/audience';
-let api: Api;
+let api: Api<OwnService>;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi({
+  api = await startApiProcess({
     HEADRACE_LIMIT_STREAMS: String(STREAMS),
     // Comments come twice in the time after which a silent connection is taken for dead, which is twelve seconds now.
     HEADRACE_LIMIT_STALL_MS: '10000',

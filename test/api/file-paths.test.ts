@@ -3,7 +3,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { file, ids } from '../support/rows.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT, type Reply } from './support.ts';
 
 let service: Service;
@@ -11,7 +12,7 @@ let driver: Driver;
 let call: Call;
 let prefix: string;
 beforeAll(async () => {
-  service = await startService();
+  service = await sharedService();
   driver = await createDriver(service.config);
   const partner = await driver.partner();
   prefix = partner.prefix;
@@ -28,10 +29,7 @@ beforeAll(async () => {
   await driver.upload(partner, 'folder/2.csv.gz', gzipSync(file(ids(19), attribute)));
   await driver.upload(other, 'theirs.csv', file(ids(23), attribute));
 });
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+afterAll(() => driver?.close());
 
 async function ended(path: string): Promise<Reply['json']> {
   return waitFor(

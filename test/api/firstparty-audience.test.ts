@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
-import { type Api, AUDIENCE, listFiles, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, listFiles, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { type AudienceDocument, collections, type IdempotencyDocument } from '../../schemas/documents.ts';
-import { waitFor } from '../support/stack.ts';
-import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

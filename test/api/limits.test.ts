@@ -1,7 +1,7 @@
 /** Every limit, set to something small. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
-import { waitFor } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 

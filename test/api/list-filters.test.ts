@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
-import { type Api, AUDIENCE, IMPORT, listFiles, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiOnOwnData();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

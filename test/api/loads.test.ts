@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections, type JobError } from '../../schemas/documents.ts';
 import { audienceLoad, audienceLoadDetails } from '../../schemas/http-answers.ts';
-import { type Api, AUDIENCE, IMPORT, listFiles, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
 
 const PUBLIC = 'https://import.example.com/headrace';
 const V1 = '/v1/firstparty/audience';
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi({
+  api = await startApiOnOwnData({
     HEADRACE_PUBLIC_URL: `${PUBLIC}/`,
     HEADRACE_API_METRICS_HOST: '127.0.0.2',
   });

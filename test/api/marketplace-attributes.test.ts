@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { attribute } from '../../schemas/http-answers.ts';
-import { type Api, startApi, type TestPartner } from './support.ts';
+import { type Api, sharedApi, type TestPartner } from './support.ts';
 
 const ATTRIBUTE = '/v1/marketplace/attribute';
 
@@ -11,7 +11,7 @@ let api: Api;
 let partner: TestPartner;
 let ids: number[];
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
   const other = await api.partner();
   ids = [];

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { importLog, importLogId } from '../../schemas/http-answers.ts';
-import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());
@@ -277,7 +277,7 @@ describe('delete attribute data', () => {
     const mine = String(await api.attribute(partner));
     const other = await api.partner();
     const theirs = String(await api.attribute(other, 'theirs'));
-    const before = await api.jobs.countDocuments();
+    const before = await api.jobs.countDocuments({ partner: partner.id });
     const reply = await partner.call('DELETE', IMPORT, {
       body: { key_type: 0, keys: [mine, theirs, '01', 'x'] },
     });
@@ -291,7 +291,7 @@ describe('delete attribute data', () => {
     expect(reply.json.detail).toContain(theirs);
     const foreign = await partner.call('DELETE', IMPORT, { body: { key_type: 1, keys: ['theirs'] } });
     expect(foreign.status).toBe(422);
-    expect(await api.jobs.countDocuments()).toBe(before);
+    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
   });
 
   it.each([
@@ -307,9 +307,9 @@ describe('delete attribute data', () => {
     ['a mistyped field', { key_type: 0, keys: ['1'], key: '2' }],
     ['1,001 keys', { key_type: 0, keys: Array.from({ length: 1_001 }, (_, i) => String(i + 1)) }],
   ])('refuses %s with 422, and queues nothing', async (_, body) => {
-    const before = await api.jobs.countDocuments();
+    const before = await api.jobs.countDocuments({ partner: partner.id });
     const reply = await partner.call('DELETE', IMPORT, { body });
     expect([reply.status, reply.json.code]).toEqual([422, 'invalid_body']);
-    expect(await api.jobs.countDocuments()).toBe(before);
+    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
   });
 });

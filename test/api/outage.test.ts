@@ -7,8 +7,8 @@ import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 import { readState } from '../../deploy/local/state.ts';
 import { cleanEnvironment } from '../support/run-headrace.ts';
-import { waitFor } from '../support/stack.ts';
-import { type Api, AUDIENCE, IMPORT, type Reply, startApi, type TestPartner } from './support.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Api, AUDIENCE, IMPORT, type Reply, startApiProcess, type TestPartner } from './support.ts';
 
 /** Servers of its own: those of the run are everybody's. */
 const directory = mkdtempSync(join(tmpdir(), 'headrace-outage-'));
@@ -24,7 +24,7 @@ let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
   const { addresses } = await start();
-  api = await startApi({
+  api = await startApiProcess({
     ...addressesAsEnvironment(addresses),
     // Longer than a connection may be silent: who waits for a backend is not cut off.
     HEADRACE_LIMIT_BACKEND_MS: '10000',

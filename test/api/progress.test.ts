@@ -5,14 +5,15 @@ import { progress as progressSchema } from '../../schemas/http-answers.ts';
 import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
-import { type Service, servers, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, servers, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 
 // One job at a time: the second one waits until the first has ended. Small batches: each tells something of its progress.
 const settings = { HEADRACE_JOB_WINDOW: '1', HEADRACE_BATCH_BYTES: '20000', HEADRACE_S3_IDLE_MS: '3000' };
 let proxy: FaultyProxy;
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
   proxy = await startFaultyProxy(servers().s3.endpoint);
@@ -38,7 +39,7 @@ async function watch(call: Call, path: string, seen: Progress[] = []): Promise<P
       if (JSON.stringify(now) !== JSON.stringify(seen.at(-1))) seen.push(now);
       return now.ended_at;
     },
-    { what: `the end of ${path}`, deadlineMs: 600_000 },
+    { what: `the end of ${path}` },
   );
   return seen;
 }

@@ -4,10 +4,11 @@ import { dayOf } from '../../pipeline/stores/usage.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, createCaller, IMPORT } from './support.ts';
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
   service = await startService();

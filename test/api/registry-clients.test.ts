@@ -11,7 +11,8 @@ import { type MessageName, messages, type TopicKey, topics } from '../../schemas
 import { readRecorded } from '../schemas/recorded-messages.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { ids } from '../support/rows.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { confluentPython, type RunPython } from './registry-clients/confluent-python.ts';
 
 interface Line {
@@ -23,7 +24,7 @@ interface Line {
   error?: string;
 }
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let python: { run: RunPython } | { missing: string };
 beforeAll(async () => {
@@ -124,7 +125,7 @@ describe('confluent-kafka for Python', () => {
         const read = await readTopics(run, all);
         return complete(read) ? read : null;
       },
-      { what: 'every type of message, and the end of every job', deadlineMs: 500_000 },
+      { what: 'every type of message, and the end of every job' },
     );
 
     const garbled = lines.filter(({ error }) => error !== undefined);

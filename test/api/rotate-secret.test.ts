@@ -10,12 +10,13 @@ import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { webhookSecrets } from '../../pipeline/stores/webhooks.ts';
 import { type ApiKeyDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const before = randomBytes(32);
 const after = randomBytes(32);
 const credentials = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'very/secret+key' };
-let service: Service;
+let service: OwnService;
 let mongo: Mongo;
 beforeAll(async () => {
   service = await startService({ parts: ['api'], env: { HEADRACE_SECRET: before.toString('base64') } });
@@ -31,7 +32,7 @@ afterAll(async () => {
 async function restartWith(secret: Buffer, old: Buffer[]): Promise<void> {
   service.env.HEADRACE_SECRET = secret.toString('base64');
   service.env.HEADRACE_SECRET_OLD = old.map((one) => one.toString('base64')).join(',');
-  await service.restart('api');
+  await service.restart('api', service.env);
 }
 async function rotate() {
   const { code, stdout, stderr } = await runHeadrace(['admin', 'secret', 'rotate', '--json'], service.env);

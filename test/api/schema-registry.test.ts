@@ -2,13 +2,13 @@
 import avro from 'avsc';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MessageName, messages, topics, versionsOf } from '../../schemas/topics.ts';
-import { type Api, type Reply, startApi } from './support.ts';
+import { type Api, type Reply, sharedApi } from './support.ts';
 
 const TYPE = 'application/vnd.schemaregistry.v1+json';
 let api: Api;
 let jobs: string;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   jobs = `${api.config.topicPrefix}.jobs-value`;
 });
 afterAll(() => api?.stop());

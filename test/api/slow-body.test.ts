@@ -1,18 +1,19 @@
 /** A client that takes its time, and a service that takes too long: one answer each, and nothing is queued after an error. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isFrozen } from '../faults/support/processes.ts';
-import { waitFor } from '../support/stack.ts';
+import { isFrozen } from '../support/processes.ts';
+import type { OwnService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, IMPORT, startApi } from './support.ts';
+import { type Api, AUDIENCE, IMPORT, startApiProcess } from './support.ts';
 
 const REQUEST_MS = 20_000;
 const BACKEND_MS = 5_000;
 /** Longer than we give ourselves, and in time for a request. */
 const SLOW_MS = BACKEND_MS + 2_000;
-let api: Api;
+let api: Api<OwnService>;
 beforeAll(async () => {
-  api = await startApi({
+  api = await startApiProcess({
     HEADRACE_LIMIT_BACKEND_MS: String(BACKEND_MS),
     HEADRACE_LIMIT_REQUEST_MS: String(REQUEST_MS),
     FAULT_POINT: 'api:after-claim:1:stop',
@@ -64,13 +65,12 @@ describe('a process that freezes for longer than a request may take', () => {
   it('answers as it does: an error and no job, or a job', async () => {
     const partner = await api.partner();
     const asked = partner.call('POST', IMPORT, { raw: body, headers: { 'idempotency-key': 'k' } });
-    const { pid } = api.service.apiProcess;
-    await waitFor(() => isFrozen({ pid: pid! }), { what: 'the API to freeze', everyMs: 10 });
+    await waitFor(() => isFrozen(api.service.api), { what: 'the API to freeze', everyMs: 10 });
     await sleep(SLOW_MS);
-    api.service.apiProcess.kill('SIGCONT');
+    api.service.api.signal('SIGCONT');
     const { status } = await asked;
     // What is in flight ends with the process.
-    await api.service.stop();
+    await api.service.api.stop();
     const jobs = (await jobsOf(partner.id)).filter(({ phase }) => phase !== 'withdrawn');
     expect([status, jobs.length]).toEqual(status === 202 ? [202, 1] : [503, 0]);
   });

@@ -3,7 +3,9 @@ import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { runHeadrace, startHeadrace } from '../support/run-headrace.ts';
-import { impatient, uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { impatient } from '../support/settings.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 it('a taken port: one line that names the setting, exit code 1', async () => {
   const holder = createServer();
@@ -15,7 +17,10 @@ it('a taken port: one line that names the setting, exit code 1', async () => {
     expect([code, stderr]).toEqual([1, '']);
     const lines = stdout.trim().split('\n');
     expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'fatal', setting: 'HEADRACE_API_PORT' });
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      level: 'fatal',
+      msg: expect.stringContaining('set HEADRACE_API_PORT to another port'),
+    });
   } finally {
     holder.close();
   }

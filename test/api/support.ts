@@ -6,7 +6,14 @@ import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { startInProcess } from '../support/in-process-api.ts';
+import {
+  type OwnService,
+  type Service,
+  sharedService,
+  startService,
+  withoutPorts,
+} from '../support/stack.ts';
 
 export const IMPORT = '/v1/marketplace/import';
 export const AUDIENCE = '/v2/firstparty/audience';
@@ -56,8 +63,8 @@ export interface TestPartner {
   call: Call;
 }
 
-export interface Api {
-  service: Service;
+export interface Api<S extends Service = Service> {
+  service: S;
   config: Config;
   db: Db;
   jobs: ReturnType<typeof jobsOf>;
@@ -69,8 +76,7 @@ export interface Api {
 
 const jobsOf = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
-export async function startApi(env: Record<string, string> = {}): Promise<Api> {
-  const service = await startService({ parts: ['api'], env });
+async function apiOf<S extends Service>(service: S, stop: () => Promise<void>): Promise<Api<S>> {
   const mongo = await connectMongo(service.config);
   const { db } = mongo;
   const stores = createApiStores(db);
@@ -95,10 +101,33 @@ export async function startApi(env: Record<string, string> = {}): Promise<Api> {
         })
       )._id,
     async stop() {
-      await service.stop();
+      await stop();
       await mongo.close();
     },
   };
+}
+
+/** The API that tests share, without a pipeline. */
+export const sharedApi = async (): Promise<Api> => apiOf(await sharedService('idle'), async () => {});
+
+async function startWith(env: Record<string, string>): Promise<Api> {
+  const service = await startInProcess(env);
+  return apiOf(service, service.stop);
+}
+
+/** With other settings, on the data of the shared one. */
+export async function startApi(env: Record<string, string>): Promise<Api> {
+  const { env: shared } = await sharedService('idle');
+  return startWith({ ...withoutPorts(shared), ...env });
+}
+
+/** With data of its own: for tests that look at all jobs, at the whole marketplace or at every webhook. */
+export const startApiOnOwnData = (env: Record<string, string> = {}): Promise<Api> => startWith(env);
+
+/** In a process of its own, which a test kills, freezes or restarts. */
+export async function startApiProcess(env: Record<string, string> = {}): Promise<Api<OwnService>> {
+  const service = await startService({ parts: ['api'], env });
+  return apiOf(service, service.stop);
 }
 
 /** What dispatch and its ledger would have written about a file. */

@@ -1,11 +1,12 @@
 /** kill -9 at any moment: every id that was answered is a job, and no number is missing. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Api, IMPORT, startApi, type TestPartner } from './support.ts';
+import type { OwnService } from '../support/stack.ts';
+import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.ts';
 
-let api: Api;
+let api: Api<OwnService>;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi({ HEADRACE_RATE_PER_SECOND: '100000', HEADRACE_RATE_BURST: '100000' });
+  api = await startApiProcess({ HEADRACE_RATE_PER_SECOND: '100000', HEADRACE_RATE_BURST: '100000' });
   partner = await api.partner();
 });
 afterAll(() => api?.stop());
@@ -55,10 +56,7 @@ it('SIGTERM: requests under way are answered, their jobs are there, and the proc
     }
   });
   while (answered.length < 100) await new Promise((resolve) => setTimeout(resolve, 5));
-  const child = api.service.apiProcess;
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  expect(await ended).toBe(0);
+  expect(await api.service.api.stop()).toBe(0);
   stopped = true;
   await Promise.all(senders);
   expect(odd).toEqual([]);

@@ -5,10 +5,11 @@ import { type ApiStores, createApiStores } from '../../api/stores.ts';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type IssuedPartner, runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, createCaller, IMPORT } from './support.ts';
 
-let service: Service;
+let service: OwnService;
 let mongo: Mongo;
 let stores: ApiStores;
 beforeAll(async () => {

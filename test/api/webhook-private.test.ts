@@ -3,12 +3,12 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../pipeline/stores/webhooks.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, startApi, type TestPartner } from './support.ts';
+import { type Api, startApiOnOwnData, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiOnOwnData();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensureCertificates } from '../../deploy/local/certificates.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type Call, createCaller } from './support.ts';
 import { isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
 
@@ -13,7 +14,7 @@ const HOOKS = '/v1/webhooks';
 const directory = mkdtempSync(join(tmpdir(), 'headrace-webhook-tls-'));
 const [trusted, unknown] = [join(directory, 'trusted'), join(directory, 'unknown')];
 const receivers: Receiver[] = [];
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let call: Call;
 beforeAll(async () => {

@@ -8,13 +8,14 @@ import {
   webhookEvents,
 } from '../../schemas/http-webhooks.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 import { isSigned, type Received, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
 const device = '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11';
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let receiver: Receiver;
 beforeAll(async () => {

@@ -2,11 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { audience, audienceDetails, rejectedRow } from '../../schemas/http-answers.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { file, ids } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
@@ -19,7 +19,7 @@ let tokenOf: (customer: string) => Promise<string>;
 const { run, json, lines, failure } = createTerminal(() => variables);
 
 beforeAll(async () => {
-  service = await startService();
+  service = await sharedService();
   const { issued, admin } = await provision(service);
   variables = variablesOf(issued, service.apiUrl);
   tokenOf = async (customer) => {
@@ -27,7 +27,6 @@ beforeAll(async () => {
     return (await admin<{ user_token: string }>(...args)).user_token;
   };
 });
-afterAll(() => service?.stop());
 
 it('is created, appended to, shown, listed, reported and cleared', async () => {
   const folder = temporaryFolder();

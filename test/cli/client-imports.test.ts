@@ -2,11 +2,11 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { importLog } from '../../schemas/http-answers.ts';
 import { dryRun } from '../../schemas/http-dry-runs.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
@@ -19,13 +19,12 @@ let attribute: number;
 const { run, json, lines, failure } = createTerminal(() => variables);
 
 beforeAll(async () => {
-  service = await startService();
+  service = await sharedService();
   const partner = await provision(service);
   attribute = await partner.attribute();
   await partner.attribute('mine');
   variables = variablesOf(partner.issued, service.apiUrl);
 });
-afterAll(() => service?.stop());
 
 /** Local files, by their names. */
 function localFiles(files: Record<string, string | Uint8Array>): string {

@@ -1,10 +1,10 @@
 /** `headrace login`, profiles, and what is said when the keys or the service are not there. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { startHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { hasTerminals, startInTerminal } from './in-terminal.ts';
 import {
@@ -22,10 +22,9 @@ let variables: Variables;
 const { run, json, failure } = createTerminal(() => variables);
 
 beforeAll(async () => {
-  service = await startService({ parts: ['api'] });
+  service = await sharedService('idle');
   ({ issued } = await provision(service));
 });
-afterAll(() => service?.stop());
 
 const fileIn = (home: Variables) => join(home.XDG_CONFIG_HOME!, 'headrace', 'config.toml');
 

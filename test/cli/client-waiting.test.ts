@@ -4,13 +4,14 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { importLog } from '../../schemas/http-answers.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type AnsweringProxy, startAnsweringProxy } from './answering-proxy.ts';
 import { hasTerminals, startInTerminal } from './in-terminal.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
-let service: Service;
+let service: OwnService;
 let proxy: AnsweringProxy;
 let variables: Variables;
 const { json, failure, start } = createTerminal(() => variables);

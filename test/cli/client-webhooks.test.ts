@@ -3,13 +3,14 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createdWebhook, delivery, deliveryDetails, webhook } from '../../schemas/http-webhooks.ts';
 import { isSigned, type Receiver, startReceiver } from '../api/webhook-receiver.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from './partner.ts';
 
 // Every command is a process of its own.
 vi.setConfig({ testTimeout: 300_000 });
 
-let service: Service;
+let service: OwnService;
 let receiver: Receiver;
 let issued: IssuedPartner;
 let admin: Awaited<ReturnType<typeof provision>>['admin'];

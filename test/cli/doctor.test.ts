@@ -7,7 +7,8 @@ import { collections } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { impatient, type Service, servers, uniqueEnvironment } from '../support/stack.ts';
+import { impatient } from '../support/settings.ts';
+import { type OwnService, servers, uniqueEnvironment } from '../support/stack.ts';
 
 const test = withService();
 const silent = createLogger({ logLevel: 'silent' }, 'test');
@@ -23,7 +24,10 @@ interface Report {
   findings: Finding[];
 }
 
-async function examine(env: Service['env'], command = ['doctor']): Promise<Report & { code: number | null }> {
+async function examine(
+  env: OwnService['env'],
+  command = ['doctor'],
+): Promise<Report & { code: number | null }> {
   const { code, stdout, stderr } = await runHeadrace([...command, '--json'], env);
   expect(stderr).toBe('');
   return { code, ...(JSON.parse(stdout) as Report) };

@@ -2,6 +2,9 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
+import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
+import { type ApiStores, createApiStores } from '../../api/stores.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import {
   type IssuedPartner,
   lastJsonLine,
@@ -17,12 +20,18 @@ export type Variables = Record<string, string>;
 export async function provision(service: Service) {
   const admin = async <T>(...args: string[]): Promise<T> =>
     lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
-  const issued = await admin<IssuedPartner>('partner', 'create', '--name', 'Acme');
-  const attribute = async (foreignKey?: string) => {
-    const key = foreignKey === undefined ? [] : ['--foreign-key', foreignKey];
-    const args = ['attribute', 'create', '--partner', issued.partner_id, '--name', 'Red', ...key];
-    return (await admin<{ attribute_id: number }>(...args)).attribute_id;
+  const withStores = async <T>(work: (stores: ApiStores) => Promise<T>): Promise<T> => {
+    const mongo = await connectMongo(service.config);
+    return work(createApiStores(mongo.db)).finally(mongo.close);
   };
+  const issued = (await withStores((stores) =>
+    provisionPartner(stores, service.config, 'Acme'),
+  )) as IssuedPartner;
+  const attribute = (foreignKey?: string) =>
+    withStores(async ({ attributes }) => {
+      const key = foreignKey === undefined ? {} : { foreignKey };
+      return (await attributes.create({ partner: issued.partner_id, name: 'Red', ...key }))._id;
+    });
   return { issued, admin, attribute };
 }
 

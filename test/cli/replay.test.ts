@@ -14,7 +14,7 @@ import type { Driver } from '../support/driver.ts';
 import { withService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -31,14 +31,14 @@ interface Result {
   published: number;
 }
 
-async function replay({ env }: Service, ...args: string[]): Promise<Result> {
+async function replay({ env }: OwnService, ...args: string[]): Promise<Result> {
   const { code, stdout, stderr } = await runHeadrace(['replay', '--json', ...args], env);
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
 }
 
 const silent = createLogger({ logLevel: 'silent' }, 'test');
-async function stateOf({ config }: Service) {
+async function stateOf({ config }: OwnService) {
   const states = await describeTopics(config, silent);
   const of = (topic: TopicKey) => states.find((state) => state.topic === topic)!;
   return { letters: of('deadLetters').messages, lag: of('rows').lag!.messages };
@@ -90,7 +90,7 @@ test('a dead letter is put back once its cause is mended, and its job ends with 
         const { letters, lag } = await stateOf(service);
         return letters === 2 && lag === 0;
       },
-      { what: 'two dead letters, and nothing left for validate', deadlineMs: 120_000, everyMs: 500 },
+      { what: 'two dead letters, and nothing left for validate', everyMs: 500 },
     ),
   );
 

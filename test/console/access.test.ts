@@ -2,12 +2,12 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { withService } from '../support/fixture.ts';
+import { withSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, rowsOf, shows } from './support/scene.ts';
 
-const test = withService();
+const test = withSharedService();
 const browser = useBrowser();
 const hostile = '"><img src=x onerror=alert(1)>';
 

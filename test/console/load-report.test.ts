@@ -1,9 +1,9 @@
 /** The page that `headrace load --report` writes. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createTerminal, provision, type Variables, variablesOf } from '../cli/partner.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
@@ -14,10 +14,9 @@ const { run } = createTerminal(() => variables);
 const browser = useBrowser();
 
 beforeAll(async () => {
-  service = await startService({ env: { HEADRACE_ALLOW_LOAD: '1' } });
+  service = await sharedService();
   variables = variablesOf((await provision(service)).issued, service.apiUrl);
 });
-afterAll(() => service?.stop());
 
 it('is one file without a script, readable in light and dark, wide and narrow', async () => {
   const report = join(temporaryFolder(), 'report');

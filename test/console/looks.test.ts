@@ -1,11 +1,11 @@
 /** Every page in both themes and both widths: no violation that axe finds, and nothing that has to be scrolled sideways. */
-import { withService } from '../support/fixture.ts';
+import { withSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, shows } from './support/scene.ts';
 
-const test = withService();
+const test = withSharedService();
 const browser = useBrowser();
 
 test('every page, light and dark, wide and narrow', async ({ service, driver }) => {

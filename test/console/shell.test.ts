@@ -1,13 +1,13 @@
 /** The pages in a real browser: the policy holds on each of them, and a deep link leaves no token behind. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenOf } from '../api/console-support.ts';
-import { type Api, AUDIENCE, startApi, type TestPartner } from '../api/support.ts';
+import { type Api, AUDIENCE, sharedApi, type TestPartner } from '../api/support.ts';
 import { useBrowser } from './support/browser.ts';
 
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi();
+  api = await sharedApi();
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

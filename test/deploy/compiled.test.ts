@@ -9,7 +9,7 @@ import { readReport } from '../api/composition-scene.ts';
 import { createCaller } from '../api/support.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { file, ids } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -28,7 +28,7 @@ function linkPackages(into: string): void {
   }
 }
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let dist: string;
 const filesIn = () => readdirSync(dist, { recursive: true }).sort();

@@ -5,14 +5,15 @@ import { parseMetrics } from '../load/observe-pipeline.ts';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
-import { type Service, waitFor } from '../support/stack.ts';
+import type { OwnService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { expressions, metricsIn } from './monitoring-files.ts';
 
 const test = withService();
 
 const scrape = async (url: string) => (await fetch(`${url}/metrics`)).text();
-const ofApi = (service: Service) => scrape(service.metricsUrl);
-const ofPipeline = (service: Service) => scrape(service.pipelineUrl);
+const ofApi = (service: OwnService) => scrape(service.metricsUrl);
+const ofPipeline = (service: OwnService) => scrape(service.pipelineUrl);
 const names = (text: string) => [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!);
 const ours = (text: string) =>
   names(text)

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { eventually } from '../support/eventually.ts';
 import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
-import { servers, waitFor, withOwnBucket } from '../support/stack.ts';
+import { servers, withOwnBucket } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 interface Described {
   api_url: string;

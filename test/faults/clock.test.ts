@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { patient } from '../support/settings.ts';
 import { servers } from '../support/stack.ts';
 import { newLogFolder } from './support/logs.ts';
 import { type OrderWatch, watchOrder } from './support/order.ts';
@@ -15,8 +16,8 @@ import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
 
 const HOUR = 3_600_000;
-/** Past the session timeout of ten seconds: who sends no heartbeat is out of its groups by then. */
-const AFTER_JUMP_MS = 12_000;
+/** Past the session timeout: a process that sends no heartbeat is out of its groups by then. */
+const AFTER_JUMP_MS = 1.5 * Number(patient.HEADRACE_SESSION_TIMEOUT_MS);
 /** Each sets one of the clocks back. A machine that halts for as long as a session lasts brings the same about: then it is tried again. */
 const JUMPS = 5;
 const clock = new URL('./support/shifted-clock.mjs', import.meta.url).href;

@@ -8,12 +8,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { Driver } from '../support/driver.ts';
+import { type Managed, manage } from '../support/processes.ts';
 import { bigFile } from '../support/rows.ts';
-import { servers, waitFor } from '../support/stack.ts';
+import { dropData } from '../support/settings.ts';
+import { servers } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { connectDriver } from './support/connect.ts';
 import { newLogFolder } from './support/logs.ts';
-import { type Managed, manage, settingsFor } from './support/processes.ts';
+import { faultSettings } from './support/service.ts';
 
 const ROWS = Number(process.env.FAULT_ROWS ?? 1_500_000);
 const ROWS_A_FILE = 250_000;
@@ -27,20 +30,21 @@ let driver: Driver;
 let feeding: Managed;
 let sink: Managed;
 let api: Managed;
+const { HEADRACE_BATCH_BYTES: _, ...settings } = faultSettings(servers(), {
+  HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
+});
 beforeAll(async () => {
-  const { HEADRACE_BATCH_BYTES: _, ...settings } = settingsFor(servers(), {
-    HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
-  });
   driver = await connectDriver(settings);
   await ensureIndexes(driver.db);
   const logs = newLogFolder();
-  feeding = await manage('pipeline', settings, logs, '--stages', 'dispatch,split,validate');
-  sink = await manage('pipeline', settings, logs, '--stages', 'sink');
-  api = await manage('api', settings, logs);
+  feeding = await manage('pipeline', settings, { logs, args: ['--stages', 'dispatch,split,validate'] });
+  sink = await manage('pipeline', settings, { logs, args: ['--stages', 'sink'] });
+  api = await manage('api', settings, { logs });
 });
 afterAll(async () => {
   await Promise.all([feeding?.kill(), sink?.kill(), api?.kill()]);
   await driver?.close();
+  await dropData(settings);
 });
 
 const residentMb = ({ pid }: Managed) =>
@@ -80,7 +84,6 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   const loaded = async () => (await driver.filesOf(job)).filter(({ status }) => status === 2).length;
   await waitFor(async () => (await loaded()) === FILES, {
     what: 'all rows validated, none sunk',
-    deadlineMs,
   });
   sink.start();
   let most = 0;
@@ -90,7 +93,7 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
       most = Math.max(most, residentMb(sink));
       return done();
     },
-    { what: 'the end of the job', deadlineMs },
+    { what: 'the end of the job', progress: driver.openJobs },
   );
   over = true;
   await asking;

@@ -11,20 +11,22 @@ import { startDetached, stopProcess } from '../../deploy/local/child.ts';
 import { mongodDownload } from '../../deploy/local/mongod.ts';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import type { ProcessIdentity } from '../../deploy/local/process-identity.ts';
+import { manage } from '../support/processes.ts';
 import { bigFile } from '../support/rows.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import { servers, waitFor } from '../support/stack.ts';
+import { servers } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { connectDriver } from './support/connect.ts';
 import { newLogFolder } from './support/logs.ts';
-import { manage, settingsFor } from './support/processes.ts';
+import { faultSettings } from './support/service.ts';
 
 it.each([['an unknown access key', { HEADRACE_S3_ACCESS_KEY_ID: 'nobody' }, 'HEADRACE_S3_ACCESS_KEY_ID']])(
   '%s of ours: not ready, the log names the setting, jobs wait and end well later',
   async (_, wrong, named) => {
-    const settings = settingsFor(servers(), { HEADRACE_STORAGE_DEADLINE_MS: '1000' });
+    const settings = faultSettings(servers(), { HEADRACE_STORAGE_DEADLINE_MS: '1000' });
     const driver = await connectDriver(settings);
-    const pipeline = await manage('pipeline', settings, newLogFolder());
+    const pipeline = await manage('pipeline', settings, { logs: newLogFolder() });
     try {
       const partner = await driver.partner();
       const attribute = await driver.attribute(partner);
@@ -76,7 +78,7 @@ describe('a start is refused, with exit code 1 and the name of the setting', () 
         ? { HEADRACE_API_PORT: String(taken), HEADRACE_API_METRICS_PORT: '0' }
         : { HEADRACE_PIPELINE_PORT: String(taken) };
     const { code, stdout, stderr } = await runHeadrace([part], {
-      ...settingsFor(servers()),
+      ...faultSettings(servers()),
       ...ports,
       ...wrong,
     });

@@ -7,15 +7,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createJobInspection } from '../../api/cli/inspect-jobs.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
-import { type Fault, type FaultyProxy, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
+import { type Fault, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
 import { eventually } from '../support/eventually.ts';
+import type { Managed } from '../support/processes.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
-import { servers, waitFor } from '../support/stack.ts';
+import { servers } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
-import { connectDriver } from './support/connect.ts';
-import { newLogFolder } from './support/logs.ts';
-import { type Managed, manage, settingsFor } from './support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { setUpFaults } from './support/fixture.ts';
+import { roundSeed } from './support/random.ts';
 
 const DEADLINE_MS = 8_000;
 const ROWS = 500;
@@ -29,10 +30,23 @@ const kinds: Record<string, Record<Storage, Fault>> = {
   garbage: { own: { kind: 'garbage', as: 'bytes' }, shared: { kind: 'garbage', as: 'page' } },
 };
 
-let proxy: FaultyProxy;
+const proxy = await startFaultyProxy(servers().s3.endpoint);
+// Few partitions, which poisoned and good files must share.
+const faults = setUpFaults(roundSeed('storage-poisoned'), {
+  apis: 0,
+  lanes: 0,
+  more: { HEADRACE_PARTITIONS: '2', HEADRACE_FILE_WINDOW: '8' },
+  processesOnly: {
+    HEADRACE_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_S3_IDLE_MS: '3000',
+    HEADRACE_STORAGE_DEADLINE_MS: String(DEADLINE_MS),
+  },
+});
+
 let driver: Driver;
 let pipeline: Managed;
-let bucket: string;
+const bucket = `own-${randomBytes(6).toString('hex')}`;
 let neighbour: PartnerDocument;
 let neighboursAttribute: number;
 
@@ -73,31 +87,14 @@ async function prepare(fault: Fault, where: 'file' | 'listing', storage: Storage
 }
 
 beforeAll(async () => {
-  proxy = await startFaultyProxy(servers().s3.endpoint);
-  bucket = `own-${randomBytes(6).toString('hex')}`;
-  // Few partitions, which poisoned and good files must share.
-  const settings = settingsFor(servers(), { HEADRACE_PARTITIONS: '2', HEADRACE_FILE_WINDOW: '8' });
-  driver = await connectDriver(settings);
+  ({ driver } = faults.service);
+  ({ pipeline } = faults);
   await driver.makeBucket(bucket);
   neighbour = await driver.partner();
   neighboursAttribute = await driver.attribute(neighbour);
   await driver.upload(neighbour, 'good.csv', file(ids(ROWS), neighboursAttribute));
-  const behindProxy = {
-    ...settings,
-    HEADRACE_S3_ENDPOINT: proxy.endpoint,
-    HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
-    HEADRACE_S3_IDLE_MS: '3000',
-    HEADRACE_STORAGE_DEADLINE_MS: String(DEADLINE_MS),
-  };
-  pipeline = await manage('pipeline', behindProxy, newLogFolder());
-  pipeline.start();
-  await pipeline.ready();
 });
-afterAll(async () => {
-  await pipeline?.kill();
-  await driver?.close();
-  await proxy?.close();
-});
+afterAll(() => proxy.close());
 
 describe('a poisoned storage', () => {
   const cases = Object.keys(kinds).flatMap((kind) =>

@@ -2,32 +2,34 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { PartnerDocument } from '../../schemas/documents.ts';
-import { type Fault, type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
+import { type Fault, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
+import type { Managed } from '../support/processes.ts';
 import { bigFile } from '../support/rows.ts';
-import { servers, waitFor } from '../support/stack.ts';
+import { servers } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
-import { connectDriver } from './support/connect.ts';
-import { newLogFolder } from './support/logs.ts';
-import { type Managed, manage, settingsFor } from './support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
 
 const random = roundSeed('storage');
 const ROWS = 60_000;
 
-let proxy: FaultyProxy;
+const proxy = await startFaultyProxy(servers().s3.endpoint);
+const faults = setUpFaults(random, {
+  apis: 0,
+  lanes: 0,
+  more: { HEADRACE_S3_IDLE_MS: '1000', HEADRACE_BATCH_BYTES: '200000' },
+  processesOnly: { HEADRACE_S3_ENDPOINT: proxy.endpoint },
+});
+
 let driver: Driver;
 let pipeline: Managed;
 let partner: PartnerDocument;
 let attribute: number;
-beforeAll(async () => {
-  proxy = await startFaultyProxy(servers().s3.endpoint);
-  const settings = settingsFor(servers(), { HEADRACE_S3_IDLE_MS: '1000', HEADRACE_BATCH_BYTES: '200000' });
-  driver = await connectDriver(settings);
-  const behindProxy = { ...settings, HEADRACE_S3_ENDPOINT: proxy.endpoint };
-  pipeline = await manage('pipeline', behindProxy, newLogFolder());
-  pipeline.start();
-  await pipeline.ready();
+beforeAll(() => {
+  ({ driver } = faults.service);
+  ({ pipeline } = faults);
 });
 beforeEach(async () => {
   proxy.faults.length = 0;
@@ -36,11 +38,7 @@ beforeEach(async () => {
   partner = await driver.partner();
   attribute = await driver.attribute(partner);
 });
-afterAll(async () => {
-  await pipeline?.kill();
-  await driver?.close();
-  await proxy?.close();
-});
+afterAll(() => proxy.close());
 
 async function expectLoaded(job: number, rows: number): Promise<void> {
   expect(await driver.ended(job)).toMatchObject({

@@ -7,10 +7,10 @@ import { type FaultPoint, webhookPoints } from '../../pipeline/runtime/fault-poi
 import { collections } from '../../schemas/documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { type Receiver, startReceiver } from '../api/webhook-receiver.ts';
+import { isFrozen, type Managed } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { pointsOf } from './support/points.ts';
-import { isFrozen, type Managed } from './support/processes.ts';
 import { roundSeed } from './support/random.ts';
 
 const random = roundSeed('webhooks');
@@ -42,7 +42,6 @@ afterAll(() => receiver?.close());
 async function expectAllTold(): Promise<void> {
   await waitFor(async () => (await deliveries().countDocuments({ status: { $ne: 'delivered' } })) === 0, {
     what: 'all events to be delivered',
-    deadlineMs: 600_000,
   });
   for (const { partner } of faults.service.lanes) {
     const ended = await faults.service.driver.jobs

@@ -3,11 +3,11 @@
  *     devices and matches are exact, and the sets hold exactly these devices.
  */
 import { expect } from 'vitest';
-import { withService } from '../support/fixture.ts';
+import { withSharedService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { setNames } from '../support/stored-sets.ts';
 
-const test = withService({ parts: ['pipeline'] });
+const test = withSharedService();
 const devices = ids(300);
 
 test('an import, and an audience that matches part of it', async ({ driver }) => {

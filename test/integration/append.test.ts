@@ -4,19 +4,16 @@ import { filesOfAudience } from '../../api/routes/file-records.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;
 beforeAll(async () => {
-  service = await startService({ parts: ['pipeline'] });
+  service = await sharedService();
   driver = await createDriver(service.config);
 });
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+afterAll(() => driver?.close());
 
 async function audienceOf(partner: PartnerDocument, path: string): Promise<number> {
   const audience = await driver.createAudience(partner, path);

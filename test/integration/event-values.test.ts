@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import { composition } from '../../schemas/http-composition.ts';
 import { readReport } from '../api/composition-scene.ts';
 import { createCaller } from '../api/support.ts';
-import { withService } from '../support/fixture.ts';
+import { withSharedService } from '../support/fixture.ts';
 import { ids } from '../support/rows.ts';
 
-const test = withService();
+const test = withSharedService();
 /** Below the 1,000 of a file that is not collapsed. */
 const VALUES_A_FILE = 900;
 

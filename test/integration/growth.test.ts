@@ -2,11 +2,11 @@
 import { expect } from 'vitest';
 import { audienceLoadDetails } from '../../schemas/http-answers.ts';
 import { AUDIENCE, createCaller } from '../api/support.ts';
-import { withService } from '../support/fixture.ts';
+import { withSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const test = withService();
+const test = withSharedService();
 
 test('new and repeated devices, rows by outcome, also across a failed load and a clear', async ({
   service,

@@ -2,19 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDriver, type Driver } from '../support/driver.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;
 beforeAll(async () => {
-  service = await startService({ parts: ['pipeline'] });
+  service = await sharedService();
   driver = await createDriver(service.config);
 });
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+afterAll(() => driver?.close());
 
 const ids = (count: number) => Array.from({ length: count }, () => randomUUID());
 const packed = (list: string[]) => new Set(list.map((id) => id.replaceAll('-', '').toLowerCase()));

@@ -4,7 +4,8 @@ import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { file, ids } from '../support/rows.ts';
 import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let service: Service;
 let partner: IssuedPartner;
@@ -14,7 +15,7 @@ const admin = async <T>(...args: string[]): Promise<T> =>
   lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
 
 beforeAll(async () => {
-  service = await startService();
+  service = await sharedService();
   partner = await admin('partner', 'create', '--name', 'Acme');
   const { endpoint, region, access_key_id, secret_access_key } = partner.s3;
   const credentials = { accessKeyId: access_key_id, secretAccessKey: secret_access_key };
@@ -22,7 +23,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   s3?.destroy();
-  await service?.stop();
 });
 
 const upload = (key: string, Body: string) =>

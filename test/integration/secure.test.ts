@@ -17,16 +17,11 @@ import { type OwnServers, startOwnServers } from '../faults/support/servers.ts';
 import { createDriver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
-import {
-  impatient,
-  servers,
-  startService,
-  uniqueEnvironment,
-  waitFor,
-  withOwnBucket,
-} from '../support/stack.ts';
+import { impatient } from '../support/settings.ts';
+import { servers, startService, uniqueEnvironment, withOwnBucket } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { grantKafka, grantMongo } from './granted-rights.ts';
 import { listenExpired, serveTokens } from './other-listeners.ts';
 

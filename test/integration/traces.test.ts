@@ -6,7 +6,8 @@ import type { JobDocument } from '../../schemas/documents.ts';
 import { createCaller, IMPORT } from '../api/support.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { file, ids } from '../support/rows.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 interface Received {
   traceId: string;
@@ -18,7 +19,7 @@ interface Received {
 }
 const received: Received[] = [];
 let collector: Server;
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 
 beforeAll(async () => {

@@ -13,10 +13,10 @@ import type { JobDocument, PartnerDocument } from '../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type Service, servers, startService } from '../support/stack.ts';
+import { type OwnService, servers, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let partner: PartnerDocument;
 let attribute: number;
@@ -42,7 +42,7 @@ async function stillLoads(): Promise<void> {
 
 /** The most memory that the pipeline's process has ever held. */
 function peakMegabytes(): number {
-  const status = readFileSync(`/proc/${service.pipelineProcess.pid}/status`, 'utf8');
+  const status = readFileSync(`/proc/${service.pipeline.pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)![1]) / 1024;
 }
 

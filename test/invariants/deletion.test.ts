@@ -5,19 +5,16 @@ import { collections } from '../../schemas/documents.ts';
 import type { PageDocument } from '../../schemas/stage-documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type Service, sharedService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
 let service: Service;
 let driver: Driver;
 beforeAll(async () => {
-  service = await startService({ parts: ['pipeline'] });
+  service = await sharedService();
   driver = await createDriver(service.config);
 });
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+afterAll(() => driver?.close());
 
 /** Pages that hold the attribute, whether a manifest names them or not; and what is spilled. */
 async function stored(attribute: number): Promise<{ pages: number; spills: number }> {

@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDriver, type Driver } from '../support/driver.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
 import { expected, observed } from './sequences/compare.ts';
 import { runSequence } from './sequences/run-sequence.ts';
 import { type Round, sequence } from './sequences/sequence.ts';
@@ -18,7 +18,7 @@ const seed = Number(process.env.HEADRACE_TEST_SEED ?? Math.floor(Math.random() *
 const path = process.env.HEADRACE_TEST_PATH;
 const limitMs = 2_400_000 + sequences * 60_000;
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
   // Small batches, so that even small files have many.

@@ -5,10 +5,11 @@ import { collections } from '../../schemas/documents.ts';
 import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, bigFile, file, ids } from '../support/rows.ts';
-import { type Service, servers, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, servers, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let proxy: FaultyProxy;
 beforeAll(async () => {

@@ -9,10 +9,11 @@ import type { AcceptedJob, TopicKey } from '../../schemas/topics.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { eventually } from '../support/eventually.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type Service, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
   service = await startService({ parts: ['pipeline'] });

@@ -6,10 +6,11 @@ import { expelAll } from '../faults/support/expel.ts';
 import { type FaultyProxy, type Stalled, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { bigFile } from '../support/rows.ts';
-import { type Service, servers, startService, waitFor } from '../support/stack.ts';
+import { type OwnService, servers, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
 
-let service: Service;
+let service: OwnService;
 let driver: Driver;
 let proxy: FaultyProxy;
 beforeAll(async () => {
@@ -68,9 +69,8 @@ const begun = (job: number) =>
 it('a half-done job goes on after SIGTERM and a new start, and nothing is lost', async () => {
   const load = await queueLoad();
   await begun(load.job);
-  const { pipelineProcess } = service;
+  expect(await service.pipeline.stop()).toBe(0);
   await service.restart('pipeline');
-  expect(pipelineProcess.exitCode).toBe(0);
   await expectExact(load);
 });
 

@@ -1,6 +1,5 @@
 /** The real service for a bench: every server and both processes of our own, with the default settings, in a folder that goes with it. */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,11 +7,10 @@ import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import { stopProcess } from '../../deploy/local/child.ts';
-import { withLock } from '../../deploy/local/lock.ts';
 import { type Cluster, type ProcessName, processesOf } from '../../deploy/local/names.ts';
 import { anyPorts } from '../../deploy/local/ports.ts';
 import { apiUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/service.ts';
-import { bringUp, takeDown } from '../../deploy/local/stack.ts';
+import { bringUp } from '../../deploy/local/stack.ts';
 import { clusterOf, type StateFolder } from '../../deploy/local/state.ts';
 import {
   ensureRunning,
@@ -25,10 +23,12 @@ import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { type AttributeDocument, type CounterDocument, collections } from '../../schemas/documents.ts';
+import { guard } from '../support/guard.ts';
+import { removeStack } from '../support/remove-stack.ts';
+import { cleanEnvironment } from '../support/run-headrace.ts';
 import { createPartnerCalls } from './partner-calls.ts';
 import type { Progress } from './progress.ts';
 
-const guardian = fileURLToPath(new URL('../support/guardian.ts', import.meta.url));
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
 
 const STOP_MS = 30_000;
@@ -48,27 +48,6 @@ export interface Bench {
   readonly stack: BenchStack;
   readonly progress: Progress;
   readonly signal: AbortSignal;
-}
-
-/** The bench measures the defaults: no setting of the caller's environment reaches it. */
-function withoutOurs(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HEADRACE_')));
-}
-
-/** Holds a file for as long as we live; the guardian stops the servers should we not live to do it. */
-function guard(directory: string): () => Promise<void> {
-  const owner = `${directory}.owner`;
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const held = withLock(owner, () => released);
-  const args = ['--import', 'tsx', guardian, directory, owner];
-  spawn(process.execPath, args, { detached: true, stdio: 'ignore' }).unref();
-  return async () => {
-    release();
-    await held;
-  };
 }
 
 function profiled(startable: Startable, directory: string): Startable {
@@ -102,10 +81,10 @@ function pidsOf(folder: StateFolder): Record<ProcessName, number> {
 export async function startBenchStack({ report, signal, cluster, profileTo }: BenchStackOptions) {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   const release = guard(directory);
-  const env = withoutOurs(process.env);
+  // No setting of the caller's environment: the bench measures the defaults.
+  const env = cleanEnvironment();
   const purge = async () => {
-    await takeDown(directory, report, { purge: true });
-    rmSync(directory, { recursive: true, force: true });
+    await removeStack(directory);
     await release();
   };
   try {

@@ -1,6 +1,7 @@
 /** Pipeline processes with some of the stages each, in place of the one that a bench starts with. */
 import type { StageName } from '../../schemas/stages.ts';
-import { type Managed, manage, type Settings } from '../faults/support/processes.ts';
+import { type Managed, manage } from '../support/processes.ts';
+import type { Settings } from '../support/settings.ts';
 import type { Bench } from './bench-stack.ts';
 
 export interface StageProcess extends Managed {
@@ -10,7 +11,10 @@ export interface StageProcess extends Managed {
 /** Comes back when it is ready. */
 export async function startStages({ stack }: Bench, stages: readonly StageName[]): Promise<StageProcess> {
   const settings = stack.settings as Settings;
-  const started = await manage('pipeline', settings, stack.directory, '--stages', stages.join());
+  const started = await manage('pipeline', settings, {
+    logs: stack.directory,
+    args: ['--stages', stages.join()],
+  });
   started.start();
   await started.ready();
   return Object.assign(started, { stages });

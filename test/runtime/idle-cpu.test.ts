@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type Service, startService } from '../support/stack.ts';
+import { type OwnService, startService } from '../support/stack.ts';
 
-let service: Service;
+let service: OwnService;
 beforeAll(async () => {
   service = await startService();
 });
@@ -34,7 +34,7 @@ function slowness(): number {
 it.skipIf(process.platform !== 'linux')(
   'an idle service uses under 5 % of a core (needs /proc)',
   async () => {
-    const pids = [service.apiProcess.pid!, service.pipelineProcess.pid!];
+    const pids = [service.api.pid!, service.pipeline.pid!];
     const used = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
     // Again and again: what a start leaves to do (compilation, first connections) is not idling.
     await eventually(async () => {

@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createDriver } from '../support/driver.ts';
 import { file, ids } from '../support/rows.ts';
 import { startHeadrace } from '../support/run-headrace.ts';
-import { servers, startService, uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { servers, startService, uniqueEnvironment } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const none = { HEADRACE_S3_ACCESS_KEY_ID: undefined, HEADRACE_S3_SECRET_ACCESS_KEY: undefined };
 /** Whatever there may be where the tests run. */

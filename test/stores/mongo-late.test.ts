@@ -4,7 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { uniqueEnvironment, waitFor } from '../support/stack.ts';
+import { uniqueEnvironment } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 it('calls fail while nobody listens, longer than the driver waits, and go through when somebody does', async () => {
   const env = uniqueEnvironment();

@@ -23,7 +23,7 @@ import {
   type PartnerDocument,
 } from '../../schemas/documents.ts';
 import { createStoredSets } from './stored-sets.ts';
-import { WAIT_MS, waitFor } from './wait-for.ts';
+import { QUIET_MS, waitFor } from './wait-for.ts';
 
 export type Driver = Awaited<ReturnType<typeof createDriver>>;
 
@@ -40,7 +40,7 @@ export async function createDriver(config: Config) {
   await retried('the topics', () => ensureTopics(config, log));
   await retried('the indexes', () => ensureIndexes(db));
   const stores = createApiStores(db);
-  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: WAIT_MS });
+  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: QUIET_MS });
   const s3 = new S3Client({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
@@ -52,6 +52,12 @@ export async function createDriver(config: Config) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
   const accept = async (wanted: JobRequest) => (await queue.accept(wanted)).job._id;
+
+  /** How far the unfinished jobs are: it changes as long as the pipeline works on any of them. */
+  const openJobs = () =>
+    jobs
+      .find({ phase: { $nin: ['ended', 'withdrawn'] } }, { projection: { phase: 1, updatedAt: 1 } })
+      .toArray();
 
   const put = (bucket: string, key: string, body: Buffer | string) =>
     s3.send(
@@ -125,11 +131,12 @@ export async function createDriver(config: Config) {
     },
 
     /** The job, when it has ended. */
-    ended: (job: number, deadlineMs = 300_000): Promise<JobDocument> =>
+    ended: (job: number): Promise<JobDocument> =>
       waitFor(() => jobs.findOne({ _id: job, phase: 'ended' }), {
         what: `the end of job ${job}`,
-        deadlineMs,
+        progress: openJobs,
       }) as Promise<JobDocument>,
+    openJobs,
     filesOf: (job: number) =>
       db.collection<FileDocument>(collections.files).find({ job }).sort({ number: 1 }).toArray(),
 

@@ -1,10 +1,32 @@
-/** The real service and a driver for it, started once for a test file and stopped after it: `const test = withService(…)`. */
+/** The real service and a driver for it, for a test file: `const test = withSharedService()`, or `withService(…)` for processes of its own. */
 import { test as base } from 'vitest';
 import { createDriver, type Driver } from './driver.ts';
-import { type Service, type ServiceOptions, startService } from './stack.ts';
+import {
+  type OwnService,
+  type Service,
+  type ServiceOptions,
+  type SharedName,
+  sharedService,
+  startService,
+} from './stack.ts';
+
+async function withDriver({ config }: Service, use: (driver: Driver) => Promise<void>): Promise<void> {
+  const driver = await createDriver(config);
+  await use(driver);
+  await driver.close();
+}
+
+/** For every test that neither kills processes nor changes their settings. */
+export function withSharedService(name: SharedName = 'live') {
+  return base.extend<{ service: Service; driver: Driver }>({
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures are needed.
+    service: [async ({}, use) => use(await sharedService(name)), { scope: 'file' }],
+    driver: [({ service }, use) => withDriver(service, use), { scope: 'file' }],
+  });
+}
 
 export function withService(options: ServiceOptions = {}) {
-  return base.extend<{ service: Service; driver: Driver }>({
+  return base.extend<{ service: OwnService; driver: Driver }>({
     service: [
       // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures are needed.
       async ({}, use) => {
@@ -14,13 +36,6 @@ export function withService(options: ServiceOptions = {}) {
       },
       { scope: 'file' },
     ],
-    driver: [
-      async ({ service }, use) => {
-        const driver = await createDriver(service.config);
-        await use(driver);
-        await driver.close();
-      },
-      { scope: 'file' },
-    ],
+    driver: [({ service }, use) => withDriver(service, use), { scope: 'file' }],
   });
 }

@@ -4,8 +4,8 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { holderOf } from '../../deploy/local/lock.ts';
-import { takeDown } from '../../deploy/local/stack.ts';
 import { poll } from '../../deploy/local/wait.ts';
+import { removeStack } from './remove-stack.ts';
 
 const [directory, ownerFile] = process.argv.slice(2) as [string, string];
 const forever = Number.POSITIVE_INFINITY;
@@ -16,7 +16,6 @@ await poll(() => !existsSync(ownerFile) || holderOf(ownerFile) === undefined, {
   everyMs: 300,
 });
 if (existsSync(ownerFile)) {
-  await takeDown(directory, () => {}, { purge: true });
-  rmSync(directory, { recursive: true, force: true });
+  await removeStack(directory);
   rmSync(ownerFile, { force: true });
 }

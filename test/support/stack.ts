@@ -1,7 +1,6 @@
-/** The real service for tests: the shared servers, and processes of our own with names nobody else has. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** The real service for tests: shared by all that use it as it is, or in processes of a test's own. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdtempSync, openSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
@@ -10,181 +9,173 @@ import {
   type Environment,
   type ServerAddresses,
 } from '../../deploy/local/addresses.ts';
-import { lastLines } from '../../deploy/local/child.ts';
-import { anyFreePort } from '../../deploy/local/ports.ts';
+import { anyPorts } from '../../deploy/local/ports.ts';
 import { makeSharedBucket } from '../../deploy/local/s3.ts';
+import { apiUrl, pipelineUrl, serviceEnvironment, serviceProcess } from '../../deploy/local/service.ts';
+import { bringUp } from '../../deploy/local/stack.ts';
+import { ensureRunning, type Startable, settlePorts } from '../../deploy/local/supervise.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
-import { waitFor } from './wait-for.ts';
-
-export { waitFor } from './wait-for.ts';
+import { type Managed, manage, type Part } from './processes.ts';
+import { cleanEnvironment } from './run-headrace.ts';
+import { dropData, patient, type Settings, uniqueSettings } from './settings.ts';
+import { timed } from './timed.ts';
 
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
-const readyMs = 300_000;
 
-export function servers(): ServerAddresses {
-  return inject('servers');
-}
+export const servers = (): ServerAddresses => inject('servers');
+export const uniqueEnvironment = (): Settings => uniqueSettings(servers());
 
-/** Limits that a slow machine does not reach; a test of one of them sets its own. */
-const patient = { HEADRACE_LIMIT_BACKEND_MS: '60000', HEADRACE_SHUTDOWN_MS: '60000' };
-/** For servers that are not there. */
-export const impatient = { HEADRACE_LIMIT_BACKEND_MS: '2500' };
-
-/** Everything parseConfig needs, with topics, groups and a database of its own; the bucket is shared, so no partner gets storage in it. */
-export function uniqueEnvironment(): Record<string, string> {
-  const unique = `t${randomBytes(6).toString('hex')}`;
-  return {
-    ...addressesAsEnvironment(servers()),
-    ...patient,
-    HEADRACE_MONGO_DATABASE: unique,
-    HEADRACE_TOPIC_PREFIX: unique,
-    HEADRACE_GROUP_PREFIX: unique,
-    HEADRACE_SECRET: randomBytes(32).toString('base64'),
-    HEADRACE_USER_TOKEN_SECRET: randomBytes(32).toString('base64'),
-  };
-}
-
-/** The policy of a bucket is one document, locked within one database: who makes partners with storage has a bucket of its own. */
-export async function withOwnBucket(): Promise<Record<string, string>> {
+/** A bucket's policy is one document, locked within one database: a service that creates partners with storage needs its own bucket. */
+export async function ownBucket(): Promise<Settings> {
   const bucket = `b${randomBytes(6).toString('hex')}`;
   await makeSharedBucket({ ...servers().s3, bucket });
-  return { ...uniqueEnvironment(), HEADRACE_S3_BUCKET: bucket };
+  return { HEADRACE_S3_BUCKET: bucket };
 }
 
-const alive = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of alive) child.kill('SIGKILL');
+export const withOwnBucket = async (): Promise<Settings> => ({
+  ...uniqueEnvironment(),
+  ...(await ownBucket()),
 });
-// vitest ends a worker with SIGTERM, which alone would not let it end its children.
-process.once('SIGTERM', () => process.exit());
-
-/** The environment of the test run is for the servers, not for a service under test. */
-function withoutOurs(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HEADRACE_')));
-}
-
-/** `headrace …` as a child process, its output in a file. `program`: what node runs instead of the sources. */
-export function spawnHeadrace(
-  args: readonly string[],
-  env: Environment,
-  log: string,
-  program: readonly string[] = [headrace],
-): ChildProcess {
-  const output = openSync(log, 'a');
-  const child = spawn(process.execPath, [...program, ...args], {
-    env: { ...withoutOurs(process.env), ...env },
-    stdio: ['ignore', output, output],
-  });
-  closeSync(output);
-  alive.add(child);
-  child.once('exit', () => alive.delete(child));
-  return child;
-}
-
-const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
-
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (hasEnded(child)) return;
-  child.kill(signal);
-  await waitFor(() => hasEnded(child), { what: `the end of process ${child.pid}` }).catch((error) => {
-    child.kill('SIGKILL');
-    throw error;
-  });
-}
-
-export type Part = 'api' | 'pipeline';
-
-export interface ServiceOptions {
-  readonly env?: Environment;
-  /** Only these stages in the pipeline's process. */
-  readonly stages?: readonly string[];
-  /** Which processes to start; both unless told. */
-  readonly parts?: readonly Part[];
-  /** What node runs, with its options; the command of this checkout unless told. */
-  readonly program?: readonly string[];
-}
 
 export interface Service {
   readonly apiUrl: string;
   readonly metricsUrl: string;
   readonly pipelineUrl: string;
-  readonly env: Record<string, string>;
+  readonly env: Settings;
   readonly config: Config;
-  readonly apiProcess: ChildProcess;
-  readonly pipelineProcess: ChildProcess;
   /** Where a process writes its log. */
   log(part: Part): string;
-  /** SIGTERM to both, and waits for their end. */
+}
+
+/** The services that tests share: one with a pipeline, and an API without one, whose jobs stay as a test leaves them. */
+const sharedParts = { live: ['api', 'pipeline'], idle: ['api'] } as const;
+export type SharedName = keyof typeof sharedParts;
+export const sharedFolders = (scratch: string): string[] =>
+  Object.keys(sharedParts).map((name) => join(scratch, name));
+
+/** A local stack knows its public URL, which makes every link absolute; by default links are relative. */
+function withoutPublicUrl({ HEADRACE_PUBLIC_URL: _, ...env }: Environment): Environment {
+  return env;
+}
+const withDefaults = (startable: Startable): Startable => ({
+  ...startable,
+  async prepare(folder) {
+    const command = await startable.prepare(folder);
+    return { ...command, env: withoutPublicUrl(command.env!) };
+  },
+});
+
+/** Started by the first test that asks for it, and stopped with the run. Tests keep apart by their partners. */
+export const sharedService = (name: SharedName = 'live'): Promise<Service> =>
+  timed('start', () => startShared(name));
+
+async function startShared(name: SharedName): Promise<Service> {
+  const s3 = { ...servers().s3, bucket: `shared-${name}` };
+  const env = {
+    ...cleanEnvironment(),
+    ...addressesAsEnvironment({ ...servers(), s3 }),
+    ...patient,
+    HEADRACE_MONGO_DATABASE: `shared-${name}`,
+    HEADRACE_TOPIC_PREFIX: `shared-${name}`,
+    HEADRACE_GROUP_PREFIX: `shared-${name}`,
+  };
+  const directory = join(inject('scratch'), name);
+  const parts = sharedParts[name].map((part) => withDefaults(serviceProcess(part, env, headrace)));
+  const { folder } = await bringUp(
+    { directory, report: () => {}, env, wantedPorts: anyPorts },
+    async (run) => {
+      if (Object.keys(run.folder.state.processes).length === 0) {
+        await makeSharedBucket(s3);
+        for (const { ports } of parts) await settlePorts(run, ports);
+      }
+      await Promise.all(parts.map((part) => ensureRunning(run, part)));
+    },
+  );
+  const settings = withoutPublicUrl(serviceEnvironment(folder, env)) as Settings;
+  return {
+    apiUrl: apiUrl(folder),
+    metricsUrl: `http://127.0.0.1:${folder.state.ports.apiMetrics}`,
+    pipelineUrl: pipelineUrl(folder),
+    env: settings,
+    config: parseConfig(settings),
+    log: (part) => folder.log(part),
+  };
+}
+
+/** For another process of the same service. */
+export function withoutPorts(env: Settings): Settings {
+  const { HEADRACE_API_PORT, HEADRACE_API_METRICS_PORT, HEADRACE_PIPELINE_PORT, ...others } = env;
+  return others;
+}
+
+export interface ServiceOptions {
+  readonly env?: Record<string, string | undefined>;
+  /** Only these stages in the pipeline's process. */
+  readonly stages?: readonly string[];
+  /** Which processes to start. Default: both. */
+  readonly parts?: readonly Part[];
+  /** What node runs instead of the command of this checkout. */
+  readonly program?: readonly string[];
+}
+
+export interface OwnService extends Service {
+  readonly api: Managed;
+  readonly pipeline: Managed;
+  /** Sends SIGTERM to both, waits for their end, and drops what they stored. */
   stop(): Promise<void>;
   /** SIGKILL. */
   kill(part: Part): Promise<void>;
-  /** Starts it again, after ending it with SIGTERM if it still runs, and waits until it is ready. */
-  restart(part: Part): Promise<void>;
+  /** Starts it again, after ending it with SIGTERM if it still runs, and waits until it is ready; with these settings changed. */
+  restart(part: Part, changed?: Settings): Promise<void>;
 }
 
-export async function startService(options: ServiceOptions = {}): Promise<Service> {
-  const free = async (name: string) => Number(options.env?.[name] ?? (await anyFreePort()));
-  const ports = {
-    api: await free('HEADRACE_API_PORT'),
-    metrics: await free('HEADRACE_API_METRICS_PORT'),
-    pipeline: await free('HEADRACE_PIPELINE_PORT'),
-  };
-  const env = {
-    ...(await withOwnBucket()),
-    HEADRACE_API_PORT: String(ports.api),
-    HEADRACE_API_METRICS_PORT: String(ports.metrics),
-    HEADRACE_PIPELINE_PORT: String(ports.pipeline),
-    ...options.env,
-  } as Record<string, string>;
-  const logs = mkdtempSync(join(inject('scratch'), 'logs-'));
-  const parts = options.parts ?? ['api', 'pipeline'];
-  const urls = { api: `http://127.0.0.1:${ports.api}`, pipeline: `http://127.0.0.1:${ports.pipeline}` };
-  const log = (part: Part) => join(logs, `${part}.log`);
-  const processes = new Map<Part, ChildProcess>();
+/** Another process on data that exists: it is not this service's to drop. */
+const sharesData = ({ env = {} }: ServiceOptions) => env.HEADRACE_MONGO_DATABASE !== undefined;
 
-  const start = async (part: Part) => {
-    const stages = part === 'pipeline' && options.stages ? ['--stages', options.stages.join(',')] : [];
-    const child = spawnHeadrace([part, ...stages], env, log(part), options.program);
-    processes.set(part, child);
-    const ready = async () => hasEnded(child) || (await fetch(`${urls[part]}/health/ready`)).ok;
-    await waitFor(ready, { what: `the ${part} to be ready`, deadlineMs: readyMs }).catch((error: Error) => {
-      throw new Error(`${error.message}\n${lastLines(log(part), 30)}`);
-    });
-    if (hasEnded(child))
-      throw new Error(`the ${part} ended while it was starting:\n${lastLines(log(part), 30)}`);
+/** A service that a test kills, or whose settings are not the defaults. */
+export const startService = (options: ServiceOptions = {}): Promise<OwnService> =>
+  timed('start', () => startOwn(options));
+
+async function startOwn(options: ServiceOptions): Promise<OwnService> {
+  const bucket = options.env?.HEADRACE_S3_BUCKET ? {} : await ownBucket();
+  // One thread: a process that lives for seconds takes half as long to start.
+  const env = { ...uniqueEnvironment(), ...bucket, HEADRACE_THREADS: '1', ...options.env } as Settings;
+  const parts = options.parts ?? ['api', 'pipeline'];
+  const logs = mkdtempSync(join(inject('scratch'), 'logs-'));
+  const stages = options.stages ? ['--stages', options.stages.join(',')] : [];
+  const managed = {
+    api: await manage('api', env, { logs }),
+    pipeline: await manage('pipeline', env, { logs, args: stages }),
   };
-  const stop = async () => {
-    await Promise.all([...processes.values()].map((child) => end(child, 'SIGTERM')));
+  const start = async (part: Part, changed?: Settings) => {
+    managed[part].start(changed, options.program);
+    await managed[part].ready();
   };
-  const process = (part: Part) => {
-    const child = processes.get(part);
-    if (!child) throw new Error(`this service was started without its ${part}`);
-    return child;
-  };
+  const all = parts.map((part) => managed[part]);
   try {
-    await Promise.all(parts.map(start));
+    await Promise.all(parts.map((part) => start(part)));
   } catch (error) {
-    await Promise.all([...processes.values()].map((child) => end(child, 'SIGKILL')));
+    await Promise.all(all.map((one) => one.kill()));
     throw error;
   }
+  const settings = { ...env, ...managed.api.ports, ...managed.pipeline.ports };
   return {
-    apiUrl: urls.api,
-    metricsUrl: `http://127.0.0.1:${ports.metrics}`,
-    pipelineUrl: urls.pipeline,
-    env,
-    config: parseConfig(env),
-    get apiProcess() {
-      return process('api');
-    },
-    get pipelineProcess() {
-      return process('pipeline');
-    },
-    log,
-    stop,
-    kill: (part) => end(process(part), 'SIGKILL'),
-    async restart(part) {
-      await end(process(part), 'SIGTERM');
-      await start(part);
+    ...managed,
+    apiUrl: managed.api.url,
+    metricsUrl: managed.api.metricsUrl,
+    pipelineUrl: managed.pipeline.url,
+    env: settings,
+    config: parseConfig(settings),
+    log: (part) => managed[part].log,
+    stop: () =>
+      timed('stop', async () => {
+        await Promise.all(all.map((one) => one.stop()));
+        if (!sharesData(options)) await dropData(env);
+      }),
+    kill: (part) => managed[part].kill(),
+    async restart(part, changed) {
+      await managed[part].stop();
+      await start(part, changed);
     },
   };
 }

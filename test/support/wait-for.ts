@@ -1,41 +1,45 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** For what comes at once on an idle machine. */
-export const WAIT_MS = 180_000;
-
 /**
- * A round is over in much less. Where it takes longer, the machine is busy with others or stands still, and what is awaited does
- * too: what is more than this counts only a fifth.
+ * How long nothing may change before a wait gives up. Only a hang takes as long: a starved host makes a test slow, not red.
  */
-const ROUND_MS = 250;
+export const QUIET_MS = 600_000;
 
 export interface WaitForOptions {
-  /** What is awaited, for the message when it does not come. */
+  /** What is awaited, for the message if it does not come. */
   readonly what: string;
-  readonly deadlineMs?: number;
   readonly everyMs?: number;
+  /** Anything that changes while there is progress; each change gives the wait another QUIET_MS. */
+  readonly progress?: () => Promise<unknown> | unknown;
+  readonly quietMs?: number;
 }
 
-/** Asks until the answer is truthy, and returns it. An ask that throws is asked again; the last error is told at the deadline. */
+const shown = (value: unknown) => (value instanceof Error ? value.message : JSON.stringify(value));
+
+/** Asks until the answer is truthy, and returns it. An ask that throws is repeated; the last error is part of the message. */
 export async function waitFor<T>(
   ask: () => Promise<T> | T,
-  { what, deadlineMs = WAIT_MS, everyMs = 50 }: WaitForOptions,
+  { what, everyMs = 50, progress = () => undefined, quietMs = QUIET_MS }: WaitForOptions,
 ): Promise<NonNullable<T>> {
   let last: unknown;
-  for (let waited = 0; waited < deadlineMs; ) {
-    const from = performance.now();
+  let state: string | undefined;
+  let changedAt = performance.now();
+  for (;;) {
     try {
       const answer = await ask();
       if (answer) return answer;
       last = answer;
+      const now = shown(await progress());
+      if (now !== state) changedAt = performance.now();
+      state = now;
     } catch (error) {
       last = error;
     }
+    if (performance.now() - changedAt > quietMs) break;
     await sleep(everyMs);
-    const took = performance.now() - from;
-    const usual = Math.min(took, everyMs + ROUND_MS);
-    waited += usual + (took - usual) / 5;
   }
-  const shown = last instanceof Error ? last.message : JSON.stringify(last);
-  throw new Error(`waited ${deadlineMs / 1000} s for ${what}; last: ${shown}`);
+  const progressed = state === undefined ? '' : `; progress: ${state}`;
+  throw new Error(
+    `no progress for ${quietMs / 1000} s, waiting for ${what}; last: ${shown(last)}${progressed}`,
+  );
 }

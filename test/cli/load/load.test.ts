@@ -2,10 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { LoadReport } from '../../../api/cli/load/report.ts';
-import { type Service, startService, waitFor } from '../../support/stack.ts';
+import { type Service, sharedService, startService } from '../../support/stack.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { startAnsweringProxy } from '../answering-proxy.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from '../partner.ts';
 
@@ -16,13 +17,12 @@ let attributes: number;
 const { run, json, lines, failure, start } = createTerminal(() => variables);
 
 beforeAll(async () => {
-  service = await startService({ env: { HEADRACE_ALLOW_LOAD: '1' } });
+  service = await sharedService();
   const partner = await provision(service);
   for (attributes = 0; attributes < 3; attributes++) await partner.attribute();
   issued = partner.issued;
   variables = variablesOf(issued, service.apiUrl);
 });
-afterAll(() => service?.stop());
 
 async function objectsLeft(): Promise<string[]> {
   const { s3 } = issued;

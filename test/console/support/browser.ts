@@ -1,7 +1,7 @@
 /** A real browser for the tests of a file: every page is in a fresh context, and what the browser complains about fails the test. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { WAIT_MS } from '../../support/wait-for.ts';
+import { afterEach, expect } from 'vitest';
+import { QUIET_MS } from '../../support/wait-for.ts';
 import { launchChromium } from './chromium.ts';
 
 export interface PageOptions {
@@ -28,24 +28,23 @@ const reportViolations = () =>
     console.error(`CSP: ${event.violatedDirective} forbids ${event.blockedURI} at ${event.sourceFile}`),
   );
 
+/** One for all files of this worker; it ends with the worker. */
+let launched: Promise<Browser> | undefined;
+
 export function useBrowser() {
-  let browser: Browser;
   const contexts: BrowserContext[] = [];
   const complaints: string[] = [];
 
-  beforeAll(async () => {
-    browser = await launchChromium();
-  });
   afterEach(async () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()));
     expect(complaints.splice(0)).toEqual([]);
   });
-  afterAll(() => browser?.close());
 
   return {
     /** A page of a browser that was never here before. */
     async open({ theme = 'light', width = 1280, tolerated }: PageOptions = {}): Promise<Page> {
-      const context = await browser.newContext({
+      launched ??= launchChromium();
+      const context = await (await launched).newContext({
         // Without one the browser of a bare machine names a language that Intl refuses.
         locale: 'en-US',
         colorScheme: theme,
@@ -53,7 +52,7 @@ export function useBrowser() {
         acceptDownloads: true,
       });
       contexts.push(context);
-      context.setDefaultTimeout(WAIT_MS);
+      context.setDefaultTimeout(QUIET_MS);
       await context.addInitScript(reportViolations);
       context.on('page', (page) => collectComplaints(page, complaints, tolerated));
       return context.newPage();

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import chromium, { inflate } from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
 import { withLock } from '../../../deploy/local/lock.ts';
-import { WAIT_MS } from '../../support/wait-for.ts';
+import { QUIET_MS } from '../../support/wait-for.ts';
 
 const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '../../bin');
 
@@ -34,7 +34,7 @@ export async function launchChromium(): Promise<Browser> {
     playwright.launch({
       executablePath,
       args,
-      timeout: WAIT_MS,
+      timeout: QUIET_MS,
       ...(env ? { env: env as Record<string, string> } : {}),
     });
   // The system's own libraries where it has them: those of the package are of another system.

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultPoint, faultPoints } from '../../../pipeline/runtime/fault-points.ts';
 import type { Fault as StorageFault } from '../../sources/faulty-proxy.ts';
-import type { Managed } from '../support/processes.ts';
+import type { Managed } from '../../support/processes.ts';
 import type { NamedFault, Scene } from './scene.ts';
 
 const { api: apiPoints, ...stages } = faultPoints;
@@ -38,10 +38,8 @@ const killedAtPoint =
       await one.stop().catch(() => one.kill());
       one.start({ FAULT_POINT: `${point}:${1 + scene.random.below(4)}:kill` });
       // Not every point is reached at once, and some only by an audience that is cleared.
-      const died = await one.gone(15_000).then(
-        () => true,
-        () => false,
-      );
+      await Promise.race([one.gone(), sleep(15_000)]);
+      const died = !one.running;
       scene.note('armed', { part, point, died });
       if (!died) await one.kill();
       scene.counts.kills++;

@@ -116,8 +116,7 @@ async function tormentAndCompare(
   timeline.tell('no more faults; waiting until all is quiet');
   proxy.faults.length = 0;
   await load.stop().catch((error: Error) => violations.push(error.message));
-  const limits = { deadlineMs: PATIENCE_MS, sweptMs: PATIENCE_MS };
-  violations.push(...(await violationsOf(service.driver, service.lanes, limits)), ...(await order.stop()));
+  violations.push(...(await violationsOf(service.driver, service.lanes)), ...(await order.stop()));
   release();
   const jobs = await service.driver.jobs.countDocuments({ phase: 'ended' });
   const withdrawn = await service.driver.jobs.countDocuments({ phase: 'withdrawn' });

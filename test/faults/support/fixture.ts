@@ -1,6 +1,11 @@
 /** The set-up that fault tests share: servers, the service on them, the watch over the order of ends, and how all of it ends. */
 import { afterAll, beforeAll, expect } from 'vitest';
+import type { Managed } from '../../support/processes.ts';
+import { dropData } from '../../support/settings.ts';
 import { servers as sharedServers } from '../../support/stack.ts';
+import { timed } from '../../support/timed.ts';
+import { expelAll } from './expel.ts';
+import type { Lane } from './lane.ts';
 import { newLogFolder } from './logs.ts';
 import { type OrderWatch, watchOrder } from './order.ts';
 import type { Random } from './random.ts';
@@ -12,6 +17,11 @@ export interface FaultFixture {
   readonly service: FaultService;
   /** Those of this test alone. */
   readonly servers: OwnServers;
+  /** The first pipeline and the first lane, for tests that have one. */
+  readonly pipeline: Managed;
+  readonly lane: Lane;
+  /** Kills the pipeline; its groups need not wait until they miss it. */
+  killPipeline(): Promise<void>;
   /** Waits until every job has ended; all that was asked for is as the oracle says, and no job ended before an earlier one. */
   expectExact(limits?: Limits): Promise<void>;
   /** No process of ours ended by itself. */
@@ -19,33 +29,44 @@ export interface FaultFixture {
 }
 
 interface FixtureOptions extends Partial<ServiceOptions> {
-  /** Servers that this test may harm; without, the service is on those that all tests share. */
-  own?: OwnServersOptions;
-  /** These of them; the others are the shared ones. */
-  kinds?: NonNullable<OwnServersOptions['shared']>['own'];
+  /** Servers that the test may harm, from setUpServers; without, the service is on those that all tests share. */
+  on?: () => OwnServers;
+}
+
+/** Servers for all tests of a file, which may harm them. `kinds`: only these are its own, the others are shared. */
+export function setUpServers(
+  own: OwnServersOptions = {},
+  kinds?: NonNullable<OwnServersOptions['shared']>['own'],
+): () => OwnServers {
+  let servers: OwnServers | undefined;
+  beforeAll(async () => {
+    const shared = kinds && { addresses: sharedServers(), own: kinds };
+    servers = await timed('start', () => startOwnServers({ ...own, shared }));
+  }, START_MS);
+  afterAll(() => timed('stop', async () => servers?.close()));
+  return () => servers!;
 }
 
 /** Nine processes may start here, on a machine that runs other tests. */
 const START_MS = 300_000;
 
-export function setUpFaults(random: Random, { own, kinds, ...options }: FixtureOptions = {}): FaultFixture {
-  let servers: OwnServers | undefined;
+export function setUpFaults(random: Random, { on, ...options }: FixtureOptions = {}): FaultFixture {
   let service: FaultService | undefined;
   let order: OrderWatch | undefined;
   beforeAll(async () => {
-    const shared = kinds && { addresses: sharedServers(), own: kinds };
-    if (own) servers = await startOwnServers({ ...own, shared });
-    service = await startFaultService(servers?.addresses ?? sharedServers(), {
-      logs: servers?.logs ?? newLogFolder(),
-      random: random.fork(),
-      ...options,
-    });
+    service = await timed('start', () =>
+      startFaultService(on?.().addresses ?? sharedServers(), {
+        logs: newLogFolder(),
+        random: random.fork(),
+        ...options,
+      }),
+    );
     order = watchOrder(service.driver);
   }, START_MS);
   afterAll(async () => {
     await order?.stop();
     await service?.close();
-    await servers?.close();
+    if (service && !on) await timed('stop', () => dropData(service!.settings));
   });
   const all = () => [...service!.apis, ...service!.pipelines];
   return {
@@ -53,7 +74,17 @@ export function setUpFaults(random: Random, { own, kinds, ...options }: FixtureO
       return service!;
     },
     get servers() {
-      return servers!;
+      return on!();
+    },
+    get pipeline() {
+      return service!.pipelines[0]!;
+    },
+    get lane() {
+      return service!.lanes[0]!;
+    },
+    async killPipeline() {
+      await service!.pipelines[0]!.kill();
+      await expelAll(service!.driver.config);
     },
     async expectExact(limits = {}) {
       expect(await violationsOf(service!.driver, service!.lanes, { swept: false, ...limits })).toEqual([]);

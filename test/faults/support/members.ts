@@ -3,8 +3,6 @@ import { type Document, MongoClient } from 'mongodb';
 import { waitFor } from '../../support/wait-for.ts';
 import type { MemberName, OwnServers } from './servers.ts';
 
-const ELECTION_MS = 10 * 60_000;
-
 /** The URL of the replica set, with its login, for one member alone. */
 const urlOf = ({ addresses, hostOf }: OwnServers, name: MemberName) =>
   addresses.mongoUrl.replace(
@@ -40,7 +38,7 @@ async function findPrimary(servers: OwnServers): Promise<MemberName> {
 
 /** The one that there is, or the next one. */
 export const primaryOf = (servers: OwnServers): Promise<MemberName> =>
-  waitFor(() => findPrimary(servers), { what: 'a primary', deadlineMs: ELECTION_MS });
+  waitFor(() => findPrimary(servers), { what: 'a primary' });
 
 /** Resolves when another member is primary; gives its name. */
 export async function stepDown(servers: OwnServers): Promise<MemberName> {
@@ -53,5 +51,5 @@ export async function stepDown(servers: OwnServers): Promise<MemberName> {
     await direct(servers, old, (admin) => admin(order)).catch(() => {});
     return undefined;
   };
-  return waitFor(another, { what: 'another primary', deadlineMs: ELECTION_MS });
+  return waitFor(another, { what: 'another primary' });
 }

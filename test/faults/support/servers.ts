@@ -1,11 +1,7 @@
 /** Kafka, mongod and S3 that a test may kill, freeze and start again: in a folder of their own, gone with the test however it ends. */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { addressesAsEnvironment, type ServerAddresses } from '../../../deploy/local/addresses.ts';
-import { withLock } from '../../../deploy/local/lock.ts';
 import {
   type BrokerName,
   brokersOf,
@@ -18,15 +14,14 @@ import {
 } from '../../../deploy/local/names.ts';
 import { anyPorts } from '../../../deploy/local/ports.ts';
 import { startedAt } from '../../../deploy/local/process-identity.ts';
-import { bringUp, takeDown } from '../../../deploy/local/stack.ts';
+import { bringUp } from '../../../deploy/local/stack.ts';
 import { readState, type StateFolder } from '../../../deploy/local/state.ts';
+import { dataFolder } from '../../support/data-folder.ts';
+import { guard } from '../../support/guard.ts';
+import { removeStack } from '../../support/remove-stack.ts';
 import { cleanEnvironment } from '../../support/run-headrace.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
-
-/** On a machine that does much else a start may fail and be tried again. */
-const REVIVE_MS = 10 * 60_000;
-const guardian = fileURLToPath(new URL('../../support/guardian.ts', import.meta.url));
 
 export type { BrokerName, MemberName, ServerName } from '../../../deploy/local/names.ts';
 
@@ -60,24 +55,6 @@ export interface OwnServersOptions extends Partial<Cluster> {
   secure?: boolean;
 }
 
-/** Held for as long as we live: the guardian stops the servers when it is let go without our having done so. */
-function own(directory: string): () => Promise<void> {
-  const owner = `${directory}.owner`;
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const held = withLock(owner, () => released);
-  spawn(process.execPath, ['--import', 'tsx', guardian, directory, owner], {
-    detached: true,
-    stdio: 'ignore',
-  }).unref();
-  return async () => {
-    release();
-    await held;
-  };
-}
-
 /** What the environment names is not started. */
 function environmentOf(shared: OwnServersOptions['shared']) {
   if (!shared) return cleanEnvironment();
@@ -90,13 +67,13 @@ function environmentOf(shared: OwnServersOptions['shared']) {
 }
 
 export async function startOwnServers({
-  directory = mkdtempSync(join(tmpdir(), 'headrace-faults-')),
+  directory = mkdtempSync(join(dataFolder(), 'headrace-faults-')),
   shared,
   canBeCut = false,
   secure,
   ...size
 }: OwnServersOptions = {}): Promise<OwnServers> {
-  const release = own(directory);
+  const release = guard(directory);
   const cluster: Cluster = { ...single, ...size };
   const state = () => readState(directory)!.state;
   const proxies = new Map<BrokerName, TcpProxy>();
@@ -113,8 +90,7 @@ export async function startOwnServers({
       advertised: Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
     });
   const close = async () => {
-    await takeDown(directory, () => {}, { purge: true });
-    rmSync(directory, { recursive: true, force: true });
+    await removeStack(directory);
     for (const proxy of proxies.values()) await proxy.close();
     await release();
   };
@@ -152,7 +128,6 @@ export async function startOwnServers({
         for (const one of only ?? [...killed]) if (killed.delete(one)) await gone(one);
         const again = await waitFor(() => start(only), {
           what: 'the servers',
-          deadlineMs: REVIVE_MS,
           everyMs: 1_000,
         });
         if (JSON.stringify(again.addresses) !== JSON.stringify(addresses))

@@ -3,13 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
 import { ensureIndexes } from '../../../pipeline/stores/indexes.ts';
 import type { Driver } from '../../support/driver.ts';
+import { type Managed, manage, type Part } from '../../support/processes.ts';
+import { type Settings, uniqueSettings } from '../../support/settings.ts';
 import { connectDriver } from './connect.ts';
 import type { RowCount } from './files.ts';
 import { createLane, type Lane } from './lane.ts';
-import { type Managed, manage, type Part, type Settings, settingsFor } from './processes.ts';
 import type { Random } from './random.ts';
 import { unfinished } from './settle.ts';
-import { type RestCounts, submitByRest } from './submit.ts';
+import { type RestCounts, submitByDriver, submitByRest } from './submit.ts';
 
 export interface FaultService {
   readonly driver: Driver;
@@ -50,13 +51,24 @@ export interface ServiceOptions {
   /** For each process its own: the first, the second of its part. */
   settingsOf?(part: Part, n: number): Settings;
   /** The command of another checkout, which all processes run at first. */
-  program?: string;
+  program?: readonly string[];
   apis?: number;
   pipelines?: number;
   lanes?: number;
   /** How long a request may be refused before that is called a failure. */
   patienceMs?: number;
 }
+
+/** Small batches: a small file has many of them. One thread: a pipeline that is started again and again takes half as long. */
+export const faultSettings = (addresses: ServerAddresses, more: Settings = {}): Settings =>
+  uniqueSettings(addresses, {
+    HEADRACE_BATCH_BYTES: '20000',
+    HEADRACE_THREADS: '1',
+    HEADRACE_RATE_PER_SECOND: '100000',
+    HEADRACE_RATE_BURST: '100000',
+    HEADRACE_LIMIT_BACKEND_MS: '2500',
+    ...more,
+  });
 
 export async function startFaultService(
   addresses: ServerAddresses,
@@ -73,19 +85,22 @@ export async function startFaultService(
     patienceMs,
   }: ServiceOptions,
 ): Promise<FaultService> {
-  const settings = settingsFor(addresses, more);
+  const settings = faultSettings(addresses, more);
   const driver = await connectDriver(settings);
   await ensureIndexes(driver.db);
   const some = (part: Part, count: number) =>
     Promise.all(
       Array.from({ length: count }, (_, n) =>
-        manage(part, { ...settings, ...processesOnly, ...settingsOf(part, n) }, logs),
+        manage(part, { ...settings, ...processesOnly, ...settingsOf(part, n) }, { logs }),
       ),
     );
   const apis = await some('api', apiCount);
   const pipelines = await some('pipeline', pipelineCount);
   const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };
-  const submit = submitByRest(driver, () => apis.map(({ url }) => url), counts, patienceMs);
+  const submit =
+    apiCount > 0
+      ? submitByRest(driver, () => apis.map(({ url }) => url), counts, patienceMs)
+      : submitByDriver(driver);
   const lanes: Lane[] = [];
   for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
   const all = [...apis, ...pipelines];
@@ -104,7 +119,7 @@ export async function startFaultService(
     lanes,
     counts,
     unfinished: openJobs,
-    load({ size = 'small', pauseMs = 50, mostOpen = 20 } = {}) {
+    load({ size = 'small', pauseMs = 250, mostOpen = 8 } = {}) {
       let stopped = false;
       let failed = false;
       const asking = lanes.map(async (lane) => {

@@ -5,22 +5,19 @@ import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
 import type { Driver } from '../../support/driver.ts';
 import { createOracle } from '../../support/oracle.ts';
-import { WAIT_MS, waitFor } from '../../support/wait-for.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { keepEvidence } from './evidence.ts';
 import type { Lane } from './lane.ts';
 
 /** What was promised and not kept, in words. Empty: the invariant holds. */
 export type Violations = string[];
 
-/** For dozens of jobs, after whatever was done to the servers. */
-export const END_MS = 300_000;
-
 export const unfinished = { phase: { $nin: ['ended', 'withdrawn'] } } as Filter<JobDocument>;
 
-export async function untilAllEnded(driver: Driver, deadlineMs = END_MS): Promise<void> {
+export async function untilAllEnded(driver: Driver): Promise<void> {
   await waitFor(async () => (await driver.jobs.countDocuments(unfinished)) === 0, {
     what: 'the end of every job',
-    deadlineMs,
+    progress: driver.openJobs,
     everyMs: 100,
   });
 }
@@ -119,7 +116,7 @@ async function compareWhole(driver: Driver, violations: Violations, inOrder: boo
 }
 
 /** What a process that died could not clear away: the dispatcher sweeps it, every half minute and when it starts. */
-async function untilSwept(driver: Driver, violations: Violations, deadlineMs: number): Promise<void> {
+async function untilSwept(driver: Driver, violations: Violations): Promise<void> {
   const ends = async () => {
     const left: string[] = [];
     for (const name of [collections.ledger, collections.checks, collections.spills])
@@ -140,7 +137,7 @@ async function untilSwept(driver: Driver, violations: Violations, deadlineMs: nu
   };
   await waitFor(isClean, {
     what: 'a clean database',
-    deadlineMs,
+    progress: () => left,
     everyMs: 200,
   }).catch(() => violations.push(`left behind: ${left.join(', ')}`));
 }
@@ -150,18 +147,16 @@ export interface Limits {
   endsInOrder?: boolean;
   /** Whether to wait for the sweep. */
   swept?: boolean;
-  deadlineMs?: number;
-  sweptMs?: number;
 }
 
 export async function violationsOf(
   driver: Driver,
   lanes: readonly Lane[],
-  { endsInOrder = true, swept = true, deadlineMs = END_MS, sweptMs = WAIT_MS }: Limits = {},
+  { endsInOrder = true, swept = true }: Limits = {},
 ): Promise<Violations> {
   const violations: Violations = [];
   try {
-    await untilAllEnded(driver, deadlineMs);
+    await untilAllEnded(driver);
   } catch (error) {
     await keep(driver);
     const open = await driver.jobs.find(unfinished).sort({ _id: 1 }).limit(5).toArray();
@@ -171,7 +166,7 @@ export async function violationsOf(
   }
   for (const lane of lanes) await compareLane(driver, lane, violations);
   await compareWhole(driver, violations, endsInOrder);
-  if (swept) await untilSwept(driver, violations, sweptMs);
+  if (swept) await untilSwept(driver, violations);
   if (violations.length > 0) await keep(driver);
   return violations;
 }

@@ -5,10 +5,10 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import type { Managed } from '../../support/processes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createTimeline, type Timeline } from '../random/timeline.ts';
 import { watchOrder } from '../support/order.ts';
-import type { Managed } from '../support/processes.ts';
 import { createRandom } from '../support/random.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startOwnServers } from '../support/servers.ts';
@@ -43,7 +43,7 @@ async function replaceAll(
   async function replace(one: Managed, by: 'older' | 'newer'): Promise<void> {
     const code = await one.stop();
     if (code !== 0) violations.push(`a process of the ${one.part} stopped with ${code}: ${one.log}`);
-    one.start({}, by === 'older' ? older.program : undefined);
+    one.start({}, by === 'older' ? [older.program] : undefined);
     await one.ready();
     tell(`${one.part} ${all.indexOf(one)}: ${by}; ${await service.unfinished()} jobs open`);
     await goOn(service);
@@ -73,7 +73,7 @@ async function run({ from, seed }: Options): Promise<number> {
     const random = createRandom(seed);
     const servers = await startOwnServers();
     open.unshift(servers.close);
-    const { program } = older;
+    const program = [older.program];
     const size = { apis: 2, pipelines: 2, lanes: 3 };
     const service = await startFaultService(servers.addresses, { logs: directory, random, program, ...size });
     open.unshift(service.close);

@@ -1,14 +1,12 @@
 /** Clears, appends and deletions at random moments of a load, by two processes of each kind. FAULT_ROUNDS makes it more of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
-import { setUpFaults } from './support/fixture.ts';
-import type { Lane } from './support/lane.ts';
-import { type Random, roundSeed } from './support/random.ts';
+import type { FaultFixture } from '../support/fixture.ts';
+import type { Lane } from '../support/lane.ts';
+import type { Random } from '../support/random.ts';
+import { untilAllEnded } from '../support/settle.ts';
 
-const random = roundSeed('races');
 const rounds = Number(process.env.FAULT_ROUNDS ?? 2);
-
-const faults = setUpFaults(random, { apis: 2, pipelines: 2 });
 
 async function race(lane: Lane, chance: Random): Promise<void> {
   const wait = () => sleep(chance.below(700));
@@ -28,9 +26,11 @@ async function race(lane: Lane, chance: Random): Promise<void> {
   }
 }
 
-it('clear, append and delete against a load: what came after the call is there, and nothing else', {
-  timeout: 2_700_000 + rounds * 60_000,
-}, async () => {
-  await Promise.all(faults.service.lanes.map((lane) => race(lane, random.fork())));
-  await faults.expectExact();
-});
+export function races(faults: FaultFixture, random: Random): void {
+  it('clear, append and delete against a load: what came after the call is there, and nothing else', {
+    timeout: 2_700_000 + rounds * 60_000,
+  }, async () => {
+    await Promise.all(faults.service.lanes.map((lane) => race(lane, random.fork())));
+    await untilAllEnded(faults.service.driver);
+  });
+}

@@ -1,0 +1,2 @@
+/** The folder with the compiled service. */
+export function ensureBuilt(): Promise<string>;

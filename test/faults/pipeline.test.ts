@@ -1,0 +1,38 @@
+/** One service whose pipeline is killed, frozen and robbed of messages, scenario after scenario; in the end everything is compared. */
+import { describe, expect, it } from 'vitest';
+import { loadsKilled } from './scenarios/loads-killed.ts';
+import { lostMessages } from './scenarios/lost-messages.ts';
+import { pipelineKilled } from './scenarios/pipeline-killed.ts';
+import { poisonedJob } from './scenarios/poisoned-job.ts';
+import { zombie } from './scenarios/zombie.ts';
+import { setUpFaults } from './support/fixture.ts';
+import { roundSeed } from './support/random.ts';
+
+const random = roundSeed('pipeline');
+/** Little memory, a narrow window and short pages: jobs of a few files spill devices, publish files in turns, list in pages. */
+const faults = setUpFaults(random, {
+  apis: 0,
+  lanes: 1,
+  more: {
+    HEADRACE_SINK_MEMORY_MB: '1',
+    HEADRACE_FILE_WINDOW: '2',
+    HEADRACE_LIST_PAGE: '2',
+    HEADRACE_PARTITIONS: '2',
+  },
+});
+
+describe('killed', () => pipelineKilled(faults, random));
+describe('killed at the end of loads', () => loadsKilled(faults));
+describe('frozen', () => zombie(faults, random));
+describe('messages lost', () => lostMessages(faults));
+describe('a job that cannot be processed', () => poisonedJob(faults));
+
+it('everything that was asked for ended as the oracle says, and nothing is left behind', async () => {
+  await faults.killPipeline();
+  // A dispatcher that starts sweeps first: what the dead left behind is gone without the wait for its next turn.
+  faults.pipeline.start();
+  await faults.pipeline.ready();
+  expect(await faults.pipeline.stop()).toBe(0);
+  faults.pipeline.start();
+  await faults.expectExact({ swept: true });
+});

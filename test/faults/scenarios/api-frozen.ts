@@ -1,0 +1,53 @@
+/**
+ * An API process that freezes between its write and its answer, while another answers the repeated request: the number that was
+ * answered is not taken back by the first when it wakes up long after its limit.
+ */
+import { expect, it } from 'vitest';
+import { isFrozen } from '../../support/processes.ts';
+import { bigFile } from '../../support/rows.ts';
+import { setNames } from '../../support/stored-sets.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import type { FaultFixture } from '../support/fixture.ts';
+import { createCaller } from '../support/submit.ts';
+
+export function apiFrozen(faults: FaultFixture): void {
+  it('what another process has answered stays accepted', async () => {
+    const { driver } = faults.service;
+    const { pipelines, apis } = faults.service;
+    const [frozen, other] = apis;
+    await frozen!.stop();
+    frozen!.start({ FAULT_POINT: 'api:after-insert:1:stop' });
+    await frozen!.ready();
+    const partner = await driver.partner();
+    const attribute = await driver.attribute(partner);
+    await driver.upload(partner, 'a.csv', bigFile(1_000, attribute));
+    const call = await createCaller(driver, partner);
+    const request = { kind: 'import', path: 'a.csv', compressed: null, own: false } as const;
+
+    for (const pipeline of pipelines) pipeline.signal('SIGSTOP');
+    const first = call(frozen!.url, request, 'key').catch(() => null);
+    await waitFor(() => isFrozen(frozen!), { what: 'the first process frozen after its write', everyMs: 10 });
+    const answer = await waitFor(
+      async () => {
+        const { status, text } = await call(other!.url, request, 'key');
+        return status === 202 ? (JSON.parse(text) as { import_log_id: number }) : undefined;
+      },
+      { what: 'the answer of the other' },
+    );
+    frozen!.signal('SIGCONT');
+    await first;
+    // It ends when it has taken back what it wants to take back.
+    expect(await frozen!.stop()).toBe(0);
+    for (const pipeline of pipelines) pipeline.signal('SIGCONT');
+    frozen!.start();
+    await frozen!.ready();
+
+    const ended = await waitFor(
+      () => driver.jobs.findOne({ _id: answer.import_log_id, phase: { $in: ['ended', 'withdrawn'] } }),
+      { what: 'the end of the job' },
+    );
+    expect(ended).toMatchObject({ phase: 'ended', status: 2, uniqueDevices: 1_000 });
+    expect(await driver.jobs.countDocuments({ partner: partner._id })).toBe(1);
+    expect(await driver.sets.count(setNames.attribute(attribute))).toBe(1_000);
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * kill -9 of the pipeline around the end of loads: what each brought that was new stays exact, however often it is ended. Each point is
+ * met by a process that has to go on where the last one died.
+ */
+import { it } from 'vitest';
+import type { FaultPoint } from '../../../pipeline/runtime/fault-points.ts';
+import type { FaultFixture } from '../support/fixture.ts';
+import { orderAt } from '../support/points.ts';
+import { untilAllEnded } from '../support/settle.ts';
+
+const points: FaultPoint[] = [
+  'dispatch:after-seal',
+  'dispatch:before-number-events',
+  'dispatch:after-number-events',
+  'dispatch:after-markers',
+  'sink:after-merge',
+  'sink:after-ack',
+  'dispatch:before-audience',
+  'dispatch:after-audience',
+  'dispatch:before-end',
+  'dispatch:after-end',
+  'dispatch:after-forget',
+];
+
+export function loadsKilled(faults: FaultFixture): void {
+  /** Loads that overlap, of two audiences in turn: the files of a lane share their devices. */
+  async function queueSome(audiences: number[]): Promise<void> {
+    const { lane } = faults;
+    for (const audience of [...audiences, ...audiences])
+      await lane.ask({ kind: 'append', audience, path: await lane.upload('audience', 400) });
+  }
+
+  it('dies at each point around the end of a load', async () => {
+    const { lane } = faults;
+    await faults.killPipeline();
+    const audiences: number[] = [];
+    for (let i = 0; i < 2; i++) {
+      const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', 2_000) });
+      audiences.push(id!);
+    }
+    for (const point of points) {
+      await queueSome(audiences);
+      faults.pipeline.start({ FAULT_POINT: orderAt(point, 'kill') });
+      await faults.pipeline.gone();
+      await faults.killPipeline();
+    }
+    await lane.ask({ kind: 'clear', audience: audiences[0]! });
+    await queueSome(audiences);
+    faults.pipeline.start();
+    await untilAllEnded(faults.service.driver);
+  });
+}

@@ -1,0 +1,98 @@
+/**
+ * kill -9 of the pipeline before and after each write, produce and offset commit of every stage, one process after the other: each
+ * takes up what the one before it left, and dies at the next point. One point per stage in a short round; FAULT_POINTS=all takes all
+ * of them, FAULT_POINTS=sink:before-ack,… those.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { type FaultPoint, faultPoints } from '../../../pipeline/runtime/fault-points.ts';
+import { collections } from '../../../schemas/documents.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import type { FaultFixture } from '../support/fixture.ts';
+import { orderAt, pointsOf } from '../support/points.ts';
+import type { Random } from '../support/random.ts';
+import { removeRecords } from '../support/remove-records.ts';
+import { unfinished, untilAllEnded } from '../support/settle.ts';
+
+/** Steps taken only with jobs that waited already when the process started. */
+const needsWaitingJobs = (point: FaultPoint) => /forget-lists|republish/.test(point);
+
+export function pipelineKilled(faults: FaultFixture, random: Random): void {
+  const { api: _, ...stages } = faultPoints;
+  /** A message is given up only after several failures: poisoned-job.ts. */
+  const reachable = Object.values(stages).map((of) => of.filter((point) => !/give-up/.test(point)));
+  const points = pointsOf(reachable.flat(), () => reachable.map((of) => random.pick<FaultPoint>(of)));
+
+  /** Something of every kind, so that every point is reached. */
+  async function queueSome(point: FaultPoint): Promise<void> {
+    const { lane } = faults;
+    const size = /spill|progress/.test(point) ? 60_000 : 2_000;
+    const folder = `round-${lane.asked.length}/`;
+    const path = await lane.upload('attributes', size, folder);
+    await lane.upload('attributes', 200, folder);
+    await lane.upload('attributes', 300, folder);
+    await lane.upload('attributes', 400, folder);
+    await lane.ask({ kind: 'import', path, compressed: null, own: true });
+    await lane.ask({ kind: 'import', path: folder, compressed: false, own: false });
+    const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', size) });
+    await lane.ask({ kind: 'append', audience: id!, path: await lane.upload('audience', 3_000) });
+    await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!, lane.attributes[1]!] });
+    const cleared = await lane.ask({ kind: 'create', path: await lane.upload('audience', 20_000) });
+    await lane.ask({ kind: 'clear', audience: cleared.id! });
+    await lane.ask({ kind: 'append', audience: cleared.id!, path: await lane.upload('audience', 100) });
+  }
+
+  async function start(point: FaultPoint): Promise<void> {
+    if (needsWaitingJobs(point)) await queueSome(point);
+    if (/republish/.test(point)) await removeRecords(faults.service.driver.config, 'jobs');
+    faults.pipeline.start({ FAULT_POINT: orderAt(point, 'kill') });
+    if (!needsWaitingJobs(point)) await queueSome(point);
+  }
+
+  /** What was loaded is counted once for each job, whichever process died while counting. */
+  const totalOf = (collection: string, filter: object) =>
+    faults.service.driver.db
+      .collection(collection)
+      .aggregate([
+        { $match: filter },
+        { $group: { _id: null, bytes: { $sum: '$bytes' }, rows: { $sum: '$rows' } } },
+      ])
+      .toArray();
+
+  it(`dies at ${points.length} points, and every job ends`, {
+    timeout: 2_700_000 + points.length * 180_000,
+  }, async () => {
+    const { driver } = faults.service;
+    const open = () => driver.jobs.countDocuments(unfinished);
+    const missed: FaultPoint[] = [];
+    let deathsInRow = 0;
+    await faults.killPipeline();
+    for (const point of points) {
+      const began = performance.now();
+      await start(point);
+      await waitFor(async () => !faults.pipeline.running || (await open()) === 0, {
+        what: `a death at ${point}`,
+        progress: driver.openJobs,
+      });
+      // Offsets are committed up to half a second after a job's end, and a slow machine needs its time for that.
+      await Promise.race([faults.pipeline.gone(), sleep(60_000)]);
+      if (faults.pipeline.running) missed.push(point);
+      await faults.killPipeline();
+      deathsInRow++;
+      // If three processes in a row died with the same message in hand, its job would be given up for it.
+      if (/^(split|validate):/.test(point) || deathsInRow === 2) {
+        faults.pipeline.start();
+        await untilAllEnded(driver);
+        await faults.killPipeline();
+        deathsInRow = 0;
+      }
+      if (process.env.FAULT_POINTS) console.info(`${point}: ${Math.round(performance.now() - began)} ms`);
+    }
+    faults.pipeline.start();
+    await untilAllEnded(driver);
+    expect(await totalOf(collections.usage, {})).toEqual(
+      await totalOf(collections.jobs, { phase: 'ended', kind: { $ne: 'delete' } }),
+    );
+    expect(missed, 'points that were not reached').toEqual([]);
+  });
+}

@@ -1,0 +1,64 @@
+/** A job that the service itself fails at, or dies of, ends with `internal_error`; those behind it go on, and nothing of it is stored. */
+import { expect, it } from 'vitest';
+import type { FaultPoint } from '../../../pipeline/runtime/fault-points.ts';
+import { asMembers, file, ids } from '../../support/rows.ts';
+import { setNames } from '../../support/stored-sets.ts';
+import type { FaultFixture } from '../support/fixture.ts';
+
+const poisoned = { status: 3, errors: [{ code: 'internal_error' }], uniqueDevices: 0 };
+
+export function poisonedJob(faults: FaultFixture): void {
+  async function newAudience(rows = 100) {
+    const { driver } = faults.service;
+    const partner = await driver.partner();
+    const devices = ids(rows);
+    await driver.upload(partner, 'a.csv', file(devices, 'seen'));
+    return { devices, id: await driver.createAudience(partner, 'a.csv') };
+  }
+
+  async function expectOnlySecond(first: number, second: { id: number; devices: string[] }): Promise<void> {
+    const { driver } = faults.service;
+    expect(await driver.ended(first)).toMatchObject(poisoned);
+    expect(await driver.members(setNames.audience(first, 1))).toEqual(new Set());
+    expect(await driver.ended(second.id)).toMatchObject({ status: 2 });
+    expect(await driver.members(setNames.audience(second.id, 1))).toEqual(asMembers(second.devices));
+  }
+
+  it('three times the same failure, in each stage that prepares a job', async () => {
+    const points: FaultPoint[] = ['dispatch:before-listing', 'split:before-send', 'validate:before-devices'];
+    for (const point of points) {
+      await faults.killPipeline();
+      // More often than it takes: where a slow machine loses its partition meanwhile, the count begins anew.
+      const orders = Array.from({ length: 30 }, (_, before) => `${point}:${before + 1}:fail`);
+      faults.pipeline.start({ FAULT_POINT: orders.join(',') });
+      const { id } = await newAudience();
+      expect(await faults.service.driver.ended(id)).toMatchObject({
+        ...poisoned,
+        internalReason: expect.stringMatching(`^${point.split(':')[0]}: .*told to fail`),
+      });
+    }
+    await faults.killPipeline();
+    faults.pipeline.start();
+    const first = (await faults.service.driver.jobs.find().sort({ _id: -1 }).limit(1).next())!._id;
+    await expectOnlySecond(first, await newAudience());
+  });
+
+  it('a message that process after process dies of', async () => {
+    await faults.killPipeline();
+    const first = await newAudience();
+    const isOpen = async () =>
+      (await faults.service.driver.jobs.findOne({ _id: first.id }))?.phase !== 'ended';
+    let deaths = 0;
+    // Armed until it is given up: whoever comes next dies of the same file.
+    while (await isOpen()) {
+      faults.pipeline.start({ FAULT_POINT: 'split:before-send:1:kill' });
+      await Promise.race([faults.pipeline.gone(), faults.service.driver.ended(first.id)]);
+      if (!faults.pipeline.running) deaths++;
+      if (!faults.pipeline.running) await faults.killPipeline();
+      expect(deaths).toBeLessThan(10);
+    }
+    await faults.killPipeline();
+    faults.pipeline.start();
+    await expectOnlySecond(first.id, await newAudience());
+  });
+}

@@ -1,0 +1,12 @@
+/** A Kafka and a mongod that are killed and frozen under a service. */
+import { describe } from 'vitest';
+import { eventStreams } from './scenarios/events.ts';
+import { serversKilled } from './scenarios/servers-killed.ts';
+import { setUpServers } from './support/fixture.ts';
+import { roundSeed } from './support/random.ts';
+
+const random = roundSeed('servers');
+const on = setUpServers({}, ['kafka', 'mongod']);
+
+describe('killed and frozen', () => serversKilled(on, random));
+describe('killed under open event streams', () => eventStreams(on));

@@ -1,0 +1,50 @@
+/** An API in the process of the test: compiled as it is in production, but started in a tenth of a second. */
+import { createWriteStream, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { StartedApi, startApi } from '../../api/server.ts';
+import { ensureBuilt } from '../../deploy/build.mjs';
+import { anyFreePort } from '../../deploy/local/ports.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { dropData, type Settings } from './settings.ts';
+import { ownBucket, type Service, uniqueEnvironment } from './stack.ts';
+import { timed } from './timed.ts';
+
+export interface InProcessApi extends Service {
+  stop(): Promise<void>;
+}
+
+/** With these settings. On data of its own, unless they name a database. */
+export const startInProcess = (settings: Settings): Promise<InProcessApi> =>
+  timed('start', async () => {
+    const { startApi: start } = (await import(join(await ensureBuilt(), 'api.js'))) as {
+      startApi: typeof startApi;
+    };
+    const isShared = settings.HEADRACE_MONGO_DATABASE !== undefined;
+    const bucket = settings.HEADRACE_S3_BUCKET ? {} : await ownBucket();
+    const [port, metricsPort] = [String(await anyFreePort()), String(await anyFreePort())];
+    const ports = { HEADRACE_API_PORT: port, HEADRACE_API_METRICS_PORT: metricsPort };
+    const env = { ...uniqueEnvironment(), ...bucket, ...settings, ...ports };
+    const log = join(mkdtempSync(join(inject('scratch'), 'logs-')), 'api.log');
+    const output = createWriteStream(log);
+    const api: StartedApi = await start(
+      parseConfig(env, 'api'),
+      createLogger({ logLevel: 'info' }, 'api', output),
+    );
+    await api.connected;
+    return {
+      apiUrl: api.url,
+      metricsUrl: api.metricsUrl,
+      pipelineUrl: '',
+      env,
+      config: parseConfig(env),
+      log: () => log,
+      stop: () =>
+        timed('stop', async () => {
+          for (const [, step] of api.stopping) await step();
+          output.end();
+          if (!isShared) await dropData(env);
+        }),
+    };
+  });

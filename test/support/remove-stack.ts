@@ -1,0 +1,14 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { takeDown } from '../../deploy/local/stack.ts';
+
+/** Stops what runs in a state folder and in those inside it, and deletes all of it. */
+export async function removeStack(directory: string): Promise<void> {
+  if (!existsSync(directory)) return;
+  const inside = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  for (const { name } of inside)
+    if (existsSync(join(directory, name, 'state.json')))
+      await takeDown(join(directory, name), () => {}, { purge: true });
+  await takeDown(directory, () => {}, { purge: true });
+  rmSync(directory, { recursive: true, force: true });
+}

@@ -1,0 +1,48 @@
+/** Settings for a service under test: a database, topics and groups of its own on the given servers. */
+import { randomBytes } from 'node:crypto';
+import { addressesAsEnvironment, type ServerAddresses } from '../../deploy/local/addresses.ts';
+import { createKafka } from '../../pipeline/kafka/topics.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { parseConfig } from '../../schemas/config.ts';
+
+export type Settings = Record<string, string>;
+
+/** Limits that a slow host does not reach, and a killed member that is missed soon; a test of one of them sets its own. */
+export const patient: Settings = {
+  HEADRACE_LIMIT_BACKEND_MS: '60000',
+  HEADRACE_SHUTDOWN_MS: '60000',
+  HEADRACE_SESSION_TIMEOUT_MS: '4000',
+};
+/** For servers that are down. */
+export const impatient: Settings = { HEADRACE_LIMIT_BACKEND_MS: '2500' };
+
+/** The bucket is the shared one, so no partner gets storage in it. */
+export function uniqueSettings(addresses: ServerAddresses, more: Settings = {}): Settings {
+  const unique = `t${randomBytes(6).toString('hex')}`;
+  return {
+    ...addressesAsEnvironment(addresses),
+    ...patient,
+    HEADRACE_MONGO_DATABASE: unique,
+    HEADRACE_TOPIC_PREFIX: unique,
+    HEADRACE_GROUP_PREFIX: unique,
+    HEADRACE_SECRET: randomBytes(32).toString('base64'),
+    HEADRACE_USER_TOKEN_SECRET: randomBytes(32).toString('base64'),
+    ...more,
+  };
+}
+
+/** A hundred forgotten databases and their topics slow the servers down for every test after them. */
+export async function dropData(settings: Settings): Promise<void> {
+  const config = parseConfig({ ...settings, ...patient });
+  const log = createLogger({ logLevel: 'silent' }, 'drop');
+  const mongo = await connectMongo(config);
+  const admin = createKafka(config, log).admin();
+  try {
+    await admin.connect();
+    const topics = (await admin.listTopics()).filter((name) => name.startsWith(`${config.topicPrefix}.`));
+    await Promise.all([admin.deleteTopics({ topics }), mongo.db.dropDatabase()]);
+  } finally {
+    await Promise.all([admin.disconnect(), mongo.close()]);
+  }
+}

@@ -24,7 +24,10 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Two projects: what needs no server runs at once and starts none; the rest shares one real Kafka, mongod and S3. */
+/** Replaces a module that other tests use. */
+const isolated = ['test/sources/patience.unit.test.ts'];
+
+/** Two kinds: what needs no server runs at once and starts none; the rest shares one real Kafka, mongod and S3. */
 export default defineConfig({
   test: {
     projects: [
@@ -32,18 +35,22 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.unit.test.ts'],
+          exclude: isolated,
           setupFiles: ['test/support/same-input.ts'],
           isolate: false,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },
       },
+      { test: { name: 'unit, isolated', include: isolated, sequence: { groupOrder: 1 } } },
       {
         test: {
           name: 'stack',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.unit.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
+          // After the unit tests: a worker that changes to another project starts again.
+          sequence: { groupOrder: 2 },
           // A worker keeps the modules it has loaded: drivers and SDKs cost more CPU time than most tests.
           isolate: false,
           // Only to end what hangs: every wait has an end of its own, and says what did not come.
@@ -53,7 +60,7 @@ export default defineConfig({
       },
     ],
     // Each file of the stack project has processes beside it, and most of them wait for something at any time.
-    maxWorkers: 4,
+    maxWorkers: 3,
     teardownTimeout: 120_000,
     sequence: { sequencer: LongestFirst },
   },

@@ -5,6 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export const QUIET_MS = 600_000;
 
+/** Progress costs a query: it is looked at once in a while. */
+const LOOK_MS = 5_000;
+
 export interface WaitForOptions {
   /** What is awaited, for the message if it does not come. */
   readonly what: string;
@@ -24,14 +27,18 @@ export async function waitFor<T>(
   let last: unknown;
   let state: string | undefined;
   let changedAt = performance.now();
+  let lookedAt = changedAt;
   for (;;) {
     try {
       const answer = await ask();
       if (answer) return answer;
       last = answer;
-      const now = shown(await progress());
-      if (now !== state) changedAt = performance.now();
-      state = now;
+      if (performance.now() - lookedAt > LOOK_MS) {
+        lookedAt = performance.now();
+        const now = shown(await progress());
+        if (now !== state) changedAt = performance.now();
+        state = now;
+      }
     } catch (error) {
       last = error;
     }

@@ -12,7 +12,7 @@ export interface OrderWatch {
   stop(): Promise<string[]>;
 }
 
-export function watchOrder({ db, jobs }: Driver, everyMs = 50): OrderWatch {
+export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
   const wrong: string[] = [];
   let stopped = false;
 

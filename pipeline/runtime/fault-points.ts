@@ -39,7 +39,18 @@ export const stepNames = {
   ],
   split: ['send', 'give-up', 'offsets'],
   validate: ['devices', 'keep-rejects', 'send-rejects', 'ledger', 'give-up', 'offsets'],
-  sink: ['spill', 'answer', 'merge', 'pages', 'manifest', 'ack', 'forget-spills', 'remove-keys', 'offsets'],
+  sink: [
+    'spill',
+    'answer',
+    'merge',
+    'pages',
+    'manifest',
+    'outcome',
+    'ack',
+    'forget-spills',
+    'remove-keys',
+    'offsets',
+  ],
 } as const satisfies Record<StageName, readonly string[]>;
 
 export type StepName<S extends StageName = StageName> = (typeof stepNames)[S][number];

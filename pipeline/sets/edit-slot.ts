@@ -138,12 +138,11 @@ async function tryToEdit(
   faultPoint('sink:before-manifest');
   // A process that was suspended must not name documents that a sweep has taken for orphans meanwhile.
   const isLate = Date.now() - tokenTime(token) > NAME_WITHIN_MS;
-  const landed = !isLate && (await deps.manifests.replace(next));
+  const outcome = isLate ? 'lost' : await deps.manifests.replace(next);
   faultPoint('sink:after-manifest');
-  if (!landed) {
-    await giveUp();
-    return undefined;
-  }
+  // Pages that a stored manifest may name stay: if none does, they are swept later.
+  if (outcome === 'lost') await giveUp();
+  if (outcome !== 'landed') return undefined;
   deps.removals.begin({ ...next, version: manifest.version + 1 });
   return { total: next.devices, changes: changesOf(next) };
 }

@@ -2,12 +2,22 @@
 import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
+import { faultPoint } from '../runtime/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { wholeSlot } from './regions.ts';
 
 /** Version 0: there is no document yet. */
 export type Manifest = ManifestDocument;
 export type Manifests = ReturnType<typeof createManifests>;
+
+/** Of a compare-and-set. One that may have landed must not be undone: `unknown` is not `lost`. */
+export type Outcome = 'landed' | 'lost' | 'unknown';
+
+/** How many updates matched their version, and which inserts found a document. */
+interface Written {
+  matched: number;
+  refused: Set<number>;
+}
 
 const DUPLICATE_KEY = 11_000;
 
@@ -29,7 +39,7 @@ export function createManifests(db: Db) {
     return wanted.map(({ space, slot }, i) => found.get(ids[i]!) ?? absent(space, slot));
   });
 
-  async function bulkWrite(operations: AnyBulkWriteOperation<ManifestDocument>[]) {
+  async function bulkWrite(operations: AnyBulkWriteOperation<ManifestDocument>[]): Promise<Written> {
     try {
       const { matchedCount } = await collection.bulkWrite(operations, { ordered: false });
       return { matched: matchedCount, refused: new Set<number>() };
@@ -43,20 +53,29 @@ export function createManifests(db: Db) {
     }
   }
 
+  async function outcomesOf(next: Manifest[], { matched, refused }: Written): Promise<Outcome[]> {
+    const updates = next.filter(({ version }) => version > 0).length;
+    const ofInsert = (i: number): Outcome => (refused.has(i) ? 'lost' : 'landed');
+    if (matched === updates) return next.map((_, i) => ofInsert(i));
+    if (matched === 0) return next.map(({ version }, i) => (version === 0 ? ofInsert(i) : 'lost'));
+    // The server reports how many updates matched their version, not which. Rare, so the documents are read again.
+    const stored = await Promise.all(next.map(read));
+    return next.map((manifest, i) =>
+      manifest.version === 0 ? ofInsert(i) : outcomeOf(stored[i]!, manifest),
+    );
+  }
+
   return {
     collection,
     read,
 
-    /** The manifest becomes the next version of the one that it was made from, or stays as it is: true if it did. */
-    replace: groupCommit(async (next: Manifest[]): Promise<boolean[]> => {
-      const updates = next.filter(({ version }) => version > 0).length;
-      const { matched, refused } = await bulkWrite(next.map(toWrite));
-      if (matched === updates) return next.map((_, i) => !refused.has(i));
-      // The server says how many updates found their version, not which. Rare, so the documents may be asked again.
-      const stored = await Promise.all(next.map(read));
-      return next.map((manifest, i) =>
-        manifest.version === 0 ? !refused.has(i) : matched > 0 && isSuccessor(stored[i]!, manifest),
-      );
+    /** A compare-and-set of each: the manifest becomes the next version of the one that it was made from, or stays as it is. */
+    replace: groupCommit(async (next: Manifest[]): Promise<Outcome[]> => {
+      const written = await bulkWrite(next.map(toWrite));
+      faultPoint('sink:before-outcome');
+      const outcomes = await outcomesOf(next, written);
+      faultPoint('sink:after-outcome');
+      return outcomes;
     }),
   };
 }
@@ -79,7 +98,13 @@ function toWrite({ _id, version, ...rest }: Manifest): AnyBulkWriteOperation<Man
   return { replaceOne: { filter: { _id, version }, replacement: document } };
 }
 
-/** Whether what is stored is what we wanted to store, whoever did it: tokens are unique. */
+/** By what is stored after the write. Behind a later version, whether ours came before it is not known. */
+function outcomeOf(stored: Manifest, wanted: Manifest): Outcome {
+  if (isSuccessor(stored, wanted)) return 'landed';
+  return stored.version > wanted.version + 1 ? 'unknown' : 'lost';
+}
+
+/** Whether what is stored is what we wanted to store: tokens are unique. */
 function isSuccessor(stored: Manifest, wanted: Manifest): boolean {
   const tokensOf = ({ regions }: Manifest) =>
     regions.flatMap(({ levels }) => levels.map(({ token }) => token)).join();

@@ -82,8 +82,14 @@ export function createGate() {
   return { open: () => open(), reached, wait };
 }
 
-/** The same database, but whoever writes manifests waits for `before` first. Pages are written by then. */
-export const beforeManifests = (db: Db, before: () => Promise<void>): Db =>
+/** The same database, but a write of manifests waits for `before` first, when pages are written, and for `after` behind it. */
+export const aroundManifests = (
+  db: Db,
+  {
+    before = async () => {},
+    after = async () => {},
+  }: Partial<Record<'before' | 'after', () => Promise<void>>>,
+): Db =>
   new Proxy(db, {
     get(target, member, receiver) {
       if (member !== 'collection') return Reflect.get(target, member, receiver);
@@ -94,7 +100,9 @@ export const beforeManifests = (db: Db, before: () => Promise<void>): Db =>
         return Object.assign(collection, {
           async bulkWrite(...operations: Parameters<typeof write>) {
             await before();
-            return write(...operations);
+            const result = await write(...operations);
+            await after();
+            return result;
           },
         });
       };

@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
-import { beforeManifests, checkEveryManifest, createGate, openDatabase, pagesOf } from './database.ts';
+import { aroundManifests, checkEveryManifest, createGate, openDatabase, pagesOf } from './database.ts';
 import { keyed, numberedDevices, onePart, toPlain } from './devices.ts';
 
 const database = openDatabase();
@@ -30,7 +30,7 @@ it('of two that merge the same job one does, and both tell the same', async () =
 
 it('one that was frozen between its pages and its manifest finds the job merged, or a later one', async () => {
   const gate = createGate();
-  const frozen = open(beforeManifests(database.db, gate.wait));
+  const frozen = open(aroundManifests(database.db, { before: gate.wait }));
   const writing = frozen.merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
   await gate.reached;
   await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
@@ -39,6 +39,31 @@ it('one that was frozen between its pages and its manifest finds the job merged,
   await writing;
   expect(await open().count(space)).toBe(0);
   expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('one that was frozen between its manifests and the look at which of them landed keeps the pages of those', async () => {
+  const slots = [0, 1];
+  const merge = (sets: ReturnType<typeof open>, at: number, job: number, to: number) =>
+    sets.merge({ space, slot: at, job, since: job - 1 }, devices(0, to));
+  await Promise.all(slots.map((at) => merge(open(), at, 1, 100)));
+  const [writing, written] = [createGate(), createGate()];
+  const old = open(aroundManifests(database.db, { before: writing.wait, after: written.wait }));
+  const late = Promise.all(slots.map((at) => merge(old, at, 2, 200)));
+  await writing.reached;
+  // The old owner wins slot 0 and loses slot 1, in one write; then the new owner goes on with slot 0.
+  const next = open();
+  await merge(next, 1, 2, 200);
+  writing.open();
+  await written.reached;
+  await merge(next, 0, 3, 220);
+  written.open();
+  const [first, second] = await late;
+  expect([first!.total, second!.total]).toEqual([220, 200]);
+  await checkEveryManifest(database.db);
+  expect(await next.count(space)).toBe(420);
+  const found = new Set<string>();
+  for await (const part of open().read(space, 0)) for (const [device] of toPlain(part)) found.add(device);
+  expect(found.size).toBe(220);
 });
 
 it('what a deletion has removed is gone, even if the one that replaced it died before it was', async () => {

@@ -9,7 +9,20 @@ import type { Config } from '../../schemas/config.ts';
 import type { Context, Handler } from '../context.ts';
 import { Problem } from '../problem.ts';
 
-const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
+const utf8 = ['utf-8', 'utf8', '"utf-8"', '"utf8"'];
+
+/** Split, not matched: a regular expression for this backtracks, and the header is whatever a stranger sends. */
+export function isJsonType(contentType: string): boolean {
+  const [type, ...parameters] = contentType
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const isCharset = (parameter: string) => {
+    const [name, value, ...more] = parameter.split('=').map((part) => part.trim());
+    return name === 'charset' && utf8.includes(value ?? '') && more.length === 0;
+  };
+  return type === 'application/json' && parameters.every((one) => one === '' || isCharset(one));
+}
 
 const hasBody = (ctx: Context) =>
   ctx.req.headers['transfer-encoding'] !== undefined || Number(ctx.req.headers['content-length'] ?? 0) > 0;
@@ -92,7 +105,7 @@ export function createReadBody(
       ctx.request.body = {};
       return;
     }
-    if (!jsonType.test(ctx.get('content-type')))
+    if (!isJsonType(ctx.get('content-type')))
       throw new Problem('unsupported_media_type', 'The Content-Type must be application/json.', {
         headers: { Connection: 'close' },
       });

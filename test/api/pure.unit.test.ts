@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { networkOf } from '../../api/client-network.ts';
 import { canonical } from '../../api/idempotent.ts';
 import { createTokenBuckets } from '../../api/middleware/limit-rate.ts';
-import { exceedsDepth } from '../../api/middleware/read-body.ts';
+import { exceedsDepth, isJsonType } from '../../api/middleware/read-body.ts';
 import { createSharedReads } from '../../api/shared-reads.ts';
 import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 import { keyIdOf } from '../../pipeline/stores/api-keys.ts';
@@ -14,6 +14,38 @@ import { problemCodes, problems } from '../../schemas/problems.ts';
 
 /** 'hello', sealed with 32 bytes of 7 before values named their secret. */
 const FIRST_FORM = 'ATTYc+3qSWiJMcQJJlhsM6Sfm7xU8nHSSodx/IOFvB2+Kg==';
+
+describe('a content type', () => {
+  it.each([
+    'application/json',
+    'Application/JSON ;',
+    'application/json; charset=utf-8',
+    'application/json ; charset = "UTF8" ;',
+  ])('%s is JSON', (type) => {
+    expect(isJsonType(type)).toBe(true);
+  });
+  it.each([
+    '',
+    'application/jsonx',
+    'application/json x',
+    'application/json; charset=utf-16',
+    'application/json; charset=utf-8=x',
+    'application/json; boundary=x',
+  ])('%s is not', (type) => {
+    expect(isJsonType(type)).toBe(false);
+  });
+  it('that is as long as a stranger likes is looked at once', () => {
+    const blanks = ' '.repeat(500_000);
+    const from = performance.now();
+    for (const type of [
+      `application/json${blanks}x`,
+      `application/json;${blanks}charset${blanks}=${blanks}x`,
+    ])
+      expect(isJsonType(type)).toBe(false);
+    // Half a million characters take milliseconds; a pattern that backtracks would take minutes.
+    expect(performance.now() - from).toBeLessThan(20_000);
+  });
+});
 
 describe('sealed secrets', () => {
   const secret = randomBytes(32);

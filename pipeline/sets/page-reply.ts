@@ -29,6 +29,7 @@ const K = 0x6b;
 const ID_HEAD = 9;
 const HEAD = 8;
 const FIRST_BATCH = Buffer.from('firstBatch');
+const ID = Buffer.from('id');
 
 /** The pages of a command's reply, in their order; `cursor` is that field of the reply, in BSON. */
 export function pagesIn(cursor: Buffer): StoredPage[] {
@@ -45,10 +46,16 @@ export function pagesIn(cursor: Buffer): StoredPage[] {
   return pages;
 }
 
-function batchIn(cursor: Buffer): number {
+/** The cursor that the server keeps open for what did not fit into this reply; 0 if the reply is complete. */
+export const openCursorIn = (cursor: Buffer): bigint => cursor.readBigInt64LE(fieldIn(cursor, ID));
+
+const batchIn = (cursor: Buffer): number => fieldIn(cursor, FIRST_BATCH) + 4;
+
+/** Where the value of a field begins. */
+function fieldIn(cursor: Buffer, field: Buffer): number {
   for (const [, name, nameLength, at] of BSON.onDemand.parseToElements(cursor))
-    if (FIRST_BATCH.equals(cursor.subarray(name, name + nameLength))) return at + 4;
-  throw new TypeError('a reply has no batch');
+    if (field.equals(cursor.subarray(name, name + nameLength))) return at;
+  throw new TypeError(`a reply has no ${field}`);
 }
 
 function pageAt(reply: Buffer, document: number, before: StoredPage | undefined): StoredPage {

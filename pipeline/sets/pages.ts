@@ -1,10 +1,10 @@
 /** Page documents: written once, read many to a round trip, removed when no manifest names them. */
-import type { Db, Filter } from 'mongodb';
+import { type Db, type Filter, Long } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { PageDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { pagesIn, type StoredPage } from './page-reply.ts';
+import { openCursorIn, pagesIn, type StoredPage } from './page-reply.ts';
 import { documentBytes, type IdRange, pageId } from './regions.ts';
 
 /** The driver copies what it inserts about three times. */
@@ -14,8 +14,6 @@ const INSERT_AT_ONCE = 10_000;
 const READ_AT_ONCE = 1_000;
 const READS_IN_FLIGHT = 2;
 const REPLY_DOCUMENTS = 100_000;
-/** The server cuts a reply at 16 MB, between pages of at most 1 MB: behind less than this nothing was cut off. */
-const WHOLE_REPLY = 8 << 20;
 
 /** Pages of one level, by their first addresses, ascending. */
 export interface WantedPages {
@@ -40,12 +38,14 @@ export function createPages(db: Db) {
         filter,
         sort: { _id: 1 },
         batchSize: REPLY_DOCUMENTS,
-        singleBatch: true,
         readConcern: { level: 'majority' },
       };
       const { cursor } = await db.command(command, { raw: true, readPreference: 'primary' });
       for (const page of pagesIn(cursor)) found.push(page);
-      if (cursor.length < WHOLE_REPLY) return found;
+      const open = openCursorIn(cursor);
+      if (open === 0n) return found;
+      // The server has cut the reply at 16 MB. What follows is read by its ids, so its cursor is not needed.
+      await db.command({ killCursors: collections.pages, cursors: [Long.fromBigInt(open)] }).catch(() => {});
       const last = found.at(-1)!;
       filter = { _id: { ...ids, $gt: pageId(last.level, last.start) } };
     }

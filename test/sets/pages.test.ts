@@ -25,6 +25,17 @@ it('reads more than the server puts into one reply', async () => {
   expect(first.devicesEnd - first.devices).toBe(d.length);
 });
 
+it('reads on behind a reply that the server has cut, however small it is', async () => {
+  const pages = createPages(database.db);
+  // The first alone is less than half of what a reply may hold, and the second does not fit behind it.
+  const sizes = { 'm#1:cut.0:': 8_000_000, 'm#1:cut.1:': 9_600_000 };
+  for (const [level, size] of Object.entries(sizes))
+    await pages.write([{ _id: pageId(level, 16), d: new Uint8Array(size), k: none }]);
+  const wanted = Object.keys(sizes).map((level) => ({ level, starts: [16] }));
+  const read = await Promise.all(wanted.map(pages.read));
+  expect(read.flat().map(({ devices, devicesEnd }) => devicesEnd - devices)).toEqual(Object.values(sizes));
+});
+
 it('gives whoever asks at the same time the pages of their level, in their order', async () => {
   const pages = createPages(database.db);
   const levels = ['m#1:small.0:', 'm#1:small.1:', 'm#10:small.0:'];

@@ -50,8 +50,6 @@ export interface Service {
 /** The services that tests share: one with a pipeline, and an API without one, whose jobs stay as a test leaves them. */
 const sharedParts = { live: ['api', 'pipeline'], idle: ['api'] } as const;
 export type SharedName = keyof typeof sharedParts;
-export const sharedFolders = (scratch: string): string[] =>
-  Object.keys(sharedParts).map((name) => join(scratch, name));
 
 /** A local stack knows its public URL, which makes every link absolute; by default links are relative. */
 function withoutPublicUrl({ HEADRACE_PUBLIC_URL: _, ...env }: Environment): Environment {

@@ -72,7 +72,11 @@ it('nothing stays of a deleted audience but the mark that it is deleted', async 
 it('what a frozen sink writes into a swept generation is swept too, and the present one stays', async () => {
   const { db } = database;
   const gate = createGate();
-  const writing = merge(createDeviceSets(aroundManifests(db, { before: gate.wait })), spaces.audience(AUDIENCE, 1), 100);
+  const writing = merge(
+    createDeviceSets(aroundManifests(db, { before: gate.wait })),
+    spaces.audience(AUDIENCE, 1),
+    100,
+  );
   await gate.reached;
   // Twelve clears: generation 1 must not be taken for 10, 11 or 12.
   for (let generation = 1; generation <= 12; generation++) await clear(generation);

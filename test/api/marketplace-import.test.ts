@@ -24,10 +24,11 @@ describe('queue an import', () => {
     expect(reply.headers.get('location')).toBe(`${IMPORT}/${reply.json.import_log_id}`);
   });
 
-  it('ids grow in the order accepted, without gaps', async () => {
+  /** That there are no gaps: survives-kill.test.ts, where no other test queues jobs. */
+  it('ids grow in the order accepted', async () => {
     const first = (await queue(good)).json.import_log_id;
     const second = (await queue(good)).json.import_log_id;
-    expect(second).toBe(first + 1);
+    expect(second).toBeGreaterThan(first);
   });
 
   it.each([

@@ -75,8 +75,9 @@ async function connectTo(
   folder: StateFolder,
   host: string,
 ): Promise<{ client: MongoClient; isLoggedIn: boolean }> {
-  // A bundle has the exports of a CommonJS package only on its default export.
-  const { MongoClient } = (await import('mongodb')).default;
+  // A bundle has the exports of a CommonJS package on its default export only, tsx has them beside it.
+  const mongodb = await import('mongodb');
+  const { MongoClient } = mongodb.default ?? mongodb;
   const { secure } = folder.state;
   const url = `mongodb://${host}/?directConnection=true${secure ? `&${mongoTls(folder)}` : ''}`;
   const limits = { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 };

@@ -29,7 +29,7 @@ function once<T>(make: () => T): () => T {
 }
 
 export function createDescription({ config, bodies }: Pick<Dependencies, 'config' | 'bodies'>) {
-  // Made when somebody asks: they cost a fifth of a second, which a start need not wait for.
+  // Made at the first request: they cost a fifth of a second of CPU time, which every start would pay.
   const document = once(() => JSON.stringify(createOpenApi(config, bodies)));
   const asyncApiDocument = once(() => JSON.stringify(createAsyncApi(config)));
   const topicsHtml = once(() => topicsPage(config));

@@ -8,5 +8,5 @@ import { roundSeed } from './support/random.ts';
 const random = roundSeed('cluster');
 const on = setUpServers({ brokers: 3, members: 3, canBeCut: true });
 
-describe('a primary that is lost with jobs nobody else has', () => primaryLost(on, random));
+describe('a primary lost with jobs that no other member has', () => primaryLost(on, random));
 describe('one broker or member at a time', () => clusterMembers(on, random));

@@ -1,4 +1,4 @@
-/** An API in the process of the test: compiled as it is in production, but started in a tenth of a second. */
+/** An API in the process of the test: compiled as in production, without the start of a process. */
 import { createWriteStream, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';

@@ -49,7 +49,7 @@ export function poisonedJob(faults: FaultFixture): void {
     const isOpen = async () =>
       (await faults.service.driver.jobs.findOne({ _id: first.id }))?.phase !== 'ended';
     let deaths = 0;
-    // Armed until it is given up: whoever comes next dies of the same file.
+    // Armed until the message is given up: the next process dies of the same file.
     while (await isOpen()) {
       faults.pipeline.start({ FAULT_POINT: 'split:before-send:1:kill' });
       await Promise.race([faults.pipeline.gone(), faults.service.driver.ended(first.id)]);

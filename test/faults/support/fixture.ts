@@ -42,13 +42,10 @@ export function setUpServers(
   beforeAll(async () => {
     const shared = kinds && { addresses: sharedServers(), own: kinds };
     servers = await timed('start', () => startOwnServers({ ...own, shared }));
-  }, START_MS);
+  });
   afterAll(() => timed('stop', async () => servers?.close()));
   return () => servers!;
 }
-
-/** Nine processes may start here, on a machine that runs other tests. */
-const START_MS = 300_000;
 
 export function setUpFaults(random: Random, { on, ...options }: FixtureOptions = {}): FaultFixture {
   let service: FaultService | undefined;
@@ -62,7 +59,7 @@ export function setUpFaults(random: Random, { on, ...options }: FixtureOptions =
       }),
     );
     order = watchOrder(service.driver);
-  }, START_MS);
+  });
   afterAll(async () => {
     await order?.stop();
     await service?.close();

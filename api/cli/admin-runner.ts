@@ -25,18 +25,17 @@ const FAILED = 1;
 export function createAdminRunner(loadEnv: LoadEnvironment) {
   async function readOnly(command: Command, work: Work): Promise<void> {
     const options = command.opts<{ state?: string; json?: boolean }>();
+    const { writeOut, writeErr } = command.configureOutput();
     // Configuration errors are reported by the caller, the same for all commands.
     const config = parseConfig(loadEnv(options.state), 'admin');
     const mongo = await connectMongo(config);
     try {
       await ensureIndexes(mongo.db);
       const { json, text } = await work(createApiStores(mongo.db), config);
-      process.stdout.write(
-        options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''),
-      );
+      writeOut!(options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''));
     } catch (error) {
       if (!(error instanceof ProvisioningError)) return await mongo.fail(error);
-      process.stderr.write(`headrace: ${error.message}\n`);
+      writeErr!(`headrace: ${error.message}\n`);
       process.exitCode = FAILED;
     } finally {
       await mongo.close();

@@ -10,7 +10,7 @@ import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 
 let env: Record<string, string>;
@@ -33,8 +33,7 @@ afterAll(async () => {
   await mongo.close();
 });
 
-const run = (args: string[], more: Record<string, string> = {}) =>
-  runHeadrace(['admin', ...args], { ...env, ...more });
+const run = (args: string[], more: Record<string, string> = {}) => runAdmin(args, { ...env, ...more });
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const audit = async (...args: string[]): Promise<any[]> => {
   const { stdout, stderr } = await run(['audit', ...args, '--json']);

@@ -6,13 +6,13 @@ import { parseConfig } from '../../schemas/config.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { formatIdentifier, slotOf } from '../formats/identifiers.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 
 const AUDIENCE = 7;
 let env: Record<string, string>;
 let mongo: Awaited<ReturnType<typeof connectMongo>>;
-const run = (...args: string[]) => runHeadrace(['admin', 'device', 'show', ...args], env);
+const run = (...args: string[]) => runAdmin(['device', 'show', ...args], env);
 
 beforeAll(async () => {
   env = uniqueEnvironment();

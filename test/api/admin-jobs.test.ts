@@ -6,14 +6,14 @@ import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 
 const PARTNER = 'p-aaaaaaaaaaaa';
 let env: Record<string, string>;
 let mongo: Mongo;
 let inspection: ReturnType<typeof createJobInspection>;
-const run = (...args: string[]) => runHeadrace(['admin', 'job', ...args], env);
+const run = (...args: string[]) => runAdmin(['job', ...args], env);
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const json = async (...args: string[]): Promise<any> => {
   const outcome = await run(...args, '--json');

@@ -9,6 +9,7 @@ import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { impatient } from '../support/settings.ts';
 import { withOwnBucket } from '../support/stack.ts';
@@ -17,7 +18,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 let env: Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 let made: any;
-const run = (...args: string[]) => runHeadrace(['admin', ...args], env);
+const run = (...args: string[]) => runAdmin(args, env);
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const json = async (...args: string[]): Promise<any> => {
   const outcome = await run(...args, '--json');

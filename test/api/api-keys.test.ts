@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import type { KeyScope } from '../../schemas/documents.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
@@ -17,12 +17,12 @@ afterAll(() => api?.stop());
 const call = (key: string) => createCaller(api.service.apiUrl, key);
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const admin = async (...args: string[]): Promise<any> => {
-  const { code, stdout, stderr } = await runHeadrace(['admin', 'key', ...args, '--json'], api.service.env);
+  const { code, stdout, stderr } = await runAdmin(['key', ...args, '--json'], api.service.env);
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 };
 const refused = async (...args: string[]) => {
-  const { code, stderr } = await runHeadrace(['admin', 'key', ...args], api.service.env);
+  const { code, stderr } = await runAdmin(['key', ...args], api.service.env);
   expect(code).toBe(1);
   return stderr;
 };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dayOf } from '../../pipeline/stores/usage.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { type OwnService, startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, createCaller, IMPORT } from './support.ts';
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const admin = async (...args: string[]): Promise<any> => {
-  const { code, stdout, stderr } = await runHeadrace(['admin', 'partner', ...args, '--json'], service.env);
+  const { code, stdout, stderr } = await runAdmin(['partner', ...args, '--json'], service.env);
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 };
@@ -147,15 +147,12 @@ describe('the command', () => {
     expect(quotas).toMatchObject({ bytes_per_day: 1.5e12, rows_per_day: 100_000_000 });
     expect(days).toEqual([]);
     await admin('quota', '--partner', partner._id, '--rows-per-day', 'none');
-    const { stdout } = await runHeadrace(
-      ['admin', 'partner', 'usage', '--partner', partner._id],
-      service.env,
-    );
+    const { stdout } = await runAdmin(['partner', 'usage', '--partner', partner._id], service.env);
     expect(stdout).toMatch(
       /unfinished jobs +10,000 +\(default\)\nbytes a day +1,500,000,000,000\nrows a day +no limit\n/,
     );
-    const wrong = await runHeadrace(
-      ['admin', 'partner', 'quota', '--partner', partner._id, '--rows-per-day', 'many'],
+    const wrong = await runAdmin(
+      ['partner', 'quota', '--partner', partner._id, '--rows-per-day', 'many'],
       service.env,
     );
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("'--rows-per-day <number>'")]);

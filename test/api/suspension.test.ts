@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiStores, createApiStores } from '../../api/stores.ts';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
-import { type IssuedPartner, runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
+import type { IssuedPartner } from '../support/run-headrace.ts';
 import { type OwnService, startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, createCaller, IMPORT } from './support.ts';
@@ -24,7 +25,7 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const admin = async (...args: string[]): Promise<any> => {
-  const { code, stdout, stderr } = await runHeadrace(['admin', ...args, '--json'], service.env);
+  const { code, stdout, stderr } = await runAdmin([...args, '--json'], service.env);
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 };
@@ -134,7 +135,7 @@ describe('storage keys', () => {
     const keys: Keys = await admin('storage-key', 'rotate', ...of);
     await put(partner, 'old.csv', row);
     await put(partner, 'new.csv', row, keys);
-    const again = await runHeadrace(['admin', 'storage-key', 'rotate', ...of], service.env);
+    const again = await runAdmin(['storage-key', 'rotate', ...of], service.env);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('storage-key retire')]);
 
     await admin('partner', 'suspend', ...of);
@@ -146,7 +147,7 @@ describe('storage keys', () => {
     await admin('storage-key', 'retire', ...of);
     await expect(put(partner, 'old.csv', row)).rejects.toThrow();
     await put(partner, 'new.csv', row, keys);
-    const nothing = await runHeadrace(['admin', 'storage-key', 'retire', ...of], service.env);
+    const nothing = await runAdmin(['storage-key', 'retire', ...of], service.env);
     expect([nothing.code, nothing.stderr]).toEqual([1, expect.stringContaining('no old storage keys')]);
     await admin('storage-key', 'rotate', ...of);
   });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createdWebhook, delivery, deliveryDetails, webhook } from '../../schemas/http-webhooks.ts';
 import { isSigned, type Receiver, startReceiver } from '../api/webhook-receiver.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import { type OwnService, startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from './partner.ts';
@@ -86,7 +86,7 @@ it('an operator adds, lists, rotates and removes it', async () => {
   const rotated = await admin<{ secrets: unknown[] }>('webhook', 'rotate', ...partner, ...one);
   expect(rotated.secrets).toHaveLength(2);
   const refused = async (...args: string[]) => {
-    const { code, stderr } = await runHeadrace(['admin', 'webhook', ...args], service.env);
+    const { code, stderr } = await runAdmin(['webhook', ...args], service.env);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^headrace: /)]);
     return stderr;
   };

@@ -5,6 +5,7 @@ import { expect, inject } from 'vitest';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { type ApiStores, createApiStores } from '../../api/stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { runAdmin } from '../support/run-admin.ts';
 import {
   type IssuedPartner,
   lastJsonLine,
@@ -19,7 +20,7 @@ export type Variables = Record<string, string>;
 
 export async function provision(service: Service) {
   const admin = async <T>(...args: string[]): Promise<T> =>
-    lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
+    lastJsonLine<T>(await runAdmin([...args, '--json'], service.env));
   const withStores = async <T>(work: (stores: ApiStores) => Promise<T>): Promise<T> => {
     const mongo = await connectMongo(service.config);
     return work(createApiStores(mongo.db)).finally(mongo.close);

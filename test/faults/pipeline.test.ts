@@ -22,10 +22,10 @@ const faults = setUpFaults(random, {
 });
 
 describe('killed', () => pipelineKilled(faults, random));
-describe('killed at the end of loads', () => loadsKilled(faults));
+describe('killed at the end of loads', () => loadsKilled(faults, random));
 describe('frozen', () => zombie(faults, random));
 describe('messages lost', () => lostMessages(faults));
-describe('a job that cannot be processed', () => poisonedJob(faults));
+describe('a job that cannot be processed', () => poisonedJob(faults, random));
 
 it('everything that was asked for ended as the oracle says, and nothing is left behind', async () => {
   await faults.killPipeline();

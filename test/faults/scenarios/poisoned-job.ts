@@ -1,13 +1,21 @@
-/** A job that the service itself fails at, or dies of, ends with `internal_error`; those behind it go on, and nothing of it is stored. */
+/**
+ * A job that the service itself fails at, or dies of, ends with `internal_error`; those behind it go on, and nothing of it is stored.
+ * One stage in a short round; FAULT_POINTS=all takes all that prepare a job.
+ */
 import { expect, it } from 'vitest';
 import type { FaultPoint } from '../../../pipeline/runtime/fault-points.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
 import { setNames } from '../../support/stored-sets.ts';
 import type { FaultFixture } from '../support/fixture.ts';
+import { pointsOf } from '../support/points.ts';
+import type { Random } from '../support/random.ts';
 
+const preparing: FaultPoint[] = ['dispatch:before-listing', 'split:before-send', 'validate:before-devices'];
 const poisoned = { status: 3, errors: [{ code: 'internal_error' }], uniqueDevices: 0 };
 
-export function poisonedJob(faults: FaultFixture): void {
+export function poisonedJob(faults: FaultFixture, random: Random): void {
+  const points = pointsOf(preparing, () => random.some(preparing, 1));
+
   async function newAudience(rows = 100) {
     const { driver } = faults.service;
     const partner = await driver.partner();
@@ -24,8 +32,7 @@ export function poisonedJob(faults: FaultFixture): void {
     expect(await driver.members(setNames.audience(second.id, 1))).toEqual(asMembers(second.devices));
   }
 
-  it('three times the same failure, in each stage that prepares a job', async () => {
-    const points: FaultPoint[] = ['dispatch:before-listing', 'split:before-send', 'validate:before-devices'];
+  it(`three times the same failure at ${points.join(', ')}`, async () => {
     for (const point of points) {
       await faults.killPipeline();
       // More often than it takes: where a slow machine loses its partition meanwhile, the count begins anew.

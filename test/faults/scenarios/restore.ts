@@ -14,7 +14,8 @@ import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { stageInputs } from '../../../schemas/topics.ts';
 import { isFrozen, type Managed } from '../../support/processes.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
-import { lastJsonLine, runHeadrace } from '../../support/run-headrace.ts';
+import { runAdmin } from '../../support/run-admin.ts';
+import { lastJsonLine } from '../../support/run-headrace.ts';
 import { setNames } from '../../support/stored-sets.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { copyData, emptyData } from '../support/copies.ts';
@@ -55,15 +56,15 @@ async function startAll({ service }: FaultFixture): Promise<void> {
   await Promise.all(all.map((one) => one.ready()));
 }
 
-/** Processes that were killed are members of their groups for some seconds more. */
-const runRestored = ({ service }: FaultFixture): Promise<Restored> =>
-  waitFor(
-    async () => {
-      const outcome = await runHeadrace(['admin', 'restored', '--json'], service.settings);
-      return outcome.code === 0 ? lastJsonLine<Restored>(outcome) : undefined;
-    },
-    { what: 'headrace admin restored' },
-  );
+async function runRestored({ service }: FaultFixture): Promise<Restored> {
+  // Processes that were killed are members of their groups for some seconds more.
+  await expelAll(service.driver.config);
+  const restored = async () => {
+    const outcome = await runAdmin(['restored', '--json'], service.settings);
+    return outcome.code === 0 ? lastJsonLine<Restored>(outcome) : undefined;
+  };
+  return waitFor(restored, { what: 'headrace admin restored' });
+}
 
 const newestJob = async ({ service }: FaultFixture) =>
   (await service.driver.jobs.find().sort({ _id: -1 }).limit(1).next())?._id ?? 0;

@@ -57,7 +57,7 @@ export function stagesScaled(faults: FaultFixture, random: Random): void {
     await Promise.all([...processes].map((one) => one.ready()));
     const load = faults.service.load();
     const leaving: Promise<void>[] = [];
-    for (let n = 0; n < 6 * most; n++) {
+    for (let n = 0; n < 4 * most; n++) {
       const stage = random.pick(stageNames);
       const count = running(stage).length;
       if (count < most && (count === 0 || random.chance(0.5))) await join(stage);

@@ -3,6 +3,7 @@ import type { CommitMarker } from '../../../schemas/topics.ts';
 import type { InRange } from '../../formats/address-ranges.ts';
 import { ByteTable } from '../../formats/byte-table.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
+import { SeenBatches } from '../../formats/seen-batches.ts';
 import type { Devices } from '../../sets/devices.ts';
 import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
 import { eachGroup } from '../../wire/device-groups.ts';
@@ -30,16 +31,15 @@ export async function gatherSlot(
   numberKeys: NumberKeys,
 ): Promise<GatheredSlot> {
   /** By range: a batch comes in each that it has devices in. */
-  const seen = new Map<number, Set<number | string>>();
+  const seen = new Map<number, SeenBatches>();
   const pairs = new Pairs();
   const names = new ByteTable();
   for await (const { range, messages } of ranges) {
-    const seenHere = seen.get(range) ?? new Set();
+    const seenHere = seen.get(range) ?? new SeenBatches();
     seen.set(range, seenHere);
-    for (const { file, batch, part, groups } of messages) {
-      const name = nameOf(file, batch, part);
-      if (!files.isPassed(file) || seenHere.has(name)) continue;
-      seenHere.add(name);
+    for (const message of messages) {
+      const { file, groups } = message;
+      if (!files.isPassed(file) || !seenHere.add(message)) continue;
       const isCollapsed = files.isCollapsed(file);
       eachGroup(groups, (start, end, at, devices) => {
         const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
@@ -56,9 +56,3 @@ export async function gatherSlot(
     filePairs: files_counted ? new Map() : filePairs,
   };
 }
-
-/** A number wherever one is large enough: there are millions, and a text costs more than the devices of its part. */
-const nameOf = (file: number, batch: number, part: number): number | string =>
-  file < 2 ** 20 && batch < 2 ** 24 && part < 2 ** 9
-    ? (file * 2 ** 24 + batch) * 2 ** 9 + part
-    : `${file}.${batch}.${part}`;

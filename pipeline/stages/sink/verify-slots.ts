@@ -3,6 +3,7 @@
  * way, and wherever, shows here, before anything of the job is merged.
  */
 import type { CommitMarker } from '../../../schemas/topics.ts';
+import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { SpillStore } from '../../stores/spills.ts';
@@ -17,14 +18,10 @@ interface Dependencies {
 export function createVerifySlots({ spills, verdicts }: Dependencies) {
   async function holdsAll(marker: CommitMarker, slot: number, uncommitted: Uncommitted): Promise<boolean> {
     const isPassed = await verdicts.passedOf(marker);
-    const seen = new Set<string>();
+    const seen = new SeenBatches();
     const total = { pairs: 0, checksum: 0 };
-    const isNew = ({ file, batch, part }: { file: number; batch: number; part: number }) => {
-      const name = `${file}.${batch}.${part}`;
-      if (!isPassed(file) || seen.has(name)) return false;
-      seen.add(name);
-      return true;
-    };
+    const isNew = (message: { file: number; batch: number; part: number }) =>
+      isPassed(message.file) && seen.add(message);
     if (uncommitted.hasSpilled(marker.job)) {
       for await (const spilled of spills.totals(marker.job, slot))
         if (isNew(spilled)) addTotal(total, spilled.total);

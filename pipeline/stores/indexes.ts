@@ -91,7 +91,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 },
   ],
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
-  ledger: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
+  ledger: [{ key: { job: 1, attempt: 1, file: 1, batch: 1 }, name: 'by_batch' }],
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
   checks: [{ key: { job: 1 }, name: 'by_job' }],
   filePairs: [{ key: { job: 1, page: 1 }, name: 'by_page' }],

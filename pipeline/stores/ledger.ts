@@ -42,16 +42,23 @@ const sumOfBatches = {
   accepted: { $sum: '$accepted' },
 };
 
-type KnownBatch = Omit<LedgerEntry, 'rejected' | 'events' | 'slots'>;
+type KnownBatch = FileAttempt & ResumePoint & Pick<LedgerEntry, 'last' | 'failure'>;
+const knownFields = {
+  _id: 0,
+  job: 1,
+  attempt: 1,
+  file: 1,
+  batch: 1,
+  end: 1,
+  firstLine: 1,
+  lines: 1,
+  delimiter: 1,
+  last: 1,
+  failure: 1,
+} as const;
 
-function resumeBehind(batches: KnownBatch[]): ResumePoint | 'complete' | null {
-  for (const [number, { batch, last, failure }] of batches.entries()) {
-    if (failure) return 'complete';
-    if (batch !== number) return batches[number - 1] ?? null;
-    if (last) return 'complete';
-  }
-  return batches.at(-1) ?? null;
-}
+/** Batches that one command counts, a power of two. */
+const MAX_COUNTED = 2 ** 17;
 
 /** A branch for each file would cost more to plan than to read. */
 const sameAttempts = (files: FileAttempt[]) =>
@@ -67,6 +74,31 @@ const nameOf = ({ job, attempt, file }: FileAttempt) => `${job}.${attempt}.${fil
 export function createLedgerStore(db: Db) {
   const ledger = db.collection<LedgerDocument>(collections.ledger);
 
+  const firstBatch = groupCommit(async (files: FileAttempt[]): Promise<(KnownBatch | undefined)[]> => {
+    const $or = sameAttempts(files).map((some) => ({ ...some, batch: 0 }));
+    const found = await ledger.find({ $or }).project<KnownBatch>(knownFields).toArray();
+    const byFile = new Map(found.map((batch) => [nameOf(batch), batch]));
+    return files.map((file) => byFile.get(nameOf(file)));
+  });
+
+  /**
+   * How many batches, from the first on, are recorded without a gap. A file may have millions: they are counted in the index, in steps
+   * that double until one has a gap, and are halved from there.
+   */
+  async function countJoined({ job, attempt, file }: FileAttempt): Promise<number> {
+    let joined = 1;
+    let hasGap = false;
+    for (let step = 1; step >= 1; ) {
+      const batch = { $gte: joined, $lt: joined + step };
+      const found = await ledger.countDocuments({ job, attempt, file, batch });
+      if (found === 0) break;
+      if (found === step) joined += step;
+      else hasGap = true;
+      step = hasGap ? Math.floor(step / 2) : Math.min(2 * step, MAX_COUNTED);
+    }
+    return joined;
+  }
+
   return {
     /** First writer wins. */
     record: groupCommit(async (entries: LedgerEntry[]) => {
@@ -77,15 +109,17 @@ export function createLedgerStore(db: Db) {
     }),
 
     /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
-    resumePoint: groupCommit(async (files: FileAttempt[]): Promise<(ResumePoint | 'complete' | null)[]> => {
-      const known = await ledger
-        .find({ $or: sameAttempts(files) })
-        .sort({ job: 1, file: 1, batch: 1 })
-        .project<KnownBatch>({ _id: 0, rejected: 0, events: 0, slots: 0 })
-        .toArray();
-      const byFile = groupBy(known, nameOf);
-      return files.map((file) => resumeBehind(byFile.get(nameOf(file)) ?? []));
-    }),
+    async resumePoint({ job, attempt, file }: FileAttempt): Promise<ResumePoint | 'complete' | null> {
+      const first = await firstBatch({ job, attempt, file });
+      if (!first) return null;
+      if (first.last || first.failure) return 'complete';
+      const batch = (await countJoined(first)) - 1;
+      const behind = await ledger.findOne<KnownBatch>(
+        { job, attempt, file, batch },
+        { projection: knownFields },
+      );
+      return behind?.last || behind?.failure ? 'complete' : behind;
+    },
 
     /**
      * Batches of files, each file's from a number on: what a file has before it is not read again. Of jobs of which every file is

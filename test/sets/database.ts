@@ -14,7 +14,10 @@ export function openDatabase(): { readonly db: Db } {
   let db: Db;
   beforeAll(async () => {
     const env = uniqueEnvironment();
-    client = new MongoClient(env.HEADRACE_MONGO_URL!, { writeConcern: { w: 'majority', journal: true } });
+    client = new MongoClient(env.HEADRACE_MONGO_URL!, {
+      writeConcern: { w: 'majority', journal: true },
+      monitorCommands: true,
+    });
     db = client.db(env.HEADRACE_MONGO_DATABASE!);
   });
   afterAll(async () => {

@@ -30,7 +30,8 @@ export type ShownFile = Omit<FileDocument, 'events'>;
 export type RejectingFile = Pick<FileDocument, 'number' | 'path' | 'rejected'>;
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
-const INSERT_AT_ONCE = 5_000;
+/** Files that one command writes, or examines for a write. */
+const WRITE_AT_ONCE = 5_000;
 const PATHS_AT_ONCE = 1_000;
 
 /** What a load changes in the files of its audience. */
@@ -62,11 +63,33 @@ export function createFileStore(db: Db) {
   const files = db.collection<FileDocument>(collections.files);
   const stream = (filter: Filter<FileDocument>) => files.find(filter, { batchSize: READ_AT_ONCE });
 
+  /**
+   * Conditions for ranges of numbers that cover all listings of the job. A job may have millions of files: a command for all of them
+   * would outlast the socket timeout, and be repeated for ever.
+   */
+  async function* rangesOf(
+    job: number,
+  ): AsyncGenerator<{ job: number; number: { $gte: number; $lt: number } }> {
+    const last = await files.findOne({ job }, { sort: { number: -1 }, projection: { number: 1 } });
+    for (let from = 0; last && from <= last.number; from += WRITE_AT_ONCE)
+      yield { job, number: { $gte: from, $lt: from + WRITE_AT_ONCE } };
+  }
+
+  async function updateAll(listing: string, filter: Filter<FileDocument>, set: Partial<FileDocument>) {
+    const update = { $set: { ...set, updatedAt: new Date() } };
+    for await (const range of rangesOf(jobOf(listing)))
+      await files.updateMany({ ...range, listing, ...filter }, update);
+  }
+
+  async function removeAll(job: number, filter: Filter<FileDocument>): Promise<void> {
+    for await (const range of rangesOf(job)) await files.deleteMany({ ...range, ...filter });
+  }
+
   return {
     /** Idempotent: files that are stored already stay as they are. */
     insertListing: groupCommit(async (listings: FileDocument[][]) => {
       const documents = listings.flat();
-      for (const some of inGroups(documents, within({ count: INSERT_AT_ONCE }))) {
+      for (const some of inGroups(documents, within({ count: WRITE_AT_ONCE }))) {
         await insertNew(files, some);
       }
     }),
@@ -115,28 +138,36 @@ export function createFileStore(db: Db) {
       listing: string,
       attempt: number,
     ): Promise<{ files: number; rows: number; bytes: number }> {
-      const [done] = await files
-        .aggregate<{ files: number; rows: number; bytes: number }>([
-          { $match: { job: jobOf(listing), listing, $nor: [undecidedIn(attempt)] } },
-          {
-            $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' }, bytes: { $sum: '$size' } },
-          },
-        ])
-        .toArray();
-      return done ?? { files: 0, rows: 0, bytes: 0 };
+      const sum = { files: 0, rows: 0, bytes: 0 };
+      for await (const range of rangesOf(jobOf(listing))) {
+        const [done] = await files
+          .aggregate<typeof sum>([
+            { $match: { ...range, listing, $nor: [undecidedIn(attempt)] } },
+            {
+              $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' }, bytes: { $sum: '$size' } },
+            },
+          ])
+          .toArray();
+        sum.files += done?.files ?? 0;
+        sum.rows += done?.rows ?? 0;
+        sum.bytes += done?.bytes ?? 0;
+      }
+      return sum;
     },
 
     cancelUndecided: (listing: string, failure: FileFailure) =>
-      files.updateMany(
-        { job: jobOf(listing), listing, status: { $in: [JobStatus.pending, JobStatus.running] } },
-        { $set: { status: JobStatus.error, failure, updatedAt: new Date() } },
+      updateAll(
+        listing,
+        { status: { $in: [JobStatus.pending, JobStatus.running] } },
+        { status: JobStatus.error, failure },
       ),
 
     /** The job failed as a whole: all files that have not failed themselves fail with it. */
     failAll: (listing: string, failure: FileFailure) =>
-      files.updateMany(
-        { job: jobOf(listing), listing, status: { $ne: JobStatus.error } },
-        { $set: { status: JobStatus.error, failure, duplicates: null, updatedAt: new Date() } },
+      updateAll(
+        listing,
+        { status: { $ne: JobStatus.error } },
+        { status: JobStatus.error, failure, duplicates: null },
       ),
 
     ofListing: (listing: string) =>
@@ -201,7 +232,8 @@ export function createFileStore(db: Db) {
           },
         })),
       );
-      if (operations.length > 0) await files.bulkWrite(operations, { ordered: false });
+      for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
+        await files.bulkWrite(some, { ordered: false });
     }),
 
     /** Identities (path and ETag) of the files of these paths that the audience has loaded. */
@@ -266,10 +298,10 @@ export function createFileStore(db: Db) {
     removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(files, { job: { $in: jobs } }, signal),
 
     /** Listings of the job that were never frozen, because their dispatcher died. */
-    forgetOthers: (job: number, listing = '') => files.deleteMany({ job, listing: { $ne: listing } }),
+    forgetOthers: (job: number, listing = '') => removeAll(job, { listing: { $ne: listing } }),
 
     /** A listing that was not frozen, because another dispatcher froze its own first. */
-    forgetListing: (listing: string) => files.deleteMany({ job: jobOf(listing), listing }),
+    forgetListing: (listing: string) => removeAll(jobOf(listing), { listing }),
   };
 }
 

@@ -47,11 +47,6 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     deps.log.info({ job: entry.job._id, files_done: filesDone, rows }, 'loading');
   }
 
-  function finish(entry: LoadingJob): void {
-    loading.delete(entry.job._id);
-    entry.done();
-  }
-
   async function cancelUnwanted(): Promise<boolean> {
     const cancelled = await step.read('look for cancelled jobs', () =>
       deps.cancelledAmong([...loading.values()].map(({ job }) => job)),
@@ -59,8 +54,9 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     for (const [id, failure] of cancelled) {
       const entry = loading.get(id);
       if (!entry) continue;
-      await step('cancel', () => files.cancelUndecided(entry.job.listing!, failure));
-      finish(entry);
+      loading.delete(id);
+      // Not awaited: they may be millions, and other jobs are loading.
+      step('cancel', () => files.cancelUndecided(entry.job.listing!, failure)).then(entry.done, entry.fail);
     }
     return cancelled.size > 0;
   }
@@ -111,7 +107,9 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
         await report(entry);
         if (changed.has(entry)) await publishMore(entry);
         await publishStalled(entry);
-        if (entry.inFlight.size === 0 && entry.nextFile >= entry.job.fileCount) finish(entry);
+        if (entry.inFlight.size > 0 || entry.nextFile < entry.job.fileCount) continue;
+        loading.delete(entry.job._id);
+        entry.done();
       }
       return isCancelled || changed.size > 0;
     },

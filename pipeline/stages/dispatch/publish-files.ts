@@ -5,6 +5,7 @@
 
 import { type FileDocument, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
+import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import { jobHeaders } from '../../runtime/trace-job.ts';
@@ -26,6 +27,8 @@ export interface PublishDependencies {
 }
 
 const MAX_PATIENCE_MS = 15 * 60_000;
+/** Files that are read and published at once; a window may have room for hundreds of thousands. */
+const MAX_AT_ONCE = 5_000;
 
 export function createPublishFiles(deps: PublishDependencies, step: Step<'dispatch'>) {
   const { files, fileWindow } = deps;
@@ -50,6 +53,27 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
     return room;
   }
 
+  /** The next files, as many as have room. */
+  async function publishNext(entry: LoadingJob, room: number): Promise<void> {
+    const listing = entry.job.listing!;
+    const limit = Math.min(MAX_AT_ONCE, Math.ceil(room * SMALL_FILES_A_PLACE));
+    const found = await step.read('find files to publish', () =>
+      files.undecided(listing, entry.attempt, entry.nextFile, limit),
+    );
+    const next = takeThatFit(found, room);
+    if (found.length === 0) {
+      entry.nextFile = entry.job.fileCount;
+      return;
+    }
+    const waiting = next.filter(({ status }) => status === JobStatus.pending);
+    if (waiting.length > 0) {
+      const [first, last] = [waiting[0]!.number, waiting.at(-1)!.number];
+      await step('mark-running', () => files.markRunning(listing, first, last));
+    }
+    await publish(entry, next);
+    entry.nextFile = next.at(-1)!.number + 1;
+  }
+
   return {
     async publishFirst(entry: LoadingJob, first: FileDocument[]): Promise<void> {
       await publish(entry, first);
@@ -57,24 +81,10 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
     },
 
     async publishMore(entry: LoadingJob): Promise<void> {
-      const room = roomOf(entry);
-      if (room < Math.min(fileWindow, 1 + fileWindow / 4) || entry.nextFile >= entry.job.fileCount) return;
-      const listing = entry.job.listing!;
-      const found = await step.read('find files to publish', () =>
-        files.undecided(listing, entry.attempt, entry.nextFile, Math.ceil(room * SMALL_FILES_A_PLACE)),
-      );
-      const next = takeThatFit(found, room);
-      if (found.length === 0) {
-        entry.nextFile = entry.job.fileCount;
-        return;
-      }
-      const waiting = next.filter(({ status }) => status === JobStatus.pending);
-      if (waiting.length > 0) {
-        const [first, last] = [waiting[0]!.number, waiting.at(-1)!.number];
-        await step('mark-running', () => files.markRunning(listing, first, last));
-      }
-      await publish(entry, next);
-      entry.nextFile = next.at(-1)!.number + 1;
+      let room = roomOf(entry);
+      if (room < Math.min(fileWindow, 1 + fileWindow / 4)) return;
+      for (; room >= 1 && entry.nextFile < entry.job.fileCount; room = roomOf(entry))
+        await publishNext(entry, room);
     },
 
     async publishStalled(entry: LoadingJob): Promise<void> {
@@ -87,12 +97,15 @@ export function createPublishFiles(deps: PublishDependencies, step: Step<'dispat
       if (inFlight.size === 0 || now - progress.at < progress.patienceMs) return;
       // What is merely slow is not made slower by this: the longer it takes, the rarer it is repeated.
       entry.progress = { seen, at: now, patienceMs: Math.min(MAX_PATIENCE_MS, 2 * progress.patienceMs) };
-      const open = await step.read('find files to publish again', () =>
-        files.undecided(job.listing!, attempt, Math.min(...inFlight.keys()), inFlight.size),
-      );
-      const stalled = open.filter(({ number }) => inFlight.has(number));
-      deps.log.warn({ job: job._id, files: stalled.length }, 'no progress; publishing the files again');
-      if (stalled.length > 0) await publish(entry, stalled);
+      deps.log.warn({ job: job._id, files: inFlight.size }, 'no progress; publishing the files again');
+      const numbers = [...inFlight.keys()].sort((a, b) => a - b);
+      for (const some of inGroups(numbers, within({ count: MAX_AT_ONCE }))) {
+        const open = await step.read('find files to publish again', () =>
+          files.undecided(job.listing!, attempt, some[0]!, some.length),
+        );
+        const stalled = open.filter(({ number }) => inFlight.has(number));
+        if (stalled.length > 0) await publish(entry, stalled);
+      }
     },
   };
 }

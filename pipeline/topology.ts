@@ -30,7 +30,7 @@ import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
 import { createRemoveJobs } from './stages/dispatch/remove-jobs.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
-import { createSweep } from './stages/dispatch/sweep.ts';
+import { createSweep, createSweepOrphans } from './stages/dispatch/sweep.ts';
 import { createDispatchJobs } from './stages/dispatch-jobs.ts';
 import { createLookAhead } from './stages/sink/look-ahead.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
@@ -87,6 +87,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
           cancellationOf: cancellations.of,
         }),
         sweep: createSweep({ ...shared, removeJobs }),
+        sweepOrphans: createSweepOrphans(shared),
         expireJobs: createExpireJobs({ ...shared, removeJobs }),
         cancelledAmong: cancellations.among,
         filePartitions: partitions.files,

@@ -30,7 +30,6 @@ export { ContendedError } from './races.ts';
 
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
-const REMOVE_AT_ONCE = 5_000;
 /** About 30 bytes each. */
 const MAX_DEVICES_AHEAD = 200_000;
 
@@ -134,16 +133,9 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
      * again.
      */
     async removeSpace(space: string, signal?: AbortSignal): Promise<void> {
-      const documents = { _id: { $gte: `${space}#`, $lt: `${space}#~` } };
-      for (;;) {
-        signal?.throwIfAborted();
-        const some = pages.collection.find(documents, { projection: { _id: 1 } }).sort({ _id: 1 });
-        const last = await some.skip(REMOVE_AT_ONCE).limit(1).next();
-        if (!last) break;
-        await pages.collection.deleteMany({ _id: { $gte: `${space}#`, $lt: last._id } });
-      }
-      await pages.collection.deleteMany(documents);
-      await manifests.collection.deleteMany(documents);
+      const documents = { from: `${space}#`, to: `${space}#~` };
+      await pages.removeAll(documents, signal);
+      await manifests.collection.deleteMany({ _id: { $gte: documents.from, $lt: documents.to } });
     },
 
     sweepOrphans: createOrphanSweep(deps),

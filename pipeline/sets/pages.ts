@@ -14,6 +14,9 @@ const INSERT_AT_ONCE = 10_000;
 const READ_AT_ONCE = 1_000;
 const READS_IN_FLIGHT = 2;
 const REPLY_DOCUMENTS = 100_000;
+/** Levels of up to a thousand pages each, and pages: a command that removes them ends long before the socket timeout. */
+const REMOVE_RANGES = 200;
+const REMOVE_AT_ONCE = 5_000;
 
 /** Pages of one level, by their first addresses, ascending. */
 export interface WantedPages {
@@ -82,12 +85,29 @@ export function createPages(db: Db) {
       { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, bytesOf) },
     ),
 
+    /** Ranges of a level or so each. A deletion of keys replaces all levels of a slot, thousands of them. */
     remove: groupCommit(async (groups: IdRange[][]): Promise<undefined> => {
       const deletions = groups.flat().map(({ from, to }) => ({
         deleteMany: { filter: { _id: { $gte: from, $lte: to } } },
       }));
-      if (deletions.length > 0) await collection.bulkWrite(deletions, { ordered: false });
+      for (const some of inGroups(deletions, within({ count: REMOVE_RANGES })))
+        await collection.bulkWrite(some, { ordered: false });
     }),
+
+    /** A range of any number of pages, in steps. */
+    async removeAll({ from, to }: IdRange, signal?: AbortSignal): Promise<void> {
+      for (let start = from; ; ) {
+        signal?.throwIfAborted();
+        const rest = collection.find({ _id: { $gte: start, $lte: to } }, { projection: { _id: 1 } });
+        const next = await rest.sort({ _id: 1 }).skip(REMOVE_AT_ONCE).limit(1).next();
+        if (!next) {
+          await collection.deleteMany({ _id: { $gte: start, $lte: to } });
+          return;
+        }
+        await collection.deleteMany({ _id: { $gte: start, $lt: next._id } });
+        start = next._id;
+      }
+    },
   };
 }
 

@@ -1,24 +1,66 @@
-/** Removes documents that were written and never named, because their process died first. Looks at tokens, not at documents. */
+/**
+ * Removes pages that were written and never named, because their process died first. It reads ids, some of each token, and each
+ * manifest once: what it costs grows with the number of tokens, not with their pages.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EditDeps } from './edit-slot.ts';
 import { tokenTime } from './edit-slot.ts';
 import { writtenWith } from './regions.ts';
 
+/** Small audiences have a page or two in a slot: a hundred ids are many tokens. */
+const IDS_AT_ONCE = 100;
+
+interface Written {
+  manifest: string;
+  token: string;
+}
+
+/** What a manifest named, and the time before which a token must have been written to be an orphan if it is not among them. */
+interface Named {
+  tokens: ReadonlySet<string>;
+  before: number;
+}
+
+const tokenOf = (level: string) => level.split('.')[0]!;
+
+/** Of each token among the ids of pages. */
+function* tokensIn(ids: string[]): Generator<Written> {
+  let last: Written | undefined;
+  for (const id of ids) {
+    const [manifest = '', level = ''] = id.split(':');
+    const token = tokenOf(level);
+    if (last?.manifest === manifest && last.token === token) continue;
+    last = { manifest, token };
+    yield last;
+  }
+}
+
 export function createOrphanSweep({ manifests, pages }: EditDeps) {
-  /** The next document behind this id. */
-  const next = (behind: string) =>
-    pages.collection
+  async function idsBehind(behind: string): Promise<string[]> {
+    const found = await pages.collection
       .find({ _id: { $gt: behind } }, { projection: { _id: 1 } })
       .sort({ _id: 1 })
-      .limit(1)
-      .next();
-
-  async function isNamed(manifest: string, token: string): Promise<boolean> {
-    const found = await manifests.collection.findOne({ _id: manifest }, { projection: { regions: 1 } });
-    const levels = (found?.regions ?? []).flatMap((region) => region.levels);
-    return levels.some((level) => level.token.startsWith(`${token}.`));
+      .limit(IDS_AT_ONCE)
+      .toArray();
+    return found.map(({ _id }) => _id);
   }
 
-  /** Gives the number of tokens swept. */
+  /** The time first: a token that was old enough by then is never named afterwards. */
+  async function namedBy(ids: string[], unnamedForMs: number): Promise<Map<string, Named>> {
+    const before = Date.now() - unnamedForMs;
+    const named = new Map<string, Named>(ids.map((id) => [id, { tokens: new Set(), before }]));
+    const found = manifests.collection.find(
+      { _id: { $in: ids } },
+      { projection: { 'regions.levels.token': 1 } },
+    );
+    for await (const { _id, regions } of found) {
+      const tokens = regions.flatMap(({ levels }) => levels.map(({ token }) => tokenOf(token)));
+      named.set(_id, { tokens: new Set(tokens), before });
+    }
+    return named;
+  }
+
+  /** Takes half of the time that it has. Gives the number of tokens swept. */
   return async ({
     unnamedForMs,
     signal,
@@ -27,17 +69,24 @@ export function createOrphanSweep({ manifests, pages }: EditDeps) {
     signal?: AbortSignal;
   }): Promise<number> => {
     let swept = 0;
+    let named = new Map<string, Named>();
     for (let behind = ''; ; ) {
-      signal?.throwIfAborted();
-      const found = await next(behind);
-      if (!found) return swept;
-      const [manifest = '', rewrite = ''] = found._id.split(':');
-      const [token = ''] = rewrite.split('.');
-      const written = writtenWith(manifest, token);
-      behind = written.to;
-      if (Date.now() - tokenTime(token) < unnamedForMs || (await isNamed(manifest, token))) continue;
-      await pages.remove([written]);
-      swept++;
+      const began = performance.now();
+      const written = [...tokensIn(await idsBehind(behind))];
+      const last = written.at(-1);
+      if (!last) return swept;
+      const unread = written.map(({ manifest }) => manifest).filter((id) => !named.has(id));
+      named = new Map([...named, ...(await namedBy([...new Set(unread)], unnamedForMs))]);
+      for (const { manifest, token } of written) {
+        const { tokens, before } = named.get(manifest)!;
+        if (tokenTime(token) > before || tokens.has(token)) continue;
+        await pages.removeAll(writtenWith(manifest, token), signal);
+        swept++;
+      }
+      // Further tokens of the last manifest may follow, and of no other.
+      named = new Map([[last.manifest, named.get(last.manifest)!]]);
+      behind = writtenWith(last.manifest, last.token).to;
+      await sleep(performance.now() - began, undefined, { signal });
     }
   };
 }

@@ -2,7 +2,8 @@
 import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { spaces } from '../../schemas/documents.ts';
+import { collections, spaces } from '../../schemas/documents.ts';
+import { commandsOf, largestOf } from '../support/command-log.ts';
 import { aroundManifests, checkEveryManifest, createGate, openDatabase, pagesOf } from './database.ts';
 import { keyed, numberedDevices, onePart, toPlain } from './devices.ts';
 
@@ -124,6 +125,34 @@ it('pages that nobody named are swept when they are old, and no others', async (
   expect(await sets.sweepOrphans({ unnamedForMs: 3.6e6 })).toBe(2);
   expect(await checkEveryManifest(database.db)).toEqual([young]);
   expect(await sets.count(space)).toBe(300);
+});
+
+it('a sweep reads each manifest once, however many merges and regions it has', async () => {
+  const { db } = database;
+  const sets = open();
+  for (let job = 1; job <= 12; job++)
+    await sets.merge({ space, slot, job, since: job - 1 }, devices(60 * job, 60 * job + 60, job));
+  await sets.merge({ space, slot: 2, job: 1, since: 0 }, devices(0, 50));
+  const merges = new Set(
+    (await pagesOf(db).find().project({ _id: 1 }).toArray()).map(({ _id }) => _id.split('.')[0]),
+  );
+  expect(merges.size).toBeGreaterThan(5);
+  const [stored] = await pagesOf(db).find().limit(1).toArray();
+  // More than one step removes.
+  const orphans = Array.from({ length: 6_000 }, (_, i) => ({
+    ...stored!,
+    _id: `m#1:${(1).toString(36)}abcdef.0:${i.toString(16).padStart(7, '0')}`,
+  }));
+  await pagesOf(db).insertMany(orphans);
+  const commands = await commandsOf(db, async () =>
+    expect(await sets.sweepOrphans({ unnamedForMs: 0 })).toBe(1),
+  );
+  const manifests = commands.filter(({ collection }) => collection === collections.manifests);
+  expect(manifests.reduce((sum, { documents }) => sum + documents, 0)).toBe(2);
+  const removals = commands.filter(({ name }) => name === 'delete');
+  expect(removals.reduce((sum, { documents }) => sum + documents, 0)).toBe(6_000);
+  expect(largestOf(removals)).toBe(5_000);
+  expect(await checkEveryManifest(db)).toEqual([]);
 });
 
 it('a device is found in every space that holds it', async () => {

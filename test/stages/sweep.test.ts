@@ -126,6 +126,15 @@ it('nothing is removed while a load of an earlier generation may still write', a
   expect(await sets.spacesOf(AUDIENCE)).toEqual([]);
 });
 
+it('cleared data is removed while a sweep of orphaned pages takes its time', async () => {
+  await merge(sets, spaces.audience(AUDIENCE, 1), 100);
+  await clear(1);
+  await sweep({ sweepOrphans: () => new Promise(() => {}) });
+  await clear(2);
+  await sweep({ sweepOrphans: () => new Promise(() => {}) });
+  expect(await sets.spacesOf(AUDIENCE)).toEqual([]);
+});
+
 it('its event values go, and its loads that had expired before; those of the present generation stay', async () => {
   const jobs = database.db.collection<JobDocument>(collections.jobs);
   const load = (_id: number, generation: number) =>

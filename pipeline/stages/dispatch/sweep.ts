@@ -1,4 +1,7 @@
-/** Clears away what can no longer be seen: what cleared audiences held, and what a lost race or a crash left behind. */
+/**
+ * Clears away what can no longer be seen: what cleared audiences held, and what a lost race or a crash left behind. Orphaned pages are
+ * looked for apart from the rest: among all pages there are, which takes long.
+ */
 import { type AudienceDocument, spaces } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
@@ -27,13 +30,12 @@ interface Dependencies
     | 'verdicts'
   > {
   log: Logger;
-  sets: Pick<DeviceSets, 'spacesOf' | 'removeSpace' | 'sweepOrphans'>;
+  sets: Pick<DeviceSets, 'spacesOf' | 'removeSpace'>;
   removeJobs: RemoveJobs;
 }
 
 export function createSweep(deps: Dependencies) {
   const { log, sets, jobs, audiences, compositions, eventValues, counters } = deps;
-  let lastOrphanSweep = Number.NEGATIVE_INFINITY;
 
   /**
    * Only when no job of an earlier generation is left that could still write; and for a while afterwards again and again: a process
@@ -88,8 +90,17 @@ export function createSweep(deps: Dependencies) {
   return async (step: Step<'dispatch'>): Promise<void> => {
     await sweepCleared(step);
     await sweepEnded();
-    if (performance.now() - lastOrphanSweep < SWEEP_AGAIN_MS) return;
-    lastOrphanSweep = performance.now();
-    await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS, signal: step.signal });
+  };
+}
+
+interface OrphanDependencies {
+  log: Logger;
+  sets: Pick<DeviceSets, 'sweepOrphans'>;
+}
+
+export function createSweepOrphans({ log, sets }: OrphanDependencies) {
+  return async ({ signal }: Step<'dispatch'>): Promise<void> => {
+    const swept = await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS, signal });
+    if (swept > 0) log.info({ merges: swept }, 'removed the pages of merges that never landed');
   };
 }

@@ -35,6 +35,8 @@ export interface TermDependencies extends AdmissionDependencies, LoadDependencie
   status: StatusPublisher;
   /** Clears away what cleared audiences and ended jobs left behind. */
   sweep(step: Step<'dispatch'>): Promise<void>;
+  /** Removes pages that no manifest names. */
+  sweepOrphans(step: Step<'dispatch'>): Promise<void>;
   /** Removes what the operator does not want to keep. */
   expireJobs(step: Step<'dispatch'>): Promise<void>;
   readAheadBytes: number;
@@ -48,6 +50,7 @@ export type Term = ReturnType<typeof createTerm>;
 
 const FIND_LOST_MS = 1_000;
 const SWEEP_MS = 30_000;
+const SWEEP_ORPHANS_MS = 15 * 60_000;
 const EXPIRE_MS = 60_000;
 
 export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
@@ -82,6 +85,7 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
     deps.status.publishMissed(step).catch(fail);
     repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);
     repeat(SWEEP_MS, 'sweep', () => deps.sweep(step));
+    repeat(SWEEP_ORPHANS_MS, 'sweep orphaned pages', () => deps.sweepOrphans(step));
     repeat(EXPIRE_MS, 'remove expired jobs', () => deps.expireJobs(step));
     return admitted;
   }

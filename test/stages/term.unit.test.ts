@@ -1,0 +1,32 @@
+/** What a term of the active dispatcher does beside running jobs. */
+import { it } from 'vitest';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRetry } from '../../pipeline/runtime/retry.ts';
+import { createStep } from '../../pipeline/runtime/step.ts';
+import { createTerm, type TermDependencies } from '../../pipeline/stages/dispatch/term.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const chores = ['sweep', 'sweepOrphans', 'expireJobs'];
+
+it('sweeps, the search for orphaned pages and the removal of history do not wait for each other', async () => {
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  const ending = new AbortController();
+  const begun = new Set<string>();
+  const never = (chore: string) => () => {
+    begun.add(chore);
+    return new Promise<void>(() => {});
+  };
+  createTerm(
+    {
+      log,
+      jobs: { extent: async () => ({ first: 1, newest: 0 }), range: async () => [] },
+      status: { publishMissed: async () => {} },
+      news: { listen() {} },
+      jobWindow: 1,
+      ...Object.fromEntries(chores.map((chore) => [chore, never(chore)])),
+    } as unknown as TermDependencies,
+    createStep('dispatch', createRetry(log), ending.signal),
+  );
+  await waitFor(() => begun.size === chores.length, { what: chores.join() });
+  ending.abort();
+});

@@ -10,31 +10,42 @@ type Part = { file: number; batch: number; part: number };
 
 export class SeenBatches {
   readonly #tiles = new Map<number | string, Uint32Array>();
+  /** Neighbours mostly come one after the other. */
+  #last: { key: number | string; tile: Uint32Array } | undefined;
 
   /** False if it was added before. */
-  add({ file, batch, part }: Part): boolean {
-    const tile = this.#tileOf(Math.floor(file / FILES), Math.floor(batch / BATCHES), part);
-    const place = (file % FILES) * BATCHES + (batch % BATCHES);
+  add(part: Part): boolean {
+    const tile = this.#tileOf(keyOf(part));
+    const place = placeOf(part);
     const word = Math.floor(place / WORD);
-    const bit = 1 << (place % WORD);
     const before = tile[word]!;
-    tile[word] = before | bit;
-    return (before & bit) === 0;
+    tile[word] = before | (1 << (place % WORD));
+    return tile[word] !== before;
   }
 
-  #tileOf(files: number, batches: number, part: number): Uint32Array {
-    const key = keyOf(files, batches, part);
-    let tile = this.#tiles.get(key);
-    if (!tile) {
-      tile = new Uint32Array((FILES * BATCHES) / WORD);
-      this.#tiles.set(key, tile);
-    }
+  has(part: Part): boolean {
+    const place = placeOf(part);
+    const word = this.#tiles.get(keyOf(part))?.[Math.floor(place / WORD)] ?? 0;
+    return (word & (1 << (place % WORD))) !== 0;
+  }
+
+  #tileOf(key: number | string): Uint32Array {
+    if (this.#last?.key === key) return this.#last.tile;
+    const tile = this.#tiles.get(key) ?? new Uint32Array((FILES * BATCHES) / WORD);
+    this.#tiles.set(key, tile);
+    this.#last = { key, tile };
     return tile;
   }
 }
 
-/** A number wherever one is large enough: it costs less than a text. */
-const keyOf = (files: number, batches: number, part: number): number | string =>
-  files < 2 ** 21 && batches < 2 ** 26 && part < 2 ** 6
+/** The bit in its tile. */
+const placeOf = ({ file, batch }: Part): number => (file % FILES) * BATCHES + (batch % BATCHES);
+
+/** The tile. A number wherever one is large enough: it costs less than a text. */
+function keyOf({ file, batch, part }: Part): number | string {
+  const files = Math.floor(file / FILES);
+  const batches = Math.floor(batch / BATCHES);
+  return files < 2 ** 21 && batches < 2 ** 26 && part < 2 ** 6
     ? (files * 2 ** 26 + batches) * 2 ** 6 + part
     : `${files}.${batches}.${part}`;
+}

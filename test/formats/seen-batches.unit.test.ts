@@ -13,6 +13,7 @@ it('each part of a batch is new once, as in a set of names', () => {
       const names = new Set<string>();
       for (const one of [...some, ...some]) {
         const name = `${one.file}.${one.batch}.${one.part}`;
+        expect(seen.has(one)).toBe(names.has(name));
         expect(seen.add(one)).toBe(!names.has(name));
         names.add(name);
       }

@@ -1,13 +1,14 @@
 /** What the ledger says of a file so far. Batches are counted in whatever order they are seen, and each once. */
 import type { FileFailure } from '../../../schemas/documents.ts';
 import { MAX_EVENTS } from '../../formats/row-layouts.ts';
+import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addPacked, packTotals, unpackTotals } from '../../formats/slot-totals.ts';
 import type { RecordedBatch } from '../../stores/ledger.ts';
 
 export interface FileTally {
-  /** Batches 0 to joined − 1 are all counted, and these behind a gap. */
+  /** Batches 0 to joined − 1 are all counted, and some behind a gap: millions, if one of a large file was lost. */
   joined: number;
-  behindGap: Set<number>;
+  behindGap: SeenBatches;
   /** Number of the last batch, or -1 while it is not there. */
   lastBatch: number;
   /** The first batch seen that failed the file. */
@@ -30,7 +31,7 @@ export interface FileTally {
 
 export const noBatches = (): FileTally => ({
   joined: 0,
-  behindGap: new Set(),
+  behindGap: new SeenBatches(),
   lastBatch: -1,
   failed: null,
   bytes: 0,
@@ -49,9 +50,7 @@ export const noBatches = (): FileTally => ({
 /** False if the batch was counted before. */
 export function countBatch(tally: FileTally, entry: RecordedBatch): boolean {
   const { batch, failure, start, end } = entry;
-  if (batch < tally.joined || tally.behindGap.has(batch)) return false;
-  tally.behindGap.add(batch);
-  while (tally.behindGap.delete(tally.joined)) tally.joined++;
+  if (!join(tally, batch)) return false;
   if (entry.last) tally.lastBatch = batch;
   if (failure && batch < (tally.failed?.batch ?? Number.POSITIVE_INFINITY)) tally.failed = { batch, failure };
   tally.bytes += end - start;
@@ -64,6 +63,15 @@ export function countBatch(tally: FileTally, entry: RecordedBatch): boolean {
     tally.rejected[code] = (tally.rejected[code] ?? 0) + count;
   if (entry.slots) tally.slots = addSlots(tally.slots, entry.slots.buffer);
   countEvents(tally, entry);
+  return true;
+}
+
+function join(tally: FileTally, batch: number): boolean {
+  const place = (number: number) => ({ file: 0, batch: number, part: 0 });
+  if (batch > tally.joined) return tally.behindGap.add(place(batch));
+  if (batch < tally.joined) return false;
+  do tally.joined++;
+  while (tally.behindGap.has(place(tally.joined)));
   return true;
 }
 

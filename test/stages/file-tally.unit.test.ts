@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { countBatch, noBatches } from '../../pipeline/stages/dispatch/file-tally.ts';
+import type { RecordedBatch } from '../../pipeline/stores/ledger.ts';
+
+const entry = (batch: number) =>
+  ({
+    batch,
+    last: false,
+    start: batch,
+    end: batch + 1,
+    rows: 1,
+    accepted: 1,
+    pairsRead: 1,
+    rejected: {},
+  }) as RecordedBatch;
+
+it('in whatever order batches are seen, and however often: each counts once, and they join up to the first gap', () => {
+  const orders = fc.array(fc.nat(150), { maxLength: 400 });
+  fc.assert(
+    fc.property(orders, (batches) => {
+      const tally = noBatches();
+      const seen = new Set<number>();
+      for (const batch of batches) {
+        expect(countBatch(tally, entry(batch))).toBe(!seen.has(batch));
+        seen.add(batch);
+        let joined = 0;
+        while (seen.has(joined)) joined++;
+        expect(tally).toMatchObject({ joined, rows: seen.size });
+      }
+    }),
+  );
+});

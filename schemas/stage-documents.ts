@@ -176,6 +176,8 @@ export interface SpillDocument {
   range: number;
   /** Messages of `ingest.devices`, concatenated, with the devices of the range; or file, batch, part, pairs and checksum of each. */
   messages: Binary;
+  /** Of a document with numbers: the bytes of their messages. */
+  bytes?: number;
 }
 
 /** The offset at which a stage started on a partition, and the message that it was handling (stores/crashes.ts). */

@@ -131,7 +131,7 @@ export function createAckStore(db: Db) {
     },
 
     async forget(jobs: number[]): Promise<void> {
-      await Promise.all([acks.deleteMany(ofAny(jobs)), filePairs.deleteMany({ job: { $in: jobs } })]);
+      await Promise.all([removeInSteps(acks, ofAny(jobs)), removeInSteps(filePairs, { job: { $in: jobs } })]);
     },
     async forgetBefore(job: number): Promise<void> {
       await Promise.all([

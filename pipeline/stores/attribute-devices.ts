@@ -5,6 +5,7 @@
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
 import { groupBy } from '../runtime/group-by.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 
 /** What a job changed: devices added by attribute, or attributes that were emptied. */
 export interface AttributeChange {
@@ -16,6 +17,7 @@ export interface AttributeChange {
 type Operation = AnyBulkWriteOperation<AttributeDevicesDocument>;
 
 const ATTRIBUTES_A_DOCUMENT = 100;
+const WRITE_AT_ONCE = 5_000;
 const documentOf = (attribute: number) => Math.floor(attribute / ATTRIBUTES_A_DOCUMENT);
 const field = (attribute: number) => `devices.${attribute}`;
 
@@ -51,14 +53,13 @@ export function createAttributeDeviceStore(db: Db) {
   }
 
   return {
-    /** One write, in the order given. */
+    /** In the order given. Interrupted, it is simply done again. */
     async record(changes: AttributeChange[]): Promise<void> {
       const attributes = changes.flatMap(({ added, emptied }) => [...added.keys(), ...emptied]);
       const touched = new Set(attributes.map(documentOf));
-      if (touched.size > 0)
-        await documents.bulkWrite([...[...touched].map(ensure), ...changes.flatMap(apply)], {
-          ordered: true,
-        });
+      const operations = [...[...touched].map(ensure), ...changes.flatMap(apply)];
+      for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
+        await documents.bulkWrite(some, { ordered: true });
     },
 
     /** The devices of every attribute that has any. */

@@ -37,7 +37,7 @@ export function createCheckStore(db: Db) {
     ofAttempt: (job: number, attempt: number) =>
       checks.find({ job, attempt }).sort({ partition: 1 }).toArray(),
 
-    forget: (jobs: number[]) => checks.deleteMany({ job: { $in: jobs } }),
+    forget: (jobs: number[]) => removeInSteps(checks, { job: { $in: jobs } }),
     forgetBefore: (job: number) => removeInSteps(checks, { job: { $lt: job } }),
   };
 }

@@ -21,6 +21,7 @@ interface Keeping {
 }
 
 const MAX_ATTEMPTS_KEPT = 50;
+const GIVE_UP_AT_ONCE = 1_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Whatever is due is sent once more; this is for those that nobody sends, because their webhook is disabled. */
@@ -159,10 +160,20 @@ export function createDeliveryStore(db: Db) {
     /** Fails what has been pending for too long. Gives how many those were. */
     async giveUp(): Promise<number> {
       const before = new Date((await now()).getTime() - GRACE_MS);
-      const given = await deliveries.updateMany({ status: 'pending', giveUpAt: { $lt: before } }, [
-        { $set: { status: 'failed', endedAt: '$$NOW', sender: '$$REMOVE' } },
-      ]);
-      return given.modifiedCount;
+      const isLate = { status: 'pending' as const, giveUpAt: { $lt: before } };
+      for (let given = 0; ; ) {
+        const late = await deliveries
+          .find(isLate)
+          .limit(GIVE_UP_AT_ONCE)
+          .project<{ _id: number }>({ _id: 1 })
+          .toArray();
+        const ids = { $in: late.map(({ _id }) => _id) };
+        const { modifiedCount } = await deliveries.updateMany({ ...isLate, _id: ids }, [
+          { $set: { status: 'failed', endedAt: '$$NOW', sender: '$$REMOVE' } },
+        ]);
+        given += modifiedCount;
+        if (late.length < GIVE_UP_AT_ONCE) return given;
+      }
     },
 
     /** For how many seconds the oldest one has been pending; 0 if there is none. */

@@ -62,21 +62,27 @@ export function createSpillStore(db: Db) {
         messages.length(),
       );
       for (const some of inGroups(cut(spill), sized)) await insert(some);
-      const totals = inGroups(devices.map(totalOf), within({ count: MAX_TOTALS }));
+      const totals = inGroups(devices, within({ count: MAX_TOTALS }));
       await insert(
-        [...totals].map((rows) => ({ job, slot, range: TOTALS, messages: new Binary(packNumbers(rows)) })),
+        [...totals].map((some) => ({
+          job,
+          slot,
+          range: TOTALS,
+          messages: new Binary(packNumbers(some.map(totalOf))),
+          bytes: some.reduce((sum, { groups }) => sum + groups.length, 0),
+        })),
       );
     },
 
     /** Jobs of which something was spilled in these slots. */
     jobsIn: (slots: number[]): Promise<number[]> => spills.distinct('job', { slot: { $in: slots } }),
 
-    /** Bytes spilled for the jobs, by slot. */
+    /** Bytes spilled for the jobs, by slot. A job may have spilled terabytes: only the documents that hold numbers are read. */
     async sizes(jobs: number[], slots: number[]): Promise<Map<number, number>> {
       const sizes = await spills
         .aggregate<{ _id: number; bytes: number }>([
-          { $match: { slot: { $in: slots }, job: { $in: jobs }, range: { $ne: TOTALS } } },
-          { $group: { _id: '$slot', bytes: { $sum: { $binarySize: '$messages' } } } },
+          { $match: { slot: { $in: slots }, job: { $in: jobs }, range: TOTALS } },
+          { $group: { _id: '$slot', bytes: { $sum: '$bytes' } } },
         ])
         .toArray();
       return new Map(sizes.map(({ _id, bytes }) => [_id, bytes]));
@@ -99,7 +105,7 @@ export function createSpillStore(db: Db) {
     },
 
     forget: (slots: number[], upToJob: number) =>
-      spills.deleteMany({ slot: { $in: slots }, job: { $lte: upToJob } }),
+      removeInSteps(spills, { slot: { $in: slots }, job: { $lte: upToJob } }, undefined, { pauses: false }),
     forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

@@ -60,7 +60,7 @@ export function createVerdictStore(db: Db) {
       return (file) => files.has(file);
     },
 
-    forget: (jobs: number[]) => verdicts.deleteMany({ job: { $in: jobs } }),
+    forget: (jobs: number[]) => removeInSteps(verdicts, { job: { $in: jobs } }),
     forgetBefore: (job: number) => removeInSteps(verdicts, { job: { $lt: job } }),
   };
 }

@@ -1,0 +1,132 @@
+/**
+ * Commands have a bounded size, however much a job has brought: one that writes millions of documents would outlast the socket timeout,
+ * and be repeated for ever.
+ */
+import { Binary } from 'mongodb';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createDeliveryStore } from '../../pipeline/stores/deliveries.ts';
+import { createFileStore } from '../../pipeline/stores/files.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+import type { AckDocument, SpillDocument } from '../../schemas/stage-documents.ts';
+import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
+import { openDatabase } from '../sets/database.ts';
+import { numberedDevices } from '../sets/devices.ts';
+import { commandsOf, largestOf } from '../support/command-log.ts';
+
+const database = openDatabase();
+const FILES = 12_000;
+const MAX_AT_ONCE = 5_000;
+const failure: FileFailure = { code: 'cancelled', message: 'cleared' };
+const { pending, running, done, error } = JobStatus;
+
+const files = () => database.db.collection<FileDocument>(collections.files);
+const store = () => createFileStore(database.db);
+const count = (filter: object) => files().countDocuments(filter);
+
+const listingOf = (listing: string, statuses: JobStatus[]) =>
+  Array.from({ length: FILES }, (_, number) => ({
+    _id: `${listing}.${number}`,
+    job: 7,
+    listing,
+    number,
+    size: 10,
+    rows: 2,
+    status: statuses[number % statuses.length],
+  })) as FileDocument[];
+
+beforeAll(() => ensureIndexes(database.db));
+
+async function expectSmallCommands(work: () => Promise<unknown>): Promise<void> {
+  expect(largestOf(await commandsOf(database.db, work))).toBeLessThanOrEqual(MAX_AT_ONCE);
+}
+
+describe('files', () => {
+  beforeEach(async () => {
+    await files().deleteMany({});
+    await files().insertMany([
+      ...listingOf('7-a', [pending, running, done, error]),
+      ...listingOf('7-b', [pending]),
+    ]);
+  });
+
+  it('undecided files are cancelled', async () => {
+    await expectSmallCommands(() => store().cancelUndecided('7-a', failure));
+    expect(await count({ listing: '7-a', failure })).toBe(FILES / 2);
+    expect(await count({ listing: '7-a', status: error })).toBe((3 * FILES) / 4);
+    expect(await count({ listing: '7-b', status: pending })).toBe(FILES);
+  });
+
+  it('all files fail with their job, apart from those that have failed themselves', async () => {
+    await expectSmallCommands(() => store().failAll('7-a', failure));
+    expect(await count({ listing: '7-a', status: error, failure, duplicates: null })).toBe((3 * FILES) / 4);
+    expect(await count({ listing: '7-a', status: error })).toBe(FILES);
+    expect(await count({ listing: '7-b', status: pending })).toBe(FILES);
+  });
+
+  it('a listing that was not frozen is removed, and all others of the job', async () => {
+    await expectSmallCommands(() => store().forgetOthers(7, '7-a'));
+    expect([await count({ listing: '7-a' }), await count({ listing: '7-b' })]).toEqual([FILES, 0]);
+    await expectSmallCommands(() => store().forgetListing('7-a'));
+    expect(await count({})).toBe(0);
+  });
+
+  it('what is decided adds up over all of them', async () => {
+    expect(await store().decidedOf('7-a', 0)).toEqual({ files: FILES / 2, rows: FILES, bytes: 5 * FILES });
+    expect(await store().decidedOf('7-b', 0)).toEqual({ files: 0, rows: 0, bytes: 0 });
+  });
+
+  it('duplicates of very many files', async () => {
+    await files().updateMany({ listing: '7-a' }, { $set: { pairsRead: 9 } });
+    const pairs = new Map(Array.from({ length: FILES }, (_, number) => [number, 5]));
+    await expectSmallCommands(() => store().recordDistinctPairs({ listing: '7-a', pairs }));
+    expect(await count({ listing: '7-a', duplicates: 4 })).toBe(FILES);
+  });
+});
+
+it('spills are forgotten, and their sizes known without reading them', async () => {
+  const { db } = database;
+  const spills = createSpillStore(db);
+  const groups = encodeGroups([{ key: '5', devices: numberedDevices(0, 100) }]);
+  const devices = [0, 1, 2].map((batch) => ({ job: 1, file: 0, batch, slot: 3, part: 0, groups }));
+  await spills.save({ job: 1, slot: 3, devices });
+  await spills.save({ job: 1, slot: 4, devices: devices.slice(0, 1) });
+  await spills.save({ job: 2, slot: 3, devices });
+  const others = Array.from({ length: FILES }, (_, i): SpillDocument => {
+    return { _id: `1.3.${i}`, job: 1, slot: 3, range: 0, messages: new Binary() };
+  });
+  await db.collection<SpillDocument>(collections.spills).insertMany(others);
+  expect(await spills.sizes([1], [3, 4])).toEqual(
+    new Map([
+      [3, 3 * groups.length],
+      [4, groups.length],
+    ]),
+  );
+  await expectSmallCommands(() => spills.forget([3], 1));
+  expect([await spills.jobsIn([3]), await spills.jobsIn([4])]).toEqual([[2], [1]]);
+});
+
+it('acks of jobs are forgotten', async () => {
+  const acks = database.db.collection<AckDocument>(collections.acks);
+  await acks.insertMany(
+    Array.from({ length: FILES }, (_, i) => ({ _id: 16 + i, job: 1 + Math.floor(i / 16) }) as AckDocument),
+  );
+  const jobs = Array.from({ length: FILES / 16 - 1 }, (_, i) => 1 + i);
+  await expectSmallCommands(() => createAckStore(database.db).forget(jobs));
+  expect(await acks.countDocuments()).toBe(16);
+});
+
+it('deliveries that nobody sends are given up', async () => {
+  const deliveries = database.db.collection<DeliveryDocument>(collections.deliveries);
+  const pendingUntil = (_id: number, giveUpAt: Date) =>
+    ({ _id, webhook: 1, job: _id, status: 'pending', giveUpAt }) as DeliveryDocument;
+  await deliveries.insertMany([
+    ...Array.from({ length: FILES }, (_, i) => pendingUntil(1 + i, new Date(0))),
+    pendingUntil(FILES + 1, new Date(Date.now() + 3_600_000)),
+  ]);
+  await expectSmallCommands(async () => expect(await createDeliveryStore(database.db).giveUp()).toBe(FILES));
+  expect(await deliveries.distinct('_id', { status: 'pending' })).toEqual([FILES + 1]);
+});

@@ -94,7 +94,8 @@ const environment = z.object({
     .min(0, 'expected a share between 0 and 1')
     .max(1, 'expected a share between 0 and 1')
     .default(0.05),
-  HEADRACE_REJECTS_PER_FILE: integer(0, 1_000_000, 10_000),
+  /** Those of a batch are one document: more than this would not fit. */
+  HEADRACE_REJECTS_PER_FILE: integer(0, 100_000, 10_000),
   HEADRACE_GZIP_RATIO: integer(2, 2_000, 200),
   HEADRACE_S3_IDLE_MS: integer(100, 600_000, 20_000),
   /** How long a job's storage may deliver nothing before the file or the listing fails. */

@@ -1,8 +1,12 @@
 /** Files of a job or an audience. Only those of a job's frozen list count. */
+import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
 import type { ShownFile } from '../../pipeline/stores/files.ts';
 import { frozen, type ListedJob } from '../../pipeline/stores/job-queries.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores.ts';
+
+/** An audience may have had any number of loads: they are looked up by their files. */
+const FILES_AT_ONCE = 1_000;
 
 /** A file that failed was read but not loaded. */
 const loadedRows = (file: ShownFile) => (file.status === JobStatus.error ? 0 : file.accepted);
@@ -31,22 +35,29 @@ export async function* filesOfJob({ files }: ApiStores, job: ListedJob): AsyncGe
   if (listing !== undefined) yield* files.ofListing(listing);
 }
 
+/** Of these files, those that belong to the frozen list of their job. */
+async function listed({ jobs }: ApiStores, some: ShownFile[]): Promise<ShownFile[]> {
+  const loads = await jobs.findAll([...new Set(some.map(({ job }) => job))], { phase: 1, listing: 1 });
+  const listings = new Set(loads.map(listingOf));
+  return some.filter(({ listing }) => listings.has(listing));
+}
+
 /** Ordered by path; one entry for each path, from the latest load that includes it. */
 export async function* filesOfAudience(
-  { files, jobs }: ApiStores,
+  stores: ApiStores,
   audience: number,
   generation: number,
 ): AsyncGenerator<ShownFile> {
-  const loads = await jobs.listedLoads(audience, generation);
-  const listings = new Set(loads.map(({ listing }) => listing));
   let latest: ShownFile | undefined;
-  for await (const file of files.ofAudience(audience, generation)) {
-    if (!listings.has(file.listing)) continue;
-    if (latest && latest.path !== file.path) {
-      yield latest;
-      latest = undefined;
+  const all = stores.files.ofAudience(audience, generation);
+  for await (const some of inGroupsAsync(all, within({ count: FILES_AT_ONCE }))) {
+    for (const file of await listed(stores, some)) {
+      if (latest && latest.path !== file.path) {
+        yield latest;
+        latest = undefined;
+      }
+      if (!latest || file.job > latest.job) latest = file;
     }
-    if (!latest || file.job > latest.job) latest = file;
   }
   if (latest) yield latest;
 }

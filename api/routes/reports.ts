@@ -22,8 +22,8 @@ export function createReports(
     return job;
   };
 
-  async function* rejectsOf(loads: ListedJob[]) {
-    for (const load of loads)
+  async function* rejectsOf(loads: AsyncIterable<ListedJob>) {
+    for await (const load of loads)
       for await (const row of rejectedRows(deps, load, config.rejectsPerFile))
         yield { load_id: load._id, ...row };
   }
@@ -44,7 +44,7 @@ export function createReports(
 
   const audienceRejects: Handler = async (ctx) => {
     const { _id, generation } = await audienceOf(ctx);
-    const loads = await jobs.listedLoads(_id, generation);
+    const loads = jobs.listedLoads(_id, generation);
     await sendChunks(ctx, 'application/x-ndjson', jsonLines(rejectsOf(loads)));
   };
 

@@ -39,7 +39,8 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks, confi
       const { job, version } = await counters.recordedUpTo(session);
       const active = await webhooks.active(session);
       if (active.length === 0) return undefined;
-      const after = Math.max(job, Math.min(...active.map(({ since }) => since)) - 1);
+      const first = active.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY);
+      const after = Math.max(job, first - 1);
       const last = (await jobs.firstUnfinished(session)) - 1;
       const upTo = Math.min(last, after + AT_ONCE);
       if (upTo <= after) return undefined;

@@ -8,6 +8,7 @@ import {
 } from '../../schemas/documents.ts';
 import { containing, inScope, type Scope } from './audiences.ts';
 import { extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
+import { READ_AT_ONCE } from './mongo.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
 
@@ -169,12 +170,19 @@ export function createJobQueryStore(db: Db) {
         .toArray(),
 
     /** Loads of the audience in this generation whose lists of files are frozen, oldest first. */
-    listedLoads: (audience: number, generation: number): Promise<ListedJob[]> =>
-      jobs
-        .find({ audience, generation, kind: 'audience', phase: { $in: frozen } })
-        .sort({ _id: 1 })
-        .project<ListedJob>({ phase: 1, listing: 1 })
-        .toArray(),
+    async *listedLoads(audience: number, generation: number): AsyncGenerator<ListedJob> {
+      for (let after = 0; ; ) {
+        const some = await jobs
+          .find({ audience, generation, kind: 'audience', phase: { $in: frozen }, _id: { $gt: after } })
+          .sort({ _id: 1 })
+          .limit(READ_AT_ONCE)
+          .project<ListedJob>({ phase: 1, listing: 1 })
+          .toArray();
+        yield* some;
+        if (some.length < READ_AT_ONCE) return;
+        after = some.at(-1)!._id;
+      }
+    },
 
     /** Newest first. */
     listLoads: <Field extends keyof JobDocument>(

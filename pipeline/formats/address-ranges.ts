@@ -13,6 +13,19 @@ export interface InRange {
   messages: Iterable<ValidatedDevices>;
 }
 
+/** Addresses from the one up to, without, the other. */
+export interface Addresses {
+  from: number;
+  to: number;
+}
+
+/** One of several parts of a range, of about the same size. */
+export function partOfRange(range: number, part: number, parts: number): Addresses {
+  const size = 2 ** (ADDRESS_BITS - RANGE_BITS);
+  const startOf = (n: number) => range * size + Math.floor((n * size) / parts);
+  return { from: startOf(part), to: startOf(part + 1) };
+}
+
 const rangeOf = (words: Uint32Array, n: number) =>
   addressOf(hashWords(words, n * WORDS)) >>> (ADDRESS_BITS - RANGE_BITS);
 

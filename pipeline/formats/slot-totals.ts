@@ -7,6 +7,12 @@ import { copyDevices, eachGroup } from '../wire/device-groups.ts';
 import { hashBytes } from './byte-table.ts';
 import { WORDS } from './identifier.ts';
 
+/**
+ * What a job may bring to a slot: with 16 slots, 4 billion pairs. A merge sorts in memory what lies in a range of addresses, and reads a
+ * large range as often as it needs parts of it: eight times for so many (stages/sink/merge-jobs.ts).
+ */
+export const MAX_PAIRS_A_SLOT = 2 ** 28;
+
 const TOTAL_BYTES = 12;
 const CHECKSUM_AT = 8;
 

@@ -1,4 +1,5 @@
 /** Sorts pairs of a device and a key as they came, from several files, and says how many of them are distinct. */
+import type { Addresses } from '../formats/address-ranges.ts';
 import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
 import { copyDevices } from '../wire/device-groups.ts';
 import { compareWords, type Devices } from './devices.ts';
@@ -31,12 +32,13 @@ export class Pairs {
     spare = columnsFor(0);
   }
 
-  /** Devices with this key, of this file. */
-  add(source: Uint8Array, at: number, devices: number, key: number, file: number): void {
-    const end = this.count + devices;
-    if (end > this.columns.keys.length) this.#grow(Math.max(2 * this.count, end, 1_024));
+  /** Devices with this key, of this file: all of them, or those at some addresses. */
+  add(source: Uint8Array, at: number, devices: number, key: number, file: number, where?: Addresses): void {
+    const room = this.count + devices;
+    if (room > this.columns.keys.length) this.#grow(Math.max(2 * this.count, room, 1_024));
     const { bytes, keys, files } = this.columns;
     copyDevices(source, at, devices, bytes, this.count * IDENTIFIER_BYTES);
+    const end = where ? this.#keep(devices, where) : room;
     const number = this.#numberOf(file);
     for (; this.count < end; this.count++) {
       keys[this.count] = key;
@@ -55,6 +57,19 @@ export class Pairs {
     const { length } = this.columns.keys;
     if (length > spare.keys.length && length <= MAX_KEPT) spare = this.columns;
     this.columns = columnsFor(0);
+  }
+
+  /** Of the devices behind the last pair, moves those at these addresses to the front. Gives where they end. */
+  #keep(devices: number, { from, to }: Addresses): number {
+    const { words } = this.columns;
+    let end = this.count;
+    for (let device = this.count; device < this.count + devices; device++) {
+      const address = addressOf(hashWords(words, device * WORDS));
+      if (address < from || address >= to) continue;
+      words.copyWithin(end * WORDS, device * WORDS, (device + 1) * WORDS);
+      end++;
+    }
+    return end;
   }
 
   #numberOf(file: number): number {

@@ -1,6 +1,6 @@
 /** What dispatch does with a job, step by step, from accepted to ended. */
 import { expect, it } from 'vitest';
-import { noTotals } from '../../pipeline/formats/slot-totals.ts';
+import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
 import type { JudgedFile } from '../../pipeline/stages/dispatch/loading-job.ts';
 import { createRunJob, type RunDependencies, type Turns } from '../../pipeline/stages/dispatch/run-job.ts';
 import type { SealedOutcome } from '../../pipeline/stores/jobs.ts';
@@ -18,6 +18,7 @@ const good = {
 
 interface Given {
   job?: Partial<JobDocument>;
+  judged?: JudgedFile;
   problem?: JobError;
   cancelled?: FileFailure;
   /** Slots that lack something, at each check in turn. */
@@ -31,6 +32,7 @@ interface Given {
 
 function setUp(given: Given = {}) {
   const { job = {}, problem, cancelled, lacking = [], lackingAtMerge = [], clearedWhenSealed } = given;
+  const { judged = good } = given;
   let { failsToList = 0 } = given;
   const environment = recordingEnvironment('dispatch');
   const { actions, step } = environment;
@@ -78,7 +80,7 @@ function setUp(given: Given = {}) {
   } as unknown as RunDependencies);
   const turns = {
     step,
-    files: { load: async () => take('load', [good]) },
+    files: { load: async () => take('load', [judged]) },
     slots: {
       check: async () => take('check', lacking.shift() ?? []),
       mark: async () => take('mark again'),
@@ -122,6 +124,18 @@ it('lost in every attempt: nothing is merged', async () => {
   const { run, job } = setUp({ lacking: [[3], [3], [3]] });
   await run();
   expect(job()).toMatchObject({ errors: [{ code: 'ledger_mismatch' }], verdict: { passed: [] } });
+});
+
+it('more than one job may load: it fails before anything is decided', async () => {
+  const totals = [...noTotals(2), { pairs: MAX_PAIRS_A_SLOT, checksum: 1 }];
+  const most = setUp({ judged: { ...good, slots: packTotals(totals) } });
+  await most.run();
+  expect(most.job()).toMatchObject({ errors: null, verdict: { passed: [0, 0] } });
+  totals[2]!.pairs++;
+  const more = setUp({ judged: { ...good, slots: packTotals(totals) } });
+  await more.run();
+  expect(more.actions).not.toContain('check');
+  expect(more.job()).toMatchObject({ errors: [{ code: 'too_many_rows' }], verdict: { passed: [] } });
 });
 
 it('a job without files, or one that was cancelled, is decided with nothing to merge', async () => {

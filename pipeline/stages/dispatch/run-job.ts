@@ -15,7 +15,7 @@ import {
 } from '../../../schemas/documents.ts';
 import type { SlotTotal } from '../../../schemas/topics.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
-import { addPacked, noTotals, packTotals } from '../../formats/slot-totals.ts';
+import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../formats/slot-totals.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { backoff } from '../../runtime/retry.ts';
@@ -74,6 +74,13 @@ function totalsOf(judged: JudgedFile[]): SlotTotal[] {
   for (const { failure, slots } of judged) if (!failure && slots) addPacked(totals, slots);
   return totals;
 }
+/** Why so much cannot be merged. */
+function excessOf(totals: SlotTotal[]): JobError | undefined {
+  if (totals.every(({ pairs }) => pairs <= MAX_PAIRS_A_SLOT)) return undefined;
+  const all = totals.reduce((sum, { pairs }) => sum + pairs, 0);
+  const message = `The files hold ${all} pairs of device and key; one job may load about ${totals.length * MAX_PAIRS_A_SLOT}. Load them with several jobs.`;
+  return { code: 'too_many_rows', message };
+}
 const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
   verdict: { passed: [], collapsed: [], attempt, expected: noneExpected },
   rows: 0,
@@ -122,6 +129,8 @@ export function createRunJob(deps: RunDependencies) {
       : await step.read('add up the slots', () =>
           deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
         );
+    const excess = excessOf(totals);
+    if (excess) return nothing(attempt, [excess]);
     const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
     outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));
     const lacking = await turns.slots.check(job, outcome.verdict);

@@ -1,6 +1,6 @@
 /** Sorts what came for a job in one slot, or in a range of it, and counts it. */
 import type { CommitMarker } from '../../../schemas/topics.ts';
-import type { InRange } from '../../formats/address-ranges.ts';
+import type { Addresses, InRange } from '../../formats/address-ranges.ts';
 import { ByteTable } from '../../formats/byte-table.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
@@ -23,12 +23,13 @@ export type NumberKeys = (keys: string[]) => Promise<number[]>;
 const ALL_FILES = 0;
 const otherEvents = Buffer.from(OTHER_EVENTS);
 
-/** Only files that passed, and each batch once. */
+/** Only files that passed, and each batch once; all addresses, or some. */
 export async function gatherSlot(
   { files_counted }: CommitMarker,
   files: { isPassed(file: number): boolean; isCollapsed(file: number): boolean },
   ranges: AsyncIterable<InRange>,
   numberKeys: NumberKeys,
+  where?: Addresses,
 ): Promise<GatheredSlot> {
   /** By range: a batch comes in each that it has devices in. */
   const seen = new Map<number, SeenBatches>();
@@ -43,7 +44,7 @@ export async function gatherSlot(
       const isCollapsed = files.isCollapsed(file);
       eachGroup(groups, (start, end, at, devices) => {
         const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
-        pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file);
+        pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file, where);
       });
     }
   }

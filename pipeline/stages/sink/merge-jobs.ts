@@ -5,7 +5,7 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
-import { cutByAddress, type InRange, RANGES } from '../../formats/address-ranges.ts';
+import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
 import { packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
@@ -97,7 +97,10 @@ export function createMergeJobs(deps: Dependencies) {
     });
   }
 
-  /** The devices of all jobs, range by range; what each job has in it is counted on the way. */
+  /**
+   * The devices of all jobs, range by range; what each job has in it is counted on the way. A range that is too large is read several
+   * times, some of its addresses each time.
+   */
   async function* gatherParts(
     { markers, uncommitted }: Run,
     slot: number,
@@ -106,13 +109,16 @@ export function createMergeJobs(deps: Dependencies) {
   ): AsyncGenerator<Devices> {
     counts.clear();
     const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
-    const held = new Map<number, Iterable<ValidatedDevices>[]>();
+    const passes = Math.max(1, Math.ceil(parts / RANGES));
+    const held = new Map<number, Held>();
     for (const { job } of markers) {
-      const messages = uncommitted.of(job, slot);
+      const messages = () => uncommitted.of(job, slot);
       const isCut = size < RANGES || uncommitted.hasSpilled(job);
-      held.set(job, isCut ? cutByAddress(messages).map(framedInAll) : [messages]);
+      held.set(job, isCut ? cutByAddress(messages()).map((pieces) => () => framedInAll(pieces)) : [messages]);
     }
-    for (let from = 0; from < RANGES; from += size) {
+    for (let n = 0; n < Math.ceil(RANGES / size) * passes; n++) {
+      const from = Math.floor(n / passes) * size;
+      const where = passes > 1 ? partOfRange(from, n % passes, passes) : undefined;
       const gathered: Devices[] = [];
       for (const marker of markers) {
         const { job } = marker;
@@ -121,7 +127,7 @@ export function createMergeJobs(deps: Dependencies) {
         const isPassed = await verdicts.passedOf(marker);
         const isCollapsed = await verdicts.collapsedOf(marker);
         const ranges = both(spilled, inMemory);
-        const one = await gatherSlot(marker, { isPassed, isCollapsed }, ranges, numberKeysOf(marker));
+        const one = await gatherSlot(marker, { isPassed, isCollapsed }, ranges, numberKeysOf(marker), where);
         addTo(counts, job, one);
         gathered.push(one.devices);
       }
@@ -153,8 +159,12 @@ export function createMergeJobs(deps: Dependencies) {
   }
 }
 
-function* inRanges(held: Iterable<ValidatedDevices>[], from: number, to: number): Generator<InRange> {
-  for (let range = from; range < Math.min(to, held.length); range++) yield { range, messages: held[range]! };
+/** By range; one, if it is not cut. */
+type Held = (() => Iterable<ValidatedDevices>)[];
+
+function* inRanges(held: Held, from: number, to: number): Generator<InRange> {
+  for (let range = from; range < Math.min(to, held.length); range++)
+    yield { range, messages: held[range]!() };
 }
 
 function* framedInAll(pieces: Buffer[]): Generator<ValidatedDevices> {

@@ -2,6 +2,6 @@
 import type { Config } from '../schemas/config.ts';
 
 export function createPublicAddress({ publicUrl }: Pick<Config, 'publicUrl'>) {
-  const base = (publicUrl ?? '').replace(/\/+$/, '');
+  const base = (publicUrl ?? '').replace(/(?<!\/)\/+$/, '');
   return (path: string) => base + path;
 }

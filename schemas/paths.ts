@@ -10,8 +10,9 @@ const noDots = String.raw`(?!(?:[\s\S]*/)?\.{1,2}(?:/|$))`;
 const text = String.raw`[^\u0000-\u001f\u007f-\u009f\ufffd]+`;
 export const sharedPathPattern = `^(?!/)(?![A-Za-z][A-Za-z0-9+.-]*://)${noDots}${text}$`;
 /** Names that AWS reserves: aliases, directory buckets, tables, IP addresses. */
-const reserved = String.raw`(?:xn--|sthree-|amzn-s3-demo-)[^/]*/|[^/]*(?:-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)/|[^/]*\.\.|\d+\.\d+\.\d+\.\d+/`;
-export const ownPathPattern = String.raw`^s3://(?!${reserved})[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9]/(?!/)${noDots}${text}$`;
+const reserved =
+  /^s3:\/\/(?:(?:xn--|sthree-|amzn-s3-demo-)|[^/]*(?:-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)\/|[^/]*\.\.|\d+\.\d+\.\d+\.\d+\/)/;
+export const ownPathPattern = String.raw`^(?!${reserved.source.slice(1)})s3://[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9]/(?!/)${noDots}${text}$`;
 
 function keyProblem(key: string, limitBytes: number): string | undefined {
   if (key === '') return 'must not be empty';
@@ -32,12 +33,10 @@ export function sharedPathProblem(path: string, limitBytes: number): string | un
 
 const own = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\/([\s\S]*)$/;
 
-const notABucket = new RegExp(`^s3://(?:${reserved})`);
-
 /** `s3://<bucket>/<path>` */
 export function ownPathProblem(path: string, limitBytes: number): string | undefined {
   const parts = own.exec(path);
   if (!parts) return 'must have the form s3://<bucket>/<path>';
-  if (notABucket.test(path)) return 'must not use a reserved bucket name';
+  if (reserved.test(path)) return 'must not use a reserved bucket name';
   return keyProblem(parts[2]!, limitBytes);
 }

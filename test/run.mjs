@@ -17,6 +17,7 @@ const checks = [
   ['tsc', ['--noEmit']],
   ['tsc', ['--noEmit', '-p', 'api/console']],
   ['tsc', ['--noEmit', '-p', 'test/console']],
+  ['tsx', ['test/patterns/check.ts']],
 ];
 
 /** Collects the output: it would appear in the middle of vitest's. */

@@ -43,7 +43,7 @@ async function toProblem(response: Response): Promise<ApiProblem> {
 
 /** The address in a Link header may have another host than the one the console was opened with: only its cursor counts. */
 export function nextCursor(link: string | null): string | null {
-  const target = /<([^>]*)>;\s*rel="?next"?/.exec(link ?? '')?.[1];
+  const target = /<([^<>]*)>;\s*rel="?next"?/.exec(link ?? '')?.[1];
   return target ? new URL(target, 'http://base').searchParams.get('cursor') : null;
 }
 

@@ -46,7 +46,9 @@ export function createConsolePages(openByToken: (ctx: Context, page: string) => 
 
   /** The router accepts a final slash; each page has one address. */
   const page: Handler = (ctx) =>
-    ctx.path.endsWith('/') ? redirect(ctx, ctx.path.replace(/\/+$/, '') + ctx.search) : sendPage(ctx, 200);
+    ctx.path.endsWith('/')
+      ? redirect(ctx, ctx.path.replace(/(?<!\/)\/+$/, '') + ctx.search)
+      : sendPage(ctx, 200);
 
   /** The page itself says what is missing. */
   const missing: Handler = (ctx) => sendPage(ctx, 404);

@@ -13,7 +13,7 @@ const MAX_METADATA = 4_000;
 
 type Range = [first: bigint, last: bigint];
 const parse = (metadata: string): Range[] =>
-  [...metadata.matchAll(/(\d+)-(\d+)/g)].map(([, first, last]) => [BigInt(first!), BigInt(last!)]);
+  [...metadata.matchAll(/\b(\d+)-(\d+)/g)].map(([, first, last]) => [BigInt(first!), BigInt(last!)]);
 
 export interface PutBack {
   /** All letters before this offset were put back. */

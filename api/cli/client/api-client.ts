@@ -46,12 +46,12 @@ function baseOf(apiUrl: string): string {
   const isUsable = URL.canParse(apiUrl) && /^https?:$/.test(new URL(apiUrl).protocol);
   if (!isUsable)
     throw usageError(`${apiUrl} is not the address of a service, such as https://import.example.com`);
-  return apiUrl.replace(/\/+$/, '');
+  return apiUrl.replace(/(?<!\/)\/+$/, '');
 }
 
 /** Only the cursor counts: the address in the header may be another one than ours. */
 function nextCursor(link: string | null): string | null {
-  const target = /<([^>]*)>;\s*rel="?next"?/.exec(link ?? '')?.[1];
+  const target = /<([^<>]*)>;\s*rel="?next"?/.exec(link ?? '')?.[1];
   return target ? new URL(target, 'http://base').searchParams.get('cursor') : null;
 }
 

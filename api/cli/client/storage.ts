@@ -15,9 +15,9 @@ const IDLE_MS = 60_000;
 const MAX_TRIES = 5;
 
 export function placeOf(storageUrl: string): StoragePlace {
-  const [, bucket, prefix] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(storageUrl) ?? [];
+  const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)(?:\/(.*))?$/.exec(storageUrl) ?? [];
   if (bucket === undefined) throw usageError(`${storageUrl} must have the form s3://<bucket>/<prefix>/`);
-  return { bucket, prefix: prefix === '' || prefix!.endsWith('/') ? prefix! : `${prefix}/` };
+  return { bucket, prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/` };
 }
 
 export function connectStorage(settings: Settings): StoragePlace & { s3: S3Client } {

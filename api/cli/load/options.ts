@@ -64,7 +64,7 @@ export function ramp(text: string): Ramp {
 
 export function share(text: string): number {
   const value = Number(text);
-  if (/^\d*\.?\d+$/.test(text) && value < 1) return value;
+  if (/^(?:\d+|\d*\.\d+)$/.test(text) && value < 1) return value;
   throw new InvalidArgumentError('expected a share from 0 to below 1, such as 0.2');
 }
 
@@ -99,5 +99,5 @@ export function planOf(options: LoadOptions): LoadPlan {
   const { prefix = newFolder('load'), seed = randomInt(2 ** 31), step, ramp, rate } = options;
   if (ramp && rate !== undefined) throw usageError('a ramp sets the rate itself: leave out --rate');
   if (options.jobs * options.files > MAX_FILES) throw usageError('more than 10,000,000 files are too many');
-  return { ...options, prefix: prefix.replace(/\/*$/, '/'), seed, stepMs: step };
+  return { ...options, prefix: `${prefix.replace(/(?<!\/)\/+$/, '')}/`, seed, stepMs: step };
 }

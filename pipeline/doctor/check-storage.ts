@@ -3,12 +3,13 @@ import type { Config } from '../../schemas/config.ts';
 import { type BucketAccess, openBucket, settingOf } from '../sources/bucket-probe.ts';
 import { readObject } from '../sources/read-object.ts';
 import type { StoreFailure } from '../sources/store-errors.ts';
-import { clockFinding, examine, type Finding, ok, problem } from './findings.ts';
+import { clockFinding, examine, type Finding, ok, problem, warning } from './findings.ts';
 
 const KEYS = 'check the keys of the service and what they may do';
 const ADDRESS = 'check HEADRACE_S3_ENDPOINT, and that it can be reached from this machine';
 /** The header has whole seconds. */
 const DATE_PRECISION_MS = 1_000;
+const MAX_SHOWN = 200;
 
 async function checkBucket({ bucket, listFirst, client }: BucketAccess): Promise<Finding[]> {
   try {
@@ -34,8 +35,17 @@ async function checkClock({ s3Endpoint, s3Region }: Config): Promise<Finding[]> 
     signal: AbortSignal.timeout(5_000),
   });
   const after = Date.now();
-  const theirs = Date.parse(response.headers.get('date') ?? '');
-  if (Number.isNaN(theirs)) return [];
+  const date = response.headers.get('date');
+  if (date === null) return [];
+  const theirs = Date.parse(date);
+  if (Number.isNaN(theirs))
+    return [
+      warning(
+        'storage clock',
+        `its Date header is no date, which is ignored: ${date.slice(0, MAX_SHOWN)}`,
+        'see whether a proxy in between sends a second one',
+      ),
+    ];
   return [clockFinding('storage clock', { before, after, theirs, precisionMs: DATE_PRECISION_MS })];
 }
 

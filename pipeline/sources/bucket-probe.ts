@@ -7,6 +7,7 @@ import type { Logger } from '../runtime/log.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
 import { serviceCredentials } from './credentials.ts';
 import { listPage } from './object-store.ts';
+import type { OnOddDate } from './odd-dates.ts';
 import { connectStorage } from './storage-client.ts';
 import type { StoreFailure, StoreUnavailable } from './store-errors.ts';
 
@@ -19,6 +20,7 @@ export interface BucketProbe {
 
 /** However long a body may pause: an answer to this is short. */
 const MAX_IDLE_MS = 5_000;
+const MAX_SHOWN = 200;
 
 const settings: Record<string, string> = {
   bad_credentials:
@@ -34,19 +36,25 @@ export const settingOf = (code: string): string => settings[code] ?? 'HEADRACE_S
 
 export type BucketAccess = ReturnType<typeof openBucket>;
 
-export function openBucket(config: Config) {
+export function openBucket(config: Config, onOddDate?: OnOddDate) {
   const client = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
     credentials: serviceCredentials(config),
     idleMs: Math.min(MAX_IDLE_MS, config.s3IdleMs),
+    ...(onOddDate ? { onOddDate } : {}),
   });
   const bucket = config.s3Bucket;
   return { client, bucket, listFirst: async () => (await listPage(client, bucket, { max: 1 })).objects };
 }
 
 export function createBucketProbe(config: Config, log: Logger): BucketProbe {
-  const { client, listFirst } = openBucket(config);
+  const { client, listFirst } = openBucket(config, (header, value) =>
+    log.warn(
+      { header, value: value.slice(0, MAX_SHOWN) },
+      `the storage sends a ${header} header that is no date, which is ignored: see whether a proxy in between sends a second one`,
+    ),
+  );
   let lastCode: string | null = null;
 
   async function problem(): Promise<StoreFailure | StoreUnavailable | null> {

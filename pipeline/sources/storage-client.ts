@@ -2,6 +2,7 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { linkedAbort } from '../runtime/linked-abort.ts';
 import type { StorageCredentials } from './credentials.ts';
+import { ignoreOddDates, type OnOddDate } from './odd-dates.ts';
 import { StoreUnavailable } from './store-errors.ts';
 
 export interface StorageOptions {
@@ -12,9 +13,10 @@ export interface StorageOptions {
   credentials: StorageCredentials | undefined;
   /** How long to wait for a connection, for an answer to begin, and for each next byte of it. */
   idleMs: number;
+  onOddDate?: OnOddDate;
 }
 
-export interface StorageClient extends Omit<StorageOptions, 'credentials'> {
+export interface StorageClient extends Omit<StorageOptions, 'credentials' | 'onOddDate'> {
   /** One request, with an end: it is given up if no whole answer (of a body: its head) has come. */
   ask<T>(
     request: (s3: S3Client, abort: { abortSignal: AbortSignal }) => Promise<T>,
@@ -26,7 +28,7 @@ export interface StorageClient extends Omit<StorageOptions, 'credentials'> {
 /** More than are ever read at once: what stalls must not keep others from a connection. */
 const MAX_SOCKETS = 1_000;
 
-export function connectStorage({ credentials, ...options }: StorageOptions): StorageClient {
+export function connectStorage({ credentials, onOddDate, ...options }: StorageOptions): StorageClient {
   const { endpoint, region, idleMs } = options;
   const agent = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const s3 = new S3Client({
@@ -45,6 +47,7 @@ export function connectStorage({ credentials, ...options }: StorageOptions): Sto
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
+  ignoreOddDates(s3, onOddDate);
 
   return {
     ...options,

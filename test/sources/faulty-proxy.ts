@@ -10,6 +10,8 @@ export type Fault =
   | { kind: 'silence' }
   /** What no storage would answer: no HTTP at all, a web page, or an error that is not XML. */
   | { kind: 'garbage'; as: 'bytes' | 'page' | 'error' }
+  /** Each of them is a line of its own in the head of the answer. */
+  | { kind: 'headers'; headers: Record<string, string[]> }
   /** After so many bytes of the body: the connection is cut, or nothing more comes. */
   | { kind: 'cut' | 'stall'; after: number };
 
@@ -62,7 +64,8 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
       agent: false,
     };
     const upstream = request(options, async (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      const odd = fault.kind === 'headers' ? fault.headers : {};
+      outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...odd });
       if (fault.kind !== 'cut' && fault.kind !== 'stall') {
         answer.pipe(outgoing);
         return;

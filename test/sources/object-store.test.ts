@@ -1,7 +1,11 @@
 /** What is in a bucket, and what a storage that refuses or fails comes to. */
 import { describe, expect, it } from 'vitest';
+import { checkStorage } from '../../pipeline/doctor/check-storage.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createBucketProbe } from '../../pipeline/sources/bucket-probe.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../pipeline/sources/object-store.ts';
-import { servers } from '../support/stack.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { servers, uniqueEnvironment } from '../support/stack.ts';
 import { connect, hasty, setUpStorage } from './storage-fixture.ts';
 
 const storage = setUpStorage();
@@ -60,6 +64,43 @@ describe('head and list', () => {
 
   it('list of nothing is nothing', async () => {
     expect((await list('nowhere/')).flat()).toEqual([]);
+  });
+});
+
+describe('headers that no storage should send', () => {
+  const date = 'Tue, 17 Nov 2026 16:24:08 GMT';
+  it.each([
+    ['two Date headers', { date: [date, date] }],
+    ['a Date that is none', { date: ['yesterday'] }],
+    ['a Last-Modified that is none', { 'last-modified': ['yesterday'] }],
+  ])('%s: everything can be read, time after time', async (_, headers) => {
+    const object = await put('odd-headers.csv', 'abc');
+    storage.proxy.rules.add(() => ({ kind: 'headers', headers }));
+    for (let i = 0; i < 2; i++) {
+      expect(await storage.store.head(storage.bucket, object.key)).toEqual(object);
+      expect((await list('odd-headers')).flat()).toEqual([object]);
+      expect(String(await read(object))).toBe('abc');
+      expect(await storage.store.head(storage.bucket, `${folder}nothing`)).toBeNull();
+    }
+  });
+
+  it('the service is ready all the same, and says what is wrong; so does the doctor', async () => {
+    storage.proxy.rules.add(() => ({ kind: 'headers', headers: { date: [date, date] } }));
+    const said: string[] = [];
+    const log = createLogger({ logLevel: 'warn' }, 'test', { write: (line) => void said.push(line) });
+    const config = parseConfig({ ...uniqueEnvironment(), HEADRACE_S3_ENDPOINT: storage.proxy.endpoint });
+    const probe = createBucketProbe(config, log);
+    await probe.requireBucket();
+    expect([await probe.isReadable(), await probe.isReadable()]).toEqual([true, true]);
+    probe.close();
+    expect(said.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: expect.stringContaining('a date header that is no date'), value: `${date}, ${date}` },
+    ]);
+    const findings = await checkStorage(config);
+    expect(findings.map(({ check, state }) => [check, state])).toEqual([
+      ['storage', 'ok'],
+      ['storage clock', 'warning'],
+    ]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** The partner's place in the storage: its bucket, its prefix, and a client with its own keys. */
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { ignoreOddDates } from '../../../pipeline/sources/odd-dates.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
 import { required, type Settings } from './settings.ts';
 
@@ -33,6 +34,7 @@ export function connectStorage(settings: Settings): StoragePlace & { s3: S3Clien
     maxAttempts: MAX_TRIES,
     requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: IDLE_MS, throwOnRequestTimeout: true },
   });
+  ignoreOddDates(s3);
   return { ...place, s3 };
 }
 

@@ -1,4 +1,5 @@
 /** Router and document are equal: nothing is answered that is not described, nothing described that is not answered. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Dependencies } from '../../api/context.ts';
@@ -10,6 +11,7 @@ import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
 import { audienceLoad, importLog } from '../../schemas/http-answers.ts';
 import { composition } from '../../schemas/http-composition.ts';
+import { audienceQuery, dryRunQuery } from '../../schemas/http-queries.ts';
 import { createWebhook, webhookEvents } from '../../schemas/http-webhooks.ts';
 import { problemCodes } from '../../schemas/problems.ts';
 import { readConfigFile } from '../support/env-file.ts';
@@ -55,6 +57,43 @@ describe('openapi and the query', () => {
       );
       expect([path, described.toSorted()]).toEqual([path, query.toSorted()]);
     }
+  });
+});
+
+describe('openapi and what is refused', () => {
+  const parametersOf = (path: string, method: 'get' | 'post') =>
+    Object.fromEntries(
+      (document.paths![path]![method]!.parameters ?? []).flatMap((one) =>
+        'in' in one && one.in === 'query' ? [[one.name, one.schema as Record<string, unknown>]] : [],
+      ),
+    );
+
+  it('agree on `search`: its length in characters, and which it must not have', () => {
+    const { search } = parametersOf('/v2/firstparty/audience', 'get');
+    expect(search).toMatchObject({ type: 'string', minLength: 1, maxLength: 256 });
+    const pattern = new RegExp(search!.pattern as string);
+    const isAccepted = (text: string) => audienceQuery.safeParse({ search: text }).success;
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300, size: 'max' }), (text) => {
+        const { length } = [...text];
+        expect(isAccepted(text)).toBe(length >= 1 && length <= 256 && pattern.test(text));
+      }),
+      { numRuns: 30 },
+    );
+    for (const text of ['😀'.repeat(256), 'a'.repeat(256)]) expect(isAccepted(text)).toBe(true);
+    for (const text of ['', '😀'.repeat(257), 'a\u0085']) expect(isAccepted(text)).toBe(false);
+  });
+
+  it('agree on `dry_run`: true or false', () => {
+    for (const path of ['/v1/marketplace/import', '/v2/firstparty/audience'])
+      expect(parametersOf(path, 'post').dry_run).toMatchObject({ type: 'boolean' });
+    for (const [text, value] of [
+      ['true', true],
+      ['false', false],
+    ] as const)
+      expect(dryRunQuery.parse({ dry_run: text })).toEqual({ dry_run: value });
+    for (const text of ['', '1', 'TRUE', 'yes'])
+      expect(dryRunQuery.safeParse({ dry_run: text }).success).toBe(false);
   });
 });
 

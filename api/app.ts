@@ -43,15 +43,13 @@ export function createApp(deps: Dependencies): App {
       partner: [authenticate(route), limitRate],
       user: [authenticate(route), limitRate, authenticateUser],
     })[route.access];
-  const body = {
-    required: createReadBody(config),
-    optional: createReadBody(config, { optional: true }),
-  };
 
   /** Authentication, query, body, handler. The time limit covers our own work, not the time that the client takes to send the body. */
   function answer(route: Route): Handler {
     const checks = checksOf(route);
-    const readBody = route.body && body[route.body];
+    const readBody =
+      route.body &&
+      createReadBody(config, { optional: route.body === 'optional', limitBytes: route.bodyBytes });
     const isPublic = route.access === 'public';
     const check = async (ctx: Context) => {
       for (const one of checks) await one(ctx);
@@ -91,6 +89,7 @@ export function createApp(deps: Dependencies): App {
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
   // The router tries the pattern of every route, which costs a busy path more than its answer.
   koa.use(((ctx: Context, next: () => Promise<void>) => {
+    requireOneHost(ctx);
     const handler = exact.get(`${ctx.method} ${ctx.path}`);
     return handler ? handler(ctx) : next();
   }) as unknown as Koa.Middleware<RequestState>);
@@ -101,6 +100,16 @@ export function createApp(deps: Dependencies): App {
     log.warn({ request_id: ctx?.state.requestId, err: error }, 'response truncated'),
   );
   return { koa, routes };
+}
+
+/** Node takes the first of several, where a proxy in front of us may have taken another. */
+function requireOneHost({ req: { rawHeaders } }: Context): void {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1)
+      throw new Problem('bad_request', 'The request has more than one Host header.');
+  }
 }
 
 /** No route matched: the path is unknown (404), or exists with other methods only (405; OPTIONS lists them). */

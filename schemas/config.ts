@@ -121,7 +121,8 @@ const environment = z.object({
 
   HEADRACE_LIMIT_BODY_BYTES: integer(1_024, 10_485_760, 65_536),
   HEADRACE_LIMIT_JSON_DEPTH: integer(2, 100, 8),
-  HEADRACE_LIMIT_KEYS: integer(1, 100_000, 1_000),
+  /** A deletion is one message in Kafka, with all of its keys. */
+  HEADRACE_LIMIT_KEYS: integer(1, 3_000, 1_000),
   HEADRACE_LIMIT_PATH_BYTES: integer(1, 1_024, 1_024),
   HEADRACE_LIMIT_REQUEST_MS: integer(100, 600_000, 30_000),
   HEADRACE_LIMIT_HEADERS_MS: integer(100, 600_000, 10_000),

@@ -17,6 +17,14 @@ export const zeroOrOne = { type: 'integer', enum: [0, 1] };
 export const pathTypes = '0: the shared bucket of the service; 1: your own bucket, with `credentials`.';
 export const keyTypes =
   '0: attribute_id, assigned by the service; 1: partner_foreign_key, your own key for an attribute, associated in advance.';
+const KEY_BYTES = 256;
+/** A character of two bytes is escaped with six in JSON; no other needs more for each of its own. */
+const ESCAPED = 3;
+
+/** The largest body of a deletion: as many keys as are allowed, each as long as it may be, quoted and separated. */
+export const deletionBytes = ({ limitKeys, limitBodyBytes }: { limitKeys: number; limitBodyBytes: number }) =>
+  limitBodyBytes + limitKeys * (KEY_BYTES * ESCAPED + 4);
+
 const keyType = z
   .literal([0, 1], 'must be 0 (attribute_id) or 1 (partner_foreign_key)')
   .meta({ description: keyTypes, ...zeroOrOne });
@@ -125,16 +133,20 @@ export function createBodies(limits: BodyLimits) {
           z
             .string('must be a string')
             .min(1, 'must not be empty')
-            .max(256, 'must not be longer than 256 characters')
+            .refine(
+              (key) => new TextEncoder().encode(key).length <= KEY_BYTES,
+              `must not be longer than ${KEY_BYTES} bytes`,
+            )
             .regex(plainText, 'must not contain control characters')
-            .refine(wellFormed, 'must be valid Unicode'),
+            .refine(wellFormed, 'must be valid Unicode')
+            .meta({ maxLength: KEY_BYTES }),
           'must be an array of keys',
         )
         .min(1, 'must contain at least one key')
         .max(limits.keys, `must not contain more than ${limits.keys} keys`)
         .meta({
           description:
-            'The attribute_ids (as strings) or partner_foreign_keys whose data is deleted permanently. If any of them is not yours, the response is 422 `unknown_keys`, which lists those keys, and nothing is deleted.',
+            'The attribute_ids (as strings) or partner_foreign_keys whose data is deleted permanently, each of at most 256 bytes. If any of them is not yours, the response is 422 `unknown_keys`, which lists those keys, and nothing is deleted.',
           example: ['17', '18'],
         }),
     })

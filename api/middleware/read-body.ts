@@ -79,7 +79,7 @@ async function inTime<T>(ctx: Context, limitMs: number, reading: Promise<T>): Pr
 
 export function createReadBody(
   config: Pick<Config, 'limitBodyBytes' | 'limitJsonDepth' | 'limitRequestMs'>,
-  { optional = false } = {},
+  { optional = false, limitBytes = config.limitBodyBytes } = {},
 ): Handler {
   const parse = koaBody({
     json: true,
@@ -87,7 +87,7 @@ export function createReadBody(
     urlencoded: false,
     multipart: false,
     jsonTypes: ['application/json'],
-    jsonLimit: config.limitBodyBytes,
+    jsonLimit: limitBytes,
     // Not strict: a bare number is valid JSON, and the schema explains better what is wrong with it.
     jsonStrict: false,
     // koa-body does not parse DELETE bodies by default.

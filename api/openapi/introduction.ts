@@ -1,6 +1,7 @@
 /** The introduction of the API reference. Codes and limits come from the code tables and the configuration. */
 import { fileFailureCodes, jobFailureCodes, rejectCodes } from '../../schemas/codes.ts';
 import type { Config } from '../../schemas/config.ts';
+import { deletionBytes } from '../../schemas/http.ts';
 import { problems } from '../../schemas/problems.ts';
 
 export type Described = Pick<
@@ -206,9 +207,12 @@ const limits = (config: Described) => `
 
 ${table(
   ['what', 'limit'],
-  ['request body', `${number(config.limitBodyBytes)} bytes, ${config.limitJsonDepth} levels of nesting`],
+  [
+    'request body',
+    `${number(config.limitBodyBytes)} bytes (of a deletion ${number(deletionBytes(config))}), ${config.limitJsonDepth} levels of nesting`,
+  ],
   ['`file_path`', `${number(config.limitPathBytes)} bytes`],
-  ['`keys` of a deletion', number(config.limitKeys)],
+  ['`keys` of a deletion', `${number(config.limitKeys)}, each of 256 bytes`],
   [
     'requests per API key',
     `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
@@ -220,6 +224,7 @@ ${table(
   ],
   ['import logs in the list', '100, unless `limit` is given'],
   ['webhooks', '10; above that 409 `too_many_webhooks`'],
+  ['test events of webhooks', '10 per minute'],
   ['open event streams', `${number(config.limitStreams)}; above that 429 \`too_many_streams\``],
 )}
 

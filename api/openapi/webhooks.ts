@@ -112,7 +112,8 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     path: `${one}/test`,
     operationId: 'testWebhook',
     summary: 'Send a test event',
-    description: 'Sends an event of type `webhook.test`. The delivery shows what the receiver answered.',
+    description:
+      'Sends an event of type `webhook.test`, at most ten per minute. The delivery shows what the receiver answered.',
     request: { params: idOf },
     responses: {
       202: json(deliveryId, 'To be sent', { headers: location }),

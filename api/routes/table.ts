@@ -1,4 +1,5 @@
 /** All routes of the API. The router is built from this list, and a test compares the OpenAPI document with it. */
+import { deletionBytes } from '../../schemas/http.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
 import { compositionParameters, createComposition } from './composition.ts';
@@ -23,6 +24,8 @@ export interface Route {
   /** A session of the console may call it although it is not a GET; every GET it may. */
   session?: true;
   body?: 'required' | 'optional';
+  /** Of its body, if that may be larger than others. */
+  bodyBytes?: number;
   /** Known query parameters; public routes ignore the query. */
   query?: readonly string[];
   handler: Handler;
@@ -63,7 +66,14 @@ export function createRoutes(deps: Dependencies): Route[] {
       query: parametersOf(dryRunQuery),
       handler: imports.queue,
     },
-    { method: 'delete', path: importPath, access: 'partner', body: 'required', handler: imports.remove },
+    {
+      method: 'delete',
+      path: importPath,
+      access: 'partner',
+      body: 'required',
+      bodyBytes: deletionBytes(deps.config),
+      handler: imports.remove,
+    },
     // Before what takes any id.
     { method: 'get', path: `${importPath}/events`, access: 'partner', handler: events.imports },
     {

@@ -6,6 +6,7 @@ import type { WebhookDocument } from '../../schemas/webhook-documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { claim, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
+import { createTokenBuckets, secondsUntil } from '../middleware/limit-rate.ts';
 import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { validate } from '../validate.ts';
@@ -15,6 +16,9 @@ import { toDelivery, toDeliveryDetails, toWebhook } from './webhook-records.ts';
 
 export const webhookPath = '/v1/webhooks';
 const LISTED = 100;
+/** Test events of a partner: each makes us send a request to an address of his choice. */
+const TESTS_BURST = 10;
+const TESTS_PER_SECOND = 10 / 60;
 
 function problemOf(error: unknown): unknown {
   if (!(error instanceof WebhookRefused)) return error;
@@ -91,12 +95,21 @@ export function createWebhooks(deps: Dependencies) {
   function requireActive({ isActive }: WebhookDocument): void {
     if (!isActive) throw new Problem('webhook_disabled', 'The webhook is disabled: enable it first.');
   }
+  const tests = createTokenBuckets(TESTS_PER_SECOND, TESTS_BURST);
+  function limitTests(partner: string): void {
+    const left = tests.take(partner);
+    if (left >= 0) return;
+    throw new Problem('rate_limited', `At most ${TESTS_BURST} test events may be sent per minute.`, {
+      headers: { 'Retry-After': secondsUntil(left, TESTS_PER_SECOND) },
+    });
+  }
   const answerDelivery = (ctx: Context, webhook: WebhookDocument, id: number) =>
     answer(ctx, 202, { delivery_id: id }, `${webhookPath}/${webhook._id}/deliveries/${id}`);
 
   const test: Handler = async (ctx) => {
     const webhook = await webhookOf(ctx);
     requireActive(webhook);
+    limitTests(webhook.partner);
     answerDelivery(ctx, webhook, await manage.test(webhook));
   };
 

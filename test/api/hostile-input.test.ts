@@ -194,6 +194,14 @@ describe('addresses and methods', () => {
     );
   });
 
+  it('two Host headers: 400, on every address; one is fine', async () => {
+    for (const path of ['/health/live', IMPORT, '/nowhere']) {
+      const head = `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n`;
+      expect(await sendRaw(`${head}hOST: b\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/);
+      expect(await sendRaw(`${head}\r\n`)).not.toMatch(/^HTTP\/1\.1 400 /);
+    }
+  });
+
   it('headers without end: 431 as a problem', async () => {
     expect(await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 /,

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
+import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { importLog, importLogId } from '../../schemas/http-answers.ts';
 import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
@@ -272,6 +273,24 @@ describe('delete attribute data', () => {
     const reply = await partner.call('DELETE', IMPORT, { body: { key_type: 1, keys: ['colour:red'] } });
     expect(reply.status).toBe(202);
     expect((await api.jobs.findOne({ _id: reply.json.import_log_id }))!.attributes).toEqual([id]);
+  });
+
+  it('takes as many keys as are allowed, as long as they may be, and escaped', async () => {
+    const deleter = await api.partner();
+    const keys = Array.from({ length: 1_000 }, (_, i) => `${'ü'.repeat(126)}${String(i).padStart(4, '0')}`);
+    await createAttributeStore(api.db).createAll(
+      deleter.id,
+      keys.map((foreignKey) => ({ name: 'attribute', foreignKey })),
+    );
+    const raw = JSON.stringify({ key_type: 1, keys }).replaceAll('ü', '\\u00fc');
+    expect(raw.length).toBeGreaterThan(750_000);
+    const reply = await deleter.call('DELETE', IMPORT, { raw });
+    expect([reply.status, reply.json.code]).toEqual([202, undefined]);
+    const log = (await deleter.call('GET', `${IMPORT}/${reply.json.import_log_id}`)).json;
+    expect(importLog.parse(log).keys).toEqual(keys);
+    // Such a size is for deletions alone.
+    const large = JSON.stringify(good).padEnd(100_000, ' ');
+    expect((await deleter.call('POST', IMPORT, { raw: large })).status).toBe(413);
   });
 
   it('refuses unknown keys with 422, names them, and queues nothing', async () => {

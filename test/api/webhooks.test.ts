@@ -297,6 +297,18 @@ describe('a webhook', () => {
   });
 });
 
+it('test events are limited by partner', async () => {
+  const { call, id } = await withWebhook();
+  const other = await withWebhook();
+  const replies = await Promise.all(Array.from({ length: 30 }, () => call('POST', `${HOOKS}/${id}/test`)));
+  const refused = replies.filter(({ status }) => status === 429);
+  expect(replies.filter(({ status }) => status === 202).length + refused.length).toBe(30);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { json, headers } of refused)
+    expect([json.code, Number(headers.get('retry-after')) > 0]).toEqual(['rate_limited', true]);
+  expect((await other.call('POST', `${HOOKS}/${other.id}/test`)).status).toBe(202);
+});
+
 describe('the log of deliveries', () => {
   it('comes in pages, by status, and sends an event again with the same id', async () => {
     const { call, path, id } = await withWebhook();

@@ -5,7 +5,7 @@
 import { Command, Help } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { endSilentlyOnClosedPipe } from '../pipeline/runtime/terminal.ts';
-import { loadEnvironment } from './cli/environment.ts';
+import { expectedStack, loadEnvironment } from './cli/environment.ts';
 import { tellAndExit } from './cli/fail.ts';
 import { registerLocalCommands } from './cli/local.ts';
 import { registerServers } from './cli/servers.ts';
@@ -38,7 +38,7 @@ try {
   if (!isRegistered && !isOfPartners && wanted !== 'admin')
     (await import('../pipeline/cli/commands.ts')).registerPipelineCommands(program, loadEnvironment);
   if (!isRegistered && !isOfPartners && !ofPipeline.includes(wanted ?? ''))
-    (await import('../api/cli/admin.ts')).registerAdminCommands(program, loadEnvironment);
+    (await import('../api/cli/admin.ts')).registerAdminCommands(program, loadEnvironment, expectedStack);
   await program.parseAsync();
 } catch (error) {
   tellAndExit(error);

@@ -293,7 +293,14 @@ export interface EndedSessionDocument {
   expiresAt: Date;
 }
 
+/** One value of the installation, by its name. */
+export interface InstallationDocument {
+  _id: string;
+  value: string;
+}
+
 export const collections = {
+  installation: 'installation',
   partners: 'partners',
   apiKeys: 'api_keys',
   attributes: 'attributes',

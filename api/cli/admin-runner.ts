@@ -1,6 +1,9 @@
 /** Runs one admin command: configuration, database, output, exit code. */
 import type { Command } from 'commander';
+import type { Db } from 'mongodb';
+import { CommandFailed, mongoHosts } from '../../pipeline/runtime/command-failed.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { createInstallationStore } from '../../pipeline/stores/installation.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type ConfigOf, parseConfig } from '../../schemas/config.ts';
@@ -8,6 +11,12 @@ import { type ApiStores, createApiStores } from '../stores.ts';
 import { actorOf, describeCommand, recordAction } from './record-action.ts';
 
 export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
+
+/** What is known of it in its state folder. */
+export interface ExpectedStack {
+  directory: string;
+  installation: string | undefined;
+}
 
 export interface Outcome {
   /** What `--json` prints. */
@@ -22,14 +31,32 @@ type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
 
 const FAILED = 1;
 
-export function createAdminRunner(loadEnv: LoadEnvironment) {
+/** A local stack may have stopped, and another taken over its ports. Asked before anything is changed, indexes included. */
+async function requireStack(
+  { mongoUrl }: Pick<ConfigOf<'admin'>, 'mongoUrl'>,
+  db: Db,
+  { directory, installation }: ExpectedStack,
+): Promise<void> {
+  if (installation !== undefined && (await createInstallationStore(db).isKnownAs(installation))) return;
+  throw new CommandFailed(
+    'wrong_stack',
+    `MongoDB at ${mongoHosts(mongoUrl)} is not the one of the stack in ${directory}, and nothing was done: headrace up --state ${directory} starts that stack`,
+  );
+}
+
+export function createAdminRunner(
+  loadEnv: LoadEnvironment,
+  expected: (stateDir?: string) => ExpectedStack | undefined,
+) {
   async function readOnly(command: Command, work: Work): Promise<void> {
     const options = command.opts<{ state?: string; json?: boolean }>();
     const { writeOut, writeErr } = command.configureOutput();
     // Configuration errors are reported by the caller, the same for all commands.
     const config = parseConfig(loadEnv(options.state), 'admin');
     const mongo = await connectMongo(config);
+    const stack = expected(options.state);
     try {
+      if (stack) await requireStack(config, mongo.db, stack);
       await ensureIndexes(mongo.db);
       const { json, text } = await work(createApiStores(mongo.db), config);
       writeOut!(options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''));

@@ -6,7 +6,7 @@ import { registerJobCommands } from './admin-jobs.ts';
 import { registerKeyCommands } from './admin-keys.ts';
 import { registerQuotaCommands } from './admin-quotas.ts';
 import { registerRestoredCommand } from './admin-restored.ts';
-import { createAdminRunner, type LoadEnvironment } from './admin-runner.ts';
+import { createAdminRunner, type ExpectedStack, type LoadEnvironment } from './admin-runner.ts';
 import { registerSecretCommands } from './admin-secret.ts';
 import { registerStorageKeyCommands } from './admin-storage-keys.ts';
 import { registerSuspensionCommands } from './admin-suspension.ts';
@@ -24,13 +24,17 @@ const displayName = (text: string) => {
   return text;
 };
 
-export function registerAdminCommands(program: Command, loadEnv: LoadEnvironment): void {
+export function registerAdminCommands(
+  program: Command,
+  loadEnv: LoadEnvironment,
+  expected: (stateDir?: string) => ExpectedStack | undefined = () => undefined,
+): void {
   const admin = program
     .command('admin')
     .description(
       'manage partners, API keys, storage keys, attributes, webhooks, user tokens, devices, jobs and the secret; show the audit log',
     );
-  const run = createAdminRunner(loadEnv);
+  const run = createAdminRunner(loadEnv, expected);
   const common = (command: Command) =>
     command
       .option('--state <dir>', 'the local stack in this folder, instead of the servers in the environment')

@@ -1,3 +1,4 @@
+import type { ExpectedStack } from '../../api/cli/admin-runner.ts';
 import type { Environment } from '../local/addresses.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import { StartError } from '../local/start-error.ts';
@@ -13,12 +14,22 @@ const serverVariables = [
 ];
 export const namesServers = (env: Environment): boolean => serverVariables.some((name) => env[name]);
 
+const isDeployment = (stateDirectory: string | undefined) =>
+  stateDirectory === undefined && namesServers(process.env);
+
+/** The stack whose MongoDB a command must have reached; undefined where the environment names the servers. */
+export function expectedStack(stateDirectory?: string): ExpectedStack | undefined {
+  if (isDeployment(stateDirectory)) return undefined;
+  const directory = stateDirectory ?? defaultState;
+  return { directory, installation: readState(directory)?.state.installation };
+}
+
 /**
  * For commands that use servers: those that the environment names, as in a deployment; the local stack where it names none, or
  * where its folder is given.
  */
 export function loadEnvironment(stateDirectory?: string): Environment {
-  if (stateDirectory === undefined && namesServers(process.env)) return process.env;
+  if (isDeployment(stateDirectory)) return process.env;
   const directory = stateDirectory ?? defaultState;
   const folder = readState(directory);
   if (folder?.state.addresses === undefined) {

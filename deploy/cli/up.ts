@@ -1,13 +1,21 @@
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
+import { parseConfig } from '../../schemas/config.ts';
 import { lastLines } from '../local/child.ts';
 import { type ClusterSize, type ProcessName, processesOf } from '../local/names.ts';
 import { type OthersStack, ownStack } from '../local/owner.ts';
 import type { ExactPorts, PortName } from '../local/ports.ts';
-import { apiUrl, consoleUrl, docsUrl, registryUrl, startService } from '../local/service.ts';
+import {
+  apiUrl,
+  consoleUrl,
+  docsUrl,
+  registryUrl,
+  serviceEnvironment,
+  startService,
+} from '../local/service.ts';
 import { bringUp, type Stack, takeDown } from '../local/stack.ts';
 import { type Report, StartError } from '../local/start-error.ts';
-import { clusterOf, readState } from '../local/state.ts';
-import { runningProcess } from '../local/supervise.ts';
+import { clusterOf, readState, type StateFolder } from '../local/state.ts';
+import { runningProcess, START_MS } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
 import { defaultState } from './environment.ts';
 
@@ -52,6 +60,20 @@ function exactPorts(env: NodeJS.ProcessEnv, apiPort: number | undefined): ExactP
   return apiPort === undefined ? ports : { ...ports, api: { port: apiPort, from: '--port' } };
 }
 
+/** So that a command finds out when another stack has taken over the port. */
+async function rememberInstallation(folder: StateFolder): Promise<void> {
+  const { connectMongo } = await import('../../pipeline/stores/mongo.ts');
+  const { createInstallationStore } = await import('../../pipeline/stores/installation.ts');
+  const config = parseConfig(serviceEnvironment(folder, process.env), 'operator');
+  const mongo = await connectMongo({ ...config, limitBackendMs: START_MS });
+  try {
+    folder.state.installation = await createInstallationStore(mongo.db).id().catch(mongo.fail);
+    folder.save();
+  } finally {
+    await mongo.close();
+  }
+}
+
 export function startStack(options: UpOptions, report: Report, signal: AbortSignal): Promise<Stack> {
   return bringUp(
     {
@@ -65,7 +87,10 @@ export function startStack(options: UpOptions, report: Report, signal: AbortSign
       exactPorts: exactPorts(process.env, options.port),
       detached: options.detach,
     },
-    options.serversOnly ? undefined : (run) => startService(run, process.env),
+    async (run, { folder }) => {
+      if (!options.serversOnly) await startService(run, process.env);
+      await rememberInstallation(folder);
+    },
   );
 }
 

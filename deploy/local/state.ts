@@ -35,6 +35,8 @@ export interface State {
   /** Left running in the background by `up --detach`. Otherwise it belongs to the process that holds the owner's lock. */
   detached?: boolean;
   addresses?: ServerAddresses;
+  /** The id in the MongoDB that was last started here: another at the same address is another stack's. */
+  installation?: string;
   /** The HEADRACE_ settings of the last start, for commands that are given only the folder. */
   settings?: Record<string, string>;
   /** The partner that the demo has created; only the demo reads it. */

@@ -5,6 +5,11 @@ import { join } from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
+import { readState } from '../../deploy/local/state.ts';
+import { mongoHosts } from '../../pipeline/runtime/command-failed.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type InstallationDocument } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
 import { servers, withOwnBucket } from '../support/stack.ts';
@@ -117,6 +122,31 @@ test('admin commands are told only the folder; an upload and a POST reach status
     { what: 'the import to end' },
   );
   expect(done).toMatchObject({ status: 2, unique_devices: '2', total_rows: '2' });
+});
+
+test('an admin command that has reached another stack’s MongoDB does nothing, and says so', async () => {
+  const config = parseConfig(env);
+  const mongo = await connectMongo(config);
+  const stored = mongo.db.collection<InstallationDocument>(collections.installation);
+  const partners = mongo.db.collection(collections.partners);
+  const create = () => runHeadrace(['admin', 'partner', 'create', '--name', 'Lost', '--state', state]);
+  const ours = (await stored.findOne({ _id: 'id' }))!;
+  expect(readState(state)!.state.installation).toBe(ours.value);
+  const known = await partners.countDocuments();
+  for (const others of [{ ...ours, value: 'of another stack' }, undefined]) {
+    await stored.deleteOne({ _id: 'id' });
+    if (others) await stored.insertOne(others);
+    const { code, stdout, stderr } = await create();
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `headrace: MongoDB at ${mongoHosts(config.mongoUrl)} is not the one of the stack in ${state}, and nothing was done: headrace up --state ${state} starts that stack\n`,
+    );
+  }
+  expect(await partners.countDocuments()).toBe(known);
+  expect(await mongo.db.collection(collections.audit).countDocuments({ 'details.name': 'Lost' })).toBe(0);
+  await stored.insertOne(ours);
+  expect((await create()).code).toBe(0);
+  await mongo.close();
 });
 
 test('down stops our two processes and leaves the servers alone', async () => {

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Db } from 'mongodb';
 import { CommandFailed, mongoHosts } from '../../pipeline/runtime/command-failed.ts';
+import { printable, printableLines, toJsonLine } from '../../pipeline/runtime/terminal.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createInstallationStore } from '../../pipeline/stores/installation.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
@@ -59,10 +60,13 @@ export function createAdminRunner(
       if (stack) await requireStack(config, mongo.db, stack);
       await ensureIndexes(mongo.db);
       const { json, text } = await work(createApiStores(mongo.db), config);
-      writeOut!(options.json ? `${JSON.stringify(json)}\n` : text.map((line) => `${line}\n`).join(''));
+      // Nothing here is coloured, so no colour in it is ours.
+      writeOut!(options.json ? toJsonLine(json) : text.map((line) => `${printable(line)}
+`).join(''));
     } catch (error) {
       if (!(error instanceof ProvisioningError)) return await mongo.fail(error);
-      writeErr!(`headrace: ${error.message}\n`);
+      writeErr!(`${printableLines(`headrace: ${error.message}`)}
+`);
       process.exitCode = FAILED;
     } finally {
       await mongo.close();

@@ -1,5 +1,5 @@
 /** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
-import { table as columns } from '../../pipeline/runtime/terminal.ts';
+import { table as columns, printable } from '../../pipeline/runtime/terminal.ts';
 import {
   type ApiKeyDocument,
   type AttributeDocument,
@@ -39,12 +39,12 @@ export const storageLines = ({ access_key_id, secret_access_key, policy }: Issue
   policy
     ? [
         'Make a user of the storage with this policy, and give its keys to the partner; headrace does not need them:',
-        JSON.stringify(policy, null, 2),
+        ...JSON.stringify(policy, null, 2).split('\n'),
       ]
     : [`access key  ${access_key_id}`, `secret key  ${secret_access_key}   (shown only now)`];
 
 export const table = (header: string[], rows: string[][], none: string): string[] =>
-  rows.length === 0 ? [none] : columns([header, ...rows]);
+  rows.length === 0 ? [none] : columns([header, ...rows.map((row) => row.map(printable))]);
 
 export const partnerLines = (partners: PartnerDocument[]) =>
   table(

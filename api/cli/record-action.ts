@@ -1,6 +1,7 @@
 /** Records what an operator does in the audit log: the entry first, then the action, then its outcome. */
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { printLines } from '../../pipeline/runtime/terminal.ts';
 import type { AuditedAction, AuditedOutcome, AuditStore } from '../../pipeline/stores/audit.ts';
 import type { Config } from '../../schemas/config.ts';
 
@@ -50,9 +51,13 @@ export async function recordAction<T extends { partner?: string | undefined }>(
 ): Promise<T> {
   const entry = await audit.begin(action);
   const complete = (outcome: AuditedOutcome) =>
-    audit.complete(entry, outcome).catch((error: Error) => {
-      process.stderr.write(`headrace: the audit log does not show how this ended: ${error.message}\n`);
-    });
+    audit
+      .complete(entry, outcome)
+      .catch((error: Error) =>
+        printLines(process.stderr, [
+          `headrace: the audit log does not show how this ended: ${error.message}`,
+        ]),
+      );
   try {
     const result = await act();
     await complete({ outcome: 'done', partner: result.partner });

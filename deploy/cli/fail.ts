@@ -1,4 +1,5 @@
 /** An error that the user can act on is printed as one message; any other is a bug and is printed with its stack trace. */
+import { printLines } from '../../pipeline/runtime/terminal.ts';
 import { StartError } from '../local/start-error.ts';
 import { namesServers } from './environment.ts';
 
@@ -12,21 +13,23 @@ const isForTheUser = (error: unknown): error is Error =>
   (error instanceof Error &&
     (['CommandFailed', 'StartRefused', 'ProvisioningError'].includes(error.name) || isUnreachable(error)));
 
+const tell = (text: string) => void printLines(process.stderr, text.split('\n'));
+
 export function tellAndExit(error: unknown): never {
   const code = (error as { code?: unknown }).code;
   if ((error as Error).name === 'AbortError') {
-    process.stderr.write('interrupted before everything was up; the next start continues from here\n');
+    tell('interrupted before everything was up; the next start continues from here');
     process.exit(interrupted);
   }
   if (code === 'bad_configuration') {
-    process.stderr.write(`${(error as Error).message}\n`);
+    tell((error as Error).message);
     process.exit(badConfiguration);
   }
-  if (!isForTheUser(error)) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
+  if (!isForTheUser(error)) tell((error as Error).stack ?? String(error));
   else {
-    process.stderr.write(`headrace: ${error.message}\n`);
+    tell(`headrace: ${error.message}`);
     if (code === 'server_down' && !namesServers(process.env))
-      process.stderr.write('headrace status shows the local stack; headrace up starts it.\n');
+      tell('headrace status shows the local stack; headrace up starts it.');
   }
   process.exit(1);
 }

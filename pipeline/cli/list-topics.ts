@@ -2,7 +2,7 @@
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type MessageName, topics, versionsOf } from '../../schemas/topics.ts';
 import { describeTopics, type TopicState } from '../kafka/describe-topics.ts';
-import { type Paint, paint, table } from '../runtime/terminal.ts';
+import { type Paint, paint, printJson, printLines, table } from '../runtime/terminal.ts';
 import { quietLogger } from './tap.ts';
 
 const schemasOf = ({ topic }: TopicState) =>
@@ -64,11 +64,6 @@ function lines(states: TopicState[], colours: Paint): string[] {
 
 export async function listTopics(config: OperatorConfig, { json }: { json?: boolean }): Promise<void> {
   const states = await describeTopics(config, quietLogger('topics'));
-  process.stdout.write(
-    json
-      ? `${JSON.stringify(states.map(record))}\n`
-      : lines(states, paint(process.stdout))
-          .map((line) => `${line}\n`)
-          .join(''),
-  );
+  if (json) await printJson(process.stdout, states.map(record));
+  else await printLines(process.stdout, lines(states, paint(process.stdout)));
 }

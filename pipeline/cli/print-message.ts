@@ -1,21 +1,31 @@
 /** The formats of `tap`: for a person, for a program, for a spreadsheet. */
-import { type Paint, printable } from '../runtime/terminal.ts';
+import {
+  type Output,
+  type Paint,
+  paint,
+  printable,
+  printData,
+  printJson,
+  printLines,
+} from '../runtime/terminal.ts';
 import type { Described } from './describe-message.ts';
 
 export const formats = ['pretty', 'json', 'csv'] as const;
 export type Format = (typeof formats)[number];
 
-/** Gives the text of a message; whole lines. */
-export type Print = (message: Described) => string;
+export type Print = (message: Described) => Promise<void>;
 
-export function createPrint(format: Format, paint: Paint): Print {
-  if (format === 'json') return (message) => `${JSON.stringify(message)}\n`;
-  if (format === 'pretty') return pretty(paint);
+export function createPrint(format: Format, output: Output): Print {
+  if (format === 'json') return (message) => printJson(output, message);
+  if (format === 'pretty') {
+    const colours = paint(output);
+    return (message) => printLines(output, prettyLines(message, colours));
+  }
   let isFirst = true;
   return (message) => {
     const header = isFirst ? `${columns.join(',')}\n` : '';
     isFirst = false;
-    return header + csvLine(message);
+    return printData(output, header + csvLine(message));
   };
 }
 
@@ -35,20 +45,25 @@ const MAX_WIDTH = 160;
 const INDENT = '      ';
 
 /** One line, and below it what was asked for by --rows and --devices. */
-const pretty =
-  (paint: Paint): Print =>
-  ({ topic, partition, offset, at, key, type, value = {}, error }) => {
-    const place = `${topic}/${partition}@${offset}`;
-    const fields = Object.entries(value)
-      .filter(([name, field]) => !isLong(name, field) && !isNothing(field))
-      .map(([name, field]) => `${paint.dim(`${name}=`)}${cut(shortForm(field))}`);
-    const what = error === undefined ? paint.bold(type ?? '') : paint.red(`not decoded: ${printable(error)}`);
-    const withKey = fields.length > 0 ? fields : [`${paint.dim('key=')}${printable(key ?? '')}`];
-    const line = [paint.dim(at.replace('T', ' ').replace('Z', '')), paint.cyan(place), what, ...withKey].join(
-      '  ',
-    );
-    return [line, ...longLines(value, paint)].map((text) => `${text}\n`).join('');
-  };
+function prettyLines(
+  { topic, partition, offset, at, key, type, value = {}, error }: Described,
+  colours: Paint,
+): string[] {
+  const place = `${topic}/${partition}@${offset}`;
+  const fields = Object.entries(value)
+    .filter(([name, field]) => !isLong(name, field) && !isNothing(field))
+    .map(([name, field]) => `${colours.dim(`${name}=`)}${cut(shortForm(field))}`);
+  const what =
+    error === undefined ? colours.bold(type ?? '') : colours.red(`not decoded: ${printable(error)}`);
+  const withKey = fields.length > 0 ? fields : [`${colours.dim('key=')}${printable(key ?? '')}`];
+  const line = [
+    colours.dim(at.replace('T', ' ').replace('Z', '')),
+    colours.cyan(place),
+    what,
+    ...withKey,
+  ].join('  ');
+  return [line, ...longLines(value, colours)];
+}
 
 const isNothing = (field: unknown) =>
   field === null || field === '' || (Array.isArray(field) && field.length === 0);
@@ -64,18 +79,18 @@ interface Batch {
   groups: { key: string; devices: number | string[] }[];
 }
 
-function longLines(value: Record<string, unknown>, paint: Paint): string[] {
+function longLines(value: Record<string, unknown>, colours: Paint): string[] {
   const ofBatch = ({ groups }: Batch) =>
     groups.flatMap(({ key, devices }) => {
       const name = printable(key) || '(no event)';
-      if (typeof devices === 'number') return [`${INDENT}${paint.green(name)}  ${devices} devices`];
-      return devices.map((device) => `${INDENT}${paint.green(name)}  ${device}`);
+      if (typeof devices === 'number') return [`${INDENT}${colours.green(name)}  ${devices} devices`];
+      return devices.map((device) => `${INDENT}${colours.green(name)}  ${device}`);
     });
   const more = (value.more ?? []) as Batch[];
   const lines = [
     ...('groups' in value ? ofBatch(value as unknown as Batch) : []),
     ...more.flatMap((batch) => [
-      `${INDENT}${paint.dim(`file=${batch.file} batch=${batch.batch}`)}`,
+      `${INDENT}${colours.dim(`file=${batch.file} batch=${batch.batch}`)}`,
       ...ofBatch(batch),
     ]),
   ];
@@ -85,7 +100,7 @@ function longLines(value: Record<string, unknown>, paint: Paint): string[] {
     lines.push(
       typeof row === 'string'
         ? `${INDENT}${printable(row)}`
-        : `${INDENT}${paint.dim(`line ${row.line}`)}  ${paint.yellow(row.code)}  ${printable(row.raw)}`,
+        : `${INDENT}${colours.dim(`line ${row.line}`)}  ${colours.yellow(row.code)}  ${printable(row.raw)}`,
     );
   return lines;
 }

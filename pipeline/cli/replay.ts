@@ -9,7 +9,7 @@ import { type TopicKey, topics } from '../../schemas/topics.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../kafka/read-topic.ts';
 import { topicName } from '../kafka/topics.ts';
 import { CommandFailed } from '../runtime/command-failed.ts';
-import { isInteractive, printable } from '../runtime/terminal.ts';
+import { isInteractive, printable, printJson, printLines } from '../runtime/terminal.ts';
 import { MalformedMessage } from '../wire/codec.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
@@ -137,7 +137,7 @@ export async function replay(
   { yes, dryRun, json }: ReplayOptions,
 ): Promise<void> {
   const total = totalOf(plan);
-  const say = (line: string) => void (json || process.stdout.write(`${line}\n`));
+  const say = (line: string) => void (json || printLines(process.stdout, [line]));
   say(`to be published again: ${plan.title}`);
   for (const topic of flow) {
     const count = plan.counts.get(topic);
@@ -149,7 +149,7 @@ export async function replay(
       [...plan.counts].map(([topic, count]) => [topicName(config, topic), count]),
     );
     const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
-    if (json) process.stdout.write(`${JSON.stringify(result)}\n`);
+    if (json) void printJson(process.stdout, result);
   };
   if (total === 0) say('nothing to do');
   else if (dryRun) say(`nothing was done (--dry-run): ${total} messages`);

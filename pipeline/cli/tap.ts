@@ -5,7 +5,7 @@ import type { MessageName, TopicKey } from '../../schemas/topics.ts';
 import type { Place } from '../kafka/offsets.ts';
 import { readTopics } from '../kafka/read-topic.ts';
 import { createLogger } from '../runtime/log.ts';
-import { isInteractive, paint, write } from '../runtime/terminal.ts';
+import { isInteractive } from '../runtime/terminal.ts';
 import { type Decoded, MalformedMessage } from '../wire/codec.ts';
 import { describeMessage, type Shown, tryDecode } from './describe-message.ts';
 import { openJobs } from './look-up-jobs.ts';
@@ -34,7 +34,7 @@ export async function tap(
 ): Promise<void> {
   const { job, partner, type, limit = Number.POSITIVE_INFINITY } = options;
   const output = process.stdout;
-  const print = createPrint(options.format ?? (isInteractive(output) ? 'pretty' : 'json'), paint(output));
+  const print = createPrint(options.format ?? (isInteractive(output) ? 'pretty' : 'json'), output);
   const jobs = partner === undefined ? undefined : await openJobs(config);
   const isFiltered = job !== undefined || partner !== undefined || type !== undefined;
 
@@ -58,7 +58,7 @@ export async function tap(
       async (message) => {
         const decoded = tryDecode(message.topic, message.value);
         if (!(await isWanted(decoded))) return;
-        await write(output, print(describeMessage(message, decoded, options)));
+        await print(describeMessage(message, decoded, options));
         if (++shown >= limit) enough.abort();
       },
       { ...options, signal: enough.signal },

@@ -2,7 +2,7 @@
 import type { Role } from '../../schemas/config.ts';
 import { topicName } from '../kafka/topics.ts';
 import { createLogger } from '../runtime/log.ts';
-import { paint, table } from '../runtime/terminal.ts';
+import { paint, printable, printJson, printLines, table } from '../runtime/terminal.ts';
 import { checkConfig } from './check-config.ts';
 import { checkKafka } from './check-kafka.ts';
 import { checkMongodb } from './check-mongodb.ts';
@@ -28,14 +28,20 @@ async function examineAll(env: Environment, role: Role | undefined): Promise<Fin
 function print(findings: Finding[], json: boolean | undefined): void {
   const count = (state: Finding['state']) => findings.filter((one) => one.state === state).length;
   const isFine = count('problem') === 0;
-  if (json) process.stdout.write(`${JSON.stringify({ ok: isFine, findings })}\n`);
+  if (json) void printJson(process.stdout, { ok: isFine, findings });
   else {
     const { green, yellow, red, dim } = paint(process.stdout);
     const colour = { ok: green, warning: yellow, problem: red };
-    const lines = table(findings.map(({ state, check, found }) => [colour[state](state), check, found]));
-    for (const [i, { advice }] of findings.entries())
-      process.stdout.write(`${lines[i]}\n${advice ? `         ${dim(`do: ${advice}`)}\n` : ''}`);
-    process.stdout.write(`${count('ok')} ok, ${count('warning')} warnings, ${count('problem')} problems\n`);
+    const lines = table(
+      findings.map(({ state, check, found }) => [colour[state](state), check, printable(found)]),
+    );
+    void printLines(process.stdout, [
+      ...findings.flatMap(({ advice }, i) => [
+        lines[i]!,
+        ...(advice ? [`         ${dim(`do: ${printable(advice)}`)}`] : []),
+      ]),
+      `${count('ok')} ok, ${count('warning')} warnings, ${count('problem')} problems`,
+    ]);
   }
   process.exitCode = isFine ? 0 : 1;
 }

@@ -3,6 +3,7 @@
  * that waits to be written again for each, and wakes another thread for each write: under load that costs more than making the line.
  */
 import { type DestinationStream, pino } from 'pino';
+import { printableLines } from './terminal.ts';
 
 const GATHER_MS = 10;
 
@@ -13,7 +14,8 @@ export function createLogLines(): DestinationStream & { flushSync(): void } {
   function write(): void {
     const text = lines;
     lines = '';
-    if (text !== '') stdout.write(text);
+    // pino escapes as JSON does, which leaves control characters above U+007E as they are.
+    if (text !== '') stdout.write(printableLines(text));
   }
 
   /** pino calls it after a fatal line: the process is about to exit. */

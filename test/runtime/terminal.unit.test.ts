@@ -1,9 +1,20 @@
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { isInteractive, paint, printable, table, write } from '../../pipeline/runtime/terminal.ts';
+import {
+  isInteractive,
+  type Output,
+  paint,
+  printable,
+  printData,
+  printJson,
+  printLines,
+  table,
+} from '../../pipeline/runtime/terminal.ts';
 
 const pipe = () => new PassThrough();
 const terminal = (hasColors = true) =>
@@ -39,14 +50,56 @@ it('columns are aligned by what is seen, numbers to the right', () => {
   ).toEqual(['NAME    SIZE  NOTE', `${red}         7`, 'longer  1200  x']);
 });
 
-it('control characters of data are shown, not obeyed', () => {
-  expect(printable('a\x1b[2Jb\u009bc\u202ed\té')).toBe('a\\x1b[2Jb\\x9bc\\u202ed\\x09é');
+describe('control characters of data are shown, not obeyed', () => {
+  const hostile = 'a\x1b[2Jb\u009bc\u202ed\té\nf\u2028g';
+  const harmless = 'a\\u001b[2Jb\\u009bc\\u202ed\\u0009é\\u000af\\u2028g';
+  async function printed(output: PassThrough, print: (stream: Output) => Promise<void>): Promise<string> {
+    await print(output);
+    output.end();
+    return text(output);
+  }
+
+  it('in a text', () => expect(printable(hostile)).toBe(harmless));
+
+  it('in lines, of which only our own colours have an effect, and only where there are colours', async () => {
+    const foreign = `${hostile}\x1b[8m${red}`;
+    const lines = (stream: Output) => printLines(stream, [foreign, 'x']);
+    expect(await printed(terminal(), lines)).toBe(`${harmless}\\u001b[8m${red}\nx\n`);
+    const without = `${harmless}\\u001b[8m${printable(red)}\nx\n`;
+    expect(await printed(terminal(false), lines)).toBe(without);
+    expect(await printed(pipe(), lines)).toBe(without);
+  });
+
+  it('in JSON, which still says the same', async () => {
+    const json = await printed(pipe(), (stream) => printJson(stream, { name: hostile }));
+    expect(json).toMatch(/^[\x20-\x7eé]+\n$/);
+    expect(JSON.parse(json)).toEqual({ name: hostile });
+  });
+
+  it('in other data on a terminal; in a pipe it is exact', async () => {
+    const csv = `name\r\n"${hostile}"\r\n`;
+    const data = (stream: Output) => printData(stream, csv);
+    expect(await printed(pipe(), data)).toBe(csv);
+    expect(await printed(terminal(), data)).toBe(`name\n"${harmless.replace('\\u000a', '\n')}"\n`);
+  });
+
+  it('no command writes past these functions', () => {
+    const root = fileURLToPath(new URL('../../', import.meta.url));
+    const files = ['api/cli', 'pipeline/cli', 'pipeline/doctor'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, String(name))),
+    );
+    const writes = files
+      .filter((name) => name.endsWith('.ts'))
+      .filter((name) => /std(?:out|err)\.write|console\.\w+\(/.test(readFileSync(join(root, name), 'utf8')));
+    // A shell script that is made of our own words.
+    expect(writes).toEqual(['api/cli/client/completion.ts']);
+  });
 });
 
 it('a writer waits for a slow reader', async () => {
   const slow = new PassThrough({ highWaterMark: 10 });
   let isWritten = false;
-  const written = write(slow, 'x'.repeat(20)).then(() => {
+  const written = printLines(slow, ['x'.repeat(20)]).then(() => {
     isWritten = true;
   });
   await Promise.resolve();
@@ -59,9 +112,9 @@ const module = fileURLToPath(new URL('../../pipeline/runtime/terminal.ts', impor
 const tsx = fileURLToPath(new URL('../../node_modules/.bin/tsx', import.meta.url));
 
 it('a reader that goes away ends a command silently', async () => {
-  const program = `import(${JSON.stringify(module)}).then(async ({ endSilentlyOnClosedPipe, write }) => {
+  const program = `import(${JSON.stringify(module)}).then(async ({ endSilentlyOnClosedPipe, printLines }) => {
     endSilentlyOnClosedPipe();
-    for (;;) await write(process.stdout, 'line\\n');
+    for (;;) await printLines(process.stdout, ['line']);
   });`;
   const child = spawn(tsx, ['-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
   const complaints = text(child.stderr);

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { write } from '../../../pipeline/runtime/terminal.ts';
+import { printData } from '../../../pipeline/runtime/terminal.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 
 /** Of an answer that has begun and does not end; an interrupt is told by whoever has noticed it. */
@@ -32,10 +32,10 @@ export async function passOn(response: Response): Promise<void> {
   let last = '';
   for await (const text of decoded(response)) {
     if (text === '') continue;
-    await write(process.stdout, text);
+    await printData(process.stdout, text);
     last = text;
   }
-  if (last !== '' && !last.endsWith('\n')) await write(process.stdout, '\n');
+  if (last !== '' && !last.endsWith('\n')) await printData(process.stdout, '\n');
 }
 
 /** The values of NDJSON. Whoever stops early closes the connection. */

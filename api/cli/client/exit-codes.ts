@@ -38,10 +38,10 @@ export class CommandError extends Error {
     this.fields = fields;
   }
 
-  toJson(): string {
+  toRecord(): object {
     const { code, message, fields, requestId } = this;
     const said = [message, ...fields.map((field) => `${field.path}: ${field.message}`)].join(' ');
-    return JSON.stringify({ code, message: said, request_id: requestId });
+    return { code, message: said, request_id: requestId };
   }
 
   toLines(): string[] {

@@ -1,6 +1,5 @@
 /** One line on standard error that is written over, for a person; a program that reads our output never sees it. */
-import { stripVTControlCharacters } from 'node:util';
-import { isInteractive } from '../../../pipeline/runtime/terminal.ts';
+import { isInteractive, printable, printLines } from '../../../pipeline/runtime/terminal.ts';
 
 export interface ProgressLine {
   show(text: string): void;
@@ -22,14 +21,14 @@ export function createProgressLine(output: NodeJS.WriteStream = process.stderr):
   return {
     show(text) {
       // A line that is wrapped could not be erased.
-      const line = stripVTControlCharacters(text).slice(0, (output.columns || 80) - 1);
+      const line = printable(text).slice(0, (output.columns || 80) - 1);
       if (line !== shown) output.write(`${eraseLine}${line}`);
       shown = line;
     },
     clear,
     settle(text) {
       clear();
-      output.write(`${text}\n`);
+      void printLines(output, [printable(text)]);
     },
   };
 }

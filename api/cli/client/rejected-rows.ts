@@ -1,7 +1,7 @@
 /** Rejected rows: shown, or written to a file in the form in which they can be corrected and loaded. */
 import { open, rm, writeFile } from 'node:fs/promises';
 import { detectDelimiter } from '../../../pipeline/formats/head.ts';
-import { printable, write } from '../../../pipeline/runtime/terminal.ts';
+import { printable, printLines } from '../../../pipeline/runtime/terminal.ts';
 import type { RejectedRow } from '../../console/answers.ts';
 import { passOn, readLines } from './bodies.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -11,11 +11,9 @@ export async function printRejects({ isJson, colours }: CommandContext, response
   if (isJson) return passOn(response);
   for await (const { file, line, code, raw, truncated, omitted } of readLines<RejectedRow>(response)) {
     const place = colours.dim(`${printable(file)}:${line}`);
-    await write(
-      process.stdout,
-      `${place}  ${colours.yellow(code)}  ${printable(raw)}${truncated ? ' …' : ''}\n`,
-    );
-    if (omitted) await write(process.stdout, `${colours.dim(printable(file))}  … and ${omitted} more\n`);
+    const row = `${place}  ${colours.yellow(code)}  ${printable(raw)}${truncated ? ' …' : ''}`;
+    const more = omitted ? [`${colours.dim(printable(file))}  … and ${omitted} more`] : [];
+    await printLines(process.stdout, [row, ...more]);
   }
 }
 

@@ -5,7 +5,8 @@ import {
   type Paint,
   paint,
   printable,
-  write,
+  printJson,
+  printLines,
 } from '../../../pipeline/runtime/terminal.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { CommandError, exitCodes, interruption } from './exit-codes.ts';
@@ -69,22 +70,17 @@ function createContext(options: CommonOptions, signal: AbortSignal): CommandCont
     isJson,
     timeoutMs: options.timeout,
     print: (value, lines) =>
-      write(
-        process.stdout,
-        isJson
-          ? `${JSON.stringify(value)}\n`
-          : lines()
-              .map((line) => `${line}\n`)
-              .join(''),
-      ),
-    say: (line) => void (isJson || process.stderr.write(`${printable(line)}\n`)),
+      isJson ? printJson(process.stdout, value) : printLines(process.stdout, lines()),
+    say: (line) => void (isJson || printLines(process.stderr, [printable(line)])),
   };
 }
 
 export function tell(error: CommandError, isJson: boolean): void {
   const { red } = paint(process.stderr);
   const [first, ...rest] = error.toLines().map(printable);
-  process.stderr.write(isJson ? `${error.toJson()}\n` : `${[red(first!), ...rest].join('\n')}\n`);
+  void (isJson
+    ? printJson(process.stderr, error.toRecord())
+    : printLines(process.stderr, [red(first!), ...rest]));
 }
 
 export async function runCommand(

@@ -1,12 +1,13 @@
 /** What all commands of partners have in common: the options, and what becomes of a wrong one. */
 import type { Command, CommanderError } from 'commander';
+import { toJsonLine } from '../../../pipeline/runtime/terminal.ts';
 import { CommandError, exitCodeHelp, exitCodes } from './exit-codes.ts';
 import { duration } from './parse-options.ts';
 import { withConnection } from './settings.ts';
 
 const wantsJson = () => process.argv.includes('--json');
 const asJson = (text: string) =>
-  `${new CommandError(exitCodes.usage, 'usage', text.replace(/^error: /, '').trim()).toJson()}\n`;
+  toJsonLine(new CommandError(exitCodes.usage, 'usage', text.replace(/^error: /, '').trim()).toRecord());
 
 /** Wrong usage ends with 2, here and in all commands below. */
 export const exitOnWrongUsage = (command: Command): Command =>

@@ -1,23 +1,23 @@
 /** Webhooks over HTTP: requests, responses, and the events that are sent to receivers. */
 import { z } from 'zod';
 import { audienceLoad, count, created, described, id, importLog, time, updated } from './http-answers.ts';
+import { notPlainText, plainText } from './paths.ts';
 import { deliveryStatuses } from './webhook-documents.ts';
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const plainText = /^[^\u0000-\u001f\u007f]*$/;
 const notAUrl = 'must be an https URL of at most 2048 characters';
-const url = z
-  .url({ protocol: /^https?$/, error: notAUrl })
+/** As URL.href has it: other characters than ASCII are encoded, so that a terminal shows what is there. */
+export const webhookUrl = z
+  .url({ protocol: /^https?$/, normalize: true, error: notAUrl })
   .max(2_048, notAUrl)
   .meta({
     description:
-      'Where events are posted to: an https URL without user, password and fragment, whose host has public addresses only.',
+      'Where events are posted to: an https URL without user, password and fragment, whose host has public addresses only. Stored in its normal form (`URL.href`).',
     example: 'https://hooks.acme.example/headrace',
   });
 const description = z
   .string('must be a string')
   .max(256, 'must have at most 256 characters')
-  .regex(plainText, 'must not contain control characters')
+  .regex(plainText, notPlainText)
   .nullable()
   .meta({ description: 'A note for yourself.', example: 'production' });
 const active = z.boolean('must be true or false').meta({
@@ -27,11 +27,11 @@ const active = z.boolean('must be true or false').meta({
 });
 
 export const createWebhook = z
-  .strictObject({ url, description: description.default(null) })
+  .strictObject({ url: webhookUrl, description: description.default(null) })
   .meta({ id: 'CreateWebhook' });
 export const changeWebhook = z
   .strictObject({
-    url: url.optional(),
+    url: webhookUrl.optional(),
     description: description.optional(),
     active: active.optional(),
   })
@@ -48,7 +48,7 @@ const secret = described(
 );
 const webhookFields = {
   webhook_id: described(id, 'The id of the webhook.', 3),
-  url,
+  url: webhookUrl,
   description,
   active,
   gone: described(

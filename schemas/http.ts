@@ -1,22 +1,22 @@
 /** HTTP request bodies. Requests are validated with these schemas, and the OpenAPI document is generated from them. */
 import { z } from 'zod';
-import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from './paths.ts';
+import {
+  notPlainText,
+  ownPathPattern,
+  ownPathProblem,
+  plainText,
+  sharedPathPattern,
+  sharedPathProblem,
+} from './paths.ts';
 
 export interface BodyLimits {
   pathBytes: number;
   keys: number;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const plainText = /^[^\u0000-\u001f\u007f]*$/;
 const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
-/** The OpenAPI generator does not support a literal of several values. */
-export const zeroOrOne = { type: 'integer', enum: [0, 1] };
-export const pathTypes = '0: the shared bucket of the service; 1: your own bucket, with `credentials`.';
-export const keyTypes =
-  '0: attribute_id, assigned by the service; 1: partner_foreign_key, your own key for an attribute, associated in advance.';
 const KEY_BYTES = 256;
 /** A character of two bytes is escaped with six in JSON; no other needs more for each of its own. */
 const ESCAPED = 3;
@@ -25,6 +25,11 @@ const ESCAPED = 3;
 export const deletionBytes = ({ limitKeys, limitBodyBytes }: { limitKeys: number; limitBodyBytes: number }) =>
   limitBodyBytes + limitKeys * (KEY_BYTES * ESCAPED + 4);
 
+/** The OpenAPI generator does not support a literal of several values. */
+export const zeroOrOne = { type: 'integer', enum: [0, 1] };
+export const pathTypes = '0: the shared bucket of the service; 1: your own bucket, with `credentials`.';
+export const keyTypes =
+  '0: attribute_id, assigned by the service; 1: partner_foreign_key, your own key for an attribute, associated in advance.';
 const keyType = z
   .literal([0, 1], 'must be 0 (attribute_id) or 1 (partner_foreign_key)')
   .meta({ description: keyTypes, ...zeroOrOne });
@@ -137,7 +142,7 @@ export function createBodies(limits: BodyLimits) {
               (key) => new TextEncoder().encode(key).length <= KEY_BYTES,
               `must not be longer than ${KEY_BYTES} bytes`,
             )
-            .regex(plainText, 'must not contain control characters')
+            .regex(plainText, notPlainText)
             .refine(wellFormed, 'must be valid Unicode')
             .meta({ maxLength: KEY_BYTES }),
           'must be an array of keys',
@@ -154,7 +159,7 @@ export function createBodies(limits: BodyLimits) {
 
   const audienceName = z
     .string('must be a string')
-    .regex(plainText, 'must not contain control characters')
+    .regex(plainText, notPlainText)
     .refine(wellFormed, 'must be valid Unicode')
     .refine((name) => characters(name) >= 1 && characters(name) <= 256, 'must have 1 to 256 characters')
     .meta({

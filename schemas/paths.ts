@@ -1,10 +1,17 @@
-/** Rules for paths. The patterns express the same rules for the OpenAPI document; a test compares the two. */
+/** Rules for paths and names. The patterns express the same rules for the OpenAPI document; a test compares the two. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const control = /[\u0000-\u001f\u007f-\u009f]/;
 /** An unpaired surrogate, or the replacement character of bytes that were not UTF-8: no object has such a name. */
 const notText = /\p{Surrogate}|\ufffd/u;
 const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//;
+
+/** What a person has called something: no control characters, nor those that change the direction of the text around them. */
+export const plainText =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/;
+export const notPlainText =
+  'must not contain control characters, nor those that change the direction of text';
 
 const noDots = String.raw`(?!(?:[\s\S]*/)?\.{1,2}(?:/|$))`;
 const text = String.raw`[^\u0000-\u001f\u007f-\u009f\ufffd]+`;

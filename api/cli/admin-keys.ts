@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { millisecondsIn } from '../../pipeline/runtime/duration.ts';
 import { type KeyScope, keyScopes } from '../../schemas/documents.ts';
 import type { createAdminRunner } from './admin-runner.ts';
-import { keyLines, keyRecord } from './admin-views.ts';
+import { displayName, keyLines, keyRecord } from './admin-views.ts';
 import { duration, lifetime } from './durations.ts';
 
 function scopes(text: string): KeyScope[] {
@@ -34,7 +34,7 @@ export function registerKeyCommands(
   const key = admin.command('key').description('create, rotate, revoke and list API keys');
   common(key.command('create').description('create another API key for a partner'))
     .requiredOption('--partner <id>', 'the partner')
-    .option('--label <label>', 'a name for it: what the key is for')
+    .option('--label <label>', 'a name for it: what the key is for', displayName)
     .option('--scopes <list>', 'what it may do, of read,import,audience; all unless given', scopes)
     .option('--expires <time>', 'for how long it works, such as 90d; without end unless given', lifetime)
     .action(({ partner, label, scopes, expires }: CreateOptions, command: Command) =>

@@ -1,4 +1,5 @@
 /** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
+import { InvalidArgumentError } from 'commander';
 import { table as columns, printable } from '../../pipeline/runtime/terminal.ts';
 import {
   type ApiKeyDocument,
@@ -6,6 +7,13 @@ import {
   keyScopes,
   type PartnerDocument,
 } from '../../schemas/documents.ts';
+import { plainText } from '../../schemas/paths.ts';
+
+export const displayName = (text: string): string => {
+  if (text.length < 1 || text.length > 256 || !plainText.test(text))
+    throw new InvalidArgumentError('expected 1 to 256 characters, none of them a control character');
+  return text;
+};
 
 export const partnerRecord = (partner: PartnerDocument) => ({
   partner_id: partner._id,

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
+import { webhookUrl } from '../../schemas/http-webhooks.ts';
 import type { WebhookDocument } from '../../schemas/webhook-documents.ts';
 import { toWebhook } from '../routes/webhook-records.ts';
 import type { ApiStores } from '../stores.ts';
@@ -14,9 +15,9 @@ const webhookId = (text: string) => {
   return Number(text);
 };
 const url = (text: string) => {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new InvalidArgumentError('expected an https URL');
-  return text;
+  const parsed = webhookUrl.safeParse(text);
+  if (!parsed.success) throw new InvalidArgumentError('expected an https URL of at most 2048 characters');
+  return parsed.data;
 };
 
 const record = (webhook: WebhookDocument) => ({ partner_id: webhook.partner, ...toWebhook(webhook) });

@@ -11,17 +11,19 @@ import { registerSecretCommands } from './admin-secret.ts';
 import { registerStorageKeyCommands } from './admin-storage-keys.ts';
 import { registerSuspensionCommands } from './admin-suspension.ts';
 import { registerTokenCommand } from './admin-token.ts';
-import { attributeLines, attributeRecord, partnerLines, partnerRecord, storageLines } from './admin-views.ts';
+import {
+  attributeLines,
+  attributeRecord,
+  displayName,
+  partnerLines,
+  partnerRecord,
+  storageLines,
+} from './admin-views.ts';
 import { registerWebhookAdmin } from './admin-webhooks.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
   return Number(text);
-};
-
-const displayName = (text: string) => {
-  if (text.length < 1 || text.length > 256) throw new InvalidArgumentError('expected 1 to 256 characters');
-  return text;
 };
 
 export function registerAdminCommands(

@@ -4,12 +4,12 @@
  */
 import type { ClientSession, Db } from 'mongodb';
 import { type AttributeDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import { plainText } from '../../schemas/paths.ts';
 import { createCounterStore } from './counters.ts';
 import { createPartnerStore, ProvisioningError } from './partners.ts';
 
 export function checkForeignKey(key: string): void {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (!/^[^\u0000-\u001f\u007f]+$/.test(key) || key.trim() !== key || Buffer.byteLength(key) > 256)
+  if (key === '' || !plainText.test(key) || key.trim() !== key || Buffer.byteLength(key) > 256)
     throw new ProvisioningError(
       'bad_argument',
       'a foreign key must have 1 to 256 bytes, without control characters or leading or trailing spaces',
@@ -17,8 +17,11 @@ export function checkForeignKey(key: string): void {
 }
 
 export function checkName(name: string): void {
-  if (name.trim() === '' || name.length > 256)
-    throw new ProvisioningError('bad_argument', 'the name of an attribute must have 1 to 256 characters');
+  if (name.trim() === '' || name.length > 256 || !plainText.test(name))
+    throw new ProvisioningError(
+      'bad_argument',
+      'the name of an attribute must have 1 to 256 characters, none of them a control character',
+    );
 }
 
 /** An attribute to be created. */

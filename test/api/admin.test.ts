@@ -74,6 +74,27 @@ describe('partner', () => {
   });
 });
 
+it('what partners wrote does not command the terminal', async () => {
+  const hostile = 'a\x1b]0;b\x07\u009b2J\u202e';
+  for (const name of [hostile, 'a\u009b', 'a\u2066'])
+    expect((await run('partner', 'create', '--name', name)).stderr).toContain('control character');
+  const partner = made.partner_id;
+  const path = `${hostile}\nc`;
+  const mongo = await connectMongo(configOf(env));
+  const jobs = mongo.db.collection<{ _id: number }>(collections.jobs);
+  await jobs.insertOne({
+    ...{ _id: 1, kind: 'import', partner, phase: 'accepted', status: 0, filePath: path, fileCount: 0 },
+    ...{ filesDone: 0, rows: 0, uniqueDevices: 0, createdAt: new Date(), updatedAt: new Date() },
+  } as { _id: number });
+  const { stdout } = await run('job', 'list');
+  expect(stdout.split('\n')[1]).toContain('a\\u001b]0;b\\u0007\\u009b2J\\u202e\\u000ac');
+  const asJson = await run('job', 'list', '--json');
+  expect(asJson.stdout).toMatch(/^[\x20-\x7e]+\n$/);
+  expect(JSON.parse(asJson.stdout)).toMatchObject([{ file_path: path }]);
+  await jobs.deleteOne({ _id: 1 });
+  await mongo.close();
+});
+
 describe('key', () => {
   it('create, list, revoke', async () => {
     const second = await json('key', 'create', '--partner', made.partner_id, '--label', 'nightly');

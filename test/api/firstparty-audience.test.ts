@@ -42,6 +42,8 @@ describe('create an audience', () => {
     ['an empty name', { ...good, name: '' }, 'name'],
     ['a name of 257 characters', { ...good, name: 'n'.repeat(257) }, 'name'],
     ['a name with a NUL byte', { ...good, name: 'a\u0000' }, 'name'],
+    ['a name with a control character above ASCII', { ...good, name: 'a\u009b2J' }, 'name'],
+    ['a name that reverses what follows', { ...good, name: 'a\u202eb' }, 'name'],
     ['no file_path', { name: 'n' }, 'file_path'],
     ['an empty file_path', { ...good, file_path: '' }, 'file_path'],
     ['an absolute file_path', { ...good, file_path: 's3://bucket/a' }, 'file_path'],

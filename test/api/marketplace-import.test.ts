@@ -321,6 +321,8 @@ describe('delete attribute data', () => {
     ['an operator in the list', { key_type: 1, keys: [{ $ne: '' }] }],
     ['text instead of a list', { key_type: 0, keys: '1' }],
     ['a NUL byte', { key_type: 1, keys: ['a\u0000'] }],
+    ['a direction mark', { key_type: 1, keys: ['a\u2067'] }],
+    ['a key of 257 bytes', { key_type: 1, keys: [`${'ü'.repeat(128)}a`] }],
     ['no key_type', { keys: ['1'] }],
     ['key_type as text', { key_type: '0', keys: ['1'] }],
     ['an empty key', { key_type: 1, keys: [''] }],

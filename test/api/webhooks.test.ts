@@ -291,10 +291,29 @@ describe('a webhook', () => {
     expect((await receiver.got(path, 1))[0]!.event.data.import_log_id).toBe(job);
     for (const wrong of [{}, { url: 'ftp://a.example/' }, { url: 'nonsense' }, { uri: 'https://a.example/' }])
       expect((await call('PATCH', `${HOOKS}/${id}`, { body: wrong })).status).toBe(422);
+    const bidi = { description: 'a\u202eb' };
+    expect((await call('PATCH', `${HOOKS}/${id}`, { body: bidi })).status).toBe(422);
     const withPassword = { url: 'https://user:secret@a.example/' };
     const refused = await call('POST', HOOKS, { body: withPassword });
     expect(refused.json).toMatchObject({ code: 'invalid_body', errors: [{ path: 'url' }] });
   });
+});
+
+it('a URL is stored in its normal form, with nothing that a terminal would obey', async () => {
+  const { call, id } = await withWebhook();
+  const hostile = '/\u009b2J\u202e?a=\u001b]0;b';
+  const made = await call('POST', HOOKS, { body: { url: `HTTP://EXAMPLE.com${hostile}` } });
+  const normal = 'http://example.com/%C2%9B2J%E2%80%AE?a=%1B]0;b';
+  expect([made.status, made.json.url]).toEqual([201, normal]);
+  const again = await call('POST', HOOKS, { body: { url: normal } });
+  expect([again.status, again.json.code]).toEqual([409, 'webhook_exists']);
+  const body = { url: `https://a.example${hostile}` };
+  expect((await call('PATCH', `${HOOKS}/${id}`, { body })).status).toBe(204);
+  expect((await call('GET', `${HOOKS}/${id}`)).json.url).toBe(
+    'https://a.example/%C2%9B2J%E2%80%AE?a=%1B]0;b',
+  );
+  const long = { url: `https://a.example/${'ü'.repeat(1_000)}` };
+  expect((await call('POST', HOOKS, { body: long })).status).toBe(422);
 });
 
 it('test events are limited by partner', async () => {

@@ -61,12 +61,10 @@ export function createAdminRunner(
       await ensureIndexes(mongo.db);
       const { json, text } = await work(createApiStores(mongo.db), config);
       // Nothing here is coloured, so no colour in it is ours.
-      writeOut!(options.json ? toJsonLine(json) : text.map((line) => `${printable(line)}
-`).join(''));
+      writeOut!(options.json ? toJsonLine(json) : text.map((line) => `${printable(line)}\n`).join(''));
     } catch (error) {
       if (!(error instanceof ProvisioningError)) return await mongo.fail(error);
-      writeErr!(`${printableLines(`headrace: ${error.message}`)}
-`);
+      writeErr!(`${printableLines(`headrace: ${error.message}`)}\n`);
       process.exitCode = FAILED;
     } finally {
       await mongo.close();

@@ -3,24 +3,26 @@ import type { ApiKeyDocument, KeyScope } from '../schemas/documents.ts';
 import { Problem } from './problem.ts';
 import type { Route } from './routes/table.ts';
 
-/** What only computes a report reads, although it is no GET: a session of the console may call it too. */
-export const scopeOf = ({
+/** The scopes that an API key needs, all of them. */
+export function scopesOf({
   method,
-  session,
   access,
-}: Pick<Route, 'method' | 'session' | 'access'>): KeyScope => {
-  if (method === 'get' || session) return 'read';
-  return access === 'user' ? 'audience' : 'import';
-};
+  scopes,
+}: Pick<Route, 'method' | 'access' | 'scopes'>): readonly KeyScope[] {
+  if (scopes) return scopes;
+  if (method === 'get') return ['read'];
+  return [access === 'user' ? 'audience' : 'import'];
+}
 
-export function requireScope({ scopes }: Pick<ApiKeyDocument, 'scopes'>, needed: KeyScope): void {
-  if (!scopes || scopes.includes(needed)) return;
+export function requireScopes({ scopes }: Pick<ApiKeyDocument, 'scopes'>, needed: readonly KeyScope[]): void {
+  if (!scopes || needed.every((scope) => scopes.includes(scope))) return;
+  const names = `scope${needed.length > 1 ? 's' : ''} ${needed.join(' and ')}`;
   throw new Problem(
     'insufficient_scope',
-    `This needs an API key with the scope ${needed}; yours has ${scopes.join(', ')}.`,
+    `This needs an API key with the ${names}; yours has ${scopes.join(', ')}.`,
     {
       headers: {
-        'WWW-Authenticate': `Bearer realm="headrace", error="insufficient_scope", scope="${needed}"`,
+        'WWW-Authenticate': `Bearer realm="headrace", error="insufficient_scope", scope="${needed.join(' ')}"`,
       },
     },
   );

@@ -28,7 +28,7 @@ export interface PartnerQuotas {
   rowsPerDay?: number;
 }
 
-export const keyScopes = ['read', 'import', 'audience'] as const;
+export const keyScopes = ['read', 'import', 'audience', 'webhook'] as const;
 export type KeyScope = (typeof keyScopes)[number];
 
 export interface ApiKeyDocument {

@@ -35,7 +35,7 @@ export function registerKeyCommands(
   common(key.command('create').description('create another API key for a partner'))
     .requiredOption('--partner <id>', 'the partner')
     .option('--label <label>', 'a name for it: what the key is for', displayName)
-    .option('--scopes <list>', 'what it may do, of read,import,audience; all unless given', scopes)
+    .option('--scopes <list>', `what it may do, of ${keyScopes.join(',')}; all unless given`, scopes)
     .option('--expires <time>', 'for how long it works, such as 90d; without end unless given', lifetime)
     .action(({ partner, label, scopes, expires }: CreateOptions, command: Command) =>
       run(command, async ({ apiKeys }, config) => {

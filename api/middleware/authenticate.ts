@@ -2,7 +2,7 @@
 import type { KeyCheck } from '../check-key.ts';
 import { networkOf } from '../client-network.ts';
 import type { Context, Handler } from '../context.ts';
-import { requireScope, scopeOf } from '../key-scopes.ts';
+import { requireScopes, scopesOf } from '../key-scopes.ts';
 import { Problem, unauthorized } from '../problem.ts';
 import type { Route } from '../routes/table.ts';
 import { requireConsole } from '../session/require-console.ts';
@@ -22,10 +22,10 @@ function bearer(ctx: Context): string {
 }
 
 function createAuthenticateKey(keys: KeyCheck, route: Route): Handler {
-  const needed = scopeOf(route);
+  const needed = scopesOf(route);
   return async (ctx) => {
     const stored = await keys.check(bearer(ctx), networkOf(ctx.ip));
-    requireScope(stored, needed);
+    requireScopes(stored, needed);
     ctx.state.keyId = stored._id;
     ctx.state.limitedAs = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
@@ -35,8 +35,8 @@ function createAuthenticateKey(keys: KeyCheck, route: Route): Handler {
   };
 }
 
-/** The cookie of a session gives less than an API key: it reads, and what it may change is marked in the table of routes. */
-const allowsSession = ({ method, session }: Route) => method === 'get' || session === true;
+/** The cookie of a session gives less than an API key: what the scope `read` gives. */
+const allowsSession = (route: Route) => scopesOf(route).every((scope) => scope === 'read');
 
 function createAuthenticateSession(sessions: Sessions, { method, access }: Route): Handler {
   return async (ctx) => {

@@ -134,8 +134,8 @@ export const writeProblems = (...more: ProblemCode[]) => problemAnswers(...alway
 /** For operations that queue a job. */
 export const queueProblems = (...more: ProblemCode[]) => writeProblems('too_many_pending', ...more);
 
-/** The scope that an API key needs. */
-export const needs = (scope: KeyScope) => [{ apiKey: [scope] }];
+/** The scopes that an API key needs, all of them. */
+export const needs = (...scopes: KeyScope[]) => [{ apiKey: scopes }];
 export const security = needs('read');
 export const idempotencyKey = z.object({
   'Idempotency-Key': z

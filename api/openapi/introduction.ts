@@ -74,8 +74,9 @@ Every call needs your API key: \`Authorization: Bearer <API_KEY>\`. If the key i
 response is 401 \`unauthorized\`; after the end of its lifetime it is 401 \`key_expired\`. Ask for a new key before: the old one goes
 on working for a while (a day, unless agreed otherwise), so that you can change over without a gap.
 
-A key has scopes, and each operation needs one of them: \`read\` for every GET and for computing a report, \`import\` to queue imports
-and deletions and to change webhooks, \`audience\` to create and change audiences. Without it the response is 403 \`insufficient_scope\`. While your access is
+A key has scopes: \`read\` for every GET and for computing a report, \`import\` to queue imports and deletions, \`audience\` to create and
+change audiences, \`webhook\` together with \`read\` for everything about webhooks, because they are sent what a GET returns. Without
+the scopes of an operation the response is 403 \`insufficient_scope\`. While your access is
 suspended, every call gets 403 \`partner_suspended\`; jobs that were accepted before still run.
 
 Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers: a signed JWT with the claims

@@ -21,7 +21,6 @@ import {
   nothing,
   pathId,
   readProblems,
-  security,
   tagged,
   writeProblems,
 } from './answers.ts';
@@ -31,8 +30,7 @@ import { deliveryQuery, link } from './queries.ts';
 const path = '/v1/webhooks';
 const one = `${path}/{webhook_id}`;
 const deliveryPath = `${one}/deliveries/{delivery_id}`;
-const shared = { tags: ['Webhooks'], security };
-const changing = { ...shared, security: needs('import') };
+const shared = { tags: ['Webhooks'], security: needs('read', 'webhook') };
 const idOf = pathId('webhook_id');
 const ids = z.object({ ...idOf.shape, ...pathId('delivery_id').shape });
 
@@ -48,7 +46,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { ...tagged(json(z.array(webhook), 'Webhooks')), ...readProblems() },
   });
   registry.registerPath({
-    ...changing,
+    ...shared,
     method: 'post',
     path,
     operationId: 'createWebhook',
@@ -72,7 +70,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { ...tagged(json(webhook, 'The webhook')), ...readProblems('not_found') },
   });
   registry.registerPath({
-    ...changing,
+    ...shared,
     method: 'patch',
     path: one,
     operationId: 'changeWebhook',
@@ -83,7 +81,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { 204: nothing('Changed'), ...writeProblems('not_found', 'webhook_exists') },
   });
   registry.registerPath({
-    ...changing,
+    ...shared,
     method: 'delete',
     path: one,
     operationId: 'deleteWebhook',
@@ -93,7 +91,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     responses: { 204: nothing('Deleted'), ...readProblems('not_found') },
   });
   registry.registerPath({
-    ...changing,
+    ...shared,
     method: 'post',
     path: `${one}/secret`,
     operationId: 'rotateWebhookSecret',
@@ -107,7 +105,7 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     },
   });
   registry.registerPath({
-    ...changing,
+    ...shared,
     method: 'post',
     path: `${one}/test`,
     operationId: 'testWebhook',
@@ -149,7 +147,7 @@ function describeDeliveries(registry: OpenAPIRegistry): void {
     responses: { ...tagged(json(deliveryDetails, 'The delivery')), ...readProblems('not_found') },
   });
   registry.registerPath({
-    ...changing,
+    ...shared,
     method: 'post',
     path: `${deliveryPath}/redeliver`,
     operationId: 'redeliverWebhookEvent',

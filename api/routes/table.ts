@@ -1,4 +1,5 @@
 /** All routes of the API. The router is built from this list, and a test compares the OpenAPI document with it. */
+import type { KeyScope } from '../../schemas/documents.ts';
 import { deletionBytes } from '../../schemas/http.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { createAudienceLoads } from './audience-loads.ts';
@@ -21,8 +22,11 @@ export interface Route {
   path: string;
   /** public: anyone; partner: an API key; user: an API key, and a user token where one is sent. */
   access: 'public' | 'partner' | 'user';
-  /** A session of the console may call it although it is not a GET; every GET it may. */
-  session?: true;
+  /**
+   * What an API key must have, unless it is `read` for a GET, `audience` for what changes audiences and `import` for the rest. A
+   * session of the console may call what needs `read` and nothing else.
+   */
+  scopes?: readonly KeyScope[];
   body?: 'required' | 'optional';
   /** Of its body, if that may be larger than others. */
   bodyBytes?: number;
@@ -174,7 +178,8 @@ export function createRoutes(deps: Dependencies): Route[] {
       method: 'post',
       path: `${path}/:audience_id/composition`,
       access: 'user',
-      session: true,
+      // It computes a report and changes nothing.
+      scopes: ['read'],
       handler: composition.compute,
     },
   ]);
@@ -192,7 +197,7 @@ export function createRoutes(deps: Dependencies): Route[] {
   ];
   return [
     ...partner,
-    ...hooks.map((route): Route => ({ ...route, access: 'partner' })),
+    ...hooks.map((route): Route => ({ ...route, access: 'partner', scopes: ['read', 'webhook'] })),
     ...user,
     ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', handler })),
   ];

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { KeyCheck } from '../check-key.ts';
-import { requireScope } from '../key-scopes.ts';
+import { requireScopes } from '../key-scopes.ts';
 import type { KnownPartners } from '../known-partners.ts';
 import type { GuessLimit } from '../limit-guesses.ts';
 import { Problem } from '../problem.ts';
@@ -42,7 +42,7 @@ export function createSignIn({ config, partners, knownPartners, keys, verify, gu
   return {
     async withKey(key: string, network: string): Promise<Session> {
       const stored = await keys.check(key, network);
-      requireScope(stored, 'read');
+      requireScopes(stored, ['read']);
       const { _id, partner, expiresAt } = stored;
       const end = Math.min(expiresAt?.getTime() ?? Number.POSITIVE_INFINITY, latestEnd());
       return { id: newId(), partner, customer: null, key: _id, expiresAt: end };

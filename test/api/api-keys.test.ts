@@ -35,45 +35,58 @@ const listed = async (key: string) =>
 
 describe('scopes', () => {
   const importBody = { file_path: 'a', key_type: 0 };
-  const operations: [KeyScope, string, string, unknown?][] = [
-    ['read', 'GET', IMPORT],
-    ['read', 'GET', `${IMPORT}/1`],
-    ['read', 'GET', '/v1/marketplace/attribute'],
-    ['read', 'GET', AUDIENCE],
-    ['read', 'POST', `${AUDIENCE}/1/composition`],
-    ['import', 'POST', IMPORT, importBody],
-    ['import', 'POST', `${IMPORT}?dry_run=true`, importBody],
-    ['import', 'DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
-    ['audience', 'POST', AUDIENCE, { name: 'n', file_path: 'a' }],
-    ['audience', 'PATCH', `${AUDIENCE}/1`, { file_path: 'a' }],
-    ['audience', 'PUT', `${AUDIENCE}/1`],
-    ['audience', 'DELETE', `${AUDIENCE}/1`],
+  const hook = '/v1/webhooks';
+  const both: KeyScope[] = ['read', 'webhook'];
+  const operations: [KeyScope[], string, string, unknown?][] = [
+    [['read'], 'GET', IMPORT],
+    [['read'], 'GET', `${IMPORT}/1`],
+    [['read'], 'GET', '/v1/marketplace/attribute'],
+    [['read'], 'GET', AUDIENCE],
+    [['read'], 'POST', `${AUDIENCE}/1/composition`],
+    [['import'], 'POST', IMPORT, importBody],
+    [['import'], 'POST', `${IMPORT}?dry_run=true`, importBody],
+    [['import'], 'DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
+    [['audience'], 'POST', AUDIENCE, { name: 'n', file_path: 'a' }],
+    [['audience'], 'PATCH', `${AUDIENCE}/1`, { file_path: 'a' }],
+    [['audience'], 'PUT', `${AUDIENCE}/1`],
+    [['audience'], 'DELETE', `${AUDIENCE}/1`],
+    // A webhook is sent what a GET returns, of every audience: it needs the right to read, too.
+    [both, 'GET', hook],
+    [both, 'POST', hook, { url: 'ftp://not.accepted/' }],
+    [both, 'GET', `${hook}/1`],
+    [both, 'PATCH', `${hook}/1`, { active: true }],
+    [both, 'DELETE', `${hook}/1`],
+    [both, 'POST', `${hook}/1/secret`],
+    [both, 'POST', `${hook}/1/test`],
+    [both, 'GET', `${hook}/1/deliveries`],
+    [both, 'GET', `${hook}/1/deliveries/1`],
+    [both, 'POST', `${hook}/1/deliveries/1/redeliver`],
   ];
 
-  it.each(['read', 'import', 'audience'] as const)('a key for %s does that alone', async (scope) => {
-    const { api_key } = await admin('create', '--partner', partner.id, '--scopes', scope);
-    const before = await api.jobs.countDocuments({ partner: partner.id });
-    let queued = 0;
-    for (const [needed, method, path, body] of operations) {
-      const reply = await call(api_key)(method, path, { body });
-      const code = reply.status === 403 ? reply.json.code : 'allowed';
-      expect([method, path, code]).toEqual([
-        method,
-        path,
-        needed === scope ? 'allowed' : 'insufficient_scope',
-      ]);
-      if (reply.status < 300 && method !== 'GET' && !path.includes('dry_run')) queued++;
-      if (code === 'insufficient_scope')
-        expect(reply.headers.get('www-authenticate')).toContain(`scope="${needed}"`);
-    }
-    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before + queued);
-  });
+  it.each(['read', 'import', 'audience', 'webhook', 'read,webhook'])(
+    'a key for %s does that alone',
+    async (given) => {
+      const { api_key } = await admin('create', '--partner', partner.id, '--scopes', given);
+      const before = await api.jobs.countDocuments({ partner: partner.id });
+      let queued = 0;
+      for (const [needed, method, path, body] of operations) {
+        const reply = await call(api_key)(method, path, { body });
+        const code = reply.status === 403 ? reply.json.code : 'allowed';
+        const isAllowed = needed.every((scope) => given.split(',').includes(scope));
+        expect([method, path, code]).toEqual([method, path, isAllowed ? 'allowed' : 'insufficient_scope']);
+        if (reply.status < 300 && method !== 'GET' && !path.includes('dry_run')) queued++;
+        if (!isAllowed)
+          expect(reply.headers.get('www-authenticate')).toContain(`scope="${needed.join(' ')}"`);
+      }
+      expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before + queued);
+    },
+  );
 
   it('several may be given; a key without any has all; a console session needs read', async () => {
     const two = await admin('create', '--partner', partner.id, '--scopes', 'audience,import');
     expect((await listed(two.api_key)).scopes).toEqual(['import', 'audience']);
     expect((await call(two.api_key)('POST', IMPORT, { body: importBody })).status).toBe(202);
-    expect((await listed(partner.key)).scopes).toEqual(['read', 'import', 'audience']);
+    expect((await listed(partner.key)).scopes).toEqual(['read', 'import', 'audience', 'webhook']);
     for (const [, method, path, body] of operations)
       expect((await partner.call(method, path, { body })).status).not.toBe(403);
     const signIn = (api_key: string) =>
@@ -82,9 +95,14 @@ describe('scopes', () => {
         headers: { 'x-headrace-console': '1' },
       });
     expect((await signIn(two.api_key)).json.code).toBe('insufficient_scope');
-    expect((await signIn(partner.key)).status).toBe(204);
+    const signedIn = await signIn(partner.key);
+    expect(signedIn.status).toBe(204);
+    const cookie = signedIn.headers.getSetCookie()[0]!.split(';', 1)[0]!;
+    // A session has what `read` gives, whatever else its key may do.
+    expect((await api.anonymous('GET', IMPORT, { headers: { cookie } })).status).toBe(200);
+    expect((await api.anonymous('GET', hook, { headers: { cookie } })).status).toBe(401);
     expect(await refused('create', '--partner', partner.id, '--scopes', 'write')).toContain(
-      'expected some of read,import,audience',
+      'expected some of read,import,audience,webhook',
     );
   });
 });

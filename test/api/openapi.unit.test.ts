@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Dependencies } from '../../api/context.ts';
-import { scopeOf } from '../../api/key-scopes.ts';
+import { scopesOf } from '../../api/key-scopes.ts';
 import { createOpenApi } from '../../api/openapi/document.ts';
 import * as examples from '../../api/openapi/examples.ts';
 import { createRoutes } from '../../api/routes/table.ts';
@@ -36,7 +36,7 @@ describe('openapi', () => {
       const { method, path, access, body } = route;
       const operation = document.paths![path.replace(/:(\w+)/g, '{$1}')]![method]!;
       const where = `${method} ${path}`;
-      const needed = access === 'public' ? [] : [{ apiKey: [scopeOf(route)] }];
+      const needed = access === 'public' ? [] : [{ apiKey: scopesOf(route) }];
       expect([where, operation.security]).toEqual([where, needed]);
       expect([where, operation.requestBody !== undefined]).toEqual([where, body !== undefined]);
       const headers = (operation.parameters ?? []).map((parameter) =>

@@ -16,6 +16,7 @@ import { notFound, Problem } from './problem.ts';
 import { isRegistryPath, readOnly } from './registry-problem.ts';
 import { createConsoleRoutes } from './routes/console-table.ts';
 import { createRoutes, type Route } from './routes/table.ts';
+import { requireConsole } from './session/require-console.ts';
 import { createSessions } from './session/sessions.ts';
 import { createSignIn } from './session/sign-in.ts';
 import { createVerifyUserToken } from './user-tokens.ts';
@@ -40,6 +41,7 @@ export function createApp(deps: Dependencies): App {
   const checksOf = (route: Route): Handler[] =>
     ({
       public: [],
+      console: [requireConsole],
       partner: [authenticate(route), limitRate],
       user: [authenticate(route), limitRate, authenticateUser],
     })[route.access];

@@ -2,7 +2,6 @@
 import { networkOf } from '../client-network.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
-import { requireConsole } from '../session/require-console.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { SignIn } from '../session/sign-in.ts';
 import { refusalOf } from '../user-tokens.ts';
@@ -23,7 +22,6 @@ export function createConsoleSession(
   { sessions, signIn }: SessionDependencies,
 ) {
   const create: Handler = async (ctx) => {
-    requireConsole(ctx);
     const { api_key, user_token } = validate(bodies.signIn, ctx.request.body);
     const network = networkOf(ctx.ip);
     sessions.begin(
@@ -51,7 +49,6 @@ export function createConsoleSession(
   };
 
   const end: Handler = async (ctx) => {
-    requireConsole(ctx);
     await sessions.end(ctx);
     ctx.set('Cache-Control', 'no-store');
     send(ctx, { status: 204 });

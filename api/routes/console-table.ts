@@ -21,8 +21,8 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
   ];
   return [
     { method: 'get', path: SESSION, access: 'user', handler: session.get },
-    { method: 'post', path: SESSION, access: 'public', body: 'required', handler: session.create },
-    { method: 'delete', path: SESSION, access: 'public', handler: session.end },
+    { method: 'post', path: SESSION, access: 'console', body: 'required', handler: session.create },
+    { method: 'delete', path: SESSION, access: 'console', handler: session.end },
     ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', handler })),
   ];
 }

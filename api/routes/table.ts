@@ -20,8 +20,11 @@ import { createWebhooks, webhookPath } from './webhooks.ts';
 export interface Route {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
-  /** public: anyone; partner: an API key; user: an API key, and a user token where one is sent. */
-  access: 'public' | 'partner' | 'user';
+  /**
+   * public: anyone; console: our own pages, whoever looks at them; partner: an API key; user: an API key, and a user token where one
+   * is sent. Checked before the body is read.
+   */
+  access: 'public' | 'console' | 'partner' | 'user';
   /**
    * What an API key must have, unless it is `read` for a GET, `audience` for what changes audiences and `import` for the rest. A
    * session of the console may call what needs `read` and nothing else.

@@ -5,6 +5,7 @@ import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { consoleSession } from '../../schemas/http-answers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
+import { openRaw } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -239,6 +240,17 @@ describe('a request that another site makes the browser send', () => {
       expect([method, reply.status, reply.json.code]).toEqual([method, 403, 'forbidden']);
     }
     expect(visitor.cookie).toBe(cookie);
+  });
+
+  it('is refused before its body is read', async () => {
+    const connection = await openRaw(api.service.apiUrl);
+    const headers = ['Content-Type: application/json', 'Content-Length: 1000'];
+    connection.send(`POST ${SESSION} HTTP/1.1\r\nHost: x\r\n${headers.join('\r\n')}\r\n\r\n{`);
+    const status = await new Promise<string>((resolve) =>
+      connection.socket.once('data', (answer) => resolve(String(answer).slice(0, 12))),
+    );
+    connection.socket.destroy();
+    expect(status).toBe('HTTP/1.1 403');
   });
 
   it('from our own page: allowed', async () => {

@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { createKeyCheck } from './check-key.ts';
 import type { Context, Dependencies, Handler, RequestState } from './context.ts';
+import { createCarryOut, send } from './idempotent.ts';
 import { createGuessLimit } from './limit-guesses.ts';
 import { createAnswerProblems } from './middleware/answer-problems.ts';
 import { createAuthenticate, createAuthenticateUser } from './middleware/authenticate.ts';
@@ -45,6 +46,7 @@ export function createApp(deps: Dependencies): App {
       partner: [authenticate(route), limitRate],
       user: [authenticate(route), limitRate, authenticateUser],
     })[route.access];
+  const carryOut = createCarryOut(deps);
 
   /** Authentication, query, body, handler. The time limit covers our own work, not the time that the client takes to send the body. */
   function answer(route: Route): Handler {
@@ -57,11 +59,14 @@ export function createApp(deps: Dependencies): App {
       for (const one of checks) await one(ctx);
       if (!isPublic) checkQuery(ctx, route.query ?? []);
     };
-    const handle = async (ctx: Context) => route.handler(ctx);
+    const handle =
+      'handler' in route
+        ? async (ctx: Context) => route.handler(ctx)
+        : async (ctx: Context) => send(ctx, await carryOut(ctx, await route.prepare(ctx)));
     const checkAndHandle = async (ctx: Context) => {
       await check(ctx);
       stopIfGivenUp(ctx);
-      await route.handler(ctx);
+      await handle(ctx);
     };
     return async (ctx) => {
       ctx.state.route = route.path;

@@ -280,10 +280,12 @@ export interface IdempotencyDocument {
   /** `<partner>/<key>`, or `<partner> <customer> <key>` */
   _id: string;
   requestHash: string;
+  /** Of the job that the request queues. */
   token: string;
-  status?: number;
-  body?: string;
-  location?: string;
+  /** What a request that queues no job is about to do; encrypted. */
+  intent?: Binary;
+  /** The response; encrypted. */
+  answer?: Binary;
   createdAt: Date;
 }
 

@@ -2,6 +2,8 @@
 import type { Binary } from 'mongodb';
 
 export interface WebhookSecret {
+  /** Says which one it is, and nothing else about it. */
+  id: string;
   /** Encrypted. */
   sealed: Binary;
   createdAt: Date;
@@ -21,8 +23,6 @@ export interface WebhookDocument {
   since: number;
   /** The current one first. */
   secrets: WebhookSecret[];
-  /** Of the request that registered it, if that had an Idempotency-Key. */
-  requestToken?: string;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -51,6 +51,8 @@ export interface DeliveryDocument {
   dueAt: Date;
   /** Who sends it. */
   sender?: string;
+  /** The last request to send it again. */
+  resentBy?: string;
   /** It is failed if it is not delivered until then. */
   giveUpAt: Date;
   tries: number;

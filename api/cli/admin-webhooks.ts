@@ -46,16 +46,13 @@ const unknown = (partner: string, id: number) =>
 async function register(stores: ApiStores, config: ConfigOf<'admin'>, partner: string, address: string) {
   await stores.partners.find(partner);
   const wanted = { url: address, description: null };
-  const made = await createManageWebhooks({ ...stores, config })
+  return createManageWebhooks({ ...stores, config })
     .register(partner, wanted)
     .catch((error) => {
       if (!(error instanceof WebhookRefused)) throw error;
       const message = error.code === 'bad_url' ? `the URL ${error.message}` : error.message;
       throw new ProvisioningError('webhook_refused', message);
     });
-  if (made === 'taken')
-    throw new ProvisioningError('webhook_refused', `partner ${partner} has a webhook with this URL already`);
-  return made;
 }
 
 export function registerWebhookAdmin(

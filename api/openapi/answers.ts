@@ -120,17 +120,18 @@ const always: ProblemCode[] = [
   'internal',
   'unavailable',
 ];
+const changing: ProblemCode[] = ['bad_idempotency_key', 'idempotency_conflict'];
 const withBody: ProblemCode[] = [
   'bad_json',
-  'bad_idempotency_key',
-  'idempotency_conflict',
   'body_too_large',
   'unsupported_media_type',
   'invalid_body',
   'too_deep',
 ];
 export const readProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...more);
-export const writeProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...withBody, ...more);
+/** For operations that change something without a body. */
+export const changeProblems = (...more: ProblemCode[]) => problemAnswers(...always, ...changing, ...more);
+export const writeProblems = (...more: ProblemCode[]) => changeProblems(...withBody, ...more);
 /** For operations that queue a job. */
 export const queueProblems = (...more: ProblemCode[]) => writeProblems('too_many_pending', ...more);
 

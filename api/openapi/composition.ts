@@ -2,7 +2,17 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { composition, compositionProgress } from '../../schemas/http-composition.ts';
-import { ifNoneMatch, json, pathId, readProblems, security, tagged, userToken } from './answers.ts';
+import {
+  changeProblems,
+  idempotencyKey,
+  ifNoneMatch,
+  json,
+  pathId,
+  readProblems,
+  security,
+  tagged,
+  userToken,
+} from './answers.ts';
 import { compositions } from './examples.ts';
 
 const params = pathId('audience_id');
@@ -53,7 +63,7 @@ function describeVersion(registry: OpenAPIRegistry, version: string): void {
     summary: 'Compute the composition anew',
     description:
       'Computes the report even if the last one is current, unless it is being computed already. Takes no body.',
-    request: { headers: userToken, params },
-    responses: { 202: computing, ...readProblems('bad_user_token', 'not_found') },
+    request: { headers: z.object({ ...userToken.shape, ...idempotencyKey.shape }), params },
+    responses: { 202: computing, ...changeProblems('bad_user_token', 'not_found') },
   });
 }

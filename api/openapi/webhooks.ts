@@ -13,6 +13,7 @@ import {
 } from '../../schemas/http-webhooks.ts';
 import {
   body,
+  changeProblems,
   idempotencyKey,
   ifNoneMatch,
   json,
@@ -87,8 +88,8 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     operationId: 'deleteWebhook',
     summary: 'Delete a webhook',
     description: 'With the log of its deliveries. What is pending is not sent any more.',
-    request: { params: idOf },
-    responses: { 204: nothing('Deleted'), ...readProblems('not_found') },
+    request: { headers: idempotencyKey, params: idOf },
+    responses: { 204: nothing('Deleted'), ...changeProblems('not_found') },
   });
   registry.registerPath({
     ...shared,
@@ -98,10 +99,10 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     summary: 'Replace the secret of a webhook',
     description:
       'The response has the new secret. For 24 hours deliveries are signed with both, so that the receiver can be changed meanwhile.',
-    request: { params: idOf },
+    request: { headers: idempotencyKey, params: idOf },
     responses: {
       200: json(createdWebhook, 'The webhook, with its new secret'),
-      ...readProblems('not_found'),
+      ...changeProblems('not_found'),
     },
   });
   registry.registerPath({
@@ -112,10 +113,10 @@ export function describeWebhooks(registry: OpenAPIRegistry): void {
     summary: 'Send a test event',
     description:
       'Sends an event of type `webhook.test`, at most ten per minute. The delivery shows what the receiver answered.',
-    request: { params: idOf },
+    request: { headers: idempotencyKey, params: idOf },
     responses: {
       202: json(deliveryId, 'To be sent', { headers: location }),
-      ...readProblems('not_found', 'webhook_disabled'),
+      ...changeProblems('not_found', 'webhook_disabled'),
     },
   });
   describeDeliveries(registry);
@@ -154,10 +155,10 @@ function describeDeliveries(registry: OpenAPIRegistry): void {
     summary: 'Send a delivery again',
     description:
       'The same event with the same `webhook-id`, at once, whatever became of it before; if it fails, it is tried again as a new one is.',
-    request: { params: ids },
+    request: { headers: idempotencyKey, params: ids },
     responses: {
       202: json(deliveryId, 'To be sent', { headers: location }),
-      ...readProblems('not_found', 'webhook_disabled'),
+      ...changeProblems('not_found', 'webhook_disabled'),
     },
   });
 }

@@ -4,6 +4,7 @@ import type { CompositionReport } from '../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../schemas/documents.ts';
 import type { Computing } from '../composition/reports.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
+import { direct, type Prepare } from '../idempotent.ts';
 import { jsonArray, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
 import { compositionCsv } from './composition-csv.ts';
@@ -36,11 +37,10 @@ export function createComposition(
   async function sendProgress(
     ctx: Context,
     audience: AudienceDocument,
-    { claim }: Computing,
+    asked: Computing,
     previous?: CompositionReport,
   ): Promise<void> {
-    const { progress, startedAt } = claim;
-    const before = `{"progress":${progress},"started_at":${JSON.stringify(startedAt)},"previous":`;
+    const before = progressHead(asked);
     const body = previous
       ? compositionJson(await show(ctx, audience, previous, false), before, '}')
       : whole(`${before}null}`);
@@ -65,13 +65,22 @@ export function createComposition(
     await sendReport(ctx, shown, query.format ?? accepted);
   };
 
-  const compute: Handler = async (ctx) => {
-    const audience = await audienceOf(ctx);
-    await sendProgress(ctx, audience, await compositionReports.askAnew(audience));
-  };
+  /** Computing a report twice is no different from computing it once. */
+  const compute: Prepare = (ctx) =>
+    direct({
+      intend: async () => void (await audienceOf(ctx)),
+      async apply() {
+        const asked = await compositionReports.askAnew(await audienceOf(ctx));
+        return { status: 202, body: `${progressHead(asked)}null}`, retryAfter: RETRY_SECONDS };
+      },
+    });
 
   return { get, compute };
 }
+
+/** Up to the report that there was before. */
+const progressHead = ({ claim: { progress, startedAt } }: Computing) =>
+  `{"progress":${progress},"started_at":${JSON.stringify(startedAt)},"previous":`;
 
 function compositionJson(shown: ShownComposition, before = '', after = ''): AsyncGenerator<string> {
   const { summary, attributes, events, overlaps } = shown;

@@ -3,7 +3,7 @@ import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { DryFile, DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
-import { send } from '../idempotent.ts';
+import { type Change, direct, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
@@ -60,32 +60,39 @@ export function createDryRuns(deps: Dependencies) {
   const { dryRuns, counters, config } = deps;
   const addressOf = createPublicAddress(config);
 
-  /** Answers instead of the load. An Idempotency-Key is not used up: nothing is changed. */
-  async function queue(ctx: Context, request: JobRequest, customer: string | null): Promise<void> {
+  /** Instead of the load. */
+  function queue(ctx: Context, request: JobRequest, customer: string | null): Change {
     const { partner } = request;
-    if ((await dryRuns.countUnfinished(partner)) >= MAX_UNFINISHED)
-      throw new Problem('too_many_pending', `At most ${MAX_UNFINISHED} dry runs may be unfinished.`, {
-        headers: { 'Retry-After': '5' },
-      });
-    const [id, attributesAsOf] = await Promise.all([counters.nextDryRun(), counters.attributeSequence()]);
-    const now = new Date();
-    const { requestToken: _, ...job } = numbered(request, -id, attributesAsOf, now);
-    await dryRuns.insert({
-      _id: id,
-      partner,
-      customer,
-      job,
-      status: JobStatus.pending,
-      tries: 0,
-      fileCount: 0,
-      bytes: 0,
-      files: [],
-      errors: null,
-      createdAt: now,
-      updatedAt: now,
+    return direct({
+      async intend() {
+        if ((await dryRuns.countUnfinished(partner)) >= MAX_UNFINISHED)
+          throw new Problem('too_many_pending', `At most ${MAX_UNFINISHED} dry runs may be unfinished.`, {
+            headers: { 'Retry-After': '5' },
+          });
+        return counters.nextDryRun();
+      },
+      async apply(id) {
+        const attributesAsOf = await counters.attributeSequence();
+        const now = new Date();
+        const { requestToken: _, ...job } = numbered(request, -id, attributesAsOf, now);
+        await dryRuns.insert({
+          _id: id,
+          partner,
+          customer,
+          job,
+          status: JobStatus.pending,
+          tries: 0,
+          fileCount: 0,
+          bytes: 0,
+          files: [],
+          errors: null,
+          createdAt: now,
+          updatedAt: now,
+        });
+        const location = addressOf(`${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
+        return { status: 202, body: JSON.stringify({ dry_run_id: id }), location };
+      },
     });
-    const location = addressOf(`${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
-    send(ctx, { status: 202, body: JSON.stringify({ dry_run_id: id }), location });
   }
 
   const find =

@@ -4,7 +4,7 @@ import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Dependencies, Handler } from '../context.ts';
-import { type Answer, queueOnce, send } from '../idempotent.ts';
+import { type Answer, type Prepare, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
@@ -62,7 +62,7 @@ export function createMarketplaceImport(deps: Dependencies, dryRuns: DryRuns) {
     send(ctx, { status: 200, body: JSON.stringify(toImportLog(job)) });
   };
 
-  const queue: Handler = async (ctx) => {
+  const queue: Prepare = (ctx) => {
     const body = validate(bodies.importRequest, ctx.request.body);
     const request: ImportRequest = {
       kind: 'import',
@@ -80,10 +80,10 @@ export function createMarketplaceImport(deps: Dependencies, dryRuns: DryRuns) {
       request.region = region;
     }
     if (isDryRun(ctx)) return dryRuns.queue(ctx, request, null);
-    send(ctx, await queueOnce(deps, ctx, request, queued));
+    return { job: () => request, answer: queued };
   };
 
-  const remove: Handler = async (ctx) => {
+  const remove: Prepare = async (ctx) => {
     const body = validate(bodies.deleteRequest, ctx.request.body);
     const { partner } = ctx.state.scope;
     const { key_type: keyType, keys } = body;
@@ -102,7 +102,7 @@ export function createMarketplaceImport(deps: Dependencies, dryRuns: DryRuns) {
       );
     }
     const request = { kind: 'delete', partner, keyType, keys, attributes: named } as const;
-    send(ctx, await queueOnce(deps, ctx, request, queued));
+    return { job: () => request, answer: queued };
   };
 
   return { list, get, queue, remove };

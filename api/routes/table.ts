@@ -2,6 +2,7 @@
 import type { KeyScope } from '../../schemas/documents.ts';
 import { deletionBytes } from '../../schemas/http.ts';
 import type { Dependencies, Handler } from '../context.ts';
+import type { Prepare } from '../idempotent.ts';
 import { createAudienceLoads } from './audience-loads.ts';
 import { compositionParameters, createComposition } from './composition.ts';
 import { createDescription } from './description.ts';
@@ -17,8 +18,7 @@ import { createReports } from './reports.ts';
 import { createSchemaRegistry } from './schema-registry.ts';
 import { createWebhooks, webhookPath } from './webhooks.ts';
 
-export interface Route {
-  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+interface Common {
   path: string;
   /**
    * public: anyone; console: our own pages, whoever looks at them; partner: an API key; user: an API key, and a user token where one
@@ -35,8 +35,24 @@ export interface Route {
   bodyBytes?: number;
   /** Known query parameters; public routes ignore the query. */
   query?: readonly string[];
+}
+export interface ReadRoute extends Common {
+  method: 'get';
   handler: Handler;
 }
+/** Signing in and out, for the pages of the console. */
+export interface SessionRoute extends Common {
+  method: 'post' | 'delete';
+  access: 'console';
+  handler: Handler;
+}
+/** What changes something takes an Idempotency-Key: api/idempotent.ts carries out what is prepared here. */
+export interface ChangeRoute extends Common {
+  method: 'post' | 'put' | 'patch' | 'delete';
+  access: 'partner' | 'user';
+  prepare: Prepare;
+}
+export type Route = ReadRoute | SessionRoute | ChangeRoute;
 
 /** One resource under two versions: the specification has both. */
 export const audiencePaths = ['/v2/firstparty/audience', '/v1/firstparty/audience'];
@@ -71,7 +87,7 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'partner',
       body: 'required',
       query: parametersOf(dryRunQuery),
-      handler: imports.queue,
+      prepare: imports.queue,
     },
     {
       method: 'delete',
@@ -79,7 +95,7 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'partner',
       body: 'required',
       bodyBytes: deletionBytes(deps.config),
-      handler: imports.remove,
+      prepare: imports.remove,
     },
     // Before what takes any id.
     { method: 'get', path: `${importPath}/events`, access: 'partner', handler: events.imports },
@@ -105,12 +121,12 @@ export function createRoutes(deps: Dependencies): Route[] {
   const delivery = `${webhook}/deliveries/:delivery_id`;
   const hooks = [
     { method: 'get', path: webhookPath, handler: webhooks.list },
-    { method: 'post', path: webhookPath, body: 'required', handler: webhooks.create },
+    { method: 'post', path: webhookPath, body: 'required', prepare: webhooks.create },
     { method: 'get', path: webhook, handler: webhooks.get },
-    { method: 'patch', path: webhook, body: 'required', handler: webhooks.change },
-    { method: 'delete', path: webhook, handler: webhooks.remove },
-    { method: 'post', path: `${webhook}/secret`, handler: webhooks.rotate },
-    { method: 'post', path: `${webhook}/test`, handler: webhooks.test },
+    { method: 'patch', path: webhook, body: 'required', prepare: webhooks.change },
+    { method: 'delete', path: webhook, prepare: webhooks.remove },
+    { method: 'post', path: `${webhook}/secret`, prepare: webhooks.rotate },
+    { method: 'post', path: `${webhook}/test`, prepare: webhooks.test },
     {
       method: 'get',
       path: `${webhook}/deliveries`,
@@ -118,8 +134,8 @@ export function createRoutes(deps: Dependencies): Route[] {
       handler: webhooks.listDeliveries,
     },
     { method: 'get', path: delivery, handler: webhooks.getDelivery },
-    { method: 'post', path: `${delivery}/redeliver`, handler: webhooks.redeliver },
-  ] satisfies Omit<Route, 'access'>[];
+    { method: 'post', path: `${delivery}/redeliver`, prepare: webhooks.redeliver },
+  ] satisfies (Omit<ReadRoute, 'access'> | Omit<ChangeRoute, 'access'>)[];
   const user = audiencePaths.flatMap((path): Route[] => [
     { method: 'get', path, access: 'user', query: parametersOf(audienceQuery), handler: audiences.list },
     {
@@ -128,7 +144,7 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'user',
       body: 'required',
       query: parametersOf(dryRunQuery),
-      handler: audiences.create,
+      prepare: audiences.create,
     },
     { method: 'get', path: `${path}/events`, access: 'user', handler: events.audiences },
     { method: 'get', path: `${path}/dry-runs/:dry_run_id`, access: 'user', handler: dryRuns.ofAudience },
@@ -138,21 +154,21 @@ export function createRoutes(deps: Dependencies): Route[] {
       path: `${path}/:audience_id`,
       access: 'user',
       body: 'required',
-      handler: audiences.change,
+      prepare: audiences.change,
     },
     {
       method: 'put',
       path: `${path}/:audience_id`,
       access: 'user',
       body: 'optional',
-      handler: audiences.clear,
+      prepare: audiences.clear,
     },
     {
       method: 'delete',
       path: `${path}/:audience_id`,
       access: 'user',
       body: 'optional',
-      handler: audiences.remove,
+      prepare: audiences.remove,
     },
     {
       method: 'get',
@@ -183,7 +199,7 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'user',
       // It computes a report and changes nothing.
       scopes: ['read'],
-      handler: composition.compute,
+      prepare: composition.compute,
     },
   ]);
   const open: [string, Handler][] = [

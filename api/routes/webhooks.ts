@@ -1,10 +1,10 @@
 /** An addition to the specification: webhooks, /v1/webhooks. */
-import { secretsOf } from '../../pipeline/runtime/seal.ts';
-import { webhookSecrets } from '../../pipeline/stores/webhooks.ts';
+import { randomUUID } from 'node:crypto';
+import { newWebhookSecret } from '../../pipeline/stores/webhooks.ts';
 import { changeWebhook, createWebhook } from '../../schemas/http-webhooks.ts';
 import type { WebhookDocument } from '../../schemas/webhook-documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
-import { claim, send } from '../idempotent.ts';
+import { type Answer, direct, type Prepare, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { createTokenBuckets, secondsUntil } from '../middleware/limit-rate.ts';
 import { notFound, Problem } from '../problem.ts';
@@ -35,12 +35,12 @@ export function createWebhooks(deps: Dependencies) {
   const { webhooks, deliveries, config } = deps;
   const manage = createManageWebhooks(deps);
   const addressOf = createPublicAddress(config);
-  const answer = (ctx: Context, status: number, value: unknown, location?: string) =>
-    send(ctx, {
-      status,
-      body: JSON.stringify(value),
-      ...(location ? { location: addressOf(location) } : {}),
-    });
+  const answerOf = (status: number, value: unknown, location?: string): Answer => ({
+    status,
+    body: JSON.stringify(value),
+    ...(location ? { location: addressOf(location) } : {}),
+  });
+  const answer = (ctx: Context, value: unknown) => send(ctx, answerOf(200, value));
   const withSecret = ({ webhook, secret }: WithSecret) => ({ ...toWebhook(webhook), secret });
 
   async function webhookOf(ctx: Context): Promise<WebhookDocument> {
@@ -49,48 +49,60 @@ export function createWebhooks(deps: Dependencies) {
     return found;
   }
 
-  /** The response of a request that is repeated is made anew: its secret is stored nowhere but in the webhook, encrypted. */
-  async function createdBy(partner: string, url: string, token: string | undefined): Promise<WithSecret> {
-    const known = await webhooks.findByUrl(partner, url);
-    if (!known || token === undefined || known.requestToken !== token)
-      throw new Problem('webhook_exists', 'There is a webhook with this URL already.');
-    return { webhook: known, secret: webhookSecrets(secretsOf(config), known, new Date()).at(-1)! };
-  }
+  const requireFound = async (ctx: Context) => void (await webhookOf(ctx));
 
-  const create: Handler = async (ctx) => {
+  const create: Prepare = (ctx) => {
     const body = validate(createWebhook, ctx.request.body);
     const { partner } = ctx.state.scope;
-    const mark = await claim(deps, ctx);
-    const registered = await refusing(manage.register(partner, body, mark?.token));
-    const made = registered === 'taken' ? await createdBy(partner, body.url, mark?.token) : registered;
-    answer(ctx, 201, withSecret(made), `${webhookPath}/${made.webhook._id}`);
+    return direct({
+      intend: manage.draw,
+      async apply(drawn) {
+        const made = await refusing(manage.register(partner, body, drawn));
+        return answerOf(201, withSecret(made), `${webhookPath}/${drawn.id}`);
+      },
+    });
   };
 
   const list: Handler = async (ctx) =>
-    answer(ctx, 200, (await webhooks.list(ctx.state.scope.partner)).map(toWebhook));
+    answer(ctx, (await webhooks.list(ctx.state.scope.partner)).map(toWebhook));
 
-  const get: Handler = async (ctx) => answer(ctx, 200, toWebhook(await webhookOf(ctx)));
+  const get: Handler = async (ctx) => answer(ctx, toWebhook(await webhookOf(ctx)));
 
-  /** Doing it twice changes nothing, so an Idempotency-Key is only compared. */
-  const change: Handler = async (ctx) => {
+  const change: Prepare = (ctx) => {
     const { active, ...rest } = validate(changeWebhook, ctx.request.body);
-    await claim(deps, ctx);
     const id = parseId(ctx.params.webhook_id);
     const changes = { ...rest, ...(active === undefined ? {} : { isActive: active }) };
-    if (!(await refusing(manage.change(ctx.state.scope.partner, id, changes)))) throw notFound();
-    send(ctx, { status: 204 });
+    return direct({
+      intend: () => requireFound(ctx),
+      async apply() {
+        if (!(await refusing(manage.change(ctx.state.scope.partner, id, changes)))) throw notFound();
+        return { status: 204 };
+      },
+    });
   };
 
-  const remove: Handler = async (ctx) => {
-    if (!(await manage.remove(ctx.state.scope.partner, parseId(ctx.params.webhook_id)))) throw notFound();
-    send(ctx, { status: 204 });
-  };
+  const remove: Prepare = (ctx) =>
+    direct({
+      intend: () => requireFound(ctx),
+      async apply() {
+        await manage.remove(ctx.state.scope.partner, parseId(ctx.params.webhook_id));
+        return { status: 204 };
+      },
+    });
 
-  const rotate: Handler = async (ctx) => {
-    const rotated = await manage.rotate(ctx.state.scope.partner, parseId(ctx.params.webhook_id));
-    if (!rotated) throw notFound();
-    answer(ctx, 200, withSecret(rotated));
-  };
+  const rotate: Prepare = (ctx) =>
+    direct({
+      async intend() {
+        await requireFound(ctx);
+        return newWebhookSecret();
+      },
+      async apply(secret) {
+        const id = parseId(ctx.params.webhook_id);
+        const rotated = await manage.rotate(ctx.state.scope.partner, id, secret);
+        if (!rotated) throw notFound();
+        return answerOf(200, withSecret(rotated));
+      },
+    });
 
   function requireActive({ isActive }: WebhookDocument): void {
     if (!isActive) throw new Problem('webhook_disabled', 'The webhook is disabled: enable it first.');
@@ -103,15 +115,22 @@ export function createWebhooks(deps: Dependencies) {
       headers: { 'Retry-After': secondsUntil(left, TESTS_PER_SECOND) },
     });
   }
-  const answerDelivery = (ctx: Context, webhook: WebhookDocument, id: number) =>
-    answer(ctx, 202, { delivery_id: id }, `${webhookPath}/${webhook._id}/deliveries/${id}`);
+  const toBeSent = (webhook: number, delivery: number) =>
+    answerOf(202, { delivery_id: delivery }, `${webhookPath}/${webhook}/deliveries/${delivery}`);
 
-  const test: Handler = async (ctx) => {
-    const webhook = await webhookOf(ctx);
-    requireActive(webhook);
-    limitTests(webhook.partner);
-    answerDelivery(ctx, webhook, await manage.test(webhook));
-  };
+  const test: Prepare = (ctx) =>
+    direct({
+      async intend() {
+        requireActive(await webhookOf(ctx));
+        limitTests(ctx.state.scope.partner);
+        return manage.drawDelivery();
+      },
+      async apply(delivery) {
+        const webhook = parseId(ctx.params.webhook_id);
+        await manage.test(webhook, delivery);
+        return toBeSent(webhook, delivery);
+      },
+    });
 
   const listDeliveries: Handler = async (ctx) => {
     const query = { limit: LISTED, ...readQuery(ctx, deliveryQuery) };
@@ -121,22 +140,29 @@ export function createWebhooks(deps: Dependencies) {
     const page = found.slice(0, limit);
     if (found.length > limit)
       ctx.set('Link', nextPage(addressOf(ctx.path), { ...query, cursor: page.at(-1)!._id }));
-    answer(ctx, 200, page.map(toDelivery));
+    answer(ctx, page.map(toDelivery));
   };
 
   const getDelivery: Handler = async (ctx) => {
     const id = parseId(ctx.params.delivery_id);
     const delivery = await deliveries.find((await webhookOf(ctx))._id, id);
     if (!delivery) throw notFound();
-    answer(ctx, 200, toDeliveryDetails(delivery));
+    answer(ctx, toDeliveryDetails(delivery));
   };
 
-  const redeliver: Handler = async (ctx) => {
+  const redeliver: Prepare = (ctx) => {
     const id = parseId(ctx.params.delivery_id);
-    const webhook = await webhookOf(ctx);
-    requireActive(webhook);
-    if (!(await manage.sendAgain(webhook, id))) throw notFound();
-    answerDelivery(ctx, webhook, id);
+    return direct({
+      async intend() {
+        requireActive(await webhookOf(ctx));
+        return randomUUID();
+      },
+      async apply(request) {
+        const webhook = parseId(ctx.params.webhook_id);
+        if (!(await manage.sendAgain(webhook, id, request))) throw notFound();
+        return toBeSent(webhook, id);
+      },
+    });
   };
 
   return { create, list, get, change, remove, rotate, test, listDeliveries, getDelivery, redeliver };

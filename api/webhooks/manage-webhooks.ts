@@ -27,6 +27,11 @@ export interface WithSecret {
   secret: string;
 }
 
+interface Drawn {
+  id: number;
+  secret: string;
+}
+
 export const MAX_WEBHOOKS = 10;
 /** After a rotation, the old secret signs for so long beside the new one. */
 export const OVERLAP_HOURS = 24;
@@ -41,17 +46,21 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
   }
   const taken = () => new WebhookRefused('webhook_exists', 'There is a webhook with this URL already.');
 
+  /** What a webhook gets whenever it is registered: the same for every try of a request. */
+  const draw = async (): Promise<Drawn> => ({
+    id: await counters.take('webhooks'),
+    secret: newWebhookSecret(),
+  });
+
   async function register(
     partner: string,
     { url, description }: Pick<WebhookDocument, 'url' | 'description'>,
-    requestToken?: string,
-  ): Promise<WithSecret | 'taken'> {
+    drawn?: Drawn,
+  ): Promise<WithSecret> {
     checkUrl(url);
-    if ((await webhooks.count(partner)) >= MAX_WEBHOOKS)
-      // Its repetition must find what the request has created.
-      return (await webhooks.findByUrl(partner, url)) ? 'taken' : tooMany();
-    const [since, id] = await Promise.all([jobs.firstUnfinished(), counters.take('webhooks')]);
-    const secret = newWebhookSecret();
+    const { id, secret } = drawn ?? (await draw());
+    if ((await webhooks.count(partner)) >= MAX_WEBHOOKS) return registered(partner, id, secret, tooMany);
+    const since = await jobs.firstUnfinished();
     const now = new Date();
     const webhook: WebhookDocument = {
       _id: id,
@@ -61,20 +70,32 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
       isActive: true,
       since,
       secrets: [sealWebhookSecret(config.secret, { _id: id, partner }, secret)],
-      ...(requestToken === undefined ? {} : { requestToken }),
       createdAt: now,
       updatedAt: now,
     };
-    if ((await webhooks.insert(webhook)) === 'taken') return 'taken';
+    if ((await webhooks.insert(webhook)) === 'taken') return registered(partner, id, secret, taken);
     await counters.webhooksChanged();
     return { webhook, secret };
   }
 
-  function tooMany(): never {
-    throw new WebhookRefused('too_many_webhooks', `At most ${MAX_WEBHOOKS} webhooks may be registered.`);
+  /** What an earlier try of the request has registered. */
+  async function registered(
+    partner: string,
+    id: number,
+    secret: string,
+    refuse: () => WebhookRefused,
+  ): Promise<WithSecret> {
+    const webhook = await webhooks.find(partner, id);
+    if (!webhook) throw refuse();
+    await counters.webhooksChanged();
+    return { webhook, secret };
   }
 
+  const tooMany = () =>
+    new WebhookRefused('too_many_webhooks', `At most ${MAX_WEBHOOKS} webhooks may be registered.`);
+
   return {
+    draw,
     register,
 
     /** Null if there is none. One that is enabled is told of the jobs that end from then on. */
@@ -90,8 +111,8 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
       return changed;
     },
 
-    async rotate(partner: string, id: number): Promise<WithSecret | null> {
-      const secret = newWebhookSecret();
+    /** With a new secret, or with the given one, if it is not the webhook's already. */
+    async rotate(partner: string, id: number, secret = newWebhookSecret()): Promise<WithSecret | null> {
       const owner = { _id: id, partner };
       const sealed = sealWebhookSecret(config.secret, owner, secret);
       const webhook = await webhooks.rotate(owner, sealed, OVERLAP_HOURS * HOUR_MS);
@@ -105,15 +126,16 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
       return isRemoved;
     },
 
-    /** The id of the delivery. */
-    async test(webhook: WebhookDocument): Promise<number> {
-      const [_id, now] = await Promise.all([counters.take('deliveries'), deliveries.now()]);
-      const event = { _id, webhook: webhook._id, job: null, ...renderTest(webhook._id, now) };
+    drawDelivery: () => counters.take('deliveries'),
+
+    /** Sends a test event as the delivery of this id, unless that is there already. */
+    async test(webhook: number, id: number): Promise<void> {
+      const event = { _id: id, webhook, job: null, ...renderTest(webhook, await deliveries.now()) };
       await deliveries.insert([event], keepingOf(config));
-      return _id;
     },
 
-    sendAgain: (webhook: WebhookDocument, id: number) =>
-      deliveries.sendAgain(webhook._id, id, keepingOf(config)),
+    /** Once for each request. */
+    sendAgain: (webhook: number, id: number, request: string) =>
+      deliveries.sendAgain(webhook, id, request, keepingOf(config)),
   };
 }

@@ -141,11 +141,18 @@ export function createDeliveryStore(db: Db) {
     release: ({ _id, sender }: TakenDelivery) =>
       deliveries.updateOne({ _id, sender }, [{ $set: { dueAt: '$$NOW', sender: '$$REMOVE' } }]),
 
-    /** Sends it once more, with all the time that a new one has. No effect while it is being sent. */
-    async sendAgain(webhook: number, id: number, { retryHours, days }: Keeping): Promise<boolean> {
-      await deliveries.updateOne({ _id: id, webhook, sender: { $exists: false } }, [
+    /** Sends it once more for the request, with all the time that a new one has. No effect while it is being sent. */
+    async sendAgain(
+      webhook: number,
+      id: number,
+      request: string,
+      { retryHours, days }: Keeping,
+    ): Promise<boolean> {
+      const isNew = { sender: { $exists: false }, resentBy: { $ne: request } };
+      await deliveries.updateOne({ _id: id, webhook, ...isNew }, [
         {
           $set: {
+            resentBy: request,
             status: 'pending',
             dueAt: '$$NOW',
             giveUpAt: { $add: ['$$NOW', retryHours * HOUR_MS] },

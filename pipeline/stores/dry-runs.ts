@@ -2,6 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections, JobStatus } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { insertNew } from './insert-new.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
 export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes' | 'files' | 'errors'>;
@@ -14,7 +15,8 @@ export function createDryRunStore(db: Db) {
   const dryRuns = db.collection<DryRunDocument>(collections.dryRuns);
 
   return {
-    insert: (dryRun: DryRunDocument) => dryRuns.insertOne(dryRun),
+    /** Of one that was stored before, the first record stays. */
+    insert: (dryRun: DryRunDocument) => insertNew(dryRuns, [dryRun]),
 
     find: (partner: string, customer: string | null, id: number): Promise<DryRunDocument | null> =>
       dryRuns.findOne({ _id: id, partner, ...(customer === null ? {} : { customer }) }),

@@ -1,6 +1,6 @@
 /** Idempotency keys: the first request with a key stores a mark, and repetitions get its answer. */
 import { randomUUID } from 'node:crypto';
-import type { Db } from 'mongodb';
+import type { Binary, Db } from 'mongodb';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import type { Scope } from './audiences.ts';
 
@@ -11,15 +11,24 @@ export const markId = ({ partner, customer }: Scope, key: string): string =>
 export function createIdempotencyStore(db: Db) {
   const marks = db.collection<IdempotencyDocument>(collections.idempotency);
 
+  async function setOnce({ _id }: IdempotencyDocument, field: 'answer' | 'intent', value: Binary) {
+    const set = await marks.updateOne({ _id, [field]: { $exists: false } }, { $set: { [field]: value } });
+    return set.modifiedCount === 1 ? undefined : (await marks.findOne({ _id }))?.[field];
+  }
+
   return {
     /** The mark of the first request with this key. The caller compares the hashes: if they differ, so do the requests. */
-    async claim(scope: Scope, key: string, requestHash: string): Promise<IdempotencyDocument> {
+    async claim(
+      scope: Scope,
+      key: string,
+      first: Pick<IdempotencyDocument, 'requestHash' | 'token'>,
+    ): Promise<IdempotencyDocument> {
       for (let tries = 0; ; tries++) {
         try {
           // Matched by value: a key is any text, and must not be read as an operator.
           const claimed = await marks.findOneAndUpdate(
             { _id: { $eq: markId(scope, key) } },
-            { $setOnInsert: { requestHash, token: randomUUID(), createdAt: new Date() } },
+            { $setOnInsert: { ...first, createdAt: new Date() } },
             { upsert: true, returnDocument: 'after' },
           );
           return claimed!;
@@ -36,15 +45,14 @@ export function createIdempotencyStore(db: Db) {
       return (await marks.findOne({ _id: mark._id })) ?? mark;
     },
 
-    storeAnswer: (
-      { _id }: IdempotencyDocument,
-      answer: { status: number; body?: string; location?: string },
-    ) => marks.updateOne({ _id }, { $set: answer }),
+    /** Unless one is stored: then that is returned. */
+    storeAnswer: (mark: IdempotencyDocument, answer: Binary) => setOnce(mark, 'answer', answer),
 
-    /** Stores what the request is about to do, unless an earlier try has; returns what is stored. */
-    async fixIntent(mark: IdempotencyDocument, intent: string): Promise<string> {
-      await marks.updateOne({ _id: mark._id, body: { $exists: false } }, { $set: { body: intent } });
-      return (await marks.findOne({ _id: mark._id }))?.body ?? intent;
+    async intentOf({ _id }: IdempotencyDocument): Promise<Binary | undefined> {
+      return (await marks.findOne({ _id }))?.intent;
     },
+
+    /** Stores what the request is about to do, unless an earlier try has: then that is returned. */
+    fixIntent: (mark: IdempotencyDocument, intent: Binary) => setOnce(mark, 'intent', intent),
   };
 }

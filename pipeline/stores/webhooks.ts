@@ -1,5 +1,5 @@
 /** Webhooks: where partners want to be told of the ends of their jobs. Their secrets are encrypted, each for its webhook alone. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { Binary, type ClientSession, type Db, MongoServerError, ReturnDocument } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { WebhookDocument, WebhookSecret } from '../../schemas/webhook-documents.ts';
@@ -20,6 +20,7 @@ const contextOf = ({ _id, partner }: Owner) => `${partner}/webhook ${_id}`;
 export const newWebhookSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
 export const sealWebhookSecret = (secret: Uint8Array, owner: Owner, text: string): WebhookSecret => ({
+  id: createHash('sha256').update(text).digest('base64url').slice(0, 16),
   sealed: new Binary(seal(secret, text, contextOf(owner))),
   createdAt: new Date(),
 });
@@ -56,7 +57,6 @@ export function createWebhookStore(db: Db) {
     find: (partner: string, id: number) => webhooks.findOne({ _id: id, partner }),
     /** Whoever it belongs to. */
     read: (id: number) => webhooks.findOne({ _id: id }),
-    findByUrl: (partner: string, url: string) => webhooks.findOne({ partner, url }),
     count: (partner: string) => webhooks.countDocuments({ partner }),
 
     /** Oldest first; those of all partners for an operator. */
@@ -88,10 +88,10 @@ export function createWebhookStore(db: Db) {
         { $set: { isActive: false, isGone: true, updatedAt: new Date() } },
       ),
 
-    /** The former secrets sign for so long beside the new one; by the database's clock. */
-    rotate: ({ _id, partner }: Owner, secret: WebhookSecret, overlapMs: number) =>
-      webhooks.findOneAndUpdate(
-        { _id, partner },
+    /** The former secrets sign for so long beside the new one; by the database's clock. One that it has already changes nothing. */
+    async rotate({ _id, partner }: Owner, secret: WebhookSecret, overlapMs: number) {
+      const rotated = await webhooks.findOneAndUpdate(
+        { _id, partner, 'secrets.id': { $ne: secret.id } },
         [
           {
             $set: {
@@ -122,7 +122,9 @@ export function createWebhookStore(db: Db) {
           },
         ],
         after,
-      ),
+      );
+      return rotated ?? webhooks.findOne({ _id, partner });
+    },
 
     async remove(partner: string, id: number): Promise<boolean> {
       return (await webhooks.deleteOne({ _id: id, partner })).deletedCount === 1;

@@ -110,13 +110,10 @@ describe('a first try that died', () => {
     const key = newKey();
     const first = await post(key);
     // As if the process had died before it kept its answer.
-    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.status, {
+    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
       what: 'the answer',
     });
-    await marks().updateOne(
-      { _id: `${partner.id}/${key}` },
-      { $unset: { status: '', body: '', location: '' } },
-    );
+    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
     await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'loading' } });
     const before = await jobCount();
     const again = await post(key);
@@ -127,13 +124,10 @@ describe('a first try that died', () => {
   it('and whose job was withdrawn: a new job', async () => {
     const key = newKey();
     const first = await post(key);
-    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.status, {
+    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
       what: 'the answer',
     });
-    await marks().updateOne(
-      { _id: `${partner.id}/${key}` },
-      { $unset: { status: '', body: '', location: '' } },
-    );
+    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
     await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'withdrawn' } });
     const again = await post(key);
     expect(again.status).toBe(202);
@@ -177,10 +171,10 @@ describe('the other methods', () => {
       (await api.db.collection<AudienceDocument>(collections.audiences).findOne({ _id: id }))!.generation;
     expect((await clear()).status).toBe(204);
     expect(await generation()).toBe(2);
-    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.status, {
+    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
       what: 'the answer',
     });
-    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { status: '' } });
+    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
     expect((await clear()).status).toBe(204);
     expect(await generation()).toBe(2);
   });

@@ -175,7 +175,7 @@ describe('jobs that have not ended', () => {
     // As if the process had died before it kept its answer.
     await api.db
       .collection<IdempotencyDocument>(collections.idempotency)
-      .updateOne({ _id: `${partner.id}/first` }, { $unset: { status: '', body: '', location: '' } });
+      .updateOne({ _id: `${partner.id}/first` }, { $unset: { answer: '' } });
     const unkept = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
     expect([unkept.status, unkept.json]).toEqual([201, first.json]);
     const audience = `${AUDIENCE}/${first.json.audience_id}`;

@@ -43,7 +43,11 @@ describe('openapi', () => {
         'name' in parameter ? parameter.name : '',
       );
       expect([where, headers.includes('x-user-token')]).toEqual([where, access === 'user']);
-      expect([where, headers.includes('Idempotency-Key')]).toEqual([where, body !== undefined]);
+      const isChange = method !== 'get';
+      expect([where, 'prepare' in route]).toEqual([where, isChange]);
+      expect([where, headers.includes('Idempotency-Key')]).toEqual([where, isChange]);
+      const conflict = JSON.stringify(operation.responses?.[409] ?? null);
+      expect([where, conflict.includes('idempotency_conflict')]).toEqual([where, isChange]);
     }
   });
 });

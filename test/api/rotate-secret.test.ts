@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores.ts';
-import { createManageWebhooks, type WithSecret } from '../../api/webhooks/manage-webhooks.ts';
+import { createManageWebhooks } from '../../api/webhooks/manage-webhooks.ts';
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
@@ -47,10 +47,10 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
   await partners.insert(partner);
   const used = await apiKeys.create(before, partner._id);
   const unused = await apiKeys.create(before, partner._id);
-  const { webhook, secret } = (await createManageWebhooks({ ...stores, config: service.config }).register(
+  const { webhook, secret } = await createManageWebhooks({ ...stores, config: service.config }).register(
     partner._id,
     { url: 'https://hooks.acme.example/', description: null },
-  )) as WithSecret;
+  );
   const body = {
     file_path: 's3://their-bucket/a.csv',
     key_type: 0,

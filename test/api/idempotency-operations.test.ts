@@ -1,0 +1,289 @@
+/** Every operation that changes something is carried out once for an Idempotency-Key, whatever has happened since. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createOpenApi } from '../../api/openapi/document.ts';
+import { parseConfig } from '../../schemas/config.ts';
+import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
+import { createBodies } from '../../schemas/http.ts';
+import { readConfigFile } from '../support/env-file.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Api, AUDIENCE, IMPORT, type Reply, sharedApi, type TestPartner } from './support.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await sharedApi();
+});
+afterAll(() => api?.stop());
+
+const HOOKS = '/v1/webhooks';
+
+interface Trial {
+  /** The parameters of the path. */
+  at?: Record<string, number>;
+  query?: string;
+  body?: object;
+  /** What the operation changes, and how that looks after it was carried out once. */
+  effect(): Promise<unknown>;
+  once?: unknown;
+  /** Something that comes after it, and that a repetition must not undo or stumble over. */
+  afterwards?(first: Reply): Promise<unknown>;
+  /** Carried out again if its answer was lost: doing it twice is no different from doing it once. */
+  repeats?: true;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what is stored, whatever it is
+type Stored = { _id: number; [field: string]: any };
+const collection = (name: keyof typeof collections) => api.db.collection<Stored>(collections[name]);
+const jobsOf = (partner: TestPartner) => api.jobs.countDocuments({ partner: partner.id });
+const webhooksOf = ({ id }: TestPartner) => collection('webhooks').find({ partner: id }).toArray();
+
+async function newAudience(partner: TestPartner) {
+  const { json } = await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } });
+  const audience_id: number = json.audience_id;
+  const audience = async () => (await collection('audiences').findOne({ _id: audience_id }))!;
+  const remove = () => partner.call('DELETE', `${AUDIENCE}/${audience_id}`);
+  return { at: { audience_id }, audience, remove };
+}
+
+async function newWebhook(partner: TestPartner) {
+  const { json } = await partner.call('POST', HOOKS, { body: { url: 'https://hooks.invalid/' } });
+  const webhook_id: number = json.webhook_id;
+  const remove = () => partner.call('DELETE', `${HOOKS}/${webhook_id}`);
+  const webhook = async () => (await collection('webhooks').findOne({ _id: webhook_id }))!;
+  return { at: { webhook_id }, path: `${HOOKS}/${webhook_id}`, webhook, remove };
+}
+
+/** By operation; what `/v1` and `/v2` have in common is tried under both. */
+const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
+  queueImport: [
+    async (partner) => ({
+      body: { file_path: 'a', key_type: 0 },
+      effect: () => jobsOf(partner),
+      once: 1,
+    }),
+    async (partner) => ({
+      query: '?dry_run=true',
+      body: { file_path: 'a', key_type: 0 },
+      effect: () => collection('dryRuns').countDocuments({ partner: partner.id }),
+      once: 1,
+    }),
+  ],
+  deleteAttributeData: [
+    async (partner) => ({
+      body: { key_type: 0, keys: [String(await api.attribute(partner))] },
+      effect: () => jobsOf(partner),
+      once: 1,
+    }),
+  ],
+  createAudience: [
+    async (partner) => ({
+      body: { name: 'n', file_path: 'a' },
+      effect: () => jobsOf(partner),
+      once: 1,
+      afterwards: ({ json }) => partner.call('DELETE', `${AUDIENCE}/${json.audience_id}`),
+    }),
+    async (partner) => ({
+      query: '?dry_run=true',
+      body: { name: 'n', file_path: 'a' },
+      effect: () => collection('dryRuns').countDocuments({ partner: partner.id }),
+      once: 1,
+    }),
+  ],
+  changeAudience: [
+    async (partner) => {
+      const { at, remove } = await newAudience(partner);
+      return {
+        at,
+        body: { file_path: 'b' },
+        effect: () => jobsOf(partner),
+        once: 2,
+        afterwards: remove,
+      };
+    },
+    async (partner) => {
+      const { at, audience } = await newAudience(partner);
+      return {
+        at,
+        body: { name: 'first' },
+        effect: async () => (await audience()).name,
+        once: 'first',
+        afterwards: () =>
+          partner.call('PATCH', `${AUDIENCE}/${at.audience_id}`, { body: { name: 'second' } }),
+      };
+    },
+  ],
+  clearAudience: [
+    async (partner) => {
+      const { at, audience } = await newAudience(partner);
+      return {
+        at,
+        effect: async () => (await audience()).generation,
+        once: 2,
+        afterwards: () => partner.call('PUT', `${AUDIENCE}/${at.audience_id}`),
+      };
+    },
+  ],
+  deleteAudience: [
+    async (partner) => {
+      const { at, audience } = await newAudience(partner);
+      return { at, effect: async () => (await audience()).generation, once: 2 };
+    },
+  ],
+  computeComposition: [
+    async (partner) => {
+      const { at, remove } = await newAudience(partner);
+      const computed = async () => {
+        const found = await collection('compositions').findOne({ _id: at.audience_id });
+        return found?.claim ? undefined : found?.report?.token;
+      };
+      return {
+        at,
+        effect: () => waitFor(computed, { what: 'the report' }),
+        afterwards: remove,
+        repeats: true,
+      };
+    },
+  ],
+  createWebhook: [
+    async (partner) => ({
+      body: { url: 'https://hooks.invalid/' },
+      effect: async () => (await webhooksOf(partner)).length,
+      once: 1,
+      afterwards: ({ json }) => partner.call('DELETE', `${HOOKS}/${json.webhook_id}`),
+    }),
+  ],
+  changeWebhook: [
+    async (partner) => {
+      const { at, path, webhook } = await newWebhook(partner);
+      return {
+        at,
+        body: { description: 'first' },
+        effect: async () => (await webhook()).description,
+        once: 'first',
+        afterwards: () => partner.call('PATCH', path, { body: { description: 'second' } }),
+      };
+    },
+  ],
+  deleteWebhook: [
+    async (partner) => {
+      const { at } = await newWebhook(partner);
+      return { at, effect: async () => (await webhooksOf(partner)).length, once: 0 };
+    },
+  ],
+  rotateWebhookSecret: [
+    async (partner) => {
+      const { at, remove } = await newWebhook(partner);
+      return {
+        at,
+        effect: async () => (await webhooksOf(partner)).map(({ secrets }) => secrets.length),
+        once: [2],
+        afterwards: remove,
+      };
+    },
+  ],
+  testWebhook: [
+    async (partner) => {
+      const { at, remove } = await newWebhook(partner);
+      return {
+        at,
+        effect: () => collection('deliveries').countDocuments({ webhook: at.webhook_id }),
+        once: 1,
+        afterwards: remove,
+      };
+    },
+  ],
+  redeliverWebhookEvent: [
+    async (partner) => {
+      const { at, path, remove } = await newWebhook(partner);
+      const { delivery_id } = (await partner.call('POST', `${path}/test`)).json;
+      const delivery = () => collection('deliveries').findOne({ _id: delivery_id });
+      // What is being sent is not sent again.
+      await waitFor(async () => (await delivery())!.tries > 0, { what: 'an attempt' });
+      return {
+        at: { ...at, delivery_id },
+        effect: async () => (await delivery())?.giveUpAt,
+        afterwards: remove,
+      };
+    },
+  ],
+};
+
+interface Operation {
+  id: string;
+  method: string;
+  path: string;
+}
+function changingOperations(): Operation[] {
+  const config = parseConfig(readConfigFile('minimal.env'), 'api');
+  const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
+  const { paths } = createOpenApi(config, bodies);
+  return Object.entries(paths!).flatMap(([path, item]) =>
+    Object.entries(item!)
+      .filter(([method]) => method !== 'get')
+      .map(([method, { operationId }]) => ({ id: operationId as string, method, path })),
+  );
+}
+const trialsOf = ({ id }: Operation) => trials[id.replace(/V1$/, '')] ?? [];
+const all = changingOperations().flatMap((operation) =>
+  trialsOf(operation).map((make) => ({ ...operation, make })),
+);
+
+const answerOf = ({ status, text, headers }: Reply) => ({
+  status,
+  text,
+  location: headers.get('location'),
+  retryAfter: headers.get('retry-after'),
+});
+
+async function loseAnswer(partner: TestPartner, key: string): Promise<void> {
+  const marks = api.db.collection<IdempotencyDocument>(collections.idempotency);
+  const _id = `${partner.id}/${key}`;
+  await waitFor(async () => (await marks.findOne({ _id }))?.answer, { what: 'the answer' });
+  await marks.updateOne({ _id }, { $unset: { answer: '' } });
+}
+
+it('every operation that changes something is tried here', () => {
+  for (const operation of changingOperations())
+    expect([operation.id, trialsOf(operation).length]).not.toEqual([operation.id, 0]);
+});
+
+describe.concurrent('with an Idempotency-Key', () => {
+  it.each(all)('$method $path', async ({ method, path, make }) => {
+    const partner = await api.partner();
+    const { at = {}, query = '', body, effect, once, afterwards, repeats } = await make(partner);
+    const address = path.replace(/\{(\w+)\}/g, (_, name: string) => String(at[name])) + query;
+    const send = (key: string) =>
+      partner.call(method.toUpperCase(), address, { body, headers: { 'idempotency-key': key } });
+
+    const bad = await send('not a key');
+    expect([bad.status, bad.json.code]).toEqual([400, 'bad_idempotency_key']);
+
+    const [first, ...same] = await Promise.all([send('one'), send('one'), send('one')]);
+    expect([first.text, first.status < 300]).toEqual([first.text, true]);
+    for (const reply of same) expect(answerOf(reply)).toEqual(answerOf(first));
+    let done = await effect();
+    if (once !== undefined) expect(done).toEqual(once);
+    expect(answerOf(await send('one'))).toEqual(answerOf(first));
+    expect(await effect()).toEqual(done);
+
+    const before = await jobsOf(partner);
+    const other = await partner.call('POST', IMPORT, {
+      body: { file_path: 'other', key_type: 0 },
+      headers: { 'idempotency-key': 'one' },
+    });
+    expect([other.status, other.json.code]).toEqual([409, 'idempotency_conflict']);
+    expect(await jobsOf(partner)).toBe(before);
+
+    if (!repeats) {
+      // As if the process had died before it kept its answer.
+      await loseAnswer(partner, 'one');
+      expect(answerOf(await send('one'))).toEqual(answerOf(first));
+      expect(await effect()).toEqual(done);
+    }
+    if (afterwards) {
+      await afterwards(first);
+      done = await effect();
+      expect(answerOf(await send('one'))).toEqual(answerOf(first));
+      expect(await effect()).toEqual(done);
+    }
+  });
+});

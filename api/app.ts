@@ -4,6 +4,7 @@ import Koa from 'koa';
 import { createKeyCheck } from './check-key.ts';
 import type { Context, Dependencies, Handler, RequestState } from './context.ts';
 import { createCarryOut, send } from './idempotent.ts';
+import { createKnownTokenKeys } from './known-token-keys.ts';
 import { createGuessLimit } from './limit-guesses.ts';
 import { createAnswerProblems } from './middleware/answer-problems.ts';
 import { createAuthenticate, createAuthenticateUser } from './middleware/authenticate.ts';
@@ -32,13 +33,14 @@ export function createApp(deps: Dependencies): App {
   const limitTime = createLimitTime(config.limitBackendMs);
   const guesses = createGuessLimit(config);
   const keys = createKeyCheck(config, apiKeys, guesses, knownPartners);
-  const sessions = createSessions({ config, endedSessions, keys, knownPartners });
-  const verify = createVerifyUserToken(config);
+  const tokenKeys = createKnownTokenKeys(deps.tokenKeys, config);
+  const sessions = createSessions({ config, endedSessions, keys, tokenKeys, knownPartners });
+  const verify = createVerifyUserToken(config, tokenKeys);
   const signIn = createSignIn({ config, partners, knownPartners, keys, verify, guesses });
 
   const authenticate = createAuthenticate(keys, sessions);
   const limitRate = createLimitRate(config.ratePerSecond, config.rateBurst);
-  const authenticateUser = createAuthenticateUser(verify);
+  const authenticateUser = createAuthenticateUser(verify, tokenKeys);
   const checksOf = (route: Route): Handler[] =>
     ({
       public: [],

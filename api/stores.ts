@@ -23,6 +23,7 @@ import { createNewJobStore } from '../pipeline/stores/new-jobs.ts';
 import { createPartnerStore } from '../pipeline/stores/partners.ts';
 import { createRejectStore } from '../pipeline/stores/rejects.ts';
 import { createSetVersions } from '../pipeline/stores/set-versions.ts';
+import { createTokenKeyStore } from '../pipeline/stores/token-keys.ts';
 import { createUsageStore } from '../pipeline/stores/usage.ts';
 import { createWebhookStore } from '../pipeline/stores/webhooks.ts';
 
@@ -52,6 +53,7 @@ export const createApiStores = (db: Db) => ({
   rejects: createRejectStore(db),
   sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
+  tokenKeys: createTokenKeyStore(db),
   usage: createUsageStore(db),
   webhooks: createWebhookStore(db),
 });

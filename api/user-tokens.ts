@@ -2,6 +2,7 @@
 import {
   createRemoteJWKSet,
   decodeJwt,
+  decodeProtectedHeader,
   errors,
   type JWTPayload,
   type JWTVerifyGetKey,
@@ -10,7 +11,9 @@ import {
   SignJWT,
 } from 'jose';
 import { ProvisioningError } from '../pipeline/stores/partners.ts';
+import { isTokenKeyId, type SigningKey } from '../pipeline/stores/token-keys.ts';
 import type { Config } from '../schemas/config.ts';
+import type { KnownTokenKeys } from './known-token-keys.ts';
 import { Problem, unavailable } from './problem.ts';
 
 export interface UserToken {
@@ -18,6 +21,8 @@ export interface UserToken {
   customer: string;
   /** Milliseconds since 1970. */
   expiresAt: number;
+  /** The key of the partner that signed it; null if one at the JWKS address did. */
+  tokenKey: string | null;
 }
 
 /** What the token says, if it is valid, and belongs to this partner where one is given. */
@@ -41,15 +46,12 @@ class KeysUnreadable extends Error {}
 
 type Settings = Pick<
   Config,
-  | 'userTokenJwksUrl'
-  | 'userTokenSecret'
-  | 'userTokenIssuer'
-  | 'userTokenAudience'
-  | 'userTokenMaxSeconds'
-  | 'limitBackendMs'
+  'userTokenJwksUrl' | 'userTokenIssuer' | 'userTokenAudience' | 'userTokenMaxSeconds' | 'limitBackendMs'
 >;
 
 const CLOCK_TOLERANCE_S = 5;
+// No HMAC here: a public key must never serve as a shared secret.
+const publicKeyAlgorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
 
 /** The keys at the URL. Only a missing or unsupported key makes the token invalid; every other error is the service's. */
 function remoteKeys(url: string, timeoutDuration: number): JWTVerifyGetKey {
@@ -69,66 +71,84 @@ function remoteKeys(url: string, timeoutDuration: number): JWTVerifyGetKey {
   };
 }
 
-function createVerifier(config: Settings): ((token: string) => Promise<JWTPayload>) | undefined {
-  const required: JWTVerifyOptions = {
-    requiredClaims: ['exp', 'iat', 'partner', 'customer'],
-    clockTolerance: CLOCK_TOLERANCE_S,
-    ...(config.userTokenIssuer === undefined ? {} : { issuer: config.userTokenIssuer }),
-    ...(config.userTokenAudience === undefined ? {} : { audience: config.userTokenAudience }),
-    maxTokenAge: config.userTokenMaxSeconds,
-  };
-  if (config.userTokenJwksUrl !== undefined) {
-    const keys = remoteKeys(config.userTokenJwksUrl, config.limitBackendMs);
-    // No HMAC here: a public key must never serve as a shared secret.
-    const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
-    return async (token) => (await jwtVerify(token, keys, { ...required, algorithms })).payload;
+function kidOf(token: string): string {
+  try {
+    return decodeProtectedHeader(token).kid ?? '';
+  } catch (cause) {
+    throw badUserToken('The user token is not a signed JWT.', cause);
   }
-  const secret = config.userTokenSecret;
-  if (secret === undefined) return undefined;
-  return async (token) => (await jwtVerify(token, secret, { ...required, algorithms: ['HS256'] })).payload;
 }
 
-export function createVerifyUserToken(config: Settings): VerifyUserToken {
-  const verifier = createVerifier(config);
+function refusal(cause: unknown): Problem {
+  if (cause instanceof Problem) return cause;
+  if (cause instanceof errors.JWTExpired) return badUserToken('The user token has expired.', cause);
+  if (cause instanceof errors.JWTClaimValidationFailed)
+    return badUserToken(`The claim ${cause.claim} of the user token is missing or wrong.`, cause);
+  if (cause instanceof KeysUnreadable || !(cause instanceof errors.JOSEError))
+    return unavailable('The keys that verify user tokens are unavailable. Retry shortly.', cause);
+  return badUserToken('The user token cannot be verified.', cause);
+}
+
+/** A key of ours signs for its partner alone. Keys at the JWKS address are the operator's own, and their tokens name the partner. */
+export function createVerifyUserToken(
+  config: Settings,
+  tokenKeys: Pick<KnownTokenKeys, 'lookUp'>,
+): VerifyUserToken {
+  const { userTokenJwksUrl: url, userTokenIssuer: issuer, userTokenMaxSeconds: maxSeconds } = config;
+  const required: JWTVerifyOptions = {
+    requiredClaims: ['exp', 'iat', 'customer'],
+    audience: config.userTokenAudience,
+    maxTokenAge: maxSeconds,
+    clockTolerance: CLOCK_TOLERANCE_S,
+  };
+  const remote = url === undefined ? undefined : remoteKeys(url, config.limitBackendMs);
+
+  async function byPartnerKey(token: string, kid: string): Promise<JWTPayload> {
+    const key = await tokenKeys.lookUp(kid);
+    if (!key) throw badUserToken('The key that signed the user token is unknown or has been retired.');
+    const { partner, secret } = key;
+    const options = { ...required, issuer: partner, algorithms: ['HS256'] };
+    return { ...(await jwtVerify(token, secret, options)).payload, partner };
+  }
+
+  async function byRemoteKey(token: string): Promise<JWTPayload> {
+    if (!remote || issuer === undefined)
+      throw badUserToken('The header of the user token must name a key of yours (kid).');
+    const options = { ...required, issuer, algorithms: publicKeyAlgorithms };
+    return (await jwtVerify(token, remote, options)).payload;
+  }
+
   return async (token, expected) => {
-    if (!verifier) throw badUserToken('User tokens are not enabled in this deployment.');
-    let claims: JWTPayload;
-    try {
-      claims = await verifier(token);
-    } catch (cause) {
-      if (cause instanceof errors.JWTExpired) throw badUserToken('The user token has expired.', cause);
-      if (cause instanceof KeysUnreadable || !(cause instanceof errors.JOSEError))
-        throw unavailable('The keys that verify user tokens are unavailable. Retry shortly.', cause);
-      throw badUserToken('The user token cannot be verified.', cause);
-    }
+    const kid = kidOf(token);
+    const isOurs = isTokenKeyId(kid);
+    const verified = isOurs ? byPartnerKey(token, kid) : byRemoteKey(token);
+    const claims = await verified.catch((cause) => {
+      throw refusal(cause);
+    });
     const { partner, customer, exp, iat } = claims;
-    if (exp! - iat! > config.userTokenMaxSeconds)
-      throw badUserToken(
-        `The lifetime of a user token must be at most ${config.userTokenMaxSeconds} seconds.`,
-      );
+    if (exp! - iat! > maxSeconds)
+      throw badUserToken(`The lifetime of a user token must be at most ${maxSeconds} seconds.`);
     const isOthers = typeof partner !== 'string' || (expected !== undefined && partner !== expected);
     if (isOthers || typeof customer !== 'string' || customer === '')
       throw badUserToken('The user token does not belong to this partner, or names no customer.');
-    return { partner, customer, expiresAt: exp! * 1_000 };
+    return { partner, customer, expiresAt: exp! * 1_000, tokenKey: isOurs ? kid : null };
   };
 }
 
-type Signing = Partial<Pick<Settings, 'userTokenIssuer' | 'userTokenAudience' | 'userTokenMaxSeconds'>>;
-
 /** Refuses to sign a token that lives too long to be accepted. */
 export async function signUserToken(
-  secret: Uint8Array,
-  claims: { partner: string; customer: string },
+  { id, partner, secret }: SigningKey,
+  customer: string,
   expiresIn: string,
-  { userTokenIssuer, userTokenAudience, userTokenMaxSeconds = Number.POSITIVE_INFINITY }: Signing = {},
+  { userTokenAudience, userTokenMaxSeconds }: Pick<Config, 'userTokenAudience' | 'userTokenMaxSeconds'>,
 ): Promise<string> {
-  const token = new SignJWT(claims)
-    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+  const signed = await new SignJWT({ customer })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: id })
+    .setIssuer(partner)
+    .setAudience(userTokenAudience)
     .setIssuedAt()
-    .setExpirationTime(expiresIn);
-  if (userTokenIssuer !== undefined) token.setIssuer(userTokenIssuer);
-  if (userTokenAudience !== undefined) token.setAudience(userTokenAudience);
-  const signed = await token.sign(secret);
+    .setExpirationTime(expiresIn)
+    .sign(new TextEncoder().encode(secret));
   const { exp, iat } = decodeJwt(signed);
   if (exp! - iat! > userTokenMaxSeconds)
     throw new ProvisioningError(

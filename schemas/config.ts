@@ -20,12 +20,14 @@ const environment = z.object({
     .transform((list) => list.split(',').filter((text) => text.trim() !== ''))
     .pipe(z.array(secret32))
     .default([]),
-  /** User tokens are verified with this secret, or with the keys at the URL if it is set. */
-  HEADRACE_USER_TOKEN_SECRET: secret32.optional(),
+  /** The audience (aud) that every user token must name. */
+  HEADRACE_USER_TOKEN_AUDIENCE: z
+    .string()
+    .min(1, 'expected the audience (aud) of user tokens')
+    .default('headrace'),
+  /** User tokens are also accepted if this issuer has signed them with one of these keys, for whichever partner they name. */
   HEADRACE_USER_TOKEN_JWKS_URL: httpsUrl.optional(),
-  /** If set, a token must carry them. */
   HEADRACE_USER_TOKEN_ISSUER: z.string().min(1, 'expected the issuer (iss) of user tokens').optional(),
-  HEADRACE_USER_TOKEN_AUDIENCE: z.string().min(1, 'expected the audience (aud) of user tokens').optional(),
   /** The longest lifetime of a token, from iat to exp. */
   HEADRACE_USER_TOKEN_MAX_SECONDS: integer(60, 31_536_000, 604_800),
   /** The longest time for which somebody stays signed in to the console. */
@@ -165,13 +167,13 @@ type StartingWith<P extends string> = Extract<EnvironmentVariable, `${P}${string
 const startingWith = <P extends string>(start: P) =>
   environmentVariables.filter((name): name is StartingWith<P> => name.startsWith(start));
 const storage = [...startingWith('HEADRACE_S3_'), ...startingWith('HEADRACE_PARTNER_S3_')];
-const secrets = ['HEADRACE_SECRET', 'HEADRACE_SECRET_OLD', 'HEADRACE_USER_TOKEN_SECRET'] as const;
+const secrets = ['HEADRACE_SECRET', 'HEADRACE_SECRET_OLD'] as const;
 
 /** What a role does without is neither required nor read: nobody needs a secret that he does not use. */
 const unusedBy = {
   all: [] as never[],
   api: storage,
-  pipeline: startingWith('HEADRACE_USER_TOKEN_SECRET'),
+  pipeline: [] as never[],
   admin: startingWith('HEADRACE_KAFKA_'),
   /** tap, topics and replay. */
   operator: [...storage, ...secrets],
@@ -180,9 +182,9 @@ export type Role = keyof typeof unusedBy;
 
 function checkTogether(env: Partial<Environment>, check: z.RefinementCtx): void {
   const refuse = (name: string, message: string) => check.addIssue({ code: 'custom', path: [name], message });
-  // If the two secrets were equal, whoever signs user tokens could decrypt stored credentials.
-  if (env.HEADRACE_SECRET && env.HEADRACE_USER_TOKEN_SECRET?.equals(env.HEADRACE_SECRET))
-    refuse('HEADRACE_USER_TOKEN_SECRET', 'expected a different secret from HEADRACE_SECRET');
+  const [jwksUrl, issuer] = ['HEADRACE_USER_TOKEN_JWKS_URL', 'HEADRACE_USER_TOKEN_ISSUER'] as const;
+  if (env[jwksUrl] && !env[issuer]) refuse(issuer, `expected a value, because ${jwksUrl} is set`);
+  if (env[issuer] && !env[jwksUrl]) refuse(jwksUrl, `expected a value, because ${issuer} is set`);
   if (env.HEADRACE_PARTITIONS! > env.HEADRACE_SLOTS!)
     refuse(
       'HEADRACE_PARTITIONS',

@@ -50,6 +50,21 @@ export interface ApiKeyDocument {
   rotatedTo?: string;
 }
 
+/** A key that signs user tokens of a partner's customers. */
+export interface TokenKeyDocument {
+  /** The `kid` of its tokens. */
+  _id: string;
+  partner: string;
+  label?: string;
+  /** The secret; encrypted. */
+  sealed: Binary;
+  createdAt: Date;
+  /** The key that replaces it. */
+  rotatedTo?: string;
+  /** From then on its tokens are refused. */
+  retiredAt: Date | null;
+}
+
 export interface AttributeDocument {
   _id: number;
   partner: string;
@@ -305,6 +320,7 @@ export const collections = {
   installation: 'installation',
   partners: 'partners',
   apiKeys: 'api_keys',
+  tokenKeys: 'token_keys',
   attributes: 'attributes',
   attributeDevices: 'attribute_devices',
   counters: 'counters',

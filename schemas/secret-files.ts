@@ -11,7 +11,6 @@ export const secretVariables = [
   'HEADRACE_S3_SECRET_ACCESS_KEY',
   'HEADRACE_SECRET',
   'HEADRACE_SECRET_OLD',
-  'HEADRACE_USER_TOKEN_SECRET',
 ] as const;
 
 type Variables = Record<string, string | undefined>;

@@ -1,18 +1,16 @@
 /** `headrace admin user-token`: a token for a customer, or the link that signs this customer in to the console. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import { openTokenKey } from '../../pipeline/stores/token-keys.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
 import { createPublicAddress } from '../public-address.ts';
 import type { ApiStores } from '../stores.ts';
 import { signUserToken } from '../user-tokens.ts';
 import type { createAdminRunner } from './admin-runner.ts';
+import { lifetime } from './durations.ts';
 
-const duration = (text: string) => {
-  if (!/^[1-9]\d{0,8} ?(s|m|h|d|w)$/.test(text))
-    throw new InvalidArgumentError('expected a duration such as 30m, 1h or 7d');
-  return text;
-};
 const segmentId = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text))
     throw new InvalidArgumentError('expected a default_warehouse_segment_id');
@@ -22,23 +20,28 @@ const segmentId = (text: string) => {
 interface Options {
   partner: string;
   customer: string;
-  expiresIn: string;
+  expiresIn?: string;
   segment?: number;
 }
 
+/** A link works until its token expires, for whoever has it: not for longer than somebody needs to open it. */
+const lifetimeOf = ({ expiresIn, segment }: Options) => expiresIn ?? (segment === undefined ? '1h' : '1d');
+
 async function signToken(
-  { partners }: ApiStores,
+  { partners, tokenKeys }: ApiStores,
   config: ConfigOf<'admin'>,
-  { partner, customer, expiresIn }: Options,
+  options: Options,
 ): Promise<string> {
-  if (config.userTokenSecret === undefined)
-    throw new ProvisioningError(
-      'not_configured',
-      'HEADRACE_USER_TOKEN_SECRET is not set, so this deployment cannot sign user tokens',
-    );
+  const { partner, customer } = options;
   if (customer === '') throw new ProvisioningError('bad_argument', '--customer must not be empty');
   await partners.find(partner);
-  return signUserToken(config.userTokenSecret, { partner, customer }, expiresIn, config);
+  const key = await tokenKeys.current(partner);
+  if (!key)
+    throw new ProvisioningError(
+      'unknown_key',
+      `partner ${partner} has no token key: headrace admin token-key create --partner ${partner}`,
+    );
+  return signUserToken(openTokenKey(secretsOf(config), key), customer, lifetimeOf(options), config);
 }
 
 async function linkTo(
@@ -61,10 +64,18 @@ export function registerTokenCommand(
   run: ReturnType<typeof createAdminRunner>,
   common: (command: Command) => Command,
 ): void {
-  common(admin.command('user-token').description('sign a user token for a customer of a partner'))
+  common(
+    admin
+      .command('user-token')
+      .description('sign a user token for a customer, with the newest key of the partner'),
+  )
     .requiredOption('--partner <id>', 'the partner')
     .requiredOption('--customer <name>', 'the customer')
-    .option('--expires-in <time>', 'lifetime of the token, such as 30m, 1h, 7d', duration, '1h')
+    .option(
+      '--expires-in <time>',
+      'lifetime of the token, such as 30m; 1h unless given, 1d for a link',
+      lifetime,
+    )
     .option('--segment <id>', 'print the link to this segment in the console, signed in', segmentId)
     .action((options: Options, command: Command) =>
       run(command, async (stores, config) => {

@@ -11,6 +11,7 @@ import { registerSecretCommands } from './admin-secret.ts';
 import { registerStorageKeyCommands } from './admin-storage-keys.ts';
 import { registerSuspensionCommands } from './admin-suspension.ts';
 import { registerTokenCommand } from './admin-token.ts';
+import { registerTokenKeyCommands } from './admin-token-keys.ts';
 import {
   attributeLines,
   attributeRecord,
@@ -34,7 +35,7 @@ export function registerAdminCommands(
   const admin = program
     .command('admin')
     .description(
-      'manage partners, API keys, storage keys, attributes, webhooks, user tokens, devices, jobs and the secret; show the audit log',
+      'manage partners, API keys, storage keys, attributes, webhooks, user tokens and their keys, devices, jobs and the secret; show the audit log',
     );
   const run = createAdminRunner(loadEnv, expected);
   const common = (command: Command) =>
@@ -142,6 +143,7 @@ export function registerAdminCommands(
   registerJobCommands(admin, run, common);
   registerRestoredCommand(admin, run, common, loadEnv);
   registerSecretCommands(admin, run, common);
+  registerTokenKeyCommands(admin, run, common);
   registerTokenCommand(admin, run, common);
   registerWebhookAdmin(admin, run, common);
 }

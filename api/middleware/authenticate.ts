@@ -3,6 +3,7 @@ import type { KeyCheck } from '../check-key.ts';
 import { networkOf } from '../client-network.ts';
 import type { Context, Handler } from '../context.ts';
 import { requireScopes, scopesOf } from '../key-scopes.ts';
+import type { KnownTokenKeys } from '../known-token-keys.ts';
 import { Problem, unauthorized } from '../problem.ts';
 import type { Route } from '../routes/table.ts';
 import { requireConsole } from '../session/require-console.ts';
@@ -67,14 +68,19 @@ export function createAuthenticate(keys: KeyCheck, sessions: Sessions): (route: 
 }
 
 /** Audience routes: narrows the scope of the request to the customer that the token names. */
-export function createAuthenticateUser(verify: VerifyUserToken): Handler {
+export function createAuthenticateUser(
+  verify: VerifyUserToken,
+  tokenKeys: Pick<KnownTokenKeys, 'isActive'>,
+): Handler {
   return async (ctx) => {
     const token = ctx.get('x-user-token');
     if (token !== '') {
-      const { partner } = ctx.state.scope;
-      const { customer, expiresAt } = await verify(token, partner);
+      const { scope, isStillAllowed } = ctx.state;
+      const { partner, customer, expiresAt, tokenKey } = await verify(token, scope.partner);
       ctx.state.scope = { partner, customer };
       ctx.state.expiresAt = Math.min(expiresAt, ctx.state.expiresAt ?? expiresAt);
+      if (tokenKey !== null)
+        ctx.state.isStillAllowed = async () => (await isStillAllowed()) && tokenKeys.isActive(tokenKey);
     } else if (ctx.req.headers['x-user-token'] !== undefined) {
       throw new Problem('bad_user_token', 'The x-user-token header is empty.', {
         headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },

@@ -22,6 +22,8 @@ export type Described = Pick<
   | 'maxBytesPerDay'
   | 'maxRowsPerDay'
   | 'limitStreams'
+  | 'userTokenAudience'
+  | 'userTokenMaxSeconds'
   | 'webhookTimeoutMs'
   | 'webhookRetryHours'
   | 'retentionDaysDeliveries'
@@ -79,10 +81,9 @@ change audiences, \`webhook\` together with \`read\` for everything about webhoo
 the scopes of an operation the response is 403 \`insufficient_scope\`. While your access is
 suspended, every call gets 403 \`partner_suspended\`; jobs that were accepted before still run.
 
-Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers: a signed JWT with the claims
-\`partner\` and \`customer\`. With it, the audiences that you create belong to that customer, and you can see and change only
-that customer’s audiences. Without it, you can see and change all of your audiences. If the token is invalid, expired or for
-another partner, the response is 401.
+Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers. With it, the audiences that you create
+belong to that customer, and you can see and change only that customer’s audiences. Without it, you can see and change all of your
+audiences. If the token is invalid, expired or for another partner, the response is 401.
 
 A resource that belongs to another partner or customer gives 404, as if it did not exist.
 
@@ -92,6 +93,57 @@ to it by its \`default_warehouse_segment_id\`. The link signs the customer in, a
 \`\`\`text
 ${config.publicUrl ?? '<base_url>'}/console/segments/10000042?token=<USER_TOKEN>
 \`\`\``;
+
+const userTokens = (config: Described) => `
+## User tokens
+
+You sign the tokens of your customers yourself: JWTs, signed by HS256 with a key that you were given, a \`kid\` and its secret
+(\`tksec_…\`, the text as it is). Any JWT library will do. Without one, in Node:
+
+\`\`\`js
+import { createHmac } from 'node:crypto';
+
+function signUserToken(kid, secret, partner, customer) {
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const now = Math.floor(Date.now() / 1000);
+  const header = part({ alg: 'HS256', typ: 'JWT', kid });
+  const claims = part({ iss: partner, aud: '${config.userTokenAudience}', customer, iat: now, exp: now + 3600 });
+  const signature = createHmac('sha256', secret).update(\`\${header}.\${claims}\`).digest('base64url');
+  return \`\${header}.\${claims}.\${signature}\`;
+}
+\`\`\`
+
+In Python:
+
+\`\`\`python
+import base64, hashlib, hmac, json, time
+
+def sign_user_token(kid, secret, partner, customer):
+    def encode(data):
+        return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+    now = int(time.time())
+    header = {"alg": "HS256", "typ": "JWT", "kid": kid}
+    claims = {"iss": partner, "aud": "${config.userTokenAudience}", "customer": customer, "iat": now, "exp": now + 3600}
+    signed = b".".join(encode(json.dumps(part).encode()) for part in (header, claims))
+    signature = hmac.new(secret.encode(), signed, hashlib.sha256).digest()
+    return (signed + b"." + encode(signature)).decode()
+\`\`\`
+
+${table(
+  ['claim', 'content'],
+  ['`iss`', 'your partner id'],
+  ['`aud`', `\`${config.userTokenAudience}\``],
+  ['`customer`', 'your name for the customer: any text'],
+  [
+    '`iat`, `exp`',
+    `when it was made and when it ends, at most ${number(config.userTokenMaxSeconds)} seconds later`,
+  ],
+)}
+
+All of them are required. A key signs for your customers alone. Sign on your server, never in a browser: whoever has the secret can
+act for all of your customers. When a key is replaced, the old one works until you ask for it to be retired; then its tokens, and the
+sessions that they opened, end within five seconds.`;
 
 const files = (config: Described) => `
 ## Files
@@ -241,6 +293,7 @@ export const introduction = (config: Described): string =>
   [
     steps(config),
     authentication(config),
+    userTokens(config),
     files(config),
     words,
     order,

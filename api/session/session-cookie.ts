@@ -16,6 +16,8 @@ const session = z.strictObject({
   customer: z.string().nullable(),
   /** Of a session that was opened with an API key: its id. */
   key: z.string().nullable(),
+  /** Of a session that was opened with a user token: the key of the partner that signed it. */
+  tokenKey: z.string().nullable(),
   /** Milliseconds since 1970. */
   expiresAt: z.number(),
 });

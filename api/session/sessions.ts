@@ -7,6 +7,7 @@ import type { Config } from '../../schemas/config.ts';
 import type { KeyCheck } from '../check-key.ts';
 import type { Context } from '../context.ts';
 import type { KnownPartners } from '../known-partners.ts';
+import type { KnownTokenKeys } from '../known-token-keys.ts';
 import { unauthorized } from '../problem.ts';
 import { badUserToken } from '../user-tokens.ts';
 import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';
@@ -19,20 +20,23 @@ interface Environment {
   config: Pick<Config, 'secret' | 'secretOld' | 'publicUrl'>;
   endedSessions: EndedSessionStore;
   keys: KeyCheck;
+  tokenKeys: Pick<KnownTokenKeys, 'isActive'>;
   knownPartners: KnownPartners;
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-export function createSessions({ config, endedSessions, keys, knownPartners }: Environment) {
+export function createSessions({ config, endedSessions, keys, tokenKeys, knownPartners }: Environment) {
   const secrets = secretsOf(config);
   const isSecure = (ctx: Context) => ctx.secure || config.publicUrl?.startsWith('https:') === true;
   const ended = new LRUCache<string, Promise<boolean>>({ max: MAX_KEPT, ttl: KEPT_MS });
 
-  /** A session ends when its time is over, when it is signed out, when its API key ends, or when its partner is suspended. */
-  async function isOpen({ id, partner, key, expiresAt }: Session): Promise<boolean> {
+  /** A session ends when its time is over, when it is signed out, with the key that it was opened with, or with its partner. */
+  async function isOpen({ id, partner, key, tokenKey, expiresAt }: Session): Promise<boolean> {
     if (Date.now() >= expiresAt || (await cached(ended, id, () => endedSessions.has(id)))) return false;
-    return key === null ? !(await knownPartners.isSuspended(partner)) : keys.isActive(key);
+    if (key !== null) return keys.isActive(key);
+    if (await knownPartners.isSuspended(partner)) return false;
+    return tokenKey === null || tokenKeys.isActive(tokenKey);
   }
 
   return {

@@ -45,16 +45,17 @@ export function createSignIn({ config, partners, knownPartners, keys, verify, gu
       requireScopes(stored, ['read']);
       const { _id, partner, expiresAt } = stored;
       const end = Math.min(expiresAt?.getTime() ?? Number.POSITIVE_INFINITY, latestEnd());
-      return { id: newId(), partner, customer: null, key: _id, expiresAt: end };
+      return { id: newId(), partner, customer: null, key: _id, tokenKey: null, expiresAt: end };
     },
 
     async withToken(token: string, network: string): Promise<Session> {
       guesses.take(network);
       let isGuess = false;
       try {
-        const { partner, customer, expiresAt } = await verifyAlone(token);
-        await knownPartners.refuseSuspended(partner);
-        return { id: newId(), partner, customer, key: null, expiresAt: Math.min(expiresAt, latestEnd()) };
+        const verified = await verifyAlone(token);
+        await knownPartners.refuseSuspended(verified.partner);
+        const expiresAt = Math.min(verified.expiresAt, latestEnd());
+        return { id: newId(), ...verified, key: null, expiresAt };
       } catch (error) {
         isGuess = error instanceof Problem && error.status === 401;
         throw error;

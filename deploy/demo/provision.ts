@@ -5,6 +5,7 @@ import { createApiStores } from '../../api/stores.ts';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import type { SigningKey } from '../../pipeline/stores/token-keys.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
@@ -15,6 +16,7 @@ import { attributes } from './samples.ts';
 export interface DemoPartner {
   readonly partner_id: string;
   readonly api_key: string;
+  readonly token_key: SigningKey;
   readonly s3: {
     readonly region: string;
     readonly bucket: string;
@@ -58,7 +60,9 @@ export async function demoPartner(
       );
     const action = { actor: actorOf(config), action: 'demo', partner: null, details: {} };
     const { made: partner } = await recordAction(stores.audit, action, async () => {
-      const made = (await provisionPartner(stores, config, 'Demo')) as DemoPartner;
+      const issued = await provisionPartner(stores, config, 'Demo');
+      const token_key = await stores.tokenKeys.create(config.secret, issued.partner_id);
+      const made = { ...issued, token_key } as DemoPartner;
       for (const { foreignKey, name } of attributes)
         await stores.attributes.create({ partner: made.partner_id, name, foreignKey });
       return { made, partner: made.partner_id };
@@ -72,7 +76,7 @@ export async function demoPartner(
 }
 
 /** A token of the demo's customer, as the partner's own site would sign it. */
-export function customerToken({ folder }: Stack, { partner_id }: DemoPartner): Promise<string> {
-  const { userTokenSecret, ...config } = parseConfig(serviceEnvironment(folder, process.env));
-  return signUserToken(userTokenSecret!, { partner: partner_id, customer: CUSTOMER }, '7d', config);
+export function customerToken({ folder }: Stack, { token_key }: DemoPartner): Promise<string> {
+  const config = parseConfig(serviceEnvironment(folder, process.env));
+  return signUserToken(token_key, CUSTOMER, '1d', config);
 }

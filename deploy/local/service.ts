@@ -36,7 +36,6 @@ export function serviceEnvironment(
     ...(addresses ? addressesAsEnvironment(addresses) : {}),
     ...(partnerEndpoint === undefined ? {} : { HEADRACE_PARTNER_S3_ENDPOINT: partnerEndpoint }),
     HEADRACE_SECRET: secrets.headrace,
-    HEADRACE_USER_TOKEN_SECRET: secrets.userToken,
     HEADRACE_API_PORT: port(ports.api),
     HEADRACE_API_METRICS_PORT: port(ports.apiMetrics),
     HEADRACE_PIPELINE_PORT: port(ports.pipeline),

@@ -8,7 +8,7 @@ import type { Ports } from './ports.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { StartError } from './start-error.ts';
 
-export const stateVersion = 1;
+export const stateVersion = 2;
 const fileName = 'state.json';
 const lockName = 'state.lock';
 
@@ -24,7 +24,6 @@ export interface State {
   ports: Partial<Ports>;
   readonly secrets: {
     readonly headrace: string;
-    readonly userToken: string;
     readonly s3AccessKeyId: string;
     readonly s3SecretAccessKey: string;
     readonly kafkaClusterId: string;
@@ -67,7 +66,6 @@ function newState(): State {
     ports: {},
     secrets: {
       headrace: randomBytes(32).toString('base64'),
-      userToken: randomBytes(32).toString('base64'),
       s3AccessKeyId: `root${randomBytes(8).toString('hex')}`,
       s3SecretAccessKey: randomBytes(24).toString('hex'),
       kafkaClusterId: newClusterId(),

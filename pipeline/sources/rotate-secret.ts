@@ -2,6 +2,7 @@
 import { sealedWith, secretId } from '../runtime/seal.ts';
 import type { ApiKeyStore } from '../stores/api-keys.ts';
 import type { JobQueryStore } from '../stores/job-queries.ts';
+import type { TokenKeyStore } from '../stores/token-keys.ts';
 import type { WebhookStore } from '../stores/webhooks.ts';
 import { openCredentials, sealCredentials } from './credentials.ts';
 import { StoreFailure } from './store-errors.ts';
@@ -13,6 +14,8 @@ export interface Rotation {
   unreadable: number[];
   /** Webhooks whose secrets were sealed again. */
   resealedWebhooks: number;
+  /** Keys of user tokens whose secrets were sealed again. */
+  resealedTokenKeys: number;
   /** API keys that are hashed again when they are used next; until then they need the old secret. */
   keysToCome: number;
 }
@@ -23,7 +26,13 @@ export async function rotateSecret(
     jobs,
     apiKeys,
     webhooks,
-  }: { jobs: JobQueryStore; apiKeys: ApiKeyStore; webhooks: Pick<WebhookStore, 'reseal'> },
+    tokenKeys,
+  }: {
+    jobs: JobQueryStore;
+    apiKeys: ApiKeyStore;
+    webhooks: Pick<WebhookStore, 'reseal'>;
+    tokenKeys: Pick<TokenKeyStore, 'reseal'>;
+  },
   secrets: readonly Uint8Array[],
 ): Promise<Rotation> {
   const [current] = secrets as [Uint8Array];
@@ -40,5 +49,7 @@ export async function rotateSecret(
     }
   }
   const resealedWebhooks = await webhooks.reseal(secrets);
-  return { resealed, unreadable, resealedWebhooks, keysToCome: await apiKeys.countOthers(current) };
+  const resealedTokenKeys = await tokenKeys.reseal(secrets);
+  const keysToCome = await apiKeys.countOthers(current);
+  return { resealed, unreadable, resealedWebhooks, resealedTokenKeys, keysToCome };
 }

@@ -60,6 +60,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     },
   ],
   apiKeys: [{ key: { partner: 1 }, name: 'by_partner' }],
+  tokenKeys: [{ key: { partner: 1, createdAt: -1 }, name: 'by_partner' }],
   audit: [
     { key: { at: -1 }, name: 'by_time' },
     { key: { partner: 1, at: -1 }, name: 'by_partner' },

@@ -52,6 +52,7 @@ const reading = [
   'key list',
   'partner list',
   'partner usage',
+  'token-key list',
   'webhook list',
 ];
 
@@ -141,6 +142,9 @@ describe('an admin action', () => {
       'key rotate': ['--key', 'none'],
       'key create': ['--partner', 'p-none'],
       'key revoke': ['--key', 'none'],
+      'token-key create': ['--partner', 'p-none'],
+      'token-key rotate': ['--key', 'none'],
+      'token-key retire': ['--key', 'none'],
       'attribute create': ['--partner', 'p-none', '--name', 'x'],
       'attribute import': ['/nowhere', '--partner', 'p-none'],
       'attribute associate': ['--attribute', '1', '--foreign-key', 'x'],

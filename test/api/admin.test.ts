@@ -1,12 +1,13 @@
 /** `headrace admin …`, as an operator runs it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jwtVerify } from 'jose';
+import { decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer } from '../../api/provisioning/provision-partner.ts';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
+import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runAdmin } from '../support/run-admin.ts';
@@ -176,35 +177,55 @@ describe('attribute', () => {
 });
 
 describe('user-token', () => {
-  it('is signed, names partner and customer, and expires when asked to', async () => {
-    const { user_token } = await json(
-      'user-token',
-      '--partner',
-      made.partner_id,
-      '--customer',
-      'C',
-      '--expires-in',
-      '2h',
+  const partnerOf = () => ['--partner', made.partner_id];
+  const signed = async (secret: string, ...args: string[]) => {
+    const { user_token } = await json('user-token', ...partnerOf(), '--customer', 'C', ...args);
+    const { payload, protectedHeader } = await jwtVerify(user_token, new TextEncoder().encode(secret));
+    return { payload, kid: protectedHeader.kid, seconds: payload.exp! - payload.iat!, user_token };
+  };
+
+  it('is signed with the newest key of the partner that is not retired, for an hour unless asked otherwise', async () => {
+    expect(await refused('user-token', ...partnerOf(), '--customer', 'C')).toContain(
+      `headrace admin token-key create --partner ${made.partner_id}`,
     );
-    const { payload } = await jwtVerify(user_token, Buffer.from(env.HEADRACE_USER_TOKEN_SECRET!, 'base64'));
-    expect(payload).toMatchObject({ partner: made.partner_id, customer: 'C' });
-    expect(payload.exp! - payload.iat!).toBe(7_200);
-    const { code, stderr } = await run(
-      'user-token',
-      '--partner',
-      made.partner_id,
-      '--customer',
-      'C',
-      '--expires-in',
-      'soon',
+    const first = await json('token-key', 'create', ...partnerOf(), '--label', 'portal');
+    expect(first).toEqual({
+      partner_id: made.partner_id,
+      key: expect.stringMatching(/^tk_[a-z0-9]{8}$/),
+      secret: expect.stringMatching(/^tksec_[\w-]{43}$/),
+      issuer: made.partner_id,
+      audience: 'headrace',
+    });
+    const { payload, ...rest } = await signed(first.secret, '--expires-in', '2h');
+    expect(payload).toMatchObject({ iss: made.partner_id, aud: 'headrace', customer: 'C' });
+    expect(rest).toMatchObject({ kid: first.key, seconds: 7_200 });
+
+    const second = await json('token-key', 'rotate', '--key', first.key);
+    expect(second).toMatchObject({ partner_id: made.partner_id, replaces: first.key });
+    expect(await signed(second.secret)).toMatchObject({ kid: second.key, seconds: 3_600 });
+    expect(await refused('token-key', 'rotate', '--key', first.key)).toContain(`rotated to ${second.key}`);
+    expect(await refused('token-key', 'retire', '--key', 'tk_nothere1')).toContain(
+      'no token key tk_nothere1',
     );
-    expect(code).toBe(1);
-    expect(stderr).toContain('30m, 1h or 7d');
-    const ofEver = ['--partner', made.partner_id, '--customer', 'C', '--expires-in', '8d'];
-    expect(await refused('user-token', ...ofEver)).toContain('at most (HEADRACE_USER_TOKEN_MAX_SECONDS)');
+    const retired = await json('token-key', 'retire', '--key', second.key);
+    const listed = await json('token-key', 'list', ...partnerOf());
+    expect(listed).toMatchObject([
+      { key: first.key, label: 'portal', rotated_to: second.key, retired_at: null },
+      { key: second.key, label: 'portal', rotated_to: null, retired_at: retired.retired_at },
+    ]);
+    expect(retired.retired_at).toEqual(expect.any(String));
+    expect(JSON.stringify(listed)).not.toContain('tksec_');
+    expect(await signed(first.secret)).toMatchObject({ kid: first.key });
+
+    const forever = ['--customer', 'C', '--expires-in', '8d'];
+    expect(await refused('user-token', ...partnerOf(), ...forever)).toContain(
+      'at most (HEADRACE_USER_TOKEN_MAX_SECONDS)',
+    );
+    const soon = ['--customer', 'C', '--expires-in', 'soon'];
+    expect(await refused('user-token', ...partnerOf(), ...soon)).toContain('30m, 24h or 90d');
   });
 
-  it('is in the link to a segment of the customer, and of nobody else', async () => {
+  it('is in the link to a segment of the customer and of nobody else, for a day unless asked otherwise', async () => {
     const audience = {
       kind: 'audience',
       _id: 5,
@@ -214,11 +235,14 @@ describe('user-token', () => {
     } as const;
     const mongo = await connectMongo(configOf(env));
     await createAudienceStore(mongo.db).ensure({ ...audience, partner: made.partner_id, customer: 'C' });
+    const { secret } = await createTokenKeyStore(mongo.db).create(configOf(env).secret, made.partner_id);
     await mongo.close();
-    const of = (customer: string) => ['--partner', made.partner_id, '--customer', customer];
-    const { user_token, console_url } = await json('user-token', ...of('C'), '--segment', '10000005');
+    expect(await signed(secret, '--segment', '10000005')).toMatchObject({ seconds: 86_400 });
+    const of = (customer: string) => [...partnerOf(), '--customer', customer, '--segment', '10000005'];
+    const { user_token, console_url } = await json('user-token', ...of('C'), '--expires-in', '1h');
     expect(console_url).toBe(`http://127.0.0.1:8080/console/segments/10000005?token=${user_token}`);
-    expect(await refused('user-token', ...of('D'), '--segment', '10000005')).toContain('no segment 10000005');
+    expect(decodeJwt(user_token).exp! - decodeJwt(user_token).iat!).toBe(3_600);
+    expect(await refused('user-token', ...of('D'))).toContain('no segment 10000005');
   });
 });
 

@@ -1,10 +1,11 @@
 /** Keys, user tokens, and who sees what. */
-import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/user-tokens.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
-import { type ApiKeyDocument, collections } from '../../schemas/documents.ts';
+import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
+import { type ApiKeyDocument, collections, type TokenKeyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { fromConsole, SESSION, signedIn, tokenOfOther } from './console-support.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
 import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
 
@@ -18,10 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-const token = (claims: { partner: string; customer: string }, expires = '1h') =>
-  signUserToken(api.config.userTokenSecret!, claims, expires);
 const withToken = async (customer: string, who = partner) => ({
-  'x-user-token': await token({ partner: who.id, customer }),
+  'x-user-token': await api.token(who.id, customer),
 });
 
 const protectedRoutes: [string, string][] = [
@@ -142,15 +141,16 @@ describe('user tokens', () => {
   it.each([
     ['not a token', async () => 'x'],
     ['empty', async () => ''],
-    ['of another partner', () => token({ partner: other.id, customer: 'c' })],
-    ['expired', () => token({ partner: partner.id, customer: 'c' }, '1 minute ago')],
+    ['of another partner', () => api.token(other.id, 'c')],
+    ['of another partner, in our name', () => tokenOfOther(api, other, partner.id)],
+    ['expired', () => api.token(partner.id, 'c', '1 minute ago')],
     [
       'of another secret',
-      () => signUserToken(new Uint8Array(32), { partner: partner.id, customer: 'c' }, '1h'),
+      async () =>
+        signUserToken({ ...(await api.token.keyOf(partner.id)), secret: 'x' }, 'c', '1h', api.config),
     ],
-    ['without a customer', () => token({ partner: partner.id } as never)],
-    ['with an empty customer', () => token({ partner: partner.id, customer: '' })],
-    ['with an operator as customer', () => token({ partner: partner.id, customer: { $ne: null } as never })],
+    ['with an empty customer', () => api.token(partner.id, '')],
+    ['with an operator as customer', () => api.token(partner.id, { $ne: null } as never)],
     [
       'unsigned',
       async () =>
@@ -158,18 +158,56 @@ describe('user tokens', () => {
           JSON.stringify({ partner: partner.id, customer: 'c', exp: 4_000_000_000 }),
         ).toString('base64url')}.`,
     ],
-    [
-      'that never expires',
-      () =>
-        new SignJWT({ partner: partner.id, customer: 'c' })
-          .setProtectedHeader({ alg: 'HS256' })
-          .sign(api.config.userTokenSecret!),
-    ],
   ])('%s: 401', async (_, make) => {
     const reply = await partner.call('GET', AUDIENCE, { headers: { 'x-user-token': await make() } });
     expect(reply.status).toBe(401);
     expect(reply.json.code).toBe('bad_user_token');
     expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer/);
+  });
+});
+
+describe('keys of user tokens', () => {
+  const status = async (userToken: string) =>
+    (await partner.call('GET', AUDIENCE, { headers: { 'x-user-token': userToken } })).status;
+
+  it('a rotated one stays valid until it is retired; then its tokens and sessions end, and no others', async () => {
+    const tokenKeys = createTokenKeyStore(api.db);
+    const old = await tokenKeys.create(api.config.secret, partner.id);
+    const { made } = await tokenKeys.rotate(api.config.secret, old.id);
+    const tokens = await Promise.all([old, made].map((key) => signUserToken(key, 'c', '1h', api.config)));
+    const [before, after] = tokens as [string, string];
+    const [ending, lasting] = [
+      await signedIn(api, { user_token: before }),
+      await signedIn(api, { user_token: after }),
+    ];
+    expect([await status(before), await status(after)]).toEqual([200, 200]);
+    const stream = await fetch(`${api.service.apiUrl}${AUDIENCE}/events`, {
+      headers: { authorization: `Bearer ${partner.key}`, 'x-user-token': before },
+    });
+    expect(stream.status).toBe(200);
+
+    await tokenKeys.retire(old.id);
+    await waitFor(async () => (await status(before)) === 401, { what: 'the retired key to be refused' });
+    await waitFor(async () => (await ending.call('GET', SESSION)).status === 401, {
+      what: 'the session of the retired key to end',
+    });
+    // It ends by itself.
+    await stream.text();
+    const again = await api.anonymous('POST', SESSION, {
+      body: { user_token: before },
+      headers: fromConsole,
+    });
+    expect([again.status, again.json.code]).toEqual([401, 'bad_user_token']);
+    expect(await status(after)).toBe(200);
+    expect((await lasting.call('GET', SESSION)).status).toBe(200);
+  });
+
+  it('are stored encrypted', async () => {
+    const { secret } = await api.token.keyOf(partner.id);
+    const stored = await api.db.collection<TokenKeyDocument>(collections.tokenKeys).find().toArray();
+    expect(stored.length).toBeGreaterThan(0);
+    expect(stored.some(({ sealed }) => Buffer.from(sealed.buffer).includes(secret))).toBe(false);
+    expect(JSON.stringify(stored)).not.toContain(secret);
   });
 });
 

@@ -1,6 +1,5 @@
 /** What of a composition report is shown to whom, and in which form. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signUserToken } from '../../api/user-tokens.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { compositionOf, createScene, devices, readReport, secondApi } from './composition-scene.ts';
 import { type Api, AUDIENCE, startApiProcess, type TestPartner } from './support.ts';
@@ -19,8 +18,7 @@ const get = (audience: number, query = '') => partner.call('GET', compositionOf(
 
 describe('who sees what', () => {
   it('a customer sees its own overlaps; another’s audience is not found', async () => {
-    const token = (customer: string) =>
-      signUserToken(api.config.userTokenSecret!, { partner: partner.id, customer }, '1h');
+    const token = (customer: string) => api.token(partner.id, customer);
     const [red, blue] = [{ 'x-user-token': await token('red') }, { 'x-user-token': await token('blue') }];
     const rows = { a: devices(9_000, 9_040) };
     const own = await scene.audience(partner, { rows }, { name: 'Red 1', headers: red });

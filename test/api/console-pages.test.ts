@@ -170,7 +170,7 @@ describe('the deep link', () => {
     ['expired', 'expired', () => tokenOf(api, partner, 'c', '1 minute ago')],
     ['not signed by us', 'invalid', async () => 'a.b.c'],
     ['empty', 'invalid', async () => ''],
-    ['of an unknown partner', 'invalid', () => tokenOf(api, { ...partner, id: 'p-unknown' }, 'c')],
+    ['of an unknown partner', 'invalid', () => tokenOfOther(api, partner, 'p-unknown')],
     ['given twice', 'invalid', async () => `${await tokenOf(api, partner, 'c')}&token=x`],
   ])('%s: back to signing in (%s), and whoever was signed in is signed out', async (_, reason, make) => {
     const visitor = await signedIn(api, { api_key: partner.key });

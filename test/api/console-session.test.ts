@@ -4,7 +4,7 @@ import { sealSession } from '../../api/session/session-cookie.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { consoleSession } from '../../schemas/http-answers.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
+import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
 import { openRaw } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -26,6 +26,14 @@ const createAudience = async (customer?: string) =>
       headers: customer === undefined ? {} : { 'x-user-token': await tokenOf(api, partner, customer) },
     })
   ).json.audience_id as number;
+const sessionOf = (customer: string) => ({
+  id: 'i',
+  partner: partner.id,
+  customer,
+  key: null,
+  tokenKey: null,
+  expiresAt: Date.now() + 600_000,
+});
 const idsOf = (audiences: { audience_id: number }[]) => audiences.map(({ audience_id }) => audience_id);
 
 describe('signing in', () => {
@@ -76,11 +84,7 @@ describe('signing in', () => {
     ['a token as a key', async () => ({ api_key: await tokenOf(api, partner, 'c') }), 401],
     ['a token that nobody signed', () => ({ user_token: 'a.b.c' }), 401],
     ['an expired token', async () => ({ user_token: await tokenOf(api, partner, 'c', '1 minute ago') }), 401],
-    [
-      'a token of nobody',
-      async () => ({ user_token: await tokenOf(api, { ...partner, id: 'p-x' }, 'c') }),
-      401,
-    ],
+    ['a token of nobody', async () => ({ user_token: await tokenOfOther(api, partner, 'p-x') }), 401],
     [
       'a token of an endless name',
       async () => ({ user_token: await tokenOf(api, partner, 'c'.repeat(5_000)) }),
@@ -174,7 +178,7 @@ describe('a session', () => {
   it('ends with its time', async () => {
     const visitor = visit(api);
     const endingIn = (ms: number) => {
-      const content = { id: 'i', partner: partner.id, customer: 'c', key: null, expiresAt: Date.now() + ms };
+      const content = { ...sessionOf('c'), expiresAt: Date.now() + ms };
       visitor.cookie = `headrace_session=${sealSession(api.config.secret, content)}`;
     };
     endingIn(600_000);
@@ -187,13 +191,7 @@ describe('a session', () => {
 
   it('outlives the change of the secret', async () => {
     const visitor = visit(api);
-    const content = {
-      id: 'i',
-      partner: partner.id,
-      customer: 'c',
-      key: null,
-      expiresAt: Date.now() + 600_000,
-    };
+    const content = sessionOf('c');
     visitor.cookie = `headrace_session=${sealSession(oldSecret, content)}`;
     expect((await visitor.call('GET', SESSION)).json.customer).toBe('c');
     visitor.cookie = `headrace_session=${sealSession(Buffer.alloc(32, 8), content)}`;

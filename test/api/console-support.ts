@@ -46,7 +46,11 @@ export function visit(api: Api): Visitor {
 }
 
 export const tokenOf = (api: Api, partner: TestPartner, customer: string, expiresIn = '1h') =>
-  signUserToken(api.config.userTokenSecret!, { partner: partner.id, customer }, expiresIn);
+  api.token(partner.id, customer, expiresIn);
+
+/** Signed with a key of the partner, in the name of another. */
+export const tokenOfOther = async (api: Api, partner: TestPartner, other: string) =>
+  signUserToken({ ...(await api.token.keyOf(partner.id)), partner: other }, 'c', '1h', api.config);
 
 export async function signedIn(
   api: Api,

@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REGISTRY_TYPE } from '../../api/registry-problem.ts';
-import { signUserToken } from '../../api/user-tokens.ts';
 import { problems } from '../../schemas/problems.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
@@ -171,8 +170,7 @@ describe('observability', () => {
   });
 
   it('the access log names the customer', async () => {
-    const claims = { partner: partner.id, customer: 'acme' };
-    const token = await signUserToken(api.config.userTokenSecret!, claims, '1h');
+    const token = await api.token(partner.id, 'acme');
     const headers = { 'x-request-id': 'of-a-customer', 'x-user-token': token };
     await partner.call('GET', AUDIENCE, { headers });
     const line = await waitFor(

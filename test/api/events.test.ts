@@ -1,7 +1,6 @@
 /** Events: what the caller may see, at once, resumable, and no longer than allowed. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signUserToken } from '../../api/user-tokens.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { audience, audienceLoad, importLog } from '../../schemas/http-answers.ts';
 import type { OwnService } from '../support/stack.ts';
@@ -40,8 +39,7 @@ const create = async (name = 'n', headers: Record<string, string> = {}) =>
 const change = (id: number, set: object) =>
   api.jobs.updateOne({ _id: id }, { $set: set, $currentDate: { updatedAt: true } });
 const end = (id: number) => change(id, { phase: 'ended', status: 2, rows: 10 });
-const tokenOf = (customer: string, expiresIn = '1h') =>
-  signUserToken(api.config.userTokenSecret!, { partner: partner.id, customer }, expiresIn);
+const tokenOf = (customer: string, expiresIn = '1h') => api.token(partner.id, customer, expiresIn);
 
 describe('a stream', () => {
   it('of imports: each change as the REST call answers it', async () => {

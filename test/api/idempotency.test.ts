@@ -1,6 +1,5 @@
 /** Idempotency-Key: the same key and body gives the first answer again, wherever the first try ended. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signUserToken } from '../../api/user-tokens.ts';
 import { type AudienceDocument, collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
@@ -71,8 +70,7 @@ describe('the same key', () => {
   it('of another customer of the partner is another key, too', async () => {
     const key = newKey();
     const create = async (customer?: string) => {
-      const claims = { partner: partner.id, customer: customer! };
-      const token = customer && (await signUserToken(api.config.userTokenSecret!, claims, '1h'));
+      const token = customer && (await api.token(partner.id, customer));
       return partner.call('POST', AUDIENCE, {
         body: { name: 'n', file_path: 'a.csv' },
         headers: { 'idempotency-key': key, ...(token ? { 'x-user-token': token } : {}) },

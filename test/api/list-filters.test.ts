@@ -1,6 +1,5 @@
 /** Lists: what is asked for and nothing else, in pages that fit together, from an index. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signUserToken } from '../../api/user-tokens.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
 
@@ -49,8 +48,7 @@ describe('audiences', () => {
     expect((await get(`${AUDIENCE}?segment_id=${segment + 1_000}`)).json).toEqual([]);
     const stranger = await api.partner();
     expect((await get(`${AUDIENCE}?segment_id=${segment}`, stranger)).json).toEqual([]);
-    const secret = api.config.userTokenSecret!;
-    const token = await signUserToken(secret, { partner: partner.id, customer: 'another' }, '1h');
+    const token = await api.token(partner.id, 'another');
     const asCustomer = { headers: { 'x-user-token': token } };
     expect((await partner.call('GET', `${AUDIENCE}?segment_id=${segment}`, asCustomer)).json).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** HEADRACE_SECRET is changed as the command's help says: keys, repetitions, credentials and webhooks go on working. */
+/** HEADRACE_SECRET is changed as the command's help says: keys, repetitions, credentials, webhooks and token keys go on working. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores.ts';
@@ -7,6 +7,7 @@ import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
+import { openTokenKey } from '../../pipeline/stores/token-keys.ts';
 import { webhookSecrets } from '../../pipeline/stores/webhooks.ts';
 import { type ApiKeyDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
@@ -43,7 +44,7 @@ async function rotate() {
 it('keys, repetitions and credentials outlive a rotation', async () => {
   const partner = draftPartner('Acme');
   const stores = createApiStores(mongo.db);
-  const { partners, apiKeys, webhooks } = stores;
+  const { partners, apiKeys, tokenKeys, webhooks } = stores;
   await partners.insert(partner);
   const used = await apiKeys.create(before, partner._id);
   const unused = await apiKeys.create(before, partner._id);
@@ -51,6 +52,7 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     partner._id,
     { url: 'https://hooks.acme.example/', description: null },
   );
+  const tokenKey = await tokenKeys.create(before, partner._id);
   const body = {
     file_path: 's3://their-bucket/a.csv',
     key_type: 0,
@@ -84,16 +86,19 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     resealed_jobs: 1,
     unreadable_jobs: [],
     resealed_webhooks: 1,
+    resealed_token_keys: 1,
     keys_to_come: 1,
   });
   const stored = (await webhooks.find(partner._id, webhook._id))!;
   expect(webhookSecrets([after], stored, new Date())).toEqual([secret]);
+  expect(openTokenKey([after], (await tokenKeys.find(tokenKey.id))!)).toEqual(tokenKey);
   expect(sealedWith((await job()).credentials!)).toBe(secretId(after));
   expect(openCredentials([after], await job())).toEqual(credentials);
   expect(await rotate()).toEqual({
     resealed_jobs: 0,
     unreadable_jobs: [],
     resealed_webhooks: 0,
+    resealed_token_keys: 0,
     keys_to_come: 1,
   });
 

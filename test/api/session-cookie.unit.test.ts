@@ -6,7 +6,14 @@ import { openSession, type Session, sealSession, setCookie } from '../../api/ses
 import { seal } from '../../pipeline/runtime/seal.ts';
 
 const secret = randomBytes(32);
-const session: Session = { id: 'i', partner: 'p', customer: 'c', key: null, expiresAt: Date.now() + 60_000 };
+const session: Session = {
+  id: 'i',
+  partner: 'p',
+  customer: 'c',
+  key: null,
+  tokenKey: null,
+  expiresAt: Date.now() + 60_000,
+};
 const sealed = (content: Session = session, by = secret) => sealSession(by, content)!;
 const cookie = (text: string) => `headrace_session=${text}`;
 

@@ -14,6 +14,7 @@ import {
   startService,
   withoutPorts,
 } from '../support/stack.ts';
+import { createTokenSigner, type SignToken } from '../support/user-tokens.ts';
 
 export const IMPORT = '/v1/marketplace/import';
 export const AUDIENCE = '/v2/firstparty/audience';
@@ -70,6 +71,8 @@ export interface Api<S extends Service = Service> {
   jobs: ReturnType<typeof jobsOf>;
   partner(): Promise<TestPartner>;
   attribute(partner: TestPartner, foreignKey?: string): Promise<number>;
+  /** Signs user tokens. */
+  token: SignToken;
   anonymous: Call;
   stop(): Promise<void>;
 }
@@ -86,6 +89,7 @@ async function apiOf<S extends Service>(service: S, stop: () => Promise<void>): 
     db,
     jobs: jobsOf(db),
     anonymous: createCaller(service.apiUrl),
+    token: createTokenSigner(db, service.config),
     async partner() {
       const partner = draftPartner('test');
       await stores.partners.insert(partner);

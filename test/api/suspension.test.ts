@@ -2,11 +2,11 @@
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiStores, createApiStores } from '../../api/stores.ts';
-import { signUserToken } from '../../api/user-tokens.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import type { IssuedPartner } from '../support/run-headrace.ts';
 import { type OwnService, startService } from '../support/stack.ts';
+import { createTokenSigner } from '../support/user-tokens.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, createCaller, IMPORT } from './support.ts';
 
@@ -59,11 +59,7 @@ describe('a suspended partner', () => {
   it('is refused by the API and by the storage; what it had queued still runs; others are not held', async () => {
     const [partner, other] = [await create('Suspended'), await create('Other')];
     const call = callOf(partner);
-    const user_token = await signUserToken(
-      service.config.userTokenSecret!,
-      { partner: partner.partner_id, customer: 'c' },
-      '1h',
-    );
+    const user_token = await createTokenSigner(mongo.db, service.config)(partner.partner_id, 'c');
     const headers = { 'x-headrace-console': '1' };
     const signIn = () =>
       createCaller(service.apiUrl)('POST', '/console/session', { body: { user_token }, headers });

@@ -22,6 +22,7 @@ beforeAll(async () => {
   service = await sharedService();
   const { issued, admin } = await provision(service);
   variables = variablesOf(issued, service.apiUrl);
+  await admin('token-key', 'create', '--partner', issued.partner_id);
   tokenOf = async (customer) => {
     const args = ['user-token', '--partner', issued.partner_id, '--customer', customer];
     return (await admin<{ user_token: string }>(...args)).user_token;

@@ -94,15 +94,13 @@ describe('the configuration', () => {
     expect(Object.isFrozen(config)).toBe(true);
   });
 
-  it('refuses one secret for two purposes', () => {
-    const twice = { ...minimal, HEADRACE_USER_TOKEN_SECRET: minimal.HEADRACE_SECRET };
-    expect(() => parseConfig(twice)).toThrow(
-      /^HEADRACE_USER_TOKEN_SECRET: expected a different secret from HEADRACE_SECRET$/,
-    );
-  });
-
   it('takes keys of user tokens over https, and over http from this machine only', () => {
-    const at = (url: string) => parseConfig({ ...minimal, HEADRACE_USER_TOKEN_JWKS_URL: url });
+    const at = (url: string) =>
+      parseConfig({
+        ...minimal,
+        HEADRACE_USER_TOKEN_JWKS_URL: url,
+        HEADRACE_USER_TOKEN_ISSUER: 'https://login.example.com/',
+      });
     for (const url of [
       'https://login.example.com/jwks',
       'http://localhost:1/',
@@ -136,6 +134,14 @@ describe('the configuration', () => {
     [
       { HEADRACE_KAFKA_SASL_PASSWORD: 'p' },
       'HEADRACE_KAFKA_SASL_MECHANISM: expected a value, because HEADRACE_KAFKA_SASL_PASSWORD is set',
+    ],
+    [
+      { HEADRACE_USER_TOKEN_JWKS_URL: 'https://login.example.com/' },
+      'HEADRACE_USER_TOKEN_ISSUER: expected a value, because HEADRACE_USER_TOKEN_JWKS_URL is set',
+    ],
+    [
+      { HEADRACE_USER_TOKEN_ISSUER: 'https://login.example.com/' },
+      'HEADRACE_USER_TOKEN_JWKS_URL: expected a value, because HEADRACE_USER_TOKEN_ISSUER is set',
     ],
     [
       { HEADRACE_MONGO_PASSWORD: 'p' },
@@ -183,7 +189,6 @@ describe('the configuration', () => {
 
   it.each([
     ['api', 'HEADRACE_S3_SECRET_ACCESS_KEY', 's3SecretAccessKey'],
-    ['pipeline', 'HEADRACE_USER_TOKEN_SECRET', 'userTokenSecret'],
     ['admin', 'HEADRACE_KAFKA_SASL_PASSWORD', 'kafkaSaslPassword'],
     ['operator', 'HEADRACE_SECRET', 'secret'],
   ] as const)('does not let %s have %s, whatever it is', (role, name, property) => {

@@ -17,17 +17,17 @@ const FEW = 60;
 
 /** Calls that may scan or examine more, and why. */
 const mayExamine: [RegExp, string][] = [
-  [/^(partners|apiKeys)\.list/, 'an operator lists all of them'],
+  [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator lists all of them'],
   [/^webhooks\.(list \[\]|active|reseal)/, 'all of them are wanted, and nobody has many'],
   [/^attributeDevices\.all/, 'a report shows every attribute'],
-  [/^apiKeys\.countOthers/, 'an operator asks, after a secret was rotated'],
+  [/^(apiKeys\.countOthers|tokenKeys\.reseal)/, 'an operator asks, after a secret was rotated'],
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
   [/^audiences\.withDevices/, 'most audiences of a partner hold devices'],
 ];
 
 /** Calls that may sort in memory, and what bounds it. */
 const maySort: [RegExp, string][] = [
-  [/^(partners|apiKeys)\.list/, 'an operator has made all of them'],
+  [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator has made all of them'],
   [/^webhooks\.list/, 'a partner has ten at most; an operator lists all'],
   [/^audiences\.list.*"segment"/, 'a segment has one audience'],
   [/^checks\.ofAttempt/, 'the number of partitions'],

@@ -465,6 +465,16 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       forget: [[[0], id]],
       forgetBefore: [[1]],
     },
+    tokenKeys: {
+      create: [[secret, partner]],
+      find: [['tk_aaaaaaaa']],
+      current: [[partner]],
+      // Fails after its first query, because there is no such key.
+      rotate: [],
+      retire: [],
+      list: [[], [partner]],
+      reseal: [[[secret]]],
+    },
     usage: {
       record: [[[{ job, rows: 1 }]]],
       of: [[partner, '2026-11-16']],

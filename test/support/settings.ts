@@ -27,7 +27,6 @@ export function uniqueSettings(addresses: ServerAddresses, more: Settings = {}):
     HEADRACE_TOPIC_PREFIX: unique,
     HEADRACE_GROUP_PREFIX: unique,
     HEADRACE_SECRET: randomBytes(32).toString('base64'),
-    HEADRACE_USER_TOKEN_SECRET: randomBytes(32).toString('base64'),
     ...more,
   };
 }

@@ -1,9 +1,9 @@
 /** The whole service with partners, customers and loaded data, as the pages of the console show it. */
 import type { Page } from 'playwright-core';
-import { signUserToken } from '../../../api/user-tokens.ts';
 import { AUDIENCE, createCaller, IMPORT } from '../../api/support.ts';
 import type { Driver } from '../../support/driver.ts';
 import type { Service } from '../../support/stack.ts';
+import { createTokenSigner } from '../../support/user-tokens.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 export interface LoadedAudience {
@@ -17,8 +17,8 @@ export async function createScene(service: Service, driver: Driver) {
   const partner = await driver.partner();
   const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
   const call = createCaller(service.apiUrl, key);
-  const tokenOf = (customer: string, expiresIn = '1h') =>
-    signUserToken(service.config.userTokenSecret!, { partner: partner._id, customer }, expiresIn);
+  const token = createTokenSigner(driver.db, service.config);
+  const tokenOf = (customer: string, expiresIn?: string) => token(partner._id, customer, expiresIn);
 
   const ended = (path: string) =>
     waitFor(async () => (await call('GET', path)).json.status >= 2, { what: `the end of ${path}` });

@@ -8,6 +8,7 @@ import { AudiencesPage } from './pages/audiences.tsx';
 import { ImportDetailPage } from './pages/import-detail.tsx';
 import { ImportsPage } from './pages/imports.tsx';
 import { NotFoundPage } from './pages/not-found.tsx';
+import { OtherAccountPage } from './pages/other-account.tsx';
 import { SegmentReportPage } from './pages/segment-report.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { address, navigate, pageOf, signInPath, startRouter } from './router.ts';
@@ -36,6 +37,8 @@ function SignedIn({ session, at }: { session: Session; at: string }) {
       return <ImportsPage query={new URLSearchParams(query)} />;
     case 'import':
       return <ImportDetailPage key={page.id} id={page.id} />;
+    case 'sign-in':
+      return <OtherAccountPage session={session} />;
     default:
       return <NotFoundPage />;
   }
@@ -46,11 +49,13 @@ function Console() {
   const known = useStore(sessionStore);
   const [path = '', query] = at.split('?');
   const signedIn = known.state === 'signed-in' ? known.session : null;
-  const isSignIn = pageOf(path).name === 'sign-in';
+  const asked = new URLSearchParams(query);
+  const isOther = asked.get('reason') === 'other' && known.state !== 'signed-out';
+  const isSignIn = pageOf(path).name === 'sign-in' && !isOther;
   return (
     <Shell session={isSignIn ? null : signedIn}>
       {isSignIn ? (
-        <SignInPage query={new URLSearchParams(query)} />
+        <SignInPage query={asked} />
       ) : signedIn ? (
         <SignedIn session={signedIn} at={at} />
       ) : known.state === 'signed-out' ? (

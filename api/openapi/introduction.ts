@@ -88,11 +88,15 @@ audiences. If the token is invalid, expired or for another partner, the response
 A resource that belongs to another partner or customer gives 404, as if it did not exist.
 
 The console at \`/console/\` takes the same API keys and user tokens. To send a customer straight to the report of an audience, link
-to it by its \`default_warehouse_segment_id\`. The link signs the customer in, and the token is removed from the address at once:
+to it by its \`default_warehouse_segment_id\`. The link signs the customer in, unless somebody else is signed in in this browser, and
+the token is removed from the address at once:
 
 \`\`\`text
 ${config.publicUrl ?? '<base_url>'}/console/segments/10000042?token=<USER_TOKEN>
-\`\`\``;
+\`\`\`
+
+A link works until its token expires, even after the customer has signed out, and for whoever else has it. Proxies that see the link
+may have the token in their logs. So let its token live briefly, and make a new link for every visit.`;
 
 const userTokens = (config: Described) => `
 ## User tokens

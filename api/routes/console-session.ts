@@ -2,6 +2,7 @@
 import { networkOf } from '../client-network.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
+import type { Session } from '../session/session-cookie.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { SignIn } from '../session/sign-in.ts';
 import { refusalOf } from '../user-tokens.ts';
@@ -16,6 +17,9 @@ function redirect(ctx: Context, to: string): void {
   ctx.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', Location: to });
   ctx.status = 303;
 }
+
+const isSameUser = (one: Session, other: Session) =>
+  one.partner === other.partner && one.customer === other.customer;
 
 export function createConsoleSession(
   { bodies, partners }: Pick<Dependencies, 'bodies' | 'partners'>,
@@ -54,20 +58,25 @@ export function createConsoleSession(
     send(ctx, { status: 204 });
   };
 
-  /** The token is in the address only until this response: the redirect keeps it out of the history and of the referrer. */
-  const openByToken = async (ctx: Context, page: string): Promise<void> => {
+  /**
+   * The token is in the address only until this response: the redirect keeps it out of the history and of the referrer. Any site can
+   * make a browser open such a link, so it never ends or replaces the session of whoever is signed in.
+   */
+  const openByToken = async (ctx: Context, path: string): Promise<void> => {
     const query = new URLSearchParams(ctx.querystring);
     const [token = '', ...others] = query.getAll('token');
     query.delete('token');
+    const page = query.size === 0 ? path : `${path}?${query}`;
+    const current = await sessions.current(ctx);
     try {
-      sessions.begin(ctx, await signIn.withToken(others.length > 0 ? '' : token, networkOf(ctx.ip)));
-      redirect(ctx, query.size === 0 ? page : `${page}?${query}`);
+      const session = await signIn.withToken(others.length > 0 ? '' : token, networkOf(ctx.ip));
+      if (current && !isSameUser(current, session)) return redirect(ctx, '/console/sign-in?reason=other');
+      sessions.begin(ctx, session);
+      redirect(ctx, page);
     } catch (error) {
       const reason = refusalOf(error);
       if (!reason) throw error;
-      // Whoever was signed in before is not who the link is for.
-      await sessions.end(ctx);
-      redirect(ctx, `/console/sign-in?reason=${reason}&next=${page}`);
+      redirect(ctx, current ? page : `/console/sign-in?reason=${reason}&next=${path}`);
     }
   };
 

@@ -52,6 +52,12 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
       return session;
     },
 
+    /** The session of the request, if it has one that is open. */
+    async current({ req }: Context): Promise<Session | undefined> {
+      const session = openSession(secrets, req.headers.cookie);
+      return session && (await isOpen(session)) ? session : undefined;
+    },
+
     begin(ctx: Context, session: Session): void {
       const sealed = sealSession(config.secret, session);
       if (sealed === undefined)

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
-import { fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
+import { fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
 import { type Api, AUDIENCE, sharedApi, type TestPartner } from './support.ts';
 
 let api: Api;
@@ -166,21 +166,71 @@ describe('the deep link', () => {
     expect((await visitor.call('GET', `${AUDIENCE}/${made.audience_id}`)).status).toBe(200);
   });
 
-  it.each<[string, string, () => Promise<string>]>([
+  const refused: [string, string, () => Promise<string>][] = [
     ['expired', 'expired', () => tokenOf(api, partner, 'c', '1 minute ago')],
     ['not signed by us', 'invalid', async () => 'a.b.c'],
     ['empty', 'invalid', async () => ''],
     ['of an unknown partner', 'invalid', () => tokenOfOther(api, partner, 'p-unknown')],
     ['given twice', 'invalid', async () => `${await tokenOf(api, partner, 'c')}&token=x`],
-  ])('%s: back to signing in (%s), and whoever was signed in is signed out', async (_, reason, make) => {
-    const visitor = await signedIn(api, { api_key: partner.key });
+  ];
+
+  it.each(refused)('%s: back to signing in (%s)', async (_, reason, make) => {
+    const visitor = visit(api);
     const reply = await visitor.call('GET', `/console/segments/7?token=${await make()}`);
     expect([reply.status, reply.headers.get('location')]).toEqual([
       303,
       `/console/sign-in?reason=${reason}&next=/console/segments/7`,
     ]);
     expect(reply.headers.get('referrer-policy')).toBe('no-referrer');
-    expect((await visitor.call('GET', SESSION)).status).toBe(401);
+    expect(reply.headers.getSetCookie()).toEqual([]);
+  });
+
+  it.each(refused)('%s: whoever is signed in stays signed in, and sees the page', async (_, __, make) => {
+    const visitor = await signedIn(api, { api_key: partner.key });
+    const { cookie } = visitor;
+    const reply = await visitor.call('GET', `/console/segments/7?token=${await make()}&a=1`);
+    expect([reply.status, reply.headers.get('location')]).toEqual([303, '/console/segments/7?a=1']);
+    expect(visitor.cookie).toBe(cookie);
+    expect((await visitor.call('GET', SESSION)).json).toMatchObject({ customer: null });
+  });
+
+  it('of another customer or partner: whoever is signed in stays signed in, and is told', async () => {
+    const other = await api.partner();
+    for (const token of [
+      await tokenOf(api, partner, 'bolt'),
+      await tokenOf(api, other, 'acme'),
+      await tokenOf(api, other, 'bolt'),
+    ]) {
+      const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });
+      const { cookie } = visitor;
+      const reply = await visitor.call('GET', `/console/segments/7?token=${token}`);
+      expect([reply.status, reply.headers.get('location')]).toEqual([303, '/console/sign-in?reason=other']);
+      expect(visitor.cookie).toBe(cookie);
+      expect((await visitor.call('GET', SESSION)).json).toMatchObject({ customer: 'acme' });
+    }
+  });
+
+  it('of the same customer renews the session', async () => {
+    const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme', '10m') });
+    const before = (await visitor.call('GET', SESSION)).json;
+    const reply = await visitor.call(
+      'GET',
+      `/console/segments/7?token=${await tokenOf(api, partner, 'acme', '2h')}`,
+    );
+    expect(reply.headers.get('location')).toBe('/console/segments/7');
+    const after = (await visitor.call('GET', SESSION)).json;
+    expect(Date.parse(after.expires_at)).toBeGreaterThan(Date.parse(before.expires_at));
+  });
+
+  it('works until its token expires, also after signing out', async () => {
+    const link = `/console/segments/7?token=${await tokenOf(api, partner, 'acme')}`;
+    const visitor = visit(api);
+    for (let i = 0; i < 2; i++) {
+      await visitor.call('GET', link);
+      expect((await visitor.call('GET', SESSION)).status).toBe(200);
+      await visitor.call('DELETE', SESSION, { headers: fromConsole });
+      expect((await visitor.call('GET', SESSION)).status).toBe(401);
+    }
   });
 
   it('never leads to another site', async () => {

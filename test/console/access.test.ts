@@ -60,6 +60,17 @@ test('a customer sees its own audiences; another’s report is not found, like o
     return page.locator('main').textContent();
   };
   expect(await mainOf(scene.reportOf(theirs))).toBe(await mainOf(scene.at('/console/segments/19999999')));
+
+  // Any site can make the browser open a link: it signs nobody out, and nobody in instead.
+  await page.goto(`${scene.reportOf(theirs)}?token=${await scene.tokenOf('zenith')}`);
+  await page.getByRole('heading', { level: 1, name: 'This link is for another account' }).waitFor();
+  await page.getByText('still signed in as acme').waitFor();
+  await page.getByRole('link', { name: 'Stay signed in' }).click();
+  await page.getByRole('link', { name: 'Of acme' }).waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+  await page.goto(`${scene.reportOf(theirs)}?token=${await scene.tokenOf('zenith')}`);
+  await page.getByRole('heading', { level: 1, name: 'Of zenith' }).waitFor();
 });
 
 test('an expired link leads to the sign-in page, and from there back to the report', async ({

@@ -1,0 +1,19 @@
+import type { Session } from '../answers.ts';
+import { useTitle } from '../hooks.ts';
+
+/** A link for somebody else was opened: whoever is signed in stays so until they sign out themselves. */
+export function OtherAccountPage({ session }: { session: Session }) {
+  useTitle('Another account');
+  return (
+    <div class="sign-in card">
+      <h1>This link is for another account</h1>
+      <p>
+        You are still signed in as {session.customer ?? session.partner_name}. To use the link, sign out and
+        open it again.
+      </p>
+      <p>
+        <a href="/console/audiences">Stay signed in</a>
+      </p>
+    </div>
+  );
+}

@@ -183,11 +183,15 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
   testWebhook: [
     async (partner) => {
       const { at, remove } = await newWebhook(partner);
+      const deliveries = () => collection('deliveries').countDocuments({ webhook: at.webhook_id });
       return {
         at,
-        effect: () => collection('deliveries').countDocuments({ webhook: at.webhook_id }),
+        effect: deliveries,
         once: 1,
-        afterwards: remove,
+        async afterwards() {
+          await remove();
+          await waitFor(async () => (await deliveries()) === 0, { what: 'the deliveries to be gone' });
+        },
       };
     },
   ],
@@ -201,7 +205,10 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       return {
         at: { ...at, delivery_id },
         effect: async () => (await delivery())?.giveUpAt,
-        afterwards: remove,
+        async afterwards() {
+          await remove();
+          await waitFor(async () => (await delivery()) === null, { what: 'the delivery to be gone' });
+        },
       };
     },
   ],

@@ -180,6 +180,32 @@ describe('rejects', () => {
     expect([cleared.status, cleared.text]).toEqual([200, '']);
   });
 
+  it('of an audience with very many loads: those of each, and each path once, from its latest load', async () => {
+    const id = await createAudience();
+    const { requestToken: _, ...first } = await listFiles(api, id, []);
+    const loads = Array.from({ length: 2_200 }, (_, i): JobDocument => {
+      const _id = id + 10_000 + i;
+      return { ...first, _id, listing: `${_id}-listing` };
+    });
+    await api.jobs.insertMany(loads);
+    const pathOf = (i: number) => `p-x/${String(i % 1_100).padStart(4, '0')}.csv`;
+    const files = loads.map((load, i) => fileDocument(load, 0, { path: pathOf(i), accepted: i }));
+    const unfrozen = { ...loads[0]!, listing: 'never frozen' };
+    await api.db
+      .collection<FileDocument>(collections.files)
+      .insertMany([...files, fileDocument(unfrozen, 0, { path: 'p-x/none.csv' })]);
+    await insertRejects(loads.map(({ _id }) => rejects(_id, 0, 0, [row(2)])));
+
+    const shown = z.array(fileReport).parse((await partner.call('GET', `${AUDIENCE}/${id}/files`)).json);
+    expect(shown.map(({ s3_path, rows_uploaded }) => [s3_path, rows_uploaded])).toEqual(
+      files.slice(1_100).map(({ path, accepted }) => [path, accepted]),
+    );
+    const reply = await partner.call('GET', `${AUDIENCE}/${id}/rejects`);
+    expect(lines(reply.text, rejectedRowOfLoad).map(({ file }) => file)).toEqual(
+      files.map(({ path }) => path),
+    );
+  });
+
   it('a HEAD sends none of it', async () => {
     const reply = await partner.call('HEAD', `${IMPORT}/${await queueImport()}/rejects`);
     expect([reply.status, reply.text]).toEqual([200, '']);

@@ -232,6 +232,8 @@ export interface FileDocument {
   /** The path as the partner knows it, including the issued prefix (or the key in the partner's own bucket). */
   path: string;
   etag: string;
+  /** Of an audience's file: what it is looked up by when it is appended again (pipeline/stores/files.ts). */
+  identity?: string;
   size: number;
   compressed: boolean;
   batchBytes: number;

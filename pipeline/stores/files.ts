@@ -1,4 +1,5 @@
 /** The frozen list of a job's files, and the decision about each. */
+import { createHash } from 'node:crypto';
 import type { Db, Filter } from 'mongodb';
 import {
   collections,
@@ -8,7 +9,7 @@ import {
   JobStatus,
 } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import { insertNew } from './insert-new.ts';
 import { READ_AT_ONCE } from './mongo.ts';
 import { removeInSteps } from './remove-in-steps.ts';
@@ -32,7 +33,6 @@ export type RejectingFile = Pick<FileDocument, 'number' | 'path' | 'rejected'>;
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 /** Files that one command writes, or examines for a write. */
 const WRITE_AT_ONCE = 5_000;
-const PATHS_AT_ONCE = 1_000;
 
 /** What a load changes in the files of its audience. */
 export interface UploadChange {
@@ -40,8 +40,8 @@ export interface UploadChange {
   failed: number;
 }
 
-type Entry = Pick<FileDocument, 'path' | 'status' | 'accepted'>;
-const entryFields = { _id: 0, path: 1, status: 1, accepted: 1 };
+type Entry = Pick<FileDocument, 'status' | 'accepted'>;
+const entryFields = { _id: 0, status: 1, accepted: 1 };
 const decided = { $in: [JobStatus.done, JobStatus.error] };
 
 /** Pending or running; or loaded by an earlier attempt at the job, and to be loaded again. A failed file stays failed. */
@@ -236,18 +236,18 @@ export function createFileStore(db: Db) {
         await files.bulkWrite(some, { ordered: false });
     }),
 
-    /** Identities (path and ETag) of the files of these paths that the audience has loaded. */
-    async loadedAmong(audience: number, generation: number, paths: string[]): Promise<Set<string>> {
+    /** Of these identities, those of files that the audience has loaded. */
+    async loadedAmong(audience: number, generation: number, identities: string[]): Promise<Set<string>> {
       const loaded = await files
-        .find({ audience, generation, path: { $in: paths }, status: JobStatus.done })
-        .project<{ path: string; etag: string }>({ _id: 0, path: 1, etag: 1 })
+        .find({ audience, generation, identity: { $in: identities }, status: JobStatus.done })
+        .project<{ identity: string }>({ _id: 0, identity: 1 })
         .toArray();
-      return new Set(loaded.map(({ path, etag }) => identityOf(path, etag)));
+      return new Set(loaded.map(({ identity }) => identity));
     },
 
     /**
      * What a load changes in its audience, of which the newest entry of each path counts: accepted rows, and failed files. It costs
-     * what the load has, however much was loaded before.
+     * what the load has, however much was loaded before, and however often.
      */
     async changeBy({ _id, listing, audience, generation }: JobDocument): Promise<UploadChange> {
       const change: UploadChange = { uploaded: 0, failed: 0 };
@@ -256,19 +256,30 @@ export function createFileStore(db: Db) {
         else change.failed += sign;
       };
       if (listing === undefined) return change;
-      const own = stream({ job: _id, listing, status: decided }).project<Entry>(entryFields);
-      for await (const some of inGroupsAsync(own, within({ count: PATHS_AT_ONCE }))) {
-        const path = { $in: some.map((entry) => entry.path) };
-        const earlier = files
-          .find({ audience, generation, path, job: { $lt: _id }, status: decided })
-          .sort({ path: 1, job: -1 })
-          .project<Entry>(entryFields);
-        for (const entry of some) add(entry, 1);
-        let last: string | undefined;
-        for await (const entry of earlier) {
-          if (entry.path !== last) add(entry, -1);
-          last = entry.path;
-        }
+      const own = files.aggregate<Entry & { before: Entry[] }>(
+        [
+          { $match: { job: _id, listing, status: decided } },
+          {
+            $lookup: {
+              from: collections.files,
+              localField: 'path',
+              foreignField: 'path',
+              pipeline: [
+                { $match: { audience, generation, job: { $lt: _id }, status: decided } },
+                { $sort: { job: -1 } },
+                { $limit: 1 },
+                { $project: entryFields },
+              ],
+              as: 'before',
+            },
+          },
+          { $project: { ...entryFields, before: 1 } },
+        ],
+        { batchSize: READ_AT_ONCE },
+      );
+      for await (const entry of own) {
+        add(entry, 1);
+        for (const replaced of entry.before) add(replaced, -1);
       }
       return change;
     },
@@ -305,7 +316,9 @@ export function createFileStore(db: Db) {
   };
 }
 
-export const identityOf = (path: string, etag: string) => `${etag} ${path}`;
+/** Of a file: its path and ETag, in 128 bits. */
+export const identityOf = (path: string, etag: string): string =>
+  createHash('sha256').update(`${etag} ${path}`).digest('base64url').slice(0, 22);
 
 /** A listing is named `<job>-<unique>`. */
 const jobOf = (listing: string) => Number(listing.slice(0, listing.indexOf('-')));

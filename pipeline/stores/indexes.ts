@@ -38,6 +38,11 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
       name: 'by_path',
       partialFilterExpression: ofAudience,
     },
+    {
+      key: { audience: 1, generation: 1, identity: 1 },
+      name: 'by_identity',
+      partialFilterExpression: ofAudience,
+    },
   ],
   audiences: [
     { key: { partner: 1, _id: -1 }, name: 'by_partner' },

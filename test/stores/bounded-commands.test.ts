@@ -6,11 +6,17 @@ import { Binary } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createDeliveryStore } from '../../pipeline/stores/deliveries.ts';
-import { createFileStore } from '../../pipeline/stores/files.ts';
+import { createFileStore, identityOf } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
-import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+import {
+  collections,
+  type FileDocument,
+  type FileFailure,
+  type JobDocument,
+  JobStatus,
+} from '../../schemas/documents.ts';
 import type { AckDocument, SpillDocument } from '../../schemas/stage-documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { openDatabase } from '../sets/database.ts';
@@ -18,7 +24,7 @@ import { numberedDevices } from '../sets/devices.ts';
 import { commandsOf, largestOf } from '../support/command-log.ts';
 
 const database = openDatabase();
-const FILES = 12_000;
+const FILES = 6_000;
 const MAX_AT_ONCE = 5_000;
 const failure: FileFailure = { code: 'cancelled', message: 'cleared' };
 const { pending, running, done, error } = JobStatus;
@@ -26,6 +32,10 @@ const { pending, running, done, error } = JobStatus;
 const files = () => database.db.collection<FileDocument>(collections.files);
 const store = () => createFileStore(database.db);
 const count = (filter: object) => files().countDocuments(filter);
+
+/** Of twenty files, one is loaded and one has failed. */
+const mixed = [done, error, ...Array.from({ length: 18 }, (_, i) => (i % 2 ? pending : running))];
+const [UNDECIDED, NOT_FAILED] = [0.9 * FILES, 0.95 * FILES];
 
 const listingOf = (listing: string, statuses: JobStatus[]) =>
   Array.from({ length: FILES }, (_, number) => ({
@@ -47,22 +57,19 @@ async function expectSmallCommands(work: () => Promise<unknown>): Promise<void> 
 describe('files', () => {
   beforeEach(async () => {
     await files().deleteMany({});
-    await files().insertMany([
-      ...listingOf('7-a', [pending, running, done, error]),
-      ...listingOf('7-b', [pending]),
-    ]);
+    await files().insertMany([...listingOf('7-a', mixed), ...listingOf('7-b', [pending])]);
   });
 
   it('undecided files are cancelled', async () => {
     await expectSmallCommands(() => store().cancelUndecided('7-a', failure));
-    expect(await count({ listing: '7-a', failure })).toBe(FILES / 2);
-    expect(await count({ listing: '7-a', status: error })).toBe((3 * FILES) / 4);
+    expect(await count({ listing: '7-a', failure })).toBe(UNDECIDED);
+    expect(await count({ listing: '7-a', status: error })).toBe(NOT_FAILED);
     expect(await count({ listing: '7-b', status: pending })).toBe(FILES);
   });
 
   it('all files fail with their job, apart from those that have failed themselves', async () => {
     await expectSmallCommands(() => store().failAll('7-a', failure));
-    expect(await count({ listing: '7-a', status: error, failure, duplicates: null })).toBe((3 * FILES) / 4);
+    expect(await count({ listing: '7-a', status: error, failure, duplicates: null })).toBe(NOT_FAILED);
     expect(await count({ listing: '7-a', status: error })).toBe(FILES);
     expect(await count({ listing: '7-b', status: pending })).toBe(FILES);
   });
@@ -75,7 +82,8 @@ describe('files', () => {
   });
 
   it('what is decided adds up over all of them', async () => {
-    expect(await store().decidedOf('7-a', 0)).toEqual({ files: FILES / 2, rows: FILES, bytes: 5 * FILES });
+    const files = FILES - UNDECIDED;
+    expect(await store().decidedOf('7-a', 0)).toEqual({ files, rows: 2 * files, bytes: 10 * files });
     expect(await store().decidedOf('7-b', 0)).toEqual({ files: 0, rows: 0, bytes: 0 });
   });
 
@@ -85,6 +93,31 @@ describe('files', () => {
     await expectSmallCommands(() => store().recordDistinctPairs({ listing: '7-a', pairs }));
     expect(await count({ listing: '7-a', duplicates: 4 })).toBe(FILES);
   });
+});
+
+it('a path that was loaded again and again: its loaded content is looked up, and only its last entry is read', async () => {
+  await files().deleteMany({});
+  const entries = Array.from({ length: FILES }, (_, i) => ({
+    _id: `${i + 1}-l.0`,
+    job: i + 1,
+    listing: `${i + 1}-l`,
+    number: 0,
+    audience: 1,
+    generation: 1,
+    path: 'a.csv',
+    etag: `${i}`,
+    identity: identityOf('a.csv', `${i}`),
+    status: done,
+    accepted: i,
+  }));
+  await files().insertMany(entries as FileDocument[]);
+  const [loaded, other] = [identityOf('a.csv', '7'), identityOf('b.csv', '7')];
+  const last = { _id: FILES, listing: `${FILES}-l`, audience: 1, generation: 1 } as JobDocument;
+  const commands = await commandsOf(database.db, async () => {
+    expect(await store().loadedAmong(1, 1, [loaded, other])).toEqual(new Set([loaded]));
+    expect(await store().changeBy(last)).toEqual({ uploaded: 1, failed: 0 });
+  });
+  expect(largestOf(commands)).toBe(1);
 });
 
 it('spills are forgotten, and their sizes known without reading them', async () => {

@@ -62,9 +62,9 @@ export function createListFiles(deps: ListDependencies) {
   /** Without those that the audience has loaded. */
   async function selectNew(job: JobDocument, objects: ListedObject[]): Promise<ListedObject[]> {
     if (job.kind !== 'audience' || objects.length === 0) return objects;
-    const paths = objects.map(({ key }) => key);
-    const loaded = await files.loadedAmong(job.audience!, job.generation!, paths);
-    return objects.filter(({ key, etag }) => !loaded.has(identityOf(key, etag)));
+    const identities = objects.map(({ key, etag }) => identityOf(key, etag));
+    const loaded = await files.loadedAmong(job.audience!, job.generation!, identities);
+    return objects.filter((_, i) => !loaded.has(identities[i]!));
   }
 
   function documentOf(job: JobDocument, listing: string, number: number, object: ListedObject): FileDocument {
@@ -77,6 +77,7 @@ export function createListFiles(deps: ListDependencies) {
       generation: job.generation,
       path: object.key,
       etag: object.etag,
+      ...(job.audience === null ? {} : { identity: identityOf(object.key, object.etag) }),
       size: object.size,
       compressed: isCompressed(object.key, job.compressed),
       batchBytes: deps.batchBytes,

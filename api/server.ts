@@ -148,7 +148,9 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
     });
     const reachMongo = retry('connect to MongoDB', () => requireReplicaSet(mongo));
     await Promise.all([
-      reachMongo.then(() => retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail))),
+      reachMongo
+        .then(() => retry('create the indexes', () => ensureIndexes(mongo.db).catch(mongo.fail)))
+        .then(() => retry('read the placement key', stores.sets.placement)),
       retry('reach Kafka', () => requireBrokers(config, log))
         .then(() => retry('create the topics', () => ensureTopics(config, log)))
         .then(() => reachMongo)

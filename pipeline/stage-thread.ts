@@ -17,6 +17,7 @@ import { createRetry } from './runtime/retry.ts';
 import { StartRefused } from './runtime/start-refused.ts';
 import { answerQuestions } from './runtime/threads.ts';
 import { createTracer } from './runtime/traces.ts';
+import { createPlacementReader } from './sets/placement.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
@@ -95,6 +96,8 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
     counters.keepPartitionCount(topicName(config, 'devices'), partitions.devices),
   );
 
+  const { hash: hashDevice } = await reach('read the placement key', createPlacementReader(mongo.db));
+
   const topology = createTopology({
     config,
     db: mongo.db,
@@ -103,6 +106,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
     sources,
     metrics,
     tracer,
+    hashDevice,
     partitions,
     onFatal,
   });

@@ -12,6 +12,7 @@ import type { Db } from 'mongodb';
 import type { Config } from '../schemas/config.ts';
 import type { StageName } from '../schemas/stages.ts';
 import type { TopicKey } from '../schemas/topics.ts';
+import type { DeviceHash } from './formats/device-hash.ts';
 import type { Publisher } from './kafka/publish.ts';
 import type { Stage } from './kafka/stage.ts';
 import { countWork } from './runtime/count-work.ts';
@@ -49,6 +50,8 @@ export interface Dependencies {
   sources: ReturnType<typeof createJobSources>;
   metrics: PipelineMetrics;
   tracer: Tracer;
+  /** Says where a device is: keyed with the installation's key. */
+  hashDevice: DeviceHash;
   /** How many partitions each topic has. */
   partitions: Record<TopicKey, number>;
   onFatal(error: unknown): void;

@@ -85,6 +85,13 @@ export interface AttributeDevicesDocument {
   devices: Record<string, number>;
 }
 
+/** The key that slots and addresses of devices are derived from (pipeline/sets/placement.ts). */
+export interface PlacementDocument {
+  _id: 'key';
+  key: Binary;
+  createdAt: Date;
+}
+
 /** A number that the processes share (pipeline/stores/counters.ts). */
 export interface CounterDocument {
   _id: string;
@@ -336,6 +343,7 @@ export const collections = {
   filePairs: 'file_pairs',
   verdicts: 'verdicts',
   rejects: 'rejects',
+  placement: 'placement',
   manifests: 'manifests',
   pages: 'pages',
   spills: 'spills',

@@ -118,6 +118,8 @@ export interface ManifestDocument {
   space: string;
   slot: number;
   version: number;
+  /** The key by which its devices are placed (sets/placement.ts). */
+  placement: string;
   /** Distinct devices. */
   devices: number;
   /** The last job that changed it. */

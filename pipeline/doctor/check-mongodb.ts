@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import { mongoHosts } from '../runtime/command-failed.ts';
+import { storedPlacement } from '../sets/placement.ts';
 import { createCounterStore } from '../stores/counters.ts';
 import { missingIndexes } from '../stores/indexes.ts';
 import { connectMongo, type Mongo, requireCurrentLayout, requireReplicaSet } from '../stores/mongo.ts';
@@ -149,6 +150,10 @@ export async function checkMongodb(
           ...(await checkPartitions(mongo.db, devices.topic, devices.partitions)),
           ...(await checkSlots(mongo.db, config.slots)),
         ];
+      })),
+      ...(await examine('mongodb data', 'restore all collections from one backup', async () => {
+        await storedPlacement(mongo.db);
+        return [];
       })),
       ...(await examine('mongodb disk', RIGHTS, () => checkRoom(mongo.db))),
     ];

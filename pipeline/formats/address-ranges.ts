@@ -2,7 +2,8 @@
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { copyDevices, eachGroup } from '../wire/device-groups.ts';
 import { FramedWriter, headOf } from '../wire/framed-devices.ts';
-import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from './identifier.ts';
+import type { DeviceHash } from './device-hash.ts';
+import { ADDRESS_BITS, addressOf, IDENTIFIER_BYTES, WORDS } from './identifier.ts';
 
 const RANGE_BITS = 6;
 export const RANGES = 2 ** RANGE_BITS;
@@ -26,19 +27,19 @@ export function partOfRange(range: number, part: number, parts: number): Address
   return { from: startOf(part), to: startOf(part + 1) };
 }
 
-const rangeOf = (words: Uint32Array, n: number) =>
-  addressOf(hashWords(words, n * WORDS)) >>> (ADDRESS_BITS - RANGE_BITS);
+const rangeOf = (hash: number) => addressOf(hash) >>> (ADDRESS_BITS - RANGE_BITS);
 
 /** A piece that is longer is not written on. */
 const PIECE_BYTES = 64_000;
 
 /** The messages of each range, framed: each with the devices that it has there, and left out where it has none. */
-export function cutByAddress(messages: Iterable<ValidatedDevices>): Buffer[][] {
+export function cutByAddress(messages: Iterable<ValidatedDevices>, hash: DeviceHash): Buffer[][] {
   const ranges = Array.from({ length: RANGES }, () => ({
     writer: new FramedWriter(),
     pieces: [] as Buffer[],
   }));
-  const cutGroups = createCutGroups(ranges.map(({ writer }) => writer));
+  const writers = ranges.map(({ writer }) => writer);
+  const cutGroups = createCutGroups(writers, hash);
   for (const message of messages) {
     cutGroups(headOf(message), message.groups);
     for (const { writer, pieces } of ranges) {
@@ -51,7 +52,7 @@ export function cutByAddress(messages: Iterable<ValidatedDevices>): Buffer[][] {
 }
 
 /** Writes the devices of each range with the writer of that range. */
-function createCutGroups(writers: FramedWriter[]) {
+function createCutGroups(writers: FramedWriter[], hash: DeviceHash) {
   const counts = new Uint32Array(RANGES);
   const places = new Uint32Array(RANGES);
   let words = new Uint32Array(0);
@@ -64,7 +65,7 @@ function createCutGroups(writers: FramedWriter[]) {
       }
       copyDevices(groups, at, devices, new Uint8Array(words.buffer), 0);
       for (let n = 0; n < devices; n++) {
-        rangeOfEach[n] = rangeOf(words, n);
+        rangeOfEach[n] = rangeOf(hash(words, n * WORDS));
         counts[rangeOfEach[n]!]!++;
       }
       for (let n = 0; n < devices; n++) {

@@ -1,10 +1,13 @@
 /** Numbers distinct byte strings 0, 1, 2, … in insertion order, and looks them up without creating a string. */
+import { randomFillSync } from 'node:crypto';
 import { ByteList } from './byte-list.ts';
+
+const FEWEST_PLACES = 64;
 
 export class ByteTable {
   readonly entries = new ByteList();
   /** Entry + 1 by hash, open addressing; 0 is free. */
-  #places = new Int32Array(64);
+  #places = new Int32Array(FEWEST_PLACES);
 
   get size(): number {
     return this.entries.size;
@@ -38,8 +41,9 @@ export class ByteTable {
   /** The place of the entry, or the free place where it belongs. */
   #placeOf(source: Uint8Array, start: number, end: number): number {
     const mask = this.#places.length - 1;
-    const hash = hashBytes(source, start, end);
-    for (let place = (hash ^ (hash >>> 15)) & mask; ; place = (place + 1) & mask) {
+    // The highest bits are the ones that are spread evenly.
+    const first = hashBytes(source, start, end) >>> Math.clz32(mask);
+    for (let place = first; ; place = (place + 1) & mask) {
       const entry = this.#places[place]! - 1;
       if (entry < 0 || this.#holds(entry, source, start, end)) return place;
     }
@@ -62,9 +66,17 @@ export class ByteTable {
   }
 }
 
-/** FNV-1a. */
-export function hashBytes(source: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ source[at]!, 0x01000193);
-  return hash;
+/** Longer than any entry; what is longer is only looked up. */
+const KEY_WORDS = 1 << 12;
+/** Of this process: nobody can choose strings that collide. */
+const key = randomFillSync(new Int32Array(KEY_WORDS));
+const [basis] = randomFillSync(new Int32Array(1)) as unknown as [number];
+
+/** Multilinear, as in device-hash.ts: two different strings share the n highest bits for one key in 2^n, up to n = 25. */
+function hashBytes(source: Uint8Array, start: number, end: number): number {
+  let hash = basis;
+  // One more than the byte: zeros at the end count, too.
+  for (let at = start; at < end; at++)
+    hash = (hash + Math.imul(source[at]! + 1, key[(at - start) & (KEY_WORDS - 1)]!)) | 0;
+  return hash >>> 0;
 }

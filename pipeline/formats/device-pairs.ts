@@ -2,13 +2,20 @@
 import type { SlotTotal } from '../../schemas/topics.ts';
 import { copyDevices, GroupWriter } from '../wire/device-groups.ts';
 import type { ByteList } from './byte-list.ts';
-import { hashWords, IDENTIFIER_BYTES, slotOfHash, WORDS } from './identifier.ts';
+import { type DeviceHash, hashInMemory } from './device-hash.ts';
+import { IDENTIFIER_BYTES, slotOfHash, WORDS } from './identifier.ts';
 import { checksumOf, hashKey } from './slot-totals.ts';
 
 export interface SlotPairs extends SlotTotal {
   slot: number;
   /** As a message has them. */
   groups: Buffer;
+}
+
+/** How many there are, and the hash that selects the slot of a device. */
+export interface Slots {
+  count: number;
+  hash: DeviceHash;
 }
 
 const writer = new GroupWriter();
@@ -20,7 +27,7 @@ export class DevicePairs {
   #devices = new Uint8Array(0);
   #words = new Uint32Array(0);
   #keys = new Int32Array(0);
-  #hashes = new Uint32Array(0);
+  #hashes = new Int32Array(0);
   /** Pair + 1 by hash; 0 is free. */
   #places = new Int32Array(0);
   #count = 0;
@@ -45,7 +52,7 @@ export class DevicePairs {
     const words = this.#words;
     const at = pair * WORDS;
     for (let word = 0; word < WORDS; word++) words[at + word] = device[word]!;
-    const hash = hashWords(device, 0);
+    const hash = hashInMemory(device, 0);
     const place = this.#placeOf(pair, hash, key);
     if (this.#places[place] !== 0) return false;
     this.#places[place] = pair + 1;
@@ -56,12 +63,12 @@ export class DevicePairs {
   }
 
   /** Slots that have pairs, with a group for each key; devices in insertion order. `names` has the names of the keys. */
-  bySlot(names: ByteList, slots: number): SlotPairs[] {
+  bySlot(names: ByteList, slots: Slots): SlotPairs[] {
     const keys = names.size;
-    const ends = new Int32Array(slots * keys);
-    const order = this.#orderByBucket(ends, slots);
+    const ends = new Int32Array(slots.count * keys);
+    const order = this.#orderByBucket(ends, keys, slots);
     const filled: SlotPairs[] = [];
-    for (let slot = 0, bucket = 0, next = 0; slot < slots; slot++) {
+    for (let slot = 0, bucket = 0, next = 0; slot < slots.count; slot++) {
       const first = next;
       let checksum = 0;
       for (let key = 0; key < keys; key++, bucket++) {
@@ -82,13 +89,16 @@ export class DevicePairs {
   }
 
   /** A counting sort; says where each bucket ends. */
-  #orderByBucket(ends: Int32Array, slots: number): Int32Array {
-    const keys = ends.length / slots;
-    const bucketOf = (pair: number) => slotOfHash(this.#hashes[pair]!, slots) * keys + this.#keys[pair]!;
-    for (let pair = 0; pair < this.#count; pair++) ends[bucketOf(pair)]!++;
+  #orderByBucket(ends: Int32Array, keys: number, { count: slots, hash }: Slots): Int32Array {
+    const buckets = new Int32Array(this.#count);
+    for (let pair = 0; pair < this.#count; pair++) {
+      const bucket = slotOfHash(hash(this.#words, pair * WORDS), slots) * keys + this.#keys[pair]!;
+      buckets[pair] = bucket;
+      ends[bucket]!++;
+    }
     for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
     const order = new Int32Array(this.#count);
-    for (let pair = this.#count - 1; pair >= 0; pair--) order[--ends[bucketOf(pair)]!] = pair;
+    for (let pair = this.#count - 1; pair >= 0; pair--) order[--ends[buckets[pair]!]!] = pair;
     // Each has counted down to its beginning, which is the end of the one before it.
     ends.copyWithin(0, 1);
     if (ends.length > 0) ends[ends.length - 1] = this.#count;
@@ -119,7 +129,7 @@ export class DevicePairs {
     const { length } = this.#keys;
     const devices = new Uint8Array(capacity * IDENTIFIER_BYTES);
     const keys = new Int32Array(capacity);
-    const hashes = new Uint32Array(capacity);
+    const hashes = new Int32Array(capacity);
     if (length > 0) {
       devices.set(this.#devices);
       keys.set(this.#keys);

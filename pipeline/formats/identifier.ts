@@ -74,26 +74,7 @@ export function canonicalForms(devices: Uint8Array): string[] {
 export const WORDS = 4;
 
 /**
- * MurmurHash3 (x86, 32 bits) of all 16 bytes, the same on every machine. It must never change, because stored sets are partitioned by
- * it. Identifiers are not always random (version bits, sequential test data, one vendor's constants), hence the full mixing.
- */
-export function hashWords(words: Uint32Array, offset: number): number {
-  let hash = 0x9747b28c;
-  for (let at = offset; at < offset + WORDS; at++) {
-    let word = Math.imul(words[at]!, 0xcc9e2d51);
-    word = (word << 15) | (word >>> 17);
-    hash ^= Math.imul(word, 0x1b873593);
-    hash = (hash << 13) | (hash >>> 19);
-    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
-  }
-  hash ^= IDENTIFIER_BYTES;
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
-}
-
-/**
- * The top 4 bits select the slot, and the others are the address within it. Where there are more than 16 slots, the lowest bits select
+ * The top 4 bits of the hash (device-hash.ts) select the slot, and the others are the address within it. Where there are more than 16 slots, the lowest bits select
  * among those with the same top bits: addresses stay evenly spread, and no slot of 16 would have to be mixed with another to divide it.
  */
 export const slotOfHash = (hash: number, slots: number): number =>

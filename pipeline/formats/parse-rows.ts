@@ -3,8 +3,8 @@
  * An accepted row allocates nothing.
  */
 import type { RejectCode } from '../../schemas/codes.ts';
-import { DEFAULT_SLOTS, type RowBatch } from '../../schemas/topics.ts';
-import { DevicePairs, type SlotPairs } from './device-pairs.ts';
+import type { RowBatch } from '../../schemas/topics.ts';
+import { DevicePairs, type SlotPairs, type Slots } from './device-pairs.ts';
 import { skipBlankLine } from './head.ts';
 import { IDENTIFIER_TEXT, Parsed, parseIdentifier, WORDS } from './identifier.ts';
 import type { KeyTable } from './key-table.ts';
@@ -24,8 +24,8 @@ export type BatchToParse = Pick<RowBatch, 'rows' | 'first_line' | 'delimiter' | 
 export interface ParseOptions {
   /** Required for attributes. */
   keys?: KeyTable;
-  /** How many slots the devices are divided into. */
-  slots?: number;
+  /** Absent: pairs are counted, and not divided into slots. */
+  slots?: Slots;
   maxRejects: number;
 }
 
@@ -80,7 +80,7 @@ export function parseRows(batch: BatchToParse, { keys, ...options }: ParseOption
 
 function parse(
   batch: BatchToParse,
-  { maxRejects, slots = DEFAULT_SLOTS }: Omit<ParseOptions, 'keys'>,
+  { maxRejects, slots }: Omit<ParseOptions, 'keys'>,
   layout: RowLayout,
 ): ParsedRows {
   const { rows: bytes, first_line: firstLine, delimiter } = batch;
@@ -140,7 +140,7 @@ function parse(
     ...counted,
     pairsRead: layout.pairsRead,
     pairs: pairs.size,
-    slots: pairs.bySlot(layout.names(), slots),
+    slots: slots ? pairs.bySlot(layout.names(), slots) : [],
   };
 }
 

@@ -4,7 +4,6 @@
  */
 import { DEFAULT_SLOTS, type SlotTotal } from '../../schemas/topics.ts';
 import { copyDevices, eachGroup } from '../wire/device-groups.ts';
-import { hashBytes } from './byte-table.ts';
 import { WORDS } from './identifier.ts';
 
 /**
@@ -46,8 +45,12 @@ export function checksumOf(words: Uint32Array, at: number, keyHash: number): num
   return Math.imul(mixed ^ (mixed >>> 15), keyHash);
 }
 
-/** Odd, so that the multiplication loses no bit of the device's hash. */
-export const hashKey = (key: Uint8Array, start: number, end: number) => hashBytes(key, start, end) | 1;
+/** FNV-1a. Odd, so that the multiplication loses no bit of the device's hash. */
+export function hashKey(key: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ key[at]!, 0x01000193);
+  return hash | 1;
+}
 
 export function addTotal(total: SlotTotal, { pairs, checksum }: SlotTotal): void {
   total.pairs += pairs;

@@ -38,7 +38,7 @@ export async function composeSlot(
     events: new Map(),
   };
   for await (const loaded of readSlot(deps, { space, slot })) {
-    const devices = devicesOf(loaded.levels);
+    const devices = devicesOf(loaded.levels, deps.hash);
     if (devices.count === 0) continue;
     composition.devices += devices.count;
     countKeys(devices.keys, composition.events);
@@ -63,13 +63,11 @@ async function countAttributes(
   for await (const loaded of readSlot(deps, { space: spaces.marketplace, slot }, devices)) {
     signal?.throwIfAborted();
     const stored = new Uint8Array(loaded.wanted!.count);
-    joinRegion(loaded, {
-      onDevice(n) {
-        matched += 1 - stored[n]!;
-        stored[n] = 1;
-      },
-      onKey: counts.add,
-    });
+    const onDevice = (n: number) => {
+      matched += 1 - stored[n]!;
+      stored[n] = 1;
+    };
+    joinRegion(loaded, { onDevice, onKey: counts.add }, deps.hash);
   }
   counts.addTo(attributes);
   return matched;

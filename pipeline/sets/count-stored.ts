@@ -22,11 +22,10 @@ export async function lookFor(deps: ReadDeps, target: Target, devices: Devices):
   for await (const { wanted, levels } of readSlot(deps, target, devices))
     for (const loaded of levels) {
       const isHeld = new Uint8Array(wanted!.count);
-      joinLevel(wanted!, loaded, {
-        onDevice(n) {
-          isHeld[n] = 1;
-        },
-      });
+      const onDevice = (n: number) => {
+        isHeld[n] = 1;
+      };
+      joinLevel(wanted!, loaded, { onDevice }, deps.hash);
       byLevel.set(loaded.level.token, isHeld);
     }
   return { devices, byLevel };
@@ -48,7 +47,7 @@ export async function countStored(
       count += 1 - stored[n]!;
       stored[n] = 1;
     };
-    for (const loaded of levels) joinLevel(part!, loaded, { onDevice });
+    for (const loaded of levels) joinLevel(part!, loaded, { onDevice }, deps.hash);
     if (!places) continue;
     const from = positionOf(wanted, region.start);
     const foundFrom = positionOf(found.devices, region.start);

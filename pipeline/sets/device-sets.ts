@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
-import { addressOf, hashWords, slotOfHash } from '../formats/identifier.ts';
+import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { createCounterStore } from '../stores/counters.ts';
 import { type CompositionRequest, composeSlot, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
@@ -17,6 +17,7 @@ import { createManifests, manifestId } from './manifests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
 import { wordsOf } from './page-format.ts';
 import { createPages } from './pages.ts';
+import { createPlacementReader, type PlacementReader } from './placement.ts';
 import { devicesOf, readSlot } from './read-regions.ts';
 import { defaultLayout, type Layout } from './regions.ts';
 import { createRemovals } from './removals.ts';
@@ -33,16 +34,21 @@ export type DeviceSets = ReturnType<typeof createDeviceSets>;
 /** About 30 bytes each. */
 const MAX_DEVICES_AHEAD = 200_000;
 
-export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } = {}) {
+interface Options {
+  layout?: Partial<Layout>;
+  placement?: PlacementReader;
+}
+
+export function createDeviceSets(
+  db: Db,
+  { layout, placement: placementOf = createPlacementReader(db) }: Options = {},
+) {
   const { slotCount } = createCounterStore(db);
-  const manifests = createManifests(db);
+  const manifests = createManifests(db, placementOf);
   const pages = createPages(db);
-  const deps = {
-    manifests,
-    pages,
-    removals: createRemovals(pages),
-    layout: { ...defaultLayout, ...options.layout },
-  };
+  const stored = { manifests, pages };
+  const unkeyed = { ...stored, removals: createRemovals(pages), layout: { ...defaultLayout, ...layout } };
+  const withHash = async () => ({ ...unkeyed, hash: (await placementOf()).hash });
 
   const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
@@ -51,7 +57,7 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
   /** A device as it is looked for, and its slot. */
   async function locate(device: Uint8Array): Promise<{ wanted: Devices; slot: number }> {
     const words = wordsOf(device);
-    const hash = hashWords(words, 0);
+    const hash = (await placementOf()).hash(words, 0);
     const wanted: Devices = {
       count: 1,
       words,
@@ -64,37 +70,42 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
 
   /** The keys of a device in a space; undefined: the space does not hold it. */
   async function keysIn(space: string, { wanted, slot }: Awaited<ReturnType<typeof locate>>) {
+    const deps = await withHash();
     let keys: number[] | undefined;
-    for await (const loaded of readSlot(deps, { space, slot }, wanted)) {
-      joinRegion(loaded, {
-        onDevice: () => {
-          keys ??= [];
-        },
-        onKey: (key) => keys!.push(key),
-      });
-    }
-    return keys?.sort((a, b) => a - b);
+    const hits = {
+      onDevice: () => {
+        keys ??= [];
+      },
+      onKey: (key: number) => keys!.push(key),
+    };
+    for await (const loaded of readSlot(deps, { space, slot }, wanted)) joinRegion(loaded, hits, deps.hash);
+    return (keys as number[] | undefined)?.sort((a, b) => a - b);
   }
 
   return {
+    /** Where devices are; refused if those that are stored were placed by another key. */
+    placement: placementOf,
+
     /** Merges devices into a slot, once a job. All of them are in when this resolves, or none. */
     async merge(target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> {
       const id = aheadId(target.matchIn ?? '', target);
-      const edited = await mergeDevices(deps, { ...target, found: ahead.get(id) }, parts);
+      const edited = await mergeDevices(await withHash(), { ...target, found: ahead.get(id) }, parts);
       ahead.delete(id);
       return edited;
     },
 
     /** Looks for devices that will be matched when the job is merged. What is found is used then, as far as it is still true. */
     async lookAhead(target: { space: string; slot: number; job: number }, devices: Devices): Promise<void> {
-      const found = lookFor(deps, target, devices).catch(() => undefined);
+      const found = withHash()
+        .then((deps) => lookFor(deps, target, devices))
+        .catch(() => undefined);
       ahead.set(aheadId(target.space, target), found, { size: devices.count + 1 });
       await found;
     },
 
     /** Removes keys from a slot, once a job. */
-    removeKeys: (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>
-      removeKeys(deps, target, keys),
+    removeKeys: async (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>
+      removeKeys(await withHash(), target, keys),
 
     /** Distinct devices of a space. */
     async count(space: string): Promise<number> {
@@ -104,12 +115,16 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
 
     /** What a slot of a space holds, in parts that follow each other. */
     async *read(space: string, slot: number): AsyncGenerator<Devices> {
-      for await (const loaded of readSlot(deps, { space, slot })) yield devicesOf(loaded.levels);
+      const deps = await withHash();
+      for await (const loaded of readSlot(deps, { space, slot })) yield devicesOf(loaded.levels, deps.hash);
     },
 
     /** What the composition of an audience needs to know about one slot. */
-    compose: (request: CompositionRequest, slot: number, signal?: AbortSignal): Promise<SlotComposition> =>
-      composeSlot(deps, request, slot, signal),
+    compose: async (
+      request: CompositionRequest,
+      slot: number,
+      signal?: AbortSignal,
+    ): Promise<SlotComposition> => composeSlot(await withHash(), request, slot, signal),
 
     /** Every space that holds the device, with its keys there. */
     async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {
@@ -138,6 +153,6 @@ export function createDeviceSets(db: Db, options: { layout?: Partial<Layout> } =
       await manifests.collection.deleteMany({ _id: { $gte: documents.from, $lt: documents.to } });
     },
 
-    sweepOrphans: createOrphanSweep(deps),
+    sweepOrphans: createOrphanSweep(stored),
   };
 }

@@ -2,7 +2,8 @@
  * Devices in memory, each with its keys: sorted by address and then by identifier, distinct, keys ascending and distinct. The address is
  * what the hash has left below the slot, 28 bits; the part of a page or a region is a range of it.
  */
-import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
+import { addressOf, WORDS } from '../formats/identifier.ts';
 
 export interface Devices {
   readonly count: number;
@@ -35,9 +36,9 @@ export function compareWords(a: Uint32Array, i: number, b: Uint32Array, j: numbe
   return a[i]! - b[j]! || a[i + 1]! - b[j + 1]! || a[i + 2]! - b[j + 2]! || a[i + 3]! - b[j + 3]!;
 }
 
-export function addressesOf(words: Uint32Array): Uint32Array {
+export function addressesOf(words: Uint32Array, hash: DeviceHash): Uint32Array {
   const addresses = new Uint32Array(words.length / WORDS);
-  for (let n = 0; n < addresses.length; n++) addresses[n] = addressOf(hashWords(words, n * WORDS));
+  for (let n = 0; n < addresses.length; n++) addresses[n] = addressOf(hash(words, n * WORDS));
   return addresses;
 }
 

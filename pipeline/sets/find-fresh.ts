@@ -1,4 +1,5 @@
 /** What of an addition is not stored yet. */
+import type { DeviceHash } from '../formats/device-hash.ts';
 import { createWriter, type Devices, firstKey } from './devices.ts';
 import { joinRegion } from './join.ts';
 import type { LoadedRegion } from './read-regions.ts';
@@ -10,7 +11,7 @@ export interface Fresh {
   added: Devices;
 }
 
-export function findFresh(loaded: LoadedRegion): Fresh {
+export function findFresh(loaded: LoadedRegion, hash: DeviceHash): Fresh {
   const wanted = loaded.wanted!;
   if (loaded.levels.length === 0) return { devices: wanted, added: wanted };
   const stored = new Uint8Array(wanted.count);
@@ -18,19 +19,20 @@ export function findFresh(loaded: LoadedRegion): Fresh {
   let isNew = true;
   let next = 0;
   let end = 0;
-  joinRegion(loaded, {
-    onDevice(n) {
+  const hits = {
+    onDevice(n: number) {
       isNew = false;
       stored[n] = 1;
       next = firstKey(wanted, n);
       end = wanted.ends[n]!;
     },
     // Both lists are ascending.
-    onKey(key) {
+    onKey(key: number) {
       while (next < end && wanted.keys[next]! < key) next++;
       if (next < end && wanted.keys[next] === key) known[next] = 1;
     },
-  });
+  };
+  joinRegion(loaded, hits, hash);
   return isNew ? { devices: wanted, added: wanted } : takeFresh(wanted, stored, known);
 }
 

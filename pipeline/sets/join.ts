@@ -1,5 +1,6 @@
 /** Finds wanted devices in the pages of a region: a merge join, or a plain search for a few. */
-import { addressOf, hashWords, WORDS } from '../formats/identifier.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
+import { addressOf, WORDS } from '../formats/identifier.ts';
 import { compareWords, type Devices, positionOf } from './devices.ts';
 import { createKeyReader } from './page-format.ts';
 import type { StoredPage } from './page-reply.ts';
@@ -16,17 +17,22 @@ export interface Hits {
 /** For fewer wanted devices it does not pay to hash those of the page. */
 const FEW = 4;
 
-export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits): void {
-  for (const level of levels) joinLevel(wanted!, level, hits);
+export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits, hash: DeviceHash): void {
+  for (const level of levels) joinLevel(wanted!, level, hits, hash);
 }
 
-export function joinLevel(wanted: Devices, { level, pages }: LoadedLevel, hits: Hits): void {
+export function joinLevel(
+  wanted: Devices,
+  { level, pages }: LoadedLevel,
+  hits: Hits,
+  hash: DeviceHash,
+): void {
   const size = pageSize(level);
   let from = 0;
   for (const page of pages) {
     from = positionOf(wanted, page.start, from);
     const to = positionOf(wanted, page.start + size, from);
-    if (to > from) joinPage(wanted, from, to, page, hits);
+    if (to > from) joinPage(wanted, from, to, page, hits, hash);
     from = to;
   }
 }
@@ -37,6 +43,7 @@ function joinPage(
   to: number,
   page: StoredPage,
   { onDevice, onKey }: Hits,
+  hash: DeviceHash,
 ): void {
   const end = copyWords(page);
   const reader = onKey && createKeyReader(page.reply, page.keys, page.keysEnd);
@@ -49,7 +56,7 @@ function joinPage(
     passed = place + 1;
   };
   if (to - from <= FEW) search(wanted, from, to, end, onHit);
-  else mergeJoin(wanted, from, to, end, onHit);
+  else mergeJoin(wanted, from, to, end, onHit, hash);
 }
 
 /** The identifiers of a page, aligned. Used again for each: an array for every page would cost more than the search. */
@@ -80,10 +87,17 @@ function search(wanted: Devices, from: number, to: number, end: number, onHit: O
   }
 }
 
-function mergeJoin(wanted: Devices, from: number, to: number, end: number, onHit: OnHit): void {
+function mergeJoin(
+  wanted: Devices,
+  from: number,
+  to: number,
+  end: number,
+  onHit: OnHit,
+  hash: DeviceHash,
+): void {
   let n = from;
   for (let at = 0; at < end && n < to; at += WORDS) {
-    const address = addressOf(hashWords(words, at));
+    const address = addressOf(hash(words, at));
     while (n < to && wanted.addresses[n]! < address) n++;
     while (n < to && wanted.addresses[n] === address && compareWords(wanted.words, n * WORDS, words, at) < 0)
       n++;

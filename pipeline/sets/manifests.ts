@@ -4,6 +4,7 @@ import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { type PlacementReader, requireSamePlacement } from './placement.ts';
 import { wholeSlot } from './regions.ts';
 
 /** Version 0: there is no document yet. */
@@ -23,7 +24,7 @@ const DUPLICATE_KEY = 11_000;
 
 export const manifestId = (space: string, slot: number) => `${space}#${slot}`;
 
-export function createManifests(db: Db) {
+export function createManifests(db: Db, placementOf: PlacementReader) {
   // From the primary and majority-committed: a device that only seems to be stored, because a write is about to be rolled back or a
   // deletion has not arrived, would be lost for good.
   const collection = db.collection<ManifestDocument>(collections.manifests, {
@@ -32,11 +33,15 @@ export function createManifests(db: Db) {
   });
 
   const read = groupCommit(async (wanted: { space: string; slot: number }[]): Promise<Manifest[]> => {
+    const { id: placement } = await placementOf();
     const ids = wanted.map(({ space, slot }) => manifestId(space, slot));
     const found = new Map<string, Manifest>();
     const cursor = collection.find({ _id: { $in: [...new Set(ids)] } }, { batchSize: ids.length + 1 });
-    for await (const manifest of cursor) found.set(manifest._id, manifest);
-    return wanted.map(({ space, slot }, i) => found.get(ids[i]!) ?? absent(space, slot));
+    for await (const manifest of cursor) {
+      requireSamePlacement(db, placement, manifest.placement);
+      found.set(manifest._id, manifest);
+    }
+    return wanted.map(({ space, slot }, i) => found.get(ids[i]!) ?? absent(space, slot, placement));
   });
 
   async function bulkWrite(operations: AnyBulkWriteOperation<ManifestDocument>[]): Promise<Written> {
@@ -80,11 +85,12 @@ export function createManifests(db: Db) {
   };
 }
 
-const absent = (space: string, slot: number): Manifest => ({
+const absent = (space: string, slot: number, placement: string): Manifest => ({
   _id: manifestId(space, slot),
   space,
   slot,
   version: 0,
+  placement,
   devices: 0,
   job: 0,
   changes: [],

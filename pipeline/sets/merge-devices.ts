@@ -58,20 +58,20 @@ async function loadFor(deps: EditDeps, { manifest }: SlotEdit, [region, wanted]:
 /** Gives the devices that are new. */
 async function addTo(deps: EditDeps, edit: SlotEdit, loaded: Loaded): Promise<Devices> {
   const { region, levels, ratio } = loaded;
-  const fresh = findFresh(loaded);
+  const fresh = findFresh(loaded, deps.hash);
   if (fresh.devices.count === 0) return fresh.added;
   countKeys(fresh.devices.keys, edit.change.pairs);
 
   // More may stay, because less is new than was wanted.
   const keep = Math.max(loaded.keep, levelsToKeep(region, sizeOf(fresh.devices), ratio));
-  const rest = merge([devicesOf(levels.slice(keep)), fresh.devices]);
+  const rest = merge([devicesOf(levels.slice(keep), deps.hash), fresh.devices]);
   const laidOut = keep > 0 ? edit.layOut.asLevel(rest, region) : undefined;
   if (laidOut) {
     await edit.write(laidOut.pages);
     edit.replace(region, [{ ...region, levels: [...region.levels.slice(0, keep), laidOut.level] }]);
   } else {
     const whole = await loadRegion(deps, edit.manifest, { ...region, levels: region.levels.slice(0, keep) });
-    const all = merge([devicesOf(whole.levels), rest]);
+    const all = merge([devicesOf(whole.levels, deps.hash), rest]);
     await put(edit, region, edit.layOut.asRegions(all, region));
   }
   return fresh.added;

@@ -2,6 +2,7 @@
  * Devices as a page or a run holds them: 16 bytes each, and their keys. A key is a varint of twice the difference to the one before it,
  * plus one if another follows; a device without a key is a zero. No keys at all: no byte.
  */
+import type { DeviceHash } from '../formats/device-hash.ts';
 import { WORDS } from '../formats/identifier.ts';
 import { addressesOf, type Devices, firstKey } from './devices.ts';
 
@@ -84,7 +85,7 @@ export function wordsOf(devices: Uint8Array): Uint32Array {
   return words;
 }
 
-export function decode({ devices, keys: bytes }: Encoded): Devices {
+export function decode({ devices, keys: bytes }: Encoded, hash: DeviceHash): Devices {
   const words = wordsOf(devices);
   const count = words.length / WORDS;
   const ends = new Uint32Array(count);
@@ -99,5 +100,5 @@ export function decode({ devices, keys: bytes }: Encoded): Devices {
     reader.next(add);
     ends[n] = end;
   }
-  return { count, words, addresses: addressesOf(words), ends, keys: keys.subarray(0, end) };
+  return { count, words, addresses: addressesOf(words, hash), ends, keys: keys.subarray(0, end) };
 }

@@ -3,6 +3,7 @@
  * a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
  */
 import type { LevelEntry, RegionEntry } from '../../schemas/stage-documents.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { concatenate, type Devices, merge, positionOf, slice } from './devices.ts';
 import type { Manifest, Manifests } from './manifests.ts';
@@ -28,6 +29,7 @@ export interface LoadedRegion {
 export interface ReadDeps {
   manifests: Manifests;
   pages: Pages;
+  hash: DeviceHash;
 }
 
 /** Far enough below the server's 16 MB for one reply that a group is a round trip or two. */
@@ -190,8 +192,8 @@ function isUnchanged(loaded: LoadedRegion[], before: Manifest, now: Manifest): b
 }
 
 /** All devices of levels that were loaded whole. */
-export const devicesOf = (levels: LoadedLevel[]): Devices =>
-  merge(levels.map(({ pages }) => concatenate(pages.map(toDevices))));
-
-const toDevices = ({ reply, devices, devicesEnd, keys, keysEnd }: StoredPage): Devices =>
-  decode({ devices: reply.subarray(devices, devicesEnd), keys: reply.subarray(keys, keysEnd) });
+export function devicesOf(levels: LoadedLevel[], hash: DeviceHash): Devices {
+  const toDevices = ({ reply, devices, devicesEnd, keys, keysEnd }: StoredPage): Devices =>
+    decode({ devices: reply.subarray(devices, devicesEnd), keys: reply.subarray(keys, keysEnd) }, hash);
+  return merge(levels.map(({ pages }) => concatenate(pages.map(toDevices))));
+}

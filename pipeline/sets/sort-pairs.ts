@@ -1,6 +1,7 @@
 /** Sorts pairs of a device and a key as they came, from several files, and says how many of them are distinct. */
 import type { Addresses } from '../formats/address-ranges.ts';
-import { ADDRESS_BITS, addressOf, hashWords, IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
+import { ADDRESS_BITS, addressOf, IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
 import { copyDevices } from '../wire/device-groups.ts';
 import { compareWords, type Devices } from './devices.ts';
 
@@ -33,7 +34,14 @@ export class Pairs {
   }
 
   /** Devices with this key, of this file: all of them, or those at some addresses. */
-  add(source: Uint8Array, at: number, devices: number, key: number, file: number, where?: Addresses): void {
+  add(
+    source: Uint8Array,
+    at: number,
+    devices: number,
+    key: number,
+    file: number,
+    where?: Addresses & { hash: DeviceHash },
+  ): void {
     const room = this.count + devices;
     if (room > this.columns.keys.length) this.#grow(Math.max(2 * this.count, room, 1_024));
     const { bytes, keys, files } = this.columns;
@@ -60,11 +68,11 @@ export class Pairs {
   }
 
   /** Of the devices behind the last pair, moves those at these addresses to the front. Gives where they end. */
-  #keep(devices: number, { from, to }: Addresses): number {
+  #keep(devices: number, { from, to, hash }: Addresses & { hash: DeviceHash }): number {
     const { words } = this.columns;
     let end = this.count;
     for (let device = this.count; device < this.count + devices; device++) {
-      const address = addressOf(hashWords(words, device * WORDS));
+      const address = addressOf(hash(words, device * WORDS));
       if (address < from || address >= to) continue;
       words.copyWithin(end * WORDS, device * WORDS, (device + 1) * WORDS);
       end++;
@@ -96,8 +104,8 @@ export interface SortedPairs {
 }
 
 /** Takes the pairs: their columns are gone. */
-export function sortPairs(pairs: Pairs): SortedPairs {
-  const { records, order } = sortRecords(pairs);
+export function sortPairs(pairs: Pairs, hash: DeviceHash): SortedPairs {
+  const { records, order } = sortRecords(pairs, hash);
   pairs.release();
   const { count, fileOf } = pairs;
   const words = new Uint32Array(count * WORDS);
@@ -163,12 +171,15 @@ function takeSortRoom(pairs: number): typeof sortRoom {
  * Addresses are uniform: distributed into buckets, pairs are nearly in order, and those of a bucket next to each other in memory. A sort
  * of all of them at once would wait for memory at each comparison.
  */
-function sortRecords({ count, columns }: Pairs): { records: Uint32Array; order: Uint32Array } {
+function sortRecords(
+  { count, columns }: Pairs,
+  hash: DeviceHash,
+): { records: Uint32Array; order: Uint32Array } {
   const { words, keys, files } = columns;
   const { addresses, records, order } = takeSortRoom(count);
   let [min, max] = [2 ** ADDRESS_BITS, 0];
   for (let pair = 0; pair < count; pair++) {
-    const address = addressOf(hashWords(words, pair * WORDS));
+    const address = addressOf(hash(words, pair * WORDS));
     addresses[pair] = address;
     if (address < min) min = address;
     if (address > max) max = address;

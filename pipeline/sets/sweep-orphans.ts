@@ -35,7 +35,7 @@ function* tokensIn(ids: string[]): Generator<Written> {
   }
 }
 
-export function createOrphanSweep({ manifests, pages }: EditDeps) {
+export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifests' | 'pages'>) {
   async function idsBehind(behind: string): Promise<string[]> {
     const found = await pages.collection
       .find({ _id: { $gt: behind } }, { projection: { _id: 1 } })

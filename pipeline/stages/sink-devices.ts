@@ -6,6 +6,7 @@
  */
 
 import { type CommitMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
 import type { Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
@@ -30,6 +31,7 @@ export interface SinkDependencies {
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   slots: number;
+  hashDevice: DeviceHash;
   devicePartitions: number;
   memoryBytes: number;
   news: Pick<News, 'tell'>;
@@ -110,7 +112,9 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     // What is being merged will be forgotten, and must not be taken away meanwhile.
     if (isFull()) await owner.merges.idle();
     if (!isFull()) return;
-    const bytes = await owner.uncommitted.spill((batch) => step('spill', () => spills.save(batch)));
+    const bytes = await owner.uncommitted.spill((batch) =>
+      step('spill', () => spills.save(batch, deps.hashDevice)),
+    );
     deps.onSpilled?.(bytes);
     deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
   }

@@ -7,6 +7,7 @@ import { Binary } from 'mongodb';
 import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { RowBatch, SlotTotal } from '../../schemas/topics.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
@@ -27,6 +28,7 @@ export interface ValidateDependencies {
   ledger: LedgerStore;
   rejects: RejectStore;
   slots: number;
+  hashDevice: DeviceHash;
   devicePartitions: number;
   rejectPartitions: number;
   rejectsPerFile: number;
@@ -42,7 +44,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<'validate'
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
     rowFormatOf(batch.path).parse(batch, {
       ...(batch.layout === 'attributes' ? { keys: await contexts.keysOf(job) } : {}),
-      slots: deps.slots,
+      slots: { count: deps.slots, hash: deps.hashDevice },
       maxRejects: deps.rejectsPerFile,
     });
 

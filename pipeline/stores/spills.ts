@@ -8,6 +8,7 @@ import { collections } from '../../schemas/documents.ts';
 import type { SpillDocument } from '../../schemas/stage-documents.ts';
 import type { SlotTotal, ValidatedDevices } from '../../schemas/topics.ts';
 import { cutByAddress, type InRange, RANGES } from '../formats/address-ranges.ts';
+import type { DeviceHash } from '../formats/device-hash.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { countGroups } from '../formats/slot-totals.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
@@ -50,18 +51,18 @@ export function createSpillStore(db: Db) {
       { ordered: false },
     );
 
-  function* cut({ job, slot, devices }: Spill): Generator<Omit<SpillDocument, '_id'>> {
-    for (const [range, pieces] of cutByAddress(devices).entries())
+  function* cut({ job, slot, devices }: Spill, hash: DeviceHash): Generator<Omit<SpillDocument, '_id'>> {
+    for (const [range, pieces] of cutByAddress(devices, hash).entries())
       for (const piece of pieces) yield { job, slot, range, messages: new Binary(piece) };
   }
 
   return {
-    async save(spill: Spill): Promise<void> {
+    async save(spill: Spill, hash: DeviceHash): Promise<void> {
       const { job, slot, devices } = spill;
       const sized = within<{ messages: Binary }>({ bytes: INSERTED_BYTES }, ({ messages }) =>
         messages.length(),
       );
-      for (const some of inGroups(cut(spill), sized)) await insert(some);
+      for (const some of inGroups(cut(spill, hash), sized)) await insert(some);
       const totals = inGroups(devices, within({ count: MAX_TOTALS }));
       await insert(
         [...totals].map((some) => ({

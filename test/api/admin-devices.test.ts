@@ -5,6 +5,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { formatIdentifier, slotOf } from '../formats/identifiers.ts';
+import { emptyDatabase } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
@@ -17,6 +18,7 @@ const run = (...args: string[]) => runAdmin(['device', 'show', ...args], env);
 beforeAll(async () => {
   env = uniqueEnvironment();
   mongo = await connectMongo(parseConfig(env));
+  await emptyDatabase(mongo.db);
 });
 afterAll(async () => {
   await mongo?.db.dropDatabase();

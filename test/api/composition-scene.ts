@@ -1,5 +1,4 @@
 /** Audiences and attributes as the pipeline would have loaded them: devices by space, and jobs that have ended in their order. */
-import { hashWords, slotOfHash } from '../../pipeline/formats/identifier.ts';
 import { groupBy } from '../../pipeline/runtime/group-by.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import type { Layout } from '../../pipeline/sets/regions.ts';
@@ -14,8 +13,9 @@ import {
   spaces,
 } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { slotOf } from '../formats/identifiers.ts';
 import { manifestsOf, pagesOf } from '../sets/database.ts';
-import { fromHex, keyed, numberedDevice, onePart } from '../sets/devices.ts';
+import { fromHex, keyedBy, numberedDevice, onePart } from '../sets/devices.ts';
 import { startService, withoutPorts } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -61,9 +61,6 @@ export async function secondApi(api: Api, key: string, env: Record<string, strin
 /** Devices with a key each; 0 is none. */
 type Group = { key: number; devices: string[] };
 
-const slotOf = (device: string) =>
-  slotOfHash(hashWords(new Uint32Array(fromHex([device]).buffer), 0), DEFAULT_SLOTS);
-
 /** So that a few devices make several pages and regions. */
 const tiny: Partial<Layout> = { pageBytes: 512, regionBytes: 4_096 };
 
@@ -77,14 +74,16 @@ export function createScene(api: Api, layout = tiny) {
   async function add(space: string, job: number, groups: Group[]): Promise<Map<number, number>> {
     const pairs = groups.flatMap(({ key, devices: some }) => some.map((device) => ({ key, device })));
     const added = new Map<number, number>();
-    for (const [slot, held] of groupBy(pairs, ({ device }) => slotOf(device))) {
+    const placement = await sets.placement();
+    const slotOfDevice = (device: string) => slotOf(fromHex([device]), 0, DEFAULT_SLOTS, placement);
+    for (const [slot, held] of groupBy(pairs, ({ device }) => slotOfDevice(device))) {
       const byKey = groupBy(held, ({ key }) => key);
       const packed = [...byKey].map(([key, of]) => ({
         key,
         devices: fromHex(of.map(({ device }) => device)),
       }));
       const target = { space, slot, job, since: job - 1 };
-      const { changes } = await sets.merge(target, onePart(keyed(...packed)));
+      const { changes } = await sets.merge(target, onePart(keyedBy(placement, ...packed)));
       for (const [key, count] of changes.find((change) => change.job === job)?.pairs ?? [])
         added.set(key, (added.get(key) ?? 0) + count);
     }

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
 import { cutByAddress, RANGES } from '../../pipeline/formats/address-ranges.ts';
-import { addressOf, hashWords } from '../../pipeline/formats/identifier.ts';
+import { addressOf } from '../../pipeline/formats/identifier.ts';
 import { decode, encode, wireHeader } from '../../pipeline/wire/codec.ts';
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { framedIn } from '../../pipeline/wire/framed-devices.ts';
 import { messages, type ValidatedDevices, versionsOf } from '../../schemas/topics.ts';
+import { testPlacement } from '../sets/devices.ts';
 
 /** Numbers that differ in all of their bytes. */
 const device = (n: number) => Buffer.from(Uint32Array.of(n, n * 2_654_435_761, n ^ 0x5bd1e995, ~n).buffer);
@@ -24,10 +25,11 @@ const given = [
   message(70_000, { 'event-2': devicesOf(8_000, 10_000) }),
 ];
 
+const { hash } = testPlacement;
 const wordsOf = (bytes: Uint8Array) => new Uint32Array(Uint8Array.from(bytes).buffer);
 /** Of the first of them. */
 const rangeOf = (devices: Uint8Array) =>
-  Math.floor((addressOf(hashWords(wordsOf(devices), 0)) / 2 ** 28) * RANGES);
+  Math.floor((addressOf(hash(wordsOf(devices), 0)) / 2 ** 28) * RANGES);
 
 /** Each batch, key and device, in some order. */
 function pairsOf(all: Iterable<ValidatedDevices>): string[] {
@@ -40,7 +42,7 @@ function pairsOf(all: Iterable<ValidatedDevices>): string[] {
 }
 
 it('every device is in one range, the one of its address, with its key and batch', () => {
-  const ranges = cutByAddress(given);
+  const ranges = cutByAddress(given, hash);
   const found = ranges.map((pieces) => pieces.flatMap((piece) => [...framedIn(piece)]));
   expect(pairsOf(found.flat())).toEqual(pairsOf(given));
   const misplaced = found.flatMap((parts, range) =>
@@ -53,6 +55,7 @@ it('one device that comes a hundred thousand times is cut into pieces', () => {
   const same = Buffer.concat(Array.from({ length: 1_000 }, () => device(1)));
   const pieces = cutByAddress(
     Array.from({ length: 100 }, (_, batch) => message(batch, { key: same })),
+    hash,
   ).flat();
   expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(100_000);
   expect(pairsOf(pieces.flatMap((piece) => [...framedIn(piece)]))).toHaveLength(100_000);
@@ -65,7 +68,7 @@ const frame = (bytes: Buffer) => {
 };
 
 it('an older version reads what is framed, and is read', () => {
-  for (const piece of cutByAddress(given).flat()) {
+  for (const piece of cutByAddress(given, hash).flat()) {
     const read: ValidatedDevices[] = [];
     for (let at = 0; at < piece.length; at += 4 + piece.readUInt32BE(at)) {
       const bytes = piece.subarray(at + 4, at + 4 + piece.readUInt32BE(at));

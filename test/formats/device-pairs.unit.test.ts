@@ -3,7 +3,7 @@ import { ByteList } from '../../pipeline/formats/byte-list.ts';
 import { DevicePairs } from '../../pipeline/formats/device-pairs.ts';
 import { countGroups } from '../../pipeline/formats/slot-totals.ts';
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
-import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { testSlots } from '../sets/devices.ts';
 
 const wordsOf = (device: Buffer) => new Uint32Array(new Uint8Array(device).buffer);
 
@@ -45,7 +45,7 @@ describe('pairs of device and key', () => {
     const list = new ByteList();
     for (const name of names) list.add(Buffer.from(name));
     const slots = pairs
-      .bySlot(list, DEFAULT_SLOTS)
+      .bySlot(list, testSlots)
       .map((slot) => ({ ...slot, groups: decodeGroups(slot.groups) }));
     const found = slots.flatMap(({ groups }) =>
       groups.flatMap(({ key, devices }) =>

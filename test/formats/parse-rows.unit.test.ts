@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createKeyTable } from '../../pipeline/formats/key-table.ts';
 import { OTHER_EVENTS, type ParsedRows, parseRows } from '../../pipeline/formats/parse-rows.ts';
 import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { testSlots } from '../sets/devices.ts';
 import { formatIdentifier } from './identifiers.ts';
 
 const A = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -17,12 +18,12 @@ const keys = createKeyTable([
 const attributes = (text: string, maxRejects = 100, table = keys) =>
   parseRows(
     { rows: Buffer.from(text), first_line: 1, delimiter: 0x2c, layout: 'attributes' },
-    { keys: table, maxRejects },
+    { keys: table, slots: testSlots, maxRejects },
   );
 const audience = (text: string, first_line = 1) =>
   parseRows(
     { rows: Buffer.from(text), first_line, delimiter: 0x2c, layout: 'audience' },
-    { maxRejects: 100 },
+    { slots: testSlots, maxRejects: 100 },
   );
 
 function devicesOf({ slots }: ParsedRows): Record<string, string[]> {

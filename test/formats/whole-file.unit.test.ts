@@ -6,6 +6,7 @@ import { type Cut, createRowCutter } from '../../pipeline/formats/cut-rows.ts';
 import { createKeyTable } from '../../pipeline/formats/key-table.ts';
 import { OTHER_EVENTS, parseRows } from '../../pipeline/formats/parse-rows.ts';
 import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { testSlots } from '../sets/devices.ts';
 import { type FileVerdict, readFileOracle } from '../support/oracle-file.ts';
 import { type GeneratedFile, generatedFile, inChunks, KEYS, largeFile } from './generate-file.ts';
 import { formatIdentifier, slotOf } from './identifiers.ts';
@@ -31,7 +32,10 @@ function readFile({ bytes, layout }: GeneratedFile, batchBytes: number, sizes: n
   };
   let overflow = false;
   for (const cut of cutAll(bytes, batchBytes, sizes)) {
-    const parsed = parseRows({ ...cut, layout }, { keys, maxRejects: Number.MAX_SAFE_INTEGER });
+    const parsed = parseRows(
+      { ...cut, layout },
+      { keys, slots: testSlots, maxRejects: Number.MAX_SAFE_INTEGER },
+    );
     total.rows += parsed.rows;
     total.accepted += parsed.accepted;
     total.pairsRead += parsed.pairsRead;

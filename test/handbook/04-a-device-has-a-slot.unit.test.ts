@@ -1,17 +1,19 @@
 /**
- * 4. Devices are divided into 16 slots by a hash of the identifier, and slots among the partitions of `ingest.devices`. So one sink
- *    owns all that concerns a device, and counts of slots can simply be added: no device is in two.
+ * 4. Devices are divided into 16 slots by a hash of the identifier, keyed with a secret of the installation so that nobody can choose
+ *    identifiers for one slot; and slots among the partitions of `ingest.devices`. So one sink owns all that concerns a device, and
+ *    counts of slots can simply be added: no device is in two.
  */
 import { expect, it } from 'vitest';
 import { parseRows } from '../../pipeline/formats/parse-rows.ts';
 import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { DEFAULT_SLOTS, slotPartition } from '../../schemas/topics.ts';
+import { testSlots } from '../sets/devices.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 
 const devices = ids(1_000);
 const parsed = parseRows(
   { rows: Buffer.from(file(devices, 'seen')), first_line: 1, delimiter: 0x2c, layout: 'audience' },
-  { maxRejects: 100 },
+  { slots: testSlots, maxRejects: 100 },
 );
 
 it('every device is in one slot, and about as many in each', () => {

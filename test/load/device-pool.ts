@@ -1,7 +1,8 @@
 /** Numbered devices by slot. One byte a device is kept, so that a slot of many millions can be generated without the others. */
 
 import { createIdentifiers } from '../../api/cli/load/identifiers.ts';
-import { hashWords, slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
+import type { DeviceHash } from '../../pipeline/formats/device-hash.ts';
+import { slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 
 /** Numbers from the first up to, without, the second. */
@@ -9,13 +10,13 @@ export type NumberRange = readonly [number, number];
 
 export type DevicePool = ReturnType<typeof createDevicePool>;
 
-export function createDevicePool(seed: number, count: number) {
+export function createDevicePool(seed: number, count: number, hash: DeviceHash) {
   const identifiers = createIdentifiers(seed);
   const slots = new Uint8Array(count);
   const one = new Uint32Array(WORDS);
   for (let device = 0; device < count; device++) {
     identifiers.writeWords(one, 0, device);
-    slots[device] = slotOfHash(hashWords(one, 0), DEFAULT_SLOTS);
+    slots[device] = slotOfHash(hash(one, 0), DEFAULT_SLOTS);
   }
 
   return {

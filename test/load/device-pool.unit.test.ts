@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createGenerator } from '../../api/cli/load/generate.ts';
 import {
-  hashWords,
   IDENTIFIER_BYTES,
   Parsed,
   parseIdentifier,
@@ -9,9 +8,11 @@ import {
   WORDS,
 } from '../../pipeline/formats/identifier.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { testPlacement } from '../sets/devices.ts';
 import { createDevicePool } from './device-pool.ts';
 
 const SEED = 7;
+const { hash } = testPlacement;
 const ROW = 38;
 
 /** What a file with these devices holds, as hexadecimal digits. */
@@ -26,7 +27,7 @@ function inFile(from: number, to: number): string[] {
 }
 
 function inPool(slot: number, ranges: readonly (readonly [number, number])[]): string[] {
-  const devices = Buffer.from(createDevicePool(SEED, 5_000).inSlot(slot, ranges));
+  const devices = Buffer.from(createDevicePool(SEED, 5_000, hash).inSlot(slot, ranges));
   return Array.from({ length: devices.length / IDENTIFIER_BYTES }, (_, n) =>
     devices.toString('hex', n * IDENTIFIER_BYTES, (n + 1) * IDENTIFIER_BYTES),
   );
@@ -41,7 +42,7 @@ describe('devices that the bench stores directly', () => {
         [3_000, 5_000],
       ]);
       const words = new Uint32Array(new Uint8Array(Buffer.from(devices.join(''), 'hex')).buffer);
-      for (const n of devices.keys()) expect(slotOfHash(hashWords(words, n * 4), DEFAULT_SLOTS)).toBe(slot);
+      for (const n of devices.keys()) expect(slotOfHash(hash(words, n * 4), DEFAULT_SLOTS)).toBe(slot);
       found.push(...devices);
     }
     expect(found.sort()).toEqual([...inFile(0, 1_000), ...inFile(3_000, 5_000)].sort());

@@ -37,7 +37,8 @@ export async function storeSpace(
   { space, seed, numbers, keys }: StoredSpace,
 ): Promise<void> {
   const sets = createDeviceSets(db);
-  const pool = createDevicePool(seed, numbers);
+  const { hash } = await sets.placement();
+  const pool = createDevicePool(seed, numbers, hash);
   for (let slot = 0; slot < DEFAULT_SLOTS; slot++) {
     signal.throwIfAborted();
     const pairs = new Pairs();
@@ -45,7 +46,7 @@ export async function storeSpace(
       const devices = pool.inSlot(slot, ranges);
       pairs.add(devices, 0, devices.length / IDENTIFIER_BYTES, key, 0);
     }
-    const { devices } = sortPairs(pairs);
+    const { devices } = sortPairs(pairs, hash);
     await sets.merge({ space, slot, job: BEFORE_ALL_JOBS, since: 0 }, async function* () {
       yield devices;
     });

@@ -1,13 +1,14 @@
 /** A database of its own for a test file, and what must always be true of the sets in it. */
-import { type Db, MongoClient } from 'mongodb';
+import { Binary, type Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createManifests } from '../../pipeline/sets/manifests.ts';
 import { createPages } from '../../pipeline/sets/pages.ts';
 import { devicesOf, loadRegion } from '../../pipeline/sets/read-regions.ts';
 import { endOf, pageId, pageOf } from '../../pipeline/sets/regions.ts';
-import { collections } from '../../schemas/documents.ts';
+import { collections, type PlacementDocument } from '../../schemas/documents.ts';
 import type { ManifestDocument, PageDocument } from '../../schemas/stage-documents.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
+import { testKey, testPlacement } from './devices.ts';
 
 export function openDatabase(): { readonly db: Db } {
   let client: MongoClient;
@@ -19,6 +20,7 @@ export function openDatabase(): { readonly db: Db } {
       monitorCommands: true,
     });
     db = client.db(env.HEADRACE_MONGO_DATABASE!);
+    await storeTestKey(db);
   });
   afterAll(async () => {
     await db.dropDatabase();
@@ -31,6 +33,17 @@ export function openDatabase(): { readonly db: Db } {
   };
 }
 
+const storeTestKey = (db: Db) =>
+  db
+    .collection<PlacementDocument>(collections.placement)
+    .insertOne({ _id: 'key', key: new Binary(testKey), createdAt: new Date() });
+
+/** But for the key by which the devices of tests are placed. */
+export async function emptyDatabase(db: Db): Promise<void> {
+  await db.dropDatabase();
+  await storeTestKey(db);
+}
+
 export const manifestsOf = (db: Db) => db.collection<ManifestDocument>(collections.manifests);
 export const pagesOf = (db: Db) => db.collection<PageDocument>(collections.pages);
 
@@ -38,8 +51,9 @@ export const pagesOf = (db: Db) => db.collection<PageDocument>(collections.pages
  * Asserts that every manifest says exactly what its regions hold, and that they cover the slot. Returns documents that none names: what
  * the last change has replaced is named until it is removed.
  */
-export async function checkEveryManifest(db: Db): Promise<string[]> {
-  const deps = { manifests: createManifests(db), pages: createPages(db) };
+export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): Promise<string[]> {
+  const manifests = createManifests(db, async () => ({ id, hash }));
+  const deps = { manifests, pages: createPages(db), hash };
   const unnamed = new Set(
     (await pagesOf(db).find().project({ _id: 1 }).toArray()).map(({ _id }) => _id as string),
   );
@@ -50,7 +64,7 @@ export async function checkEveryManifest(db: Db): Promise<string[]> {
       expect(region.start).toBe(end);
       end = endOf(region);
       const { levels } = await loadRegion(deps, manifest, region);
-      const own = devicesOf(levels);
+      const own = devicesOf(levels, hash);
       expect([...own.addresses].every((address) => address >= region.start && address < end)).toBe(true);
       devices += own.count;
       for (const { level, pages } of levels) {

@@ -4,7 +4,14 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections, spaces } from '../../schemas/documents.ts';
 import { commandsOf, largestOf } from '../support/command-log.ts';
-import { aroundManifests, checkEveryManifest, createGate, openDatabase, pagesOf } from './database.ts';
+import {
+  aroundManifests,
+  checkEveryManifest,
+  createGate,
+  emptyDatabase,
+  openDatabase,
+  pagesOf,
+} from './database.ts';
 import { keyed, numberedDevices, onePart, toPlain } from './devices.ts';
 
 const database = openDatabase();
@@ -16,7 +23,7 @@ const devices = (from: number, to: number, key = 1) =>
   onePart(keyed({ devices: numberedDevices(from, to), key }));
 
 beforeEach(async () => {
-  await database.db.dropDatabase();
+  await emptyDatabase(database.db);
   await ensureIndexes(database.db);
 });
 

@@ -1,9 +1,18 @@
 /** Devices for tests, and the plain sets of hex strings that they are compared with. */
 import { createCipheriv, createHash } from 'node:crypto';
+import { KEY_BYTES } from '../../pipeline/formats/device-hash.ts';
+import type { Slots } from '../../pipeline/formats/device-pairs.ts';
 import { type Devices, firstKey } from '../../pipeline/sets/devices.ts';
+import { type Placement, placementBy } from '../../pipeline/sets/placement.ts';
 import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
+import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 
 const DEVICE_BYTES = 16;
+
+/** The placement key of tests that store devices themselves. */
+export const testKey = createHash('sha512').update('a key').digest().subarray(0, KEY_BYTES);
+export const testPlacement = placementBy(testKey);
+export const testSlots: Slots = { count: DEFAULT_SLOTS, hash: testPlacement.hash };
 
 export function toHex(devices: Uint8Array): string[] {
   const hex: string[] = [];
@@ -34,12 +43,16 @@ export function randomDevices(count: number, seed: number): Uint8Array {
   return createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(count * DEVICE_BYTES));
 }
 
+type Group = { devices: Uint8Array; key?: number };
+
 /** Sorted as they are stored, each group with its key; 0 is none. */
-export function keyed(...groups: { devices: Uint8Array; key?: number }[]): Devices {
+export function keyedBy({ hash }: Pick<Placement, 'hash'>, ...groups: Group[]): Devices {
   const pairs = new Pairs();
   for (const { devices, key = 0 } of groups) pairs.add(devices, 0, devices.length / DEVICE_BYTES, key, 0);
-  return sortPairs(pairs).devices;
+  return sortPairs(pairs, hash).devices;
 }
+
+export const keyed = (...groups: Group[]): Devices => keyedBy(testPlacement, ...groups);
 
 /** The keys of each device. */
 export function toPlain(devices: Devices): Map<string, number[]> {

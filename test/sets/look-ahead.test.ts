@@ -4,7 +4,7 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { noDevices } from '../../pipeline/sets/devices.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
-import { openDatabase, pagesOf } from './database.ts';
+import { emptyDatabase, openDatabase, pagesOf } from './database.ts';
 import { fromHex, keyed, numberedDevice, numberedDevices, onePart } from './devices.ts';
 
 const database = openDatabase();
@@ -14,7 +14,7 @@ const slot = 5;
 const matchIn = space;
 
 beforeEach(async () => {
-  await database.db.dropDatabase();
+  await emptyDatabase(database.db);
   await ensureIndexes(database.db);
 });
 

@@ -4,7 +4,7 @@ import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { eventually } from '../support/eventually.ts';
-import { openDatabase } from './database.ts';
+import { emptyDatabase, openDatabase } from './database.ts';
 import { keyed, onePart, randomDevices } from './devices.ts';
 
 const database = openDatabase();
@@ -28,7 +28,7 @@ it.each([
   [5, 38],
 ])('a device with %i keys takes %i bytes at most, indexes included', async (keys, most) => {
   const sets = createDeviceSets(database.db);
-  await database.db.dropDatabase();
+  await emptyDatabase(database.db);
   await ensureIndexes(database.db);
   for (let slot = 0; slot < DEFAULT_SLOTS; slot++) {
     const devices = randomDevices(DEVICES / DEFAULT_SLOTS, slot + 1);

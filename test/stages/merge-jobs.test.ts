@@ -11,8 +11,8 @@ import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
-import { openDatabase } from '../sets/database.ts';
-import { toPlain } from '../sets/devices.ts';
+import { emptyDatabase, openDatabase } from '../sets/database.ts';
+import { testPlacement, toPlain } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
@@ -81,7 +81,7 @@ describe.each([
 ])('%s', (_, { groupBytes, isSpilled }) => {
   it('two imports of the same attributes: sets, counts by job and by file; merged again, nothing changes', async () => {
     const { db } = database;
-    await db.dropDatabase();
+    await emptyDatabase(db);
     const sets = createDeviceSets(db);
     const acks = createAckStore(db);
     const spills = createSpillStore(db);
@@ -92,6 +92,7 @@ describe.each([
       spills,
       eventValues,
       verdicts: createVerdictStore(db),
+      hashDevice: testPlacement.hash,
       groupBytes,
     });
     const jobs = [4, 5].map((job) => ({ marker: markerOf({ job, passed }), messages: messagesOf(job) }));
@@ -102,7 +103,7 @@ describe.each([
         messages.forEach((message, i) => {
           uncommitted.add(message, BigInt(i));
         });
-        if (isSpilled) await uncommitted.spill((batch) => spills.save(batch));
+        if (isSpilled) await uncommitted.spill((batch) => spills.save(batch, testPlacement.hash));
       }
       const committed = new Map(SLOTS.map((slot) => [slot, 0]));
       const markers = jobs.map(({ marker }) => marker);

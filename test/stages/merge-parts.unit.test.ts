@@ -9,7 +9,7 @@ import type { Ack } from '../../pipeline/stores/acks.ts';
 import type { Spill } from '../../pipeline/stores/spills.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { framedIn } from '../../pipeline/wire/framed-devices.ts';
-import { randomDevices, toPlain } from '../sets/devices.ts';
+import { randomDevices, testPlacement, toPlain } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
@@ -34,7 +34,7 @@ function keepSpills() {
   let kept: Buffer[][] = [];
   return {
     save: async (spill: Spill) => {
-      kept = cutByAddress(spill.devices);
+      kept = cutByAddress(spill.devices, testPlacement.hash);
     },
     sizes: async () => new Map([[SLOT, bytes]]),
     forget: async () => {},
@@ -59,6 +59,7 @@ describe.each([
     const acks: Ack[] = [];
     const spills = keepSpills();
     const mergeJobs = createMergeJobs({
+      hashDevice: testPlacement.hash,
       groupBytes,
       spills,
       sets: {

@@ -17,8 +17,8 @@ import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
-import { createGate, openDatabase } from '../sets/database.ts';
-import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+import { createGate, emptyDatabase, openDatabase } from '../sets/database.ts';
+import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 import { createStoredSets, setNames } from '../support/stored-sets.ts';
@@ -27,15 +27,16 @@ import { waitFor } from '../support/wait-for.ts';
 const database = openDatabase();
 const PARTITION = 3;
 const step = recordedStep('sink');
+const { hash: hashDevice } = testPlacement;
 
 async function createSink(mergesMay: () => Promise<void> = async () => {}, assignment = step) {
   const { db } = database;
-  await db.dropDatabase();
+  await emptyDatabase(db);
   const log = createLogger({ logLevel: 'silent' }, 'test');
   const verdicts = createVerdictStore(db);
   const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
   const eventValues = createEventValueStore(db);
-  const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts });
+  const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts, hashDevice });
   const checks = createCheckStore(db);
   const sink = createSinkDevices({
     log,
@@ -43,7 +44,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}, assig
     checks,
     spills,
     verifySlots: createVerifySlots({ spills, verdicts }),
-    lookAhead: createLookAhead({ sets, verdicts }),
+    lookAhead: createLookAhead({ sets, verdicts, hashDevice }),
     async mergeJobs(...args) {
       await mergesMay();
       await mergeJobs(...args);
@@ -51,6 +52,7 @@ async function createSink(mergesMay: () => Promise<void> = async () => {}, assig
     removeAttributes: createRemoveAttributes({ sets, acks }),
     // A slot a partition.
     slots: 16,
+    hashDevice,
     devicePartitions: 16,
     memoryBytes: 1_000_000,
     news: { tell() {} },

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { createValidateRows, type ValidateDependencies } from '../../pipeline/stages/validate-rows.ts';
 import type { LedgerEntry } from '../../pipeline/stores/ledger.ts';
 import type { RowBatch } from '../../schemas/topics.ts';
+import { testPlacement } from '../sets/devices.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 import { file, ids } from '../support/rows.ts';
 
@@ -34,6 +35,7 @@ function setUp({ wanted = true } = {}) {
     ledger: { record: async (entry: LedgerEntry) => void ledger.push(entry) },
     rejects: { keep: async ({ rows }: { rows: unknown[] }) => rows },
     slots: 16,
+    hashDevice: testPlacement.hash,
     devicePartitions: 4,
     rejectPartitions: 2,
     rejectsPerFile: 100,

@@ -20,7 +20,7 @@ import {
 import type { AckDocument, SpillDocument } from '../../schemas/stage-documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { openDatabase } from '../sets/database.ts';
-import { numberedDevices } from '../sets/devices.ts';
+import { numberedDevices, testPlacement } from '../sets/devices.ts';
 import { commandsOf, largestOf } from '../support/command-log.ts';
 
 const database = openDatabase();
@@ -125,9 +125,9 @@ it('spills are forgotten, and their sizes known without reading them', async () 
   const spills = createSpillStore(db);
   const groups = encodeGroups([{ key: '5', devices: numberedDevices(0, 100) }]);
   const devices = [0, 1, 2].map((batch) => ({ job: 1, file: 0, batch, slot: 3, part: 0, groups }));
-  await spills.save({ job: 1, slot: 3, devices });
-  await spills.save({ job: 1, slot: 4, devices: devices.slice(0, 1) });
-  await spills.save({ job: 2, slot: 3, devices });
+  await spills.save({ job: 1, slot: 3, devices }, testPlacement.hash);
+  await spills.save({ job: 1, slot: 4, devices: devices.slice(0, 1) }, testPlacement.hash);
+  await spills.save({ job: 2, slot: 3, devices }, testPlacement.hash);
   const others = Array.from({ length: FILES }, (_, i): SpillDocument => {
     return { _id: `1.3.${i}`, job: 1, slot: 3, range: 0, messages: new Binary() };
   });

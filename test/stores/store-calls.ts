@@ -19,7 +19,7 @@ import {
   spaces,
 } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
-import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
 
 export function createAllStores(db: Db) {
   const { jobs: jobQueries, ...api } = createApiStores(db);
@@ -438,6 +438,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       removeOf: [[[loading._id], signal]],
     },
     sets: {
+      placement: [[]],
       merge: [[{ ...slot, matchIn: spaces.marketplace }, onePart(some)]],
       lookAhead: [[slot, some]],
       removeKeys: [[slot, new Set([1])]],
@@ -454,7 +455,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       of: [[partner, audience._id]],
     },
     spills: {
-      save: [[{ job: id, slot: 0, devices: [devices] }]],
+      save: [[{ job: id, slot: 0, devices: [devices] }, testPlacement.hash]],
       jobsIn: [[[0, 1]]],
       sizes: [[[id], [0, 1]]],
       totals: [[id, 0]],

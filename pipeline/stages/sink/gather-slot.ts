@@ -2,6 +2,7 @@
 import type { CommitMarker } from '../../../schemas/topics.ts';
 import type { Addresses, InRange } from '../../formats/address-ranges.ts';
 import { ByteTable } from '../../formats/byte-table.ts';
+import type { DeviceHash } from '../../formats/device-hash.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import type { Devices } from '../../sets/devices.ts';
@@ -29,12 +30,14 @@ export async function gatherSlot(
   files: { isPassed(file: number): boolean; isCollapsed(file: number): boolean },
   ranges: AsyncIterable<InRange>,
   numberKeys: NumberKeys,
+  hash: DeviceHash,
   where?: Addresses,
 ): Promise<GatheredSlot> {
   /** By range: a batch comes in each that it has devices in. */
   const seen = new Map<number, SeenBatches>();
   const pairs = new Pairs();
   const names = new ByteTable();
+  const kept = where && { ...where, hash };
   for await (const { range, messages } of ranges) {
     const seenHere = seen.get(range) ?? new SeenBatches();
     seen.set(range, seenHere);
@@ -44,12 +47,12 @@ export async function gatherSlot(
       const isCollapsed = files.isCollapsed(file);
       eachGroup(groups, (start, end, at, devices) => {
         const key = isCollapsed ? names.add(otherEvents) : names.add(groups, start, end);
-        pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file, where);
+        pairs.add(groups, at, devices, key, files_counted ? ALL_FILES : file, kept);
       });
     }
   }
   pairs.renumberKeys(await numberKeys(names.entries.texts()));
-  const { devices, filePairs } = sortPairs(pairs);
+  const { devices, filePairs } = sortPairs(pairs, hash);
   return {
     devices,
     uniqueDevices: devices.count,

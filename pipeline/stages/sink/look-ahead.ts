@@ -5,6 +5,7 @@
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import type { InRange } from '../../formats/address-ranges.ts';
+import type { DeviceHash } from '../../formats/device-hash.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import { gatherSlot } from './gather-slot.ts';
@@ -16,9 +17,10 @@ const MAX_BYTES = 1_000_000;
 interface Dependencies {
   sets: Pick<DeviceSets, 'lookAhead'>;
   verdicts: Pick<VerdictStore, 'passedOf'>;
+  hashDevice: DeviceHash;
 }
 
-export function createLookAhead({ sets, verdicts }: Dependencies) {
+export function createLookAhead({ sets, verdicts, hashDevice }: Dependencies) {
   return async (marker: CommitMarker, slots: number[], uncommitted: Uncommitted): Promise<void> => {
     const { job, audience } = marker;
     if (audience === null || uncommitted.hasSpilled(job)) return;
@@ -28,7 +30,8 @@ export function createLookAhead({ sets, verdicts }: Dependencies) {
     const isPassed = await verdicts.passedOf(marker);
     for (const slot of slots) {
       const files = { isPassed, isCollapsed: () => false };
-      const { devices } = await gatherSlot(marker, files, wholeSlot(uncommitted.of(job, slot)), withoutKeys);
+      const held = wholeSlot(uncommitted.of(job, slot));
+      const { devices } = await gatherSlot(marker, files, held, withoutKeys, hashDevice);
       if (devices.count > 0) void sets.lookAhead({ space: spaces.marketplace, slot, job }, devices);
     }
   };

@@ -6,6 +6,7 @@ import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
+import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
@@ -27,6 +28,7 @@ interface Dependencies {
   spills: SpillStore;
   eventValues: Pick<EventValueStore, 'numbersOf'>;
   verdicts: Pick<VerdictStore, 'passedOf' | 'collapsedOf'>;
+  hashDevice: DeviceHash;
 }
 
 type SinkStep = Step<'sink'>;
@@ -50,7 +52,7 @@ export const GROUP_BYTES = 8_000_000;
 type Counts = Omit<GatheredSlot, 'devices'>;
 
 export function createMergeJobs(deps: Dependencies) {
-  const { sets, acks, spills, eventValues, verdicts, groupBytes = GROUP_BYTES } = deps;
+  const { sets, acks, spills, eventValues, verdicts, hashDevice, groupBytes = GROUP_BYTES } = deps;
   const budget = createByteBudget(groupBytes);
 
   const numberKeysOf = ({ audience, generation }: CommitMarker): NumberKeys =>
@@ -114,7 +116,8 @@ export function createMergeJobs(deps: Dependencies) {
     for (const { job } of markers) {
       const messages = () => uncommitted.of(job, slot);
       const isCut = size < RANGES || uncommitted.hasSpilled(job);
-      held.set(job, isCut ? cutByAddress(messages()).map((pieces) => () => framedInAll(pieces)) : [messages]);
+      const cut = () => cutByAddress(messages(), hashDevice).map((pieces) => () => framedInAll(pieces));
+      held.set(job, isCut ? cut() : [messages]);
     }
     for (let n = 0; n < Math.ceil(RANGES / size) * passes; n++) {
       const from = Math.floor(n / passes) * size;
@@ -124,10 +127,12 @@ export function createMergeJobs(deps: Dependencies) {
         const { job } = marker;
         const inMemory = inRanges(held.get(job)!, from, from + size);
         const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
-        const isPassed = await verdicts.passedOf(marker);
-        const isCollapsed = await verdicts.collapsedOf(marker);
+        const files = {
+          isPassed: await verdicts.passedOf(marker),
+          isCollapsed: await verdicts.collapsedOf(marker),
+        };
         const ranges = both(spilled, inMemory);
-        const one = await gatherSlot(marker, { isPassed, isCollapsed }, ranges, numberKeysOf(marker), where);
+        const one = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, where);
         addTo(counts, job, one);
         gathered.push(one.devices);
       }

@@ -63,7 +63,7 @@ export interface AckDocument {
   audienceDevices: number;
   newDevices: number;
   matchedDevices: number;
-  /** Of imports: pairs added by attribute, rows of two numbers (formats/number-table.ts). */
+  /** Of imports: pairs added by attribute (formats/number-table.ts). */
   attributePairs?: Binary;
 }
 
@@ -138,7 +138,7 @@ export interface ManifestChange {
   devices: number;
   /** Of the new ones, those that some attribute held. */
   matched: number;
-  /** Pairs added, or removed, by key: rows of two numbers (formats/number-table.ts). */
+  /** Pairs added, or removed, by key (formats/number-table.ts). */
   pairs: Binary;
 }
 
@@ -147,6 +147,9 @@ export interface RegionEntry {
   start: number;
   /** The length of the prefix. */
   bits: number;
+  /** Of a single address that has too many devices for one region: the first identifier, and the first one behind it. */
+  from?: string;
+  to?: string;
   levels: LevelEntry[];
 }
 
@@ -155,13 +158,16 @@ export interface LevelEntry {
   token: string;
   /** The length of the pages' prefixes. */
   pageBits: number;
+  /** Of a single address: pages are numbered, in the order of identifiers. */
+  numbered?: true;
+  /** In all pages. One that has too many keys for a page counts in each that holds some of them. */
   devices: number;
   bytes: number;
 }
 
 /** A page of a level: never changed, and removed when no manifest names its level. */
 export interface PageDocument {
-  /** `<manifest>:<token>:<start of the page>` */
+  /** `<manifest>:<token>:<start of the page, or its number>` */
   _id: string;
   /** Identifiers of 16 bytes, sorted by the hash. */
   d: Uint8Array;

@@ -1,8 +1,9 @@
 /** How many devices of an audience a space holds, read now or known from an earlier look. */
-import { compare, type Devices, positionOf } from './devices.ts';
+import { compare, type Devices } from './devices.ts';
 import { joinLevel } from './join.ts';
 import type { Manifest } from './manifests.ts';
 import { type ReadDeps, readSlot } from './read-regions.ts';
+import { rangeIn } from './regions.ts';
 
 interface Target {
   space: string;
@@ -49,8 +50,8 @@ export async function countStored(
     };
     for (const loaded of levels) joinLevel(part!, loaded, { onDevice }, deps.hash);
     if (!places) continue;
-    const from = positionOf(wanted, region.start);
-    const foundFrom = positionOf(found.devices, region.start);
+    const [from] = rangeIn(wanted, region);
+    const [foundFrom] = rangeIn(found.devices, region);
     for (const { token } of region.levels) {
       const isHeld = known.get(token);
       for (let n = 0; isHeld && n < part!.count; n++)

@@ -54,6 +54,19 @@ export function positionOf({ addresses, count }: Devices, address: number, from 
   return low;
 }
 
+/** The first device at this address that is not before the identifier. */
+export function positionOfDevice({ addresses, words, count }: Devices, address: number, device: Uint32Array) {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const order = addresses[middle]! - address || compareWords(words, middle * WORDS, device, 0);
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Those from the one up to, without, the other. Shares the memory of the words. */
 export function slice(devices: Devices, from: number, to: number): Devices {
   if (from === 0 && to === devices.count) return devices;

@@ -27,6 +27,10 @@ export function joinLevel(
   hits: Hits,
   hash: DeviceHash,
 ): void {
+  if (level.numbered) {
+    for (const page of pages) joinPage(wanted, 0, wanted.count, page, hits, hash);
+    return;
+  }
   const size = pageSize(level);
   let from = 0;
   for (const page of pages) {

@@ -5,13 +5,13 @@
 import type { LevelEntry, RegionEntry } from '../../schemas/stage-documents.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { concatenate, type Devices, merge, positionOf, slice } from './devices.ts';
+import { concatenate, type Devices, merge, slice } from './devices.ts';
 import type { Manifest, Manifests } from './manifests.ts';
 import { decode } from './page-format.ts';
 import type { StoredPage } from './page-reply.ts';
 import type { Pages } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
-import { endOf, levelId, pageOf, pageSize, pagesOf } from './regions.ts';
+import { isBehind, levelId, pageOf, pageSize, pagesOf, rangeIn } from './regions.ts';
 
 export interface LoadedLevel {
   level: LevelEntry;
@@ -41,6 +41,7 @@ const SCAN_SHARE = 1 / 3;
 
 /** The pages that may hold some of the devices; undefined: most of them. */
 function pagesFor(level: LevelEntry, bits: number, wanted: Devices): number[] | undefined {
+  if (level.numbered) return undefined;
   const most = 2 ** (level.pageBits - bits) * SCAN_SHARE;
   const pages: number[] = [];
   for (let n = 0; n < wanted.count; n++) {
@@ -57,8 +58,8 @@ function allPages(level: LevelEntry, { start, bits }: RegionEntry): number[] {
 }
 
 export function partOf(devices: Devices, region: RegionEntry): Devices {
-  const from = positionOf(devices, region.start);
-  return slice(devices, from, positionOf(devices, endOf(region), from));
+  const [from, to] = rangeIn(devices, region);
+  return slice(devices, from, to);
 }
 
 async function loadLevel(
@@ -71,7 +72,7 @@ async function loadLevel(
   const chosen = wanted && pagesFor(level, region.bits, wanted);
   const read = (starts: number[]) => pages.read({ level: levelId(_id, level), starts });
   if (chosen) return { level, pages: await read(chosen) };
-  const isSmall = 2 ** (level.pageBits - region.bits) <= FEW_PAGES;
+  const isSmall = !level.numbered && 2 ** (level.pageBits - region.bits) <= FEW_PAGES;
   const all = await (isSmall ? read(allPages(level, region)) : pages.readRange(pagesOf(_id, level, region)));
   if (all.reduce((sum, page) => sum + (page.devicesEnd - page.devices) / 16, 0) !== level.devices)
     throw new Raced();
@@ -133,9 +134,9 @@ export async function* readSlot(
   { known, from }: ReadOptions = {},
 ): AsyncGenerator<LoadedRegion> {
   let manifest = await (from ?? deps.manifests.read(target));
-  let groups = groupsFrom(manifest, 0, wanted);
+  let groups = groupsFrom(manifest, undefined, wanted);
   let loading = startToLoad(deps, manifest, groups, known);
-  for (let position = 0, attempt = 0; ; ) {
+  for (let last: RegionEntry | undefined, attempt = 0; ; ) {
     const loaded = await loading;
     if (loaded === 'end') return;
     loading = startToLoad(deps, manifest, groups, known);
@@ -143,12 +144,12 @@ export async function* readSlot(
     const now = isRead ? await deps.manifests.read(target) : manifest;
     const isWhole = loaded !== 'raced' && isUnchanged(loaded, manifest, now);
     if (isWhole) {
-      position = endOf(loaded.at(-1)!.region);
+      last = loaded.at(-1)!.region;
       attempt = 0;
     } else await waitAfterLoss(++attempt, manifest._id);
     if (!isWhole || now.version !== manifest.version) {
       manifest = now;
-      groups = groupsFrom(manifest, position, wanted);
+      groups = groupsFrom(manifest, last, wanted);
       loading = startToLoad(deps, manifest, groups, known);
     }
     if (isWhole) yield* loaded;
@@ -157,10 +158,10 @@ export async function* readSlot(
 
 function groupsFrom(
   { regions }: Manifest,
-  position: number,
+  last: RegionEntry | undefined,
   wanted: Devices | undefined,
 ): Iterator<Chosen[]> {
-  const rest = regions.filter((region) => region.levels.length > 0 && endOf(region) > position);
+  const rest = regions.filter((region) => region.levels.length > 0 && (!last || isBehind(region, last)));
   return groupsOf(rest, wanted);
 }
 
@@ -195,5 +196,10 @@ function isUnchanged(loaded: LoadedRegion[], before: Manifest, now: Manifest): b
 export function devicesOf(levels: LoadedLevel[], hash: DeviceHash): Devices {
   const toDevices = ({ reply, devices, devicesEnd, keys, keysEnd }: StoredPage): Devices =>
     decode({ devices: reply.subarray(devices, devicesEnd), keys: reply.subarray(keys, keysEnd) }, hash);
-  return merge(levels.map(({ pages }) => concatenate(pages.map(toDevices))));
+  // Numbered pages may share a device, with other keys.
+  const parts = levels.flatMap(({ level, pages }) => {
+    const devices = pages.map(toDevices);
+    return level.numbered ? devices : [concatenate(devices)];
+  });
+  return merge(parts);
 }

@@ -2,28 +2,36 @@
  * Where devices lie in a slot of a space. Regions are prefixes of the address that cover all of it. A region has levels, the largest
  * first: what a change brings is written as a small level behind the others, and levels are merged before they are many. A level has
  * pages by longer prefixes, so the page that may hold a device is computed and not looked up; one that holds nothing does not exist.
+ *
+ * The hash fills pages evenly. Whatever it does, no page is larger than its limit: a region is split down to a single address, and from
+ * there on by identifier. The pages of a single address are numbered, and a look-up reads all those of its region.
  */
 import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
-import { ADDRESS_BITS } from '../formats/identifier.ts';
-import { type Devices, positionOf, sizeOf, slice } from './devices.ts';
+import { ADDRESS_BITS, WORDS } from '../formats/identifier.ts';
+import { type Devices, firstKey, positionOf, positionOfDevice, sizeOf, slice } from './devices.ts';
 import { encode } from './page-format.ts';
 
 export interface Layout {
   /** What a page holds at most, on average. Small, because whoever looks for one device reads its page. */
   pageBytes: number;
+  /** What a page holds at most, however devices and keys are distributed. Far below what a document may hold. */
+  maxPageBytes: number;
   /** A region is split beyond this; it is what is rewritten at once, and held in memory. */
   regionBytes: number;
   /** A level is at least so many times as large as all behind it. */
   levelRatio: number;
 }
 
-export const defaultLayout: Layout = { pageBytes: 4_096, regionBytes: 4 << 20, levelRatio: 8 };
+export const defaultLayout: Layout = {
+  pageBytes: 4_096,
+  maxPageBytes: 1 << 20,
+  regionBytes: 4 << 20,
+  levelRatio: 8,
+};
 
 /** A page with so many times the devices of others shows that its region is filled unevenly, and must be split. */
 const UNEVEN = 8;
 const FEW_DEVICES = 64;
-/** Far below what a document may hold: pages of a single address, which cannot be split. */
-const MAX_PAGE_BYTES = 1 << 20;
 
 export const wholeSlot: RegionEntry = { start: 0, bits: 0, levels: [] };
 
@@ -31,11 +39,40 @@ export const endOf = ({ start, bits }: RegionEntry): number => start + 2 ** (ADD
 /** What the ids of a level's pages begin with; behind it comes the first address of each. */
 export const levelId = (manifest: string, { token }: LevelEntry) => `${manifest}:${token}:`;
 export const ADDRESS_DIGITS = ADDRESS_BITS / 4;
+const LAST_PAGE = 2 ** ADDRESS_BITS - 1;
 export const pageId = (level: string, start: number) =>
   level + start.toString(16).padStart(ADDRESS_DIGITS, '0');
 export const pageSize = ({ pageBits }: LevelEntry): number => 2 ** (ADDRESS_BITS - pageBits);
 /** The start of the page that an address belongs to. */
 export const pageOf = (level: LevelEntry, address: number): number => address - (address % pageSize(level));
+
+/** The devices of a region among others: from the first position up to, without, the second. */
+export function rangeIn(devices: Devices, region: RegionEntry): [from: number, to: number] {
+  const { start, from, to } = region;
+  return [
+    from === undefined ? positionOf(devices, start) : positionOfDevice(devices, start, toWords(from)),
+    to === undefined ? positionOf(devices, endOf(region)) : positionOfDevice(devices, start, toWords(to)),
+  ];
+}
+
+/** Whether a region begins where another ends, or behind it. Boundaries stay when regions are split. */
+export function isBehind({ start, from = '' }: RegionEntry, other: RegionEntry): boolean {
+  if (other.to === undefined) return start >= endOf(other);
+  return start > other.start || (start === other.start && from >= other.to);
+}
+
+const WORD_DIGITS = 8;
+
+/** An identifier as text that sorts as identifiers do. */
+const textOf = ({ words }: Devices, n: number): string =>
+  Array.from(words.subarray(n * WORDS, (n + 1) * WORDS), (word) =>
+    word.toString(16).padStart(WORD_DIGITS, '0'),
+  ).join('');
+
+const toWords = (text: string): Uint32Array =>
+  Uint32Array.from({ length: WORDS }, (_, word) =>
+    Number.parseInt(text.slice(word * WORD_DIGITS, (word + 1) * WORD_DIGITS), 16),
+  );
 
 /** Ids from the one up to, and with, the other. */
 export interface IdRange {
@@ -45,8 +82,8 @@ export interface IdRange {
 
 /** All pages of a level. */
 export const pagesOf = (manifest: string, level: LevelEntry, region: RegionEntry): IdRange => ({
-  from: pageId(levelId(manifest, level), region.start),
-  to: pageId(levelId(manifest, level), endOf(region) - 1),
+  from: pageId(levelId(manifest, level), level.numbered ? 0 : region.start),
+  to: pageId(levelId(manifest, level), level.numbered ? LAST_PAGE : endOf(region) - 1),
 });
 
 /** All documents that one merge has written. */
@@ -59,9 +96,7 @@ export const writtenWith = (manifest: string, token: string): IdRange => ({
  * How many levels stay as they are when so much more comes; the others are merged with it. Regions grow alike, so each is merged a
  * little earlier or later than the others, by chance: never all of a slot at once.
  */
-export function levelsToKeep({ levels, bits }: RegionEntry, added: number, ratio: number): number {
-  const total = levels.reduce((sum, { bytes }) => sum + bytes, added);
-  if (bits === ADDRESS_BITS && total > MAX_PAGE_BYTES) return levels.length;
+export function levelsToKeep({ levels }: RegionEntry, added: number, ratio: number): number {
   let behind = added;
   let keep = levels.length;
   for (let i = levels.length - 1; i >= 0; i--) {
@@ -73,25 +108,28 @@ export function levelsToKeep({ levels, bits }: RegionEntry, added: number, ratio
 
 export const withChance = (ratio: number) => ratio * (0.75 + Math.random() / 2);
 
+interface LaidOut {
+  level: LevelEntry;
+  pages: PageDocument[];
+}
+
 /** Makes the pages of new levels. A merge may rewrite a region more than once: each level has a token of its own. */
 export function createLayOut(manifest: string, merge: string, layout: Layout) {
   let levels = 0;
+  const newLevel = (pageBits: number): LevelEntry => ({
+    token: `${merge}.${(levels++).toString(36)}`,
+    pageBits,
+    devices: 0,
+    bytes: 0,
+  });
 
   /** Undefined: it would be too uneven. */
-  function asLevel(
-    devices: Devices,
-    { bits }: RegionEntry,
-  ): { level: LevelEntry; pages: PageDocument[] } | undefined {
+  function asLevel(devices: Devices, { bits }: RegionEntry): LaidOut | undefined {
+    if (bits === ADDRESS_BITS) return asNumbered(devices);
     const wanted = Math.ceil(Math.log2(sizeOf(devices) / layout.pageBytes));
     const pageBits = Math.min(ADDRESS_BITS, bits + Math.max(0, wanted));
-    const most =
-      bits < ADDRESS_BITS ? FEW_DEVICES + (UNEVEN * devices.count) / 2 ** (pageBits - bits) : devices.count;
-    const level = {
-      token: `${merge}.${(levels++).toString(36)}`,
-      pageBits,
-      devices: devices.count,
-      bytes: 0,
-    };
+    const most = FEW_DEVICES + (UNEVEN * devices.count) / 2 ** (pageBits - bits);
+    const level = { ...newLevel(pageBits), devices: devices.count };
     const id = levelId(manifest, level);
     const pages: PageDocument[] = [];
     for (let from = 0; from < devices.count; ) {
@@ -99,6 +137,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
       const to = positionOf(devices, page + pageSize(level), from);
       if (to - from > most) return undefined;
       const { devices: d, keys: k } = encode(devices, from, to);
+      if (d.length + k.length > layout.maxPageBytes) return undefined;
       level.bytes += d.length + k.length;
       pages.push({ _id: pageId(id, page), d, k });
       from = to;
@@ -106,27 +145,81 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
     return { level, pages };
   }
 
+  function asNumbered(devices: Devices): LaidOut {
+    const level: LevelEntry = { ...newLevel(ADDRESS_BITS), numbered: true };
+    const id = levelId(manifest, level);
+    const pages: PageDocument[] = [];
+    for (const piece of piecesOf(devices, layout.maxPageBytes)) {
+      const { devices: d, keys: k } = encode(piece);
+      level.devices += piece.count;
+      level.bytes += d.length + k.length;
+      pages.push({ _id: pageId(id, pages.length), d, k });
+    }
+    return { level, pages };
+  }
+
   /** As one region, or as several if it would be too large or too uneven. */
   function* asRegions(devices: Devices, region: RegionEntry): Generator<[RegionEntry, PageDocument[]]> {
-    const { start, bits } = region;
     if (devices.count === 0) {
-      yield [{ start, bits, levels: [] }, []];
+      yield [{ ...region, levels: [] }, []];
       return;
     }
-    if (bits === ADDRESS_BITS || sizeOf(devices) <= layout.regionBytes) {
+    if (devices.count === 1 || sizeOf(devices) <= layout.regionBytes) {
       const laidOut = asLevel(devices, region);
       if (laidOut) {
-        yield [{ start, bits, levels: [laidOut.level] }, laidOut.pages];
+        yield [{ ...region, levels: [laidOut.level] }, laidOut.pages];
         return;
       }
     }
-    const middle = (start + endOf(region)) / 2;
-    const cut = positionOf(devices, middle);
-    yield* asRegions(slice(devices, 0, cut), { start, bits: bits + 1, levels: [] });
-    yield* asRegions(slice(devices, cut, devices.count), { start: middle, bits: bits + 1, levels: [] });
+    const split = region.bits < ADDRESS_BITS ? halve : splitAddress;
+    const { cut, before, behind } = split(devices, region);
+    yield* asRegions(slice(devices, 0, cut), before);
+    yield* asRegions(slice(devices, cut, devices.count), behind);
   }
 
   return { asLevel, asRegions };
+}
+
+/** By the next bit of the address. */
+function halve(devices: Devices, region: RegionEntry) {
+  const bits = region.bits + 1;
+  const middle = (region.start + endOf(region)) / 2;
+  return {
+    cut: positionOf(devices, middle),
+    before: { ...region, bits },
+    behind: { ...region, bits, start: middle },
+  };
+}
+
+/** Of a single address: by identifier. */
+function splitAddress(devices: Devices, region: RegionEntry) {
+  const cut = devices.count >>> 1;
+  const middle = textOf(devices, cut);
+  return { cut, before: { ...region, to: middle }, behind: { ...region, from: middle } };
+}
+
+/** What a device and each of its keys take at most, encoded. */
+const DEVICE_BYTES = 17;
+const KEY_BYTES = 5;
+
+/** Each fits into a page: some devices, or some of the keys of one. */
+function* piecesOf(devices: Devices, maxBytes: number): Generator<Devices> {
+  const bytesOf = (from: number, to: number) =>
+    (to - from) * DEVICE_BYTES + (firstKey(devices, to) - firstKey(devices, from)) * KEY_BYTES;
+  const maxKeys = Math.max(1, Math.floor((maxBytes - DEVICE_BYTES) / KEY_BYTES));
+  for (let from = 0, to = 1; from < devices.count; from = to++) {
+    while (to < devices.count && bytesOf(from, to + 1) <= maxBytes) to++;
+    const piece = slice(devices, from, to);
+    if (piece.count > 1 || piece.keys.length <= maxKeys) yield piece;
+    else yield* cutKeys(piece, maxKeys);
+  }
+}
+
+function* cutKeys(device: Devices, most: number): Generator<Devices> {
+  for (let at = 0; at < device.keys.length; at += most) {
+    const keys = device.keys.subarray(at, at + most);
+    yield { ...device, ends: Uint32Array.of(keys.length), keys };
+  }
 }
 
 export const documentBytes = ({ d, k }: PageDocument) => d.length + k.length;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { createManifests } from '../../pipeline/sets/manifests.ts';
 import { createPages } from '../../pipeline/sets/pages.ts';
 import { devicesOf, loadRegion } from '../../pipeline/sets/read-regions.ts';
-import { endOf, pageId, pageOf } from '../../pipeline/sets/regions.ts';
+import { endOf, pageId, pageOf, rangeIn } from '../../pipeline/sets/regions.ts';
 import { collections, type PlacementDocument } from '../../schemas/documents.ts';
 import type { ManifestDocument, PageDocument } from '../../schemas/stage-documents.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
@@ -59,13 +59,15 @@ export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): 
   );
   for (const manifest of await manifestsOf(db).find().toArray()) {
     let end = 0;
+    let from: string | undefined;
     let devices = 0;
     for (const region of manifest.regions) {
-      expect(region.start).toBe(end);
-      end = endOf(region);
+      expect([region.start, region.from]).toEqual([end, from]);
+      if (region.to === undefined) end = endOf(region);
+      from = region.to;
       const { levels } = await loadRegion(deps, manifest, region);
       const own = devicesOf(levels, hash);
-      expect([...own.addresses].every((address) => address >= region.start && address < end)).toBe(true);
+      expect(rangeIn(own, region)).toEqual([0, own.count]);
       devices += own.count;
       for (const { level, pages } of levels) {
         for (const page of pages) {

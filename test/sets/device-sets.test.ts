@@ -1,18 +1,47 @@
 /** Random merges, deletions and repetitions, against a plain map of devices and their keys. */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { noDevices } from '../../pipeline/sets/devices.ts';
+import { merge, noDevices } from '../../pipeline/sets/devices.ts';
+import { defaultLayout } from '../../pipeline/sets/regions.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
-import { checkEveryManifest, openDatabase } from './database.ts';
-import { fromHex, keyed, numberedDevice, onePart, toPlain } from './devices.ts';
+import { checkEveryManifest, manifestsOf, openDatabase, pagesOf } from './database.ts';
+import {
+  fromHex,
+  keyed,
+  keyedBy,
+  numberedDevice,
+  onePart,
+  randomDevices,
+  testPlacement,
+  toPlain,
+} from './devices.ts';
 
 const database = openDatabase();
 /** So that everything happens: several levels, merges of them, splits. */
-const tiny = { pageBytes: 128, regionBytes: 1_024, levelRatio: 3 };
+const tiny = { pageBytes: 128, maxPageBytes: 2_048, regionBytes: 1_024, levelRatio: 3 };
 const SLOT = 5;
 
+/** Pages have room for a device with four keys, and some devices have five. */
+const narrow = { ...tiny, maxPageBytes: 40 };
+/** Whatever the hash does. */
+const even = { name: 'evenly', placement: testPlacement, layout: tiny };
+const same = {
+  name: 'with one hash for all',
+  placement: { id: 'one', hash: () => 0x51234567 },
+  layout: narrow,
+};
+const few = {
+  name: 'with a few hashes',
+  placement: { id: 'few', hash: (words: Uint32Array, at: number) => 0x50000000 | (words[at]! % 3) },
+  layout: { ...narrow, maxPageBytes: 400 },
+};
+
 beforeAll(() => ensureIndexes(database.db));
+beforeEach(async () => {
+  await manifestsOf(database.db).deleteMany({});
+  await pagesOf(database.db).deleteMany({});
+});
 
 function createRandom(seed: number) {
   let state = seed;
@@ -32,17 +61,29 @@ async function stored(sets: ReturnType<typeof createDeviceSets>, space: string) 
     for (const [device, keys] of toPlain(devices)) found.set(device, keys);
   return found;
 }
+async function largestPage(): Promise<number> {
+  const bytes = { $add: [{ $binarySize: '$d' }, { $binarySize: '$k' }] };
+  const [found] = await pagesOf(database.db)
+    .aggregate<{ bytes: number }>([{ $group: { _id: null, bytes: { $max: bytes } } }])
+    .toArray();
+  return found?.bytes ?? 0;
+}
 const sorted = <V>(map: Map<string, V>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
-describe.each([1, 2, 3, 4, 5, 6])('seed %i', (seed) => {
+describe.each([
+  { seed: 1, ...even },
+  { seed: 2, ...even },
+  { seed: 3, ...even },
+  { seed: 4, ...same },
+  { seed: 5, ...same },
+  { seed: 6, ...few },
+])('seed $seed, placed $name', ({ seed, placement, layout }) => {
   it('holds what was merged, counts what is new and what matches, and takes each job once', async () => {
     const random = createRandom(seed);
-    const sets = createDeviceSets(database.db, { layout: tiny });
+    const sets = createDeviceSets(database.db, { layout, placement: async () => placement });
     const audience = spaces.audience(seed, 1);
     const marketplace = spaces.marketplace;
     const model: Record<string, Plain> = { [audience]: new Map(), [marketplace]: new Map() };
-    await database.db.collection('manifests').deleteMany({});
-    await database.db.collection('pages').deleteMany({});
     const earlier: (() => Promise<unknown>)[] = [];
     for (let job = 1; job <= 60; job++) {
       const isLoad = random(2) === 0;
@@ -74,7 +115,10 @@ describe.each([1, 2, 3, 4, 5, 6])('seed %i', (seed) => {
         const device = numberedDevice(random(1_500));
         groups.set(key, (groups.get(key) ?? new Set()).add(device));
       }
-      const devices = keyed(...[...groups].map(([key, some]) => ({ key, devices: fromHex(some) })));
+      const devices = keyedBy(
+        placement,
+        ...[...groups].map(([key, some]) => ({ key, devices: fromHex(some) })),
+      );
       let added = 0;
       let matched = 0;
       let pairs = 0;
@@ -112,7 +156,8 @@ describe.each([1, 2, 3, 4, 5, 6])('seed %i', (seed) => {
       const found = await stored(sets, space);
       expect(sorted(found)).toEqual(sorted(asLists(model[space]!)));
     }
-    expect(await checkEveryManifest(database.db)).toEqual([]);
+    expect(await checkEveryManifest(database.db, placement)).toEqual([]);
+    expect(await largestPage()).toBeLessThanOrEqual(layout.maxPageBytes);
 
     const composed = await sets.compose({ space: audience, others: [marketplace] }, SLOT);
     const common = [...model[audience]!.keys()].filter((device) => model[marketplace]!.has(device));
@@ -152,4 +197,38 @@ it('merges in parts, and nothing at all', async () => {
   });
   expect(total).toBe(900);
   expect((await stored(sets, 'a77.1')).size).toBe(900);
+});
+
+it('more devices with one hash than a document has room for are stored, found and counted', async () => {
+  const MANY = 1_060_000;
+  const { placement } = same;
+  const sets = createDeviceSets(database.db, { placement: async () => placement });
+  const devices = randomDevices(MANY + 1_000, 1);
+  const bytes = (from: number, to: number) => devices.subarray(16 * from, 16 * to);
+  const target = { space: 'a78.1', slot: SLOT, job: 1, since: 0 };
+  const first = onePart(keyedBy(placement, { devices: bytes(0, MANY), key: 3 }));
+  expect(await sets.merge(target, first)).toMatchObject({ total: MANY });
+  const more = onePart(keyedBy(placement, { devices: bytes(MANY - 1_000, MANY + 1_000), key: 4 }));
+  const { total, changes } = await sets.merge({ ...target, job: 2, since: 1 }, more);
+  expect([total, changes]).toMatchObject([MANY + 1_000, [{ devices: 1_000, pairs: new Map([[4, 2_000]]) }]]);
+  const found: unknown[] = [];
+  for await (const one of sets.find(bytes(MANY - 1, MANY))) found.push(one);
+  expect(found).toEqual([{ space: 'a78.1', keys: [3, 4] }]);
+  expect(await largestPage()).toBeLessThanOrEqual(defaultLayout.maxPageBytes);
+});
+
+it('a device with 400,000 keys, more than a page has room for, keeps all of them', async () => {
+  const sets = createDeviceSets(database.db);
+  const target = { space: 'a79.1', slot: SLOT, job: 1, since: 0 };
+  const name = numberedDevice(1);
+  const keys = Uint32Array.from({ length: 400_000 }, (_, n) => 1 + 4_000 * n);
+  const rich = { ...keyed({ devices: fromHex([name]) }), ends: Uint32Array.of(keys.length), keys };
+  const neighbours = keyed({ devices: fromHex(Array.from({ length: 50 }, (_, n) => numberedDevice(n))) });
+  const { changes } = await sets.merge(target, onePart(merge([rich, neighbours])));
+  expect([changes[0]!.devices, sum(changes[0]!.pairs)]).toEqual([50, keys.length]);
+  expect((await stored(sets, 'a79.1')).get(name)).toEqual([...keys]);
+  expect(await largestPage()).toBeLessThanOrEqual(defaultLayout.maxPageBytes);
+  const removed = await sets.removeKeys({ ...target, job: 2, since: 1 }, new Set(keys.subarray(1)));
+  expect(removed.changes[0]).toMatchObject({ devices: 1 });
+  expect((await stored(sets, 'a79.1')).get(name)).toEqual([1]);
 });

@@ -175,6 +175,13 @@ export interface PageDocument {
   k: Uint8Array;
 }
 
+/** Among the pages: that an edit which takes long was still at work (sets/lease.ts). */
+export interface RenewalDocument {
+  /** `<manifest>:<token>` */
+  _id: string;
+  renewedAt: Date;
+}
+
 /** Devices of a job that is not merged yet, spilled by a sink that has reached its memory limit. */
 export interface SpillDocument {
   _id: string;

@@ -8,10 +8,19 @@ import { Binary } from 'mongodb';
 import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
+import { createLease } from './lease.ts';
 import type { Manifest } from './manifests.ts';
 import { Raced, waitAfterLoss } from './races.ts';
 import type { ReadDeps } from './read-regions.ts';
-import { createLayOut, documentBytes, type IdRange, type Layout, pagesOf, writtenWith } from './regions.ts';
+import {
+  createLayOut,
+  documentBytes,
+  type IdRange,
+  type Layout,
+  pagesOf,
+  renewalId,
+  writtenWith,
+} from './regions.ts';
 import type { Removals } from './removals.ts';
 
 export interface EditDeps extends ReadDeps {
@@ -52,6 +61,8 @@ export interface SlotEdit {
   readonly layOut: ReturnType<typeof createLayOut>;
   /** To be awaited before something is read that this change may have written. */
   flush(): Promise<void>;
+  /** Keeps a change alive that takes long. To be awaited with each step of it. */
+  renew(): Promise<void>;
   readonly change: SlotChange;
   total: number;
   /** Written when this resolves, or soon: before the manifest in any case. */
@@ -62,8 +73,6 @@ export interface SlotEdit {
 }
 
 const WRITE_BYTES = 4 << 20;
-/** A sweep takes what was never named for an orphan when it is much older. */
-const NAME_WITHIN_MS = 3_600_000;
 
 /** Begins with the time, so that a sweep can tell its age. */
 const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
@@ -96,6 +105,7 @@ async function tryToEdit(
   let isChanged = false;
   const replaced: IdRange[] = [];
   const writer = createWriter(deps);
+  const lease = createLease(deps.pages, manifest._id, token, tokenTime(token));
   const edit: SlotEdit = {
     manifest,
     layOut: createLayOut(manifest._id, token, deps.layout),
@@ -103,6 +113,7 @@ async function tryToEdit(
     total: manifest.devices,
     write: writer.add,
     flush: writer.flush,
+    renew: lease.renew,
     replace(region, by) {
       isChanged = true;
       regions = regions.flatMap((one) => (one === region ? by : [one]));
@@ -122,6 +133,10 @@ async function tryToEdit(
     throw error;
   }
   if (!isChanged) return { total: manifest.devices, changes: changesOf(manifest) };
+  if (lease.isRenewed()) {
+    const renewal = renewalId(manifest._id, token);
+    replaced.push({ from: renewal, to: renewal });
+  }
   const next: ManifestDocument = {
     ...manifest,
     devices: edit.total,
@@ -136,9 +151,7 @@ async function tryToEdit(
   // The list of what the last change has replaced is about to be lost.
   await deps.removals.finish(manifest);
   faultPoint('sink:before-manifest');
-  // A process that was suspended must not name documents that a sweep has taken for orphans meanwhile.
-  const isLate = Date.now() - tokenTime(token) > NAME_WITHIN_MS;
-  const outcome = isLate ? 'lost' : await deps.manifests.replace(next);
+  const outcome = lease.hasEnded() ? 'lost' : await deps.manifests.replace(next);
   faultPoint('sink:after-manifest');
   // Pages that a stored manifest may name stay: if none does, they are swept later.
   if (outcome === 'lost') await giveUp();

@@ -32,7 +32,10 @@ export function mergeDevices(
       for (const group of groupsOf(edit.regions(), devices)) {
         const loaded = await Promise.all(group.map((chosen) => loadFor(deps, edit, chosen)));
         const added: Devices[] = [];
-        for (const one of loaded) added.push(await addTo(deps, edit, one));
+        for (const one of loaded) {
+          await edit.renew();
+          added.push(await addTo(deps, edit, one));
+        }
         const all = concatenate(added);
         edit.change.devices += all.count;
         edit.total += all.count;

@@ -1,7 +1,7 @@
 /** Page documents: written once, read many to a round trip, removed when no manifest names them. */
 import { type Db, type Filter, Long } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
-import type { PageDocument } from '../../schemas/stage-documents.ts';
+import type { PageDocument, RenewalDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { openCursorIn, pagesIn, type StoredPage } from './page-reply.ts';
@@ -84,6 +84,11 @@ export function createPages(db: Db) {
       },
       { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, bytesOf) },
     ),
+
+    async renew(_id: string, renewedAt: Date): Promise<void> {
+      const renewals = db.collection<RenewalDocument>(collections.pages);
+      await renewals.updateOne({ _id }, { $set: { renewedAt } }, { upsert: true });
+    },
 
     /** Ranges of a level or so each. A deletion of keys replaces all levels of a slot, thousands of them. */
     remove: groupCommit(async (groups: IdRange[][]): Promise<undefined> => {

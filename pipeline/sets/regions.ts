@@ -86,6 +86,9 @@ export const pagesOf = (manifest: string, level: LevelEntry, region: RegionEntry
   to: pageId(levelId(manifest, level), level.numbered ? LAST_PAGE : endOf(region) - 1),
 });
 
+/** Stands before all pages that an edit has written, if its lease was renewed. */
+export const renewalId = (manifest: string, token: string) => `${manifest}:${token}`;
+
 /** All documents that one merge has written. */
 export const writtenWith = (manifest: string, token: string): IdRange => ({
   from: `${manifest}:${token}`,

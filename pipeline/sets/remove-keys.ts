@@ -16,6 +16,7 @@ export async function removeKeys(
     for (const group of groupsOf(edit.regions(), undefined)) {
       const loaded = await Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
       for (const one of loaded) {
+        await edit.renew();
         const before = devicesOf(one.levels, deps.hash);
         const { kept, changed } = without(before, keys, edit.change.pairs);
         if (changed === 0) continue;

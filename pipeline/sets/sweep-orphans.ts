@@ -3,6 +3,7 @@
  * manifest once: what it costs grows with the number of tokens, not with their pages.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RenewalDocument } from '../../schemas/stage-documents.ts';
 import type { EditDeps } from './edit-slot.ts';
 import { tokenTime } from './edit-slot.ts';
 import { writtenWith } from './regions.ts';
@@ -13,6 +14,8 @@ const IDS_AT_ONCE = 100;
 interface Written {
   manifest: string;
   token: string;
+  /** When its edit began, or was last renewed. */
+  begun: number;
 }
 
 /** What a manifest named, and the time before which a token must have been written to be an orphan if it is not among them. */
@@ -23,27 +26,28 @@ interface Named {
 
 const tokenOf = (level: string) => level.split('.')[0]!;
 
-/** Of each token among the ids of pages. */
-function* tokensIn(ids: string[]): Generator<Written> {
+type Found = Pick<RenewalDocument, '_id'> & Partial<RenewalDocument>;
+
+/** Of each token among the ids of pages. The first document of an edit says whether its lease was renewed (lease.ts). */
+function* tokensIn(found: Found[]): Generator<Written> {
   let last: Written | undefined;
-  for (const id of ids) {
+  for (const { _id: id, renewedAt } of found) {
     const [manifest = '', level = ''] = id.split(':');
     const token = tokenOf(level);
     if (last?.manifest === manifest && last.token === token) continue;
-    last = { manifest, token };
+    last = { manifest, token, begun: renewedAt?.getTime() ?? tokenTime(token) };
     yield last;
   }
 }
 
 export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifests' | 'pages'>) {
-  async function idsBehind(behind: string): Promise<string[]> {
-    const found = await pages.collection
-      .find({ _id: { $gt: behind } }, { projection: { _id: 1 } })
+  const idsBehind = (behind: string): Promise<Found[]> =>
+    pages.collection
+      .find({ _id: { $gt: behind } })
+      .project<Found>({ renewedAt: 1 })
       .sort({ _id: 1 })
       .limit(IDS_AT_ONCE)
       .toArray();
-    return found.map(({ _id }) => _id);
-  }
 
   /** The time first: a token that was old enough by then is never named afterwards. */
   async function namedBy(ids: string[], unnamedForMs: number): Promise<Map<string, Named>> {
@@ -77,9 +81,9 @@ export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifest
       if (!last) return swept;
       const unread = written.map(({ manifest }) => manifest).filter((id) => !named.has(id));
       named = new Map([...named, ...(await namedBy([...new Set(unread)], unnamedForMs))]);
-      for (const { manifest, token } of written) {
+      for (const { manifest, token, begun } of written) {
         const { tokens, before } = named.get(manifest)!;
-        if (tokenTime(token) > before || tokens.has(token)) continue;
+        if (begun > before || tokens.has(token)) continue;
         await pages.removeAll(writtenWith(manifest, token), signal);
         swept++;
       }

@@ -1,6 +1,7 @@
 /** Two owners of one slot, readers beside a writer, and what a process leaves behind that dies in the middle. */
-import { beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { slice } from '../../pipeline/sets/devices.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections, spaces } from '../../schemas/documents.ts';
 import { commandsOf, largestOf } from '../support/command-log.ts';
@@ -178,4 +179,65 @@ it('a device is found in every space that holds it', async () => {
     ]),
   );
   expect(found).toHaveLength(2);
+});
+
+const MINUTE = 60_000;
+/** As if this much time had passed. */
+function pass(minutes: number): void {
+  const now = Date.now() + minutes * MINUTE;
+  vi.spyOn(Date, 'now').mockReturnValue(now);
+}
+afterEach(() => vi.restoreAllMocks());
+
+const sweepMeanwhile = () => open().sweepOrphans({ unnamedForMs: 90 * MINUTE });
+
+it('a merge that takes hours lands, and a sweep meanwhile leaves its pages', async () => {
+  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 300));
+  let attempts = 0;
+  const edited = await open().merge({ space, slot, job: 2, since: 1 }, async function* () {
+    attempts++;
+    const added = keyed({ devices: numberedDevices(200, 600), key: 2 });
+    for (let from = 0; from < added.count; from += 50) {
+      yield slice(added, from, Math.min(from + 50, added.count));
+      pass(50);
+      expect(await sweepMeanwhile()).toBe(0);
+    }
+  });
+  expect([attempts, edited.total]).toEqual([1, 600]);
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('a deletion that takes hours does, too', async () => {
+  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 600));
+  await open().merge({ space, slot, job: 2, since: 1 }, devices(500, 700, 2));
+  const keys = new Set([1]);
+  let looked = 0;
+  keys.has = (key) => {
+    looked++;
+    pass(1);
+    return key === 1;
+  };
+  const edited = await open().removeKeys({ space, slot, job: 3, since: 2 }, keys);
+  expect([looked, edited.total]).toEqual([800, 200]);
+  expect(await sweepMeanwhile()).toBe(0);
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('one that was suspended for more than an hour starts over, because its pages may be swept', async () => {
+  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 300));
+  let attempts = 0;
+  let swept = 0;
+  const edited = await open().merge({ space, slot, job: 2, since: 1 }, async function* () {
+    const isFirst = attempts++ === 0;
+    const added = keyed({ devices: numberedDevices(200, 600), key: 2 });
+    yield slice(added, 0, 200);
+    yield slice(added, 200, 300);
+    if (isFirst) {
+      pass(120);
+      swept = await sweepMeanwhile();
+    }
+    yield slice(added, 300, 400);
+  });
+  expect([attempts, swept, edited.total]).toEqual([2, 1, 600]);
+  expect(await checkEveryManifest(database.db)).toEqual([]);
 });

@@ -26,6 +26,7 @@ import { createCancellations } from './stages/dispatch/cancellations.ts';
 import { createEndJobs } from './stages/dispatch/end-jobs.ts';
 import { createExpireJobs } from './stages/dispatch/expire-jobs.ts';
 import { createQuotaHold } from './stages/dispatch/hold-quotas.ts';
+import { createLimitAttributes } from './stages/dispatch/limit-attributes.ts';
 import { createListFiles } from './stages/dispatch/list-files.ts';
 import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
@@ -87,6 +88,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
           quotas,
           endJobs,
           listFiles,
+          limitAttributes: createLimitAttributes(shared),
           cancellationOf: cancellations.of,
         }),
         sweep: createSweep({ ...shared, removeJobs }),

@@ -43,6 +43,8 @@ export const jobFailureCodes = {
   quota_exceeded: 'The job is over the quota of bytes or rows for its day; nothing was loaded.',
   too_many_files: 'More files match the path than the limit allows.',
   too_many_rows: 'The files have more rows than one job may load; nothing was loaded.',
+  too_many_attributes:
+    'The job may change more attributes at once than the limit allows; nothing was loaded.',
   ledger_mismatch: 'Devices were lost in processing, in every attempt; nothing was loaded.',
   internal_error: 'The service failed to process the job; the operator’s log has the cause.',
   cancelled: 'The job was cancelled, or its audience was cleared.',

@@ -63,7 +63,7 @@ export interface AckDocument {
   audienceDevices: number;
   newDevices: number;
   matchedDevices: number;
-  /** Of imports: pairs added by attribute (formats/number-table.ts). */
+  /** Of imports: pairs added by attribute (packCounts in formats/number-table.ts). */
   attributePairs?: Binary;
 }
 
@@ -138,7 +138,7 @@ export interface ManifestChange {
   devices: number;
   /** Of the new ones, those that some attribute held. */
   matched: number;
-  /** Pairs added, or removed, by key (formats/number-table.ts). */
+  /** Pairs added, or removed, by key (packCounts in formats/number-table.ts). */
   pairs: Binary;
 }
 

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
-import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
+import { packCounts, unpackCounts } from '../formats/number-table.ts';
 import { faultPoint } from '../runtime/fault-points.ts';
 import { createLease } from './lease.ts';
 import type { Manifest } from './manifests.ts';
@@ -143,7 +143,7 @@ async function tryToEdit(
     job,
     changes: [
       ...manifest.changes.filter((before) => before.job > since),
-      { ...change, pairs: new Binary(packNumbers([...change.pairs])) },
+      { ...change, pairs: new Binary(packCounts(change.pairs)) },
     ],
     regions,
     replaced,
@@ -186,5 +186,5 @@ function createWriter({ pages }: EditDeps) {
 const changesOf = ({ changes }: Manifest): SlotChange[] =>
   changes.map(({ pairs, ...change }) => ({
     ...change,
-    pairs: new Map(unpackNumbers(pairs.buffer, 2) as [number, number][]),
+    pairs: unpackCounts(pairs.buffer),
   }));

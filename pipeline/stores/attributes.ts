@@ -40,6 +40,8 @@ const taken = (key: string, cause: unknown) =>
     },
   );
 
+export type AttributeStore = ReturnType<typeof createAttributeStore>;
+
 export function createAttributeStore(db: Db) {
   const attributes = db.collection<AttributeDocument>(collections.attributes);
   const counters = createCounterStore(db);
@@ -120,6 +122,10 @@ export function createAttributeStore(db: Db) {
         .toArray();
       return new Map(found.map(({ _id, name }) => [_id, name]));
     },
+
+    /** How many attributes rows of the job may use, up to `most`. */
+    countFor: ({ partner, attributesAsOf }: JobDocument, most: number): Promise<number> =>
+      attributes.countDocuments({ partner, sequence: { $lte: attributesAsOf } }, { limit: most }),
 
     /** The keys that rows of the job may use: its partner's attributes at acceptance, by id or by foreign key. */
     async keysOf({ partner, keyType, attributesAsOf }: JobDocument) {

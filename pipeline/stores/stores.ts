@@ -2,6 +2,7 @@
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
 import { createAttributeDeviceStore } from './attribute-devices.ts';
+import { createAttributeStore } from './attributes.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
 import { createCompositionStore } from './compositions.ts';
@@ -24,6 +25,7 @@ export const createStores = (db: Db) => ({
   files: createFileStore(db),
   listings: createListingStore(db),
   ledger: createLedgerStore(db),
+  attributes: createAttributeStore(db),
   attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
   eventValues: createEventValueStore(db),

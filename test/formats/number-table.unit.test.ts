@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { packNumbers, unpackNumbers } from '../../pipeline/formats/number-table.ts';
+import { packCounts, packNumbers, unpackCounts, unpackNumbers } from '../../pipeline/formats/number-table.ts';
 
 it('rows come back as they were, wherever their bytes begin', () => {
   const number = fc.oneof(fc.nat(), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
@@ -17,4 +17,21 @@ it('rows come back as they were, wherever their bytes begin', () => {
 it('100,000 attributes leave room in a document of 16 MB', () => {
   const rows = Array.from({ length: 100_000 }, (_, i) => [i, i, i]);
   expect(packNumbers(rows).byteLength).toBe(2_400_000);
+});
+
+it('counts by id come back, in the order of the ids', () => {
+  const number = fc.oneof(fc.nat(200), fc.nat(), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
+  fc.assert(
+    fc.property(fc.array(fc.tuple(number, number)), (entries) => {
+      const counts = new Map(entries);
+      const sorted = [...counts].sort(([a], [b]) => a - b);
+      expect([...unpackCounts(packCounts(counts))]).toEqual(sorted);
+    }),
+  );
+});
+
+it('the counts of a million attributes leave room in a document of 16 MB', () => {
+  const counts = new Map<number, number>();
+  for (let i = 0; i < 1_000_000; i++) counts.set(i * 4_294, 2 ** 20 + i);
+  expect(packCounts(counts).byteLength).toBeLessThan(6_000_000);
 });

@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { merge, noDevices } from '../../pipeline/sets/devices.ts';
 import { defaultLayout } from '../../pipeline/sets/regions.ts';
+import { MAX_ATTRIBUTES } from '../../pipeline/stages/dispatch/limit-attributes.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { checkEveryManifest, manifestsOf, openDatabase, pagesOf } from './database.ts';
@@ -217,11 +218,11 @@ it('more devices with one hash than a document has room for are stored, found an
   expect(await largestPage()).toBeLessThanOrEqual(defaultLayout.maxPageBytes);
 });
 
-it('a device with 400,000 keys, more than a page has room for, keeps all of them', async () => {
+it('a device with a million keys, more than a page has room for, keeps all of them', async () => {
   const sets = createDeviceSets(database.db);
   const target = { space: 'a79.1', slot: SLOT, job: 1, since: 0 };
   const name = numberedDevice(1);
-  const keys = Uint32Array.from({ length: 400_000 }, (_, n) => 1 + 4_000 * n);
+  const keys = Uint32Array.from({ length: MAX_ATTRIBUTES }, (_, n) => 1 + 4_000 * n);
   const rich = { ...keyed({ devices: fromHex([name]) }), ends: Uint32Array.of(keys.length), keys };
   const neighbours = keyed({ devices: fromHex(Array.from({ length: 50 }, (_, n) => numberedDevice(n))) });
   const { changes } = await sets.merge(target, onePart(merge([rich, neighbours])));

@@ -28,11 +28,12 @@ interface Given {
   /** Found from then on. */
   clearedWhenSealed?: FileFailure;
   failsToList?: number;
+  tooMany?: JobError;
 }
 
 function setUp(given: Given = {}) {
   const { job = {}, problem, cancelled, lacking = [], lackingAtMerge = [], clearedWhenSealed } = given;
-  const { judged = good } = given;
+  const { judged = good, tooMany } = given;
   let { failsToList = 0 } = given;
   const environment = recordingEnvironment('dispatch');
   const { actions, step } = environment;
@@ -67,6 +68,7 @@ function setUp(given: Given = {}) {
     },
     cancellationOf: async () => (current.phase === 'sealed' ? clearedWhenSealed : cancelled),
     quotas: { hold() {} },
+    limitAttributes: async () => tooMany,
     status: {
       publish: async () => take('publish running'),
       publishEnd: async () => take('publish end'),
@@ -112,6 +114,14 @@ it('a deletion has nothing to list', async () => {
   const { run, actions } = setUp({ job: { kind: 'delete', audience: null } });
   await run();
   expect(actions).toEqual(['make-audience', 'seal', ...merging]);
+});
+
+it('one that may change too many attributes is refused before anything is decided', async () => {
+  const tooMany: JobError = { code: 'too_many_attributes', message: 'too many' };
+  const { run, actions, job } = setUp({ tooMany });
+  await run();
+  expect(actions).toEqual(['make-audience', 'list', 'publish running', 'load', 'seal', ...merging]);
+  expect(job()).toMatchObject({ verdict: { passed: [] }, errors: [tooMany] });
 });
 
 it('what was lost on the way is loaded again before anything is decided', async () => {

@@ -1,6 +1,6 @@
 /** A dispatcher that takes over sends the markers of unfinished jobs again: however they lie in a partition, each job counts once. */
 import { expect, it } from 'vitest';
-import { unpackNumbers } from '../../pipeline/formats/number-table.ts';
+import { unpackCounts } from '../../pipeline/formats/number-table.ts';
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -145,7 +145,7 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
   const [second] = await acks.ofJob(2);
   expect(second).toMatchObject({ pairs: 20, uniqueDevices: 20 });
-  expect(unpackNumbers(second!.attributePairs!.buffer, 2)).toEqual([[1, 10]]);
+  expect(unpackCounts(second!.attributePairs!.buffer)).toEqual(new Map([[1, 10]]));
   expect(await sets.count(setNames.attribute(1))).toBe(20);
 });
 

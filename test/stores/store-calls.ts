@@ -142,6 +142,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [partner, { before: 5, limit: 2 }],
       ],
       namesOf: [[[1, 2]]],
+      countFor: [[job, 10]],
       keysOf: [[{ ...job, keyType: 0 }], [{ ...job, keyType: 1 }]],
       resolve: [
         [partner, 0, ['1']],

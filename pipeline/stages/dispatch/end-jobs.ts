@@ -2,7 +2,7 @@
 
 import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import type { AckDocument } from '../../../schemas/stage-documents.ts';
-import { unpackNumbers } from '../../formats/number-table.ts';
+import { unpackCounts } from '../../formats/number-table.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Step } from '../../runtime/step.ts';
 import { pagesIn } from '../../stores/acks.ts';
@@ -152,7 +152,7 @@ function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
   const byAttribute = new Map<number, number>();
   for (const { attributePairs } of acked) {
     if (!attributePairs) continue;
-    for (const [attribute, pairs] of unpackNumbers(attributePairs.value(), 2) as [number, number][])
+    for (const [attribute, pairs] of unpackCounts(attributePairs.value()))
       byAttribute.set(attribute, (byAttribute.get(attribute) ?? 0) + pairs);
   }
   return byAttribute;

@@ -25,6 +25,7 @@ import type { Stores } from '../../stores/stores.ts';
 import { addUp, noneExpected } from './add-up.ts';
 import type { Ending, EndJobs } from './end-jobs.ts';
 import type { QuotaHold } from './hold-quotas.ts';
+import type { LimitAttributes } from './limit-attributes.ts';
 import type { createListFiles } from './list-files.ts';
 import type { FileLoader } from './load-files.ts';
 import type { JudgedFile } from './loading-job.ts';
@@ -38,6 +39,7 @@ export interface RunDependencies
   log: Logger;
   listFiles: ReturnType<typeof createListFiles>;
   quotas: Pick<QuotaHold, 'hold'>;
+  limitAttributes: LimitAttributes;
   endJobs: EndJobs;
   status: StatusPublisher;
   /** Why the job is not wanted any more. */
@@ -129,7 +131,7 @@ export function createRunJob(deps: RunDependencies) {
       : await step.read('add up the slots', () =>
           deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
         );
-    const excess = excessOf(totals);
+    const excess = excessOf(totals) ?? (await deps.limitAttributes(job, totals, step));
     if (excess) return nothing(attempt, [excess]);
     const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
     outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));

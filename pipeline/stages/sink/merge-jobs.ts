@@ -7,7 +7,7 @@ import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
-import { packNumbers } from '../../formats/number-table.ts';
+import { packCounts } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Step } from '../../runtime/step.ts';
@@ -94,7 +94,7 @@ export function createMergeJobs(deps: Dependencies) {
         filePairs: [...filePairs].flat(),
         audienceDevices: isLoad ? total : 0,
         ...added,
-        ...(change && !isLoad ? { attributePairs: new Binary(packNumbers([...change.pairs])) } : {}),
+        ...(change && !isLoad ? { attributePairs: new Binary(packCounts(change.pairs)) } : {}),
       };
     });
   }

@@ -2,6 +2,7 @@
 import { alternatives } from './scenarios/alternatives.ts';
 import { append } from './scenarios/append.ts';
 import { audience } from './scenarios/audience.ts';
+import { collisions } from './scenarios/collisions.ts';
 import { composition } from './scenarios/composition.ts';
 import { history } from './scenarios/history.ts';
 import { files } from './scenarios/many-files.ts';
@@ -24,4 +25,4 @@ export const growthBenchmarks = [
   composition,
   storage,
 ];
-export const allBenchmarks = [alternatives, ...growthBenchmarks, stages, pauses];
+export const allBenchmarks = [alternatives, ...growthBenchmarks, collisions, stages, pauses];

@@ -121,7 +121,7 @@ describe('the privacy floor', () => {
 describe('as CSV', () => {
   it('by Accept or by parameter; a file whose names cannot be taken for formulas', async () => {
     const owner = await api.partner();
-    await scene.attribute(owner, devices(12_000, 12_010), '=cmd|"/C calc"!A1\nnext, line');
+    await scene.attribute(owner, devices(12_000, 12_010), '=cmd|"/C calc"!A1, next line');
     const audience = await scene.audience(
       owner,
       { rows: { '@event': devices(12_000, 12_010) } },
@@ -134,7 +134,7 @@ describe('as CSV', () => {
       `attachment; filename="audience-${audience}-composition.csv"`,
     );
     expect(csv.headers.get('vary')).toMatch(/accept/i);
-    expect(csv.text).toContain(`"'=cmd|""/C calc""!A1\nnext, line",10,1,`);
+    expect(csv.text).toContain(`"'=cmd|""/C calc""!A1, next line",10,1,`);
     expect(csv.text).toContain("summary,audience,'+1,,,,,\r\n");
     expect(csv.text).toContain("event,,'@event,10,,,10,\r\n");
     expect((await readReport(owner.call, audience, '?format=csv')).text).toBe(csv.text);

@@ -88,7 +88,7 @@ function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic)
   });
 }
 
-/** Kafka does not tell its clock. What a process of ours has written tells the clock of that process. */
+/** Kafka does not tell its clock, but it stamps messages: one from the future tells that the clocks differ. */
 async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): Promise<Finding[]> {
   const newest = await withCluster(config, log, (cluster) =>
     newestMessages(
@@ -100,12 +100,12 @@ async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): P
   return unless(
     ahead.map(([name, time]) =>
       warning(
-        'clocks of our processes',
+        'kafka clock',
         `${name} has a message from the future, by ${Math.round((time - Date.now()) / 1_000)} s`,
-        'synchronize the clocks of all machines that run headrace (NTP)',
+        'synchronize the clocks of the brokers and of this machine (NTP): retention follows those of the brokers',
       ),
     ),
-    ok('clocks of our processes', 'no message is from the future'),
+    ok('kafka clock', 'no message is from the future'),
   );
 }
 

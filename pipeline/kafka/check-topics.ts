@@ -53,6 +53,7 @@ export function weakSettings(
     'cleanup.policy': sorted(has('cleanup.policy')) === sorted(wanted['cleanup.policy']),
     // More than a message of ours is never needed; what is smaller refuses some of them.
     'max.message.bytes': Number(has('max.message.bytes')) >= MAX_RECORD_BATCH,
+    'message.timestamp.type': has('message.timestamp.type') === wanted['message.timestamp.type'],
     'min.insync.replicas': Number(has('min.insync.replicas')) >= Number(wanted['min.insync.replicas']),
     'retention.ms': has('retention.ms') === wanted['retention.ms'],
   };

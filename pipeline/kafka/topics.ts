@@ -51,6 +51,8 @@ export const retentionHoursOf = (
 export const topicSettings = (config: OperatorConfig, topic: TopicKey) => ({
   'cleanup.policy': topics[topic].cleanup as string,
   'max.message.bytes': String(MAX_RECORD_BATCH * 2),
+  // By the brokers' clocks: a process whose clock is wrong would expire messages early, or keep them for years.
+  'message.timestamp.type': 'LogAppendTime',
   'min.insync.replicas': String(Math.max(1, config.replicationFactor - 1)),
   'retention.ms': String(retentionHoursOf(config, topic) * 3_600_000),
 });

@@ -49,7 +49,7 @@ test('a healthy service: every check is there, nothing is a problem, the exit co
   await eventually(good).toEqual(
     expect.arrayContaining([
       ...['settings', 'kafka connection', 'kafka topics', 'kafka rights', 'kafka groups'],
-      ...['clocks of our processes', 'mongodb connection', 'mongodb version', 'mongodb clock'],
+      ...['kafka clock', 'mongodb connection', 'mongodb version', 'mongodb clock'],
       ...['mongodb indexes', 'storage', 'storage clock'],
     ]),
   );

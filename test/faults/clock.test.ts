@@ -1,11 +1,15 @@
 /**
  * Clocks an hour apart between processes, and clocks that jump by two hours while jobs run: order and results do not depend on
- * them, and a process whose clock was set back stays a member of its groups.
+ * them, nor does the retention of messages, and a process whose clock was set back stays a member of its groups.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withCluster } from '../../pipeline/kafka/cluster.ts';
+import { newestMessages } from '../../pipeline/kafka/newest-messages.ts';
+import { topicName } from '../../pipeline/kafka/topics.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/settings.ts';
 import { servers } from '../support/stack.ts';
@@ -22,6 +26,7 @@ const AFTER_JUMP_MS = 1.5 * Number(patient.HEADRACE_SESSION_TIMEOUT_MS);
 const JUMPS = 5;
 const clock = new URL('./support/shifted-clock.mjs', import.meta.url).href;
 const random = roundSeed('clock');
+const silent = createLogger({ logLevel: 'silent' }, 'test');
 
 let service: FaultService;
 /** Times say nothing here, so the order of ends is watched. */
@@ -54,6 +59,16 @@ async function hoursOff(from: number): Promise<Set<number>> {
   return new Set(jobs.map(({ createdAt }) => Math.round((createdAt.getTime() - Date.now()) / HOUR)));
 }
 
+/** By how many hours the newest messages are off: retention goes by their times. */
+async function hoursOffInKafka(): Promise<number[]> {
+  const { config } = service.driver;
+  const names = (['jobs', 'files', 'rows', 'devices', 'status'] as const).map((key) =>
+    topicName(config, key),
+  );
+  const newest = await withCluster(config, silent, (cluster) => newestMessages(cluster, names));
+  return names.map((name) => Math.round(Math.abs(newest.get(name)! - Date.now()) / HOUR));
+}
+
 const assignments = () =>
   service.pipelines.map(({ log }) => readFileSync(log, 'utf8').split('partitions assigned').length - 1);
 
@@ -61,6 +76,7 @@ it('clocks an hour ahead and an hour behind, then each on the other side: order 
   const load = service.load();
   await service.answered(12);
   await eventually(() => hoursOff(0)).toEqual(new Set([1, -1]));
+  expect(await hoursOffInKafka()).toEqual([0, 0, 0, 0, 0]);
 
   const stays: boolean[] = [];
   while (stays.length < JUMPS && !stays.at(-1)) {

@@ -23,6 +23,11 @@ test.each([
   [3, { 'min.insync.replicas': '1' }, 'min.insync.replicas 1 instead of 2'],
   [3, { 'cleanup.policy': 'delete' }, 'cleanup.policy delete instead of compact,delete'],
   [3, { 'retention.ms': '1000' }, 'retention.ms 1000 instead of 31536000000'],
+  [
+    3,
+    { 'message.timestamp.type': 'CreateTime' },
+    'message.timestamp.type CreateTime instead of LogAppendTime',
+  ],
   [3, { 'max.message.bytes': '1000' }, 'max.message.bytes 1000 instead of 1900000'],
 ])('%i replicas and %j: %s', (replicas, changed, message) => {
   expect(weaknesses(replicas, changed)).toEqual([message]);

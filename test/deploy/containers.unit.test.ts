@@ -9,8 +9,8 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { groupName, topicName } from '../../pipeline/kafka/topics.ts';
 import { type Config, environmentVariables, parseConfig } from '../../schemas/config.ts';
-import { stageNames } from '../../schemas/stages.ts';
-import { stageInputs } from '../../schemas/topics.ts';
+import { type StageName, stageNames } from '../../schemas/stages.ts';
+import { stageInputs, type TopicKey } from '../../schemas/topics.ts';
 import { readConfigFile, readEnvFile } from '../support/env-file.ts';
 
 const url = (path: string) => new URL(`../../deploy/${path}`, import.meta.url);
@@ -176,22 +176,30 @@ describe('the Kubernetes manifests', () => {
     expect(parse(patches[0].patch)[0].value).toEqual(['pipeline', '--stages', name]);
   });
 
-  test('KEDA follows the groups and topics of all stages but dispatch, up to one thread a partition', () => {
+  test('KEDA follows the lag of split and validate and the CPU of sink, up to one thread a partition', () => {
     const scaled = manifests('k8s/keda/scaled-objects.yaml').map(({ metadata, spec }) => ({
       name: metadata.name,
       target: spec.scaleTargetRef.name,
       max: spec.maxReplicaCount,
-      ...spec.triggers[0].metadata,
+      triggers: spec.triggers.map(({ type, metadata }: { type: string; metadata: object }) => ({
+        type,
+        ...metadata,
+      })),
     }));
+    const byLag = (stage: StageName, topic: TopicKey) => ({
+      type: 'kafka',
+      bootstrapServersFromEnv: 'HEADRACE_KAFKA_BROKERS',
+      consumerGroup: groupName(config, stage),
+      topic: topicName(config, topic),
+    });
     const scalable = stageInputs.filter(({ stage }) => stage !== 'dispatch');
     expect(scaled).toMatchObject(
       scalable.map(({ topic, stage }) => ({
         name: `headrace-${stage}`,
         target: `headrace-${stage}`,
         max: config.partitions / config.threads,
-        bootstrapServersFromEnv: 'HEADRACE_KAFKA_BROKERS',
-        consumerGroup: groupName(config, stage),
-        topic: topicName(config, topic),
+        // Sink commits the messages of a job when the job is merged: every large one raises its lag.
+        triggers: [stage === 'sink' ? { type: 'cpu' } : byLag(stage, topic)],
       })),
     );
   });

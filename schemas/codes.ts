@@ -25,6 +25,7 @@ export const fileFailureCodes = {
   missing: 'The file was deleted before it could be read.',
   access_denied: 'The storage denied access to the file.',
   storage_unavailable: 'The storage did not deliver the file in time.',
+  storage_too_slow: 'The storage delivered the file more slowly than the minimum rate.',
   cancelled: 'The audience was cleared while the file was pending or loading.',
   ledger_mismatch: 'The row counts do not add up; the file was not loaded.',
   internal_error: 'The service failed to process the file; the operator’s log has the cause.',

@@ -102,6 +102,8 @@ const environment = z.object({
   HEADRACE_S3_IDLE_MS: integer(100, 600_000, 20_000),
   /** How long a job's storage may deliver nothing before the file or the listing fails. */
   HEADRACE_STORAGE_DEADLINE_MS: integer(100, 86_400_000, 300_000),
+  /** Bytes per second with which a file must arrive, on average over that time; 0 means any. */
+  HEADRACE_STORAGE_MIN_RATE: integer(0, 1_000_000_000, 65_536),
 
   /** Megabytes that a dry run reads at most. */
   HEADRACE_DRY_RUN_MB: integer(1, 100_000, 100),

@@ -17,7 +17,8 @@ async function checkBucket({ bucket, listFirst, client }: BucketAccess): Promise
     if (!first) return [ok('storage', `${bucket} can be listed; it is empty`)];
     const { key, etag, size } = first;
     // Once: what the storage refuses now is to be told now.
-    const once = { wait: () => ({ progress() {}, again: (error: unknown) => Promise.reject(error) }) };
+    const again = (error: unknown) => Promise.reject(error);
+    const once = { wait: () => ({ received() {}, progress() {}, again }) };
     for await (const _ of readObject(client, once, bucket, key, { etag, size })) break;
     return [ok('storage', `${bucket} can be listed and read`)];
   } catch (error) {

@@ -30,7 +30,7 @@ export function createJobSources(
   onRetry: (error: unknown) => void = () => {},
 ) {
   const partners = createPartnerStore(db);
-  const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
+  const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs, storageMinRate: minRate } = config;
   const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
@@ -63,6 +63,7 @@ export function createJobSources(
     const isShared = ownBucket === undefined;
     const patience = createPatience({
       deadlineMs,
+      minRate,
       log: log.child({ partner }),
       onRetry,
       ...(isShared ? { isReadable: probe.isReadable } : {}),

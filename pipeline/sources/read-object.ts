@@ -64,6 +64,7 @@ export async function* readObject(
       for await (const chunk of untilIdle(await request(), client.idleMs, signal)) {
         position += chunk.length;
         if (position > size) throw storeFailure('changed', bucket, key);
+        wait.received(chunk.length);
         yield chunk;
         // Only now: the time that the reader took is none that we waited.
         wait.progress();

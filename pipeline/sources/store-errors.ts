@@ -4,6 +4,7 @@ import { isServerError, isThrottlingError, isTransientError } from '@smithy/core
 
 export type StoreFailureCode =
   | 'storage_unavailable'
+  | 'storage_too_slow'
   | 'access_denied'
   | 'no_such_bucket'
   | 'wrong_region'
@@ -64,6 +65,7 @@ const codesByStatus: Record<number, StoreFailureCode> = {
 
 const sentences: Record<StoreFailureCode, string> = {
   storage_unavailable: 'The storage did not respond in time for',
+  storage_too_slow: 'The storage delivered too slowly:',
   access_denied: 'The storage denied access to',
   no_such_bucket: 'The bucket does not exist:',
   wrong_region: 'The bucket is in a different region:',

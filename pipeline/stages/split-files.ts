@@ -3,7 +3,7 @@
  * file that is split again gives the same batches; those that are validated already are not sent again.
  */
 
-import { fileFailureCodes } from '../../schemas/codes.ts';
+import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
@@ -136,6 +136,5 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
 export function failureOf(error: unknown): FileFailure | null {
   if (!(error instanceof StoreFailure)) return null;
   const { code, message } = error;
-  const isFiles = code === 'missing' || code === 'changed' || code === 'storage_unavailable';
-  return { code: isFiles ? code : 'access_denied', message };
+  return { code: code in fileFailureCodes ? (code as FileFailureCode) : 'access_denied', message };
 }

@@ -27,6 +27,10 @@ const kinds: Record<string, Record<Storage, Fault>> = {
   '501': { own: notImplemented, shared: notImplemented },
   reset: { own: { kind: 'reset' }, shared: { kind: 'reset' } },
   stall: { own: { kind: 'silence' }, shared: { kind: 'stall', after: 0 } },
+  trickle: {
+    own: { kind: 'trickle', bytes: 10, everyMs: 200 },
+    shared: { kind: 'trickle', bytes: 10, everyMs: 200 },
+  },
   garbage: { own: { kind: 'garbage', as: 'bytes' }, shared: { kind: 'garbage', as: 'page' } },
 };
 
@@ -120,7 +124,10 @@ describe('a poisoned storage', () => {
       status: 3,
       uniqueDevices: 0,
       errors: [
-        { code: 'storage_unavailable', ...(one.where === 'file' ? { file: expect.any(String) } : {}) },
+        {
+          code: one.kind === 'trickle' && one.where === 'file' ? 'storage_too_slow' : 'storage_unavailable',
+          ...(one.where === 'file' ? { file: expect.any(String) } : {}),
+        },
       ],
     });
     const good = await driver.ended(next);

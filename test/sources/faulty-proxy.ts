@@ -1,6 +1,7 @@
 /** An HTTP proxy in front of the real storage that breaks answers on demand. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What happens to one request; those without a fault pass. */
 export type Fault =
@@ -12,6 +13,8 @@ export type Fault =
   | { kind: 'garbage'; as: 'bytes' | 'page' | 'error' }
   /** Each of them is a line of its own in the head of the answer. */
   | { kind: 'headers'; headers: Record<string, string[]> }
+  /** The body comes in pieces of so many bytes, one at a time. */
+  | { kind: 'trickle'; bytes: number; everyMs: number }
   /** After so many bytes of the body: the connection is cut, or nothing more comes. */
   | { kind: 'cut' | 'stall'; after: number };
 
@@ -47,6 +50,19 @@ function answerGarbage(outgoing: ServerResponse, as: 'bytes' | 'page' | 'error')
   outgoing.end('<!doctype html><html><body>It works!<br></body>');
 }
 
+async function trickle(
+  body: AsyncIterable<Buffer>,
+  outgoing: ServerResponse,
+  { bytes, everyMs }: { bytes: number; everyMs: number },
+): Promise<void> {
+  for await (const chunk of body)
+    for (let at = 0; at < chunk.length && !outgoing.destroyed; at += bytes) {
+      outgoing.write(chunk.subarray(at, at + bytes));
+      await sleep(everyMs);
+    }
+  outgoing.end();
+}
+
 export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   const seen: SeenRequest[] = [];
   const faults: Fault[] = [];
@@ -66,6 +82,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     const upstream = request(options, async (answer) => {
       const odd = fault.kind === 'headers' ? fault.headers : {};
       outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...odd });
+      if (fault.kind === 'trickle') return trickle(answer, outgoing, fault);
       if (fault.kind !== 'cut' && fault.kind !== 'stall') {
         answer.pipe(outgoing);
         return;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createPatience, type Patience } from '../../pipeline/sources/patience.ts';
-import { StoreUnavailable, storeFailure } from '../../pipeline/sources/store-errors.ts';
+import { type StoreFailure, StoreUnavailable, storeFailure } from '../../pipeline/sources/store-errors.ts';
 
 // Whose timers are not those that vitest replaces.
 vi.mock('node:timers/promises', () => ({
@@ -20,8 +20,15 @@ const DEADLINE_MS = 600;
 /** Waits are rounded to milliseconds. */
 const nearly = (ms: number) => 0.99 * ms;
 const log = createLogger({ logLevel: 'silent' }, 'test');
+/** Bytes per second. */
+const MIN_RATE = 1_000;
 const create = (isReadable?: () => Promise<boolean>) =>
-  createPatience({ deadlineMs: DEADLINE_MS, log, ...(isReadable ? { isReadable } : {}) });
+  createPatience({
+    deadlineMs: DEADLINE_MS,
+    minRate: MIN_RATE,
+    log,
+    ...(isReadable ? { isReadable } : {}),
+  });
 const trouble = () => new StoreUnavailable('trouble');
 
 /** Tries that bring nothing, until patience is over: how many, and for how long. */
@@ -96,4 +103,62 @@ it('while the storage as a whole cannot be read, the clock stands still, and ref
     code: 'access_denied',
   });
   expect((await exhaust(patience)).ms).toBeGreaterThanOrEqual(nearly(DEADLINE_MS));
+});
+
+/** So many bytes every 50 ms, until they are too few: for how long. */
+async function trickle(patience: Patience, bytes: number, upToMs = Number.POSITIVE_INFINITY) {
+  const wait = patience.wait('bucket', 'key');
+  const from = performance.now();
+  while (performance.now() - from < upToMs) {
+    vi.advanceTimersByTime(50);
+    try {
+      wait.received(bytes);
+    } catch (error) {
+      await wait.again(error as StoreFailure);
+      return 'waits';
+    }
+    // What the reader takes does not count.
+    vi.advanceTimersByTime(200);
+    wait.progress();
+  }
+  return 'fast enough';
+}
+const tooSlow = { name: 'StoreFailure', code: 'storage_too_slow' };
+
+it('a body that comes below the minimum rate for the deadline is too slow; at the rate it is fine', async () => {
+  expect(await trickle(create(), MIN_RATE / 20, 20 * DEADLINE_MS)).toBe('fast enough');
+  await expect(trickle(create(), MIN_RATE / 20 - 1)).rejects.toMatchObject(tooSlow);
+});
+
+it('one that was fast once does not live on it', async () => {
+  const wait = create().wait('bucket', 'key');
+  wait.received(100 * MIN_RATE);
+  const read = () => {
+    for (let ms = 0; ms <= 3 * DEADLINE_MS; ms += 50) {
+      vi.advanceTimersByTime(50);
+      wait.received(1);
+    }
+  };
+  expect(read).toThrow('The storage delivered too slowly: s3://bucket/key (');
+});
+
+it('tries that fail between the bytes count, too', async () => {
+  const wait = create().wait('bucket', 'key');
+  const read = async () => {
+    for (;;) {
+      wait.received(1);
+      wait.progress();
+      await wait.again(trouble());
+    }
+  };
+  await expect(read()).rejects.toMatchObject(tooSlow);
+});
+
+it('while the storage as a whole cannot be read, a slow body is no failure of the job', async () => {
+  expect(
+    await trickle(
+      create(async () => false),
+      1,
+    ),
+  ).toBe('waits');
 });

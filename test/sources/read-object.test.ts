@@ -59,6 +59,17 @@ describe('open', () => {
     expect(storage.proxy.faults.length).toBeGreaterThan(80);
   });
 
+  it('gives up when bytes come too slowly, also with a connection for each', async () => {
+    const object = await put('large.bin', content);
+    const slow = { ...hasty, minRate: 10_000 };
+    const tooSlow = { name: 'StoreFailure', code: 'storage_too_slow', retriable: false };
+    storage.proxy.rules.add(() => ({ kind: 'trickle', bytes: 10, everyMs: 50 }));
+    await expect(read(object, {}, storage.storeWith(slow))).rejects.toMatchObject(tooSlow);
+    storage.proxy.rules.clear();
+    storage.proxy.rules.add(() => ({ kind: 'cut', after: 1 }));
+    await expect(read(object, {}, storage.storeWith(slow))).rejects.toMatchObject(tooSlow);
+  });
+
   it('does not count the time that the reader takes', async () => {
     const object = await put('large.bin', content);
     const chunks: Buffer[] = [];

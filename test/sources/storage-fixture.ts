@@ -23,10 +23,14 @@ const log = createLogger({ logLevel: 'silent' }, 'test');
 type ClosableStore = ObjectStore & { close(): void };
 export function connect(
   options: StorageOptions,
-  { deadlineMs = PATIENT_MS, ...paging }: { listPage?: number; deadlineMs?: number } = {},
+  {
+    deadlineMs = PATIENT_MS,
+    minRate = 0,
+    ...paging
+  }: { listPage?: number; deadlineMs?: number; minRate?: number } = {},
 ): ClosableStore {
   const client = connectStorage(options);
-  const patience = createPatience({ deadlineMs, log });
+  const patience = createPatience({ deadlineMs, minRate, log });
   return { ...createObjectStore(client, patience, paging), close: client.close };
 }
 
@@ -67,11 +71,12 @@ export function setUpStorage() {
     listPage?: number;
     idleMs?: number;
     deadlineMs?: number;
+    minRate?: number;
   }) => {
     const { region, accessKeyId, secretAccessKey } = { ...servers().s3, ...options };
     const credentials = { accessKeyId, secretAccessKey };
-    const { idleMs = IDLE_MS, listPage, deadlineMs } = options;
-    const limits = { ...(listPage ? { listPage } : {}), ...(deadlineMs ? { deadlineMs } : {}) };
+    const { idleMs = IDLE_MS, listPage, deadlineMs, minRate = 0 } = options;
+    const limits = { minRate, ...(listPage ? { listPage } : {}), ...(deadlineMs ? { deadlineMs } : {}) };
     return connect({ endpoint: proxy.endpoint, region, credentials, idleMs }, limits);
   };
 

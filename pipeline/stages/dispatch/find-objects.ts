@@ -44,6 +44,8 @@ export function problemOf(
 /** What an error of the storage means for a job that looks for its files. */
 export function problemOfStore(error: unknown): JobError {
   if (!(error instanceof StoreFailure)) throw error;
-  const code = error.code === 'missing' || error.code === 'changed' ? 'no_files' : error.code;
-  return problem(code, error.message);
+  const { code, message } = error;
+  if (code === 'missing' || code === 'changed') return problem('no_files', message);
+  // A listing comes whole within its time, or not at all: only files are too slow.
+  return problem(code === 'storage_too_slow' ? 'storage_unavailable' : code, message);
 }

@@ -200,8 +200,8 @@ export interface CrashDocument {
   /** `<stage>/<partition>` */
   _id: string;
   offset: string;
-  /** How often the stage has started at this offset. */
-  begun: number;
+  /** Who began at this offset, and has not left the partition alive. */
+  owners: string[];
   /** The message that is being handled. */
   inHand: string | null;
   /** How many processes have died while handling a message, by its offset. */

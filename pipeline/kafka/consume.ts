@@ -1,9 +1,10 @@
 /**
- * Runs one stage over one topic. Messages of a partition are handled one after the other; partitions in parallel.
+ * Runs one stage over one topic. Messages of a partition are handled one after the other, or side by side if their stage is unordered;
+ * partitions in parallel.
  *
  * kafkajs sends heartbeats only when asked, so they are sent while a handler works, and what a heartbeat throws (a rebalance)
  * aborts the handler and is thrown on: whoever gets the partition next begins at the last committed offset. Offsets are
- * committed by a timer, and only up to what the stage calls committable.
+ * committed by a timer, and only up to what the stage calls committable and the first message that is not handled.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,8 +19,9 @@ import type { Retry } from '../runtime/retry.ts';
 import { createStep, type Step } from '../runtime/step.ts';
 import { childOf, isTraced, type Tracer } from '../runtime/traces.ts';
 import { decode, encode, MalformedMessage } from '../wire/codec.ts';
+import { type Epoch, newEpoch } from './epoch.ts';
 import { isFromKafka, joinGroup } from './group-member.ts';
-import { allSettled, type CrashRecords, createHandleMessage } from './handle-message.ts';
+import { type CrashRecords, createHandleMessages } from './handle-message.ts';
 import type { Publisher } from './publish.ts';
 import type { Delivery, Stage } from './stage.ts';
 import { groupName, topicName } from './topics.ts';
@@ -42,6 +44,8 @@ const COMMIT_MS = 500;
 const MAX_GATHER_MS = 20;
 /** What is handled at the same time, of one partition. */
 const AT_ONCE = { bytes: 1_000_000, count: 64 };
+/** Messages that an unordered stage has in hand, most of them waiting for their turn: a bound for memory, far above what is common. */
+const MAX_IN_FLIGHT = 100_000;
 
 interface Dependencies {
   config: OperatorConfig;
@@ -66,10 +70,10 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   let epoch = newEpoch();
 
   async function commitOffsets(): Promise<void> {
-    const { handled, committed } = epoch;
+    const { handled, committed, inFlight } = epoch;
     const offsets: { topic: string; partition: number; offset: string }[] = [];
     for (const [partition, next] of handled) {
-      const offset = stage.committable?.(partition, next) ?? next;
+      const offset = inFlight.first(partition) ?? stage.committable?.(partition, next) ?? next;
       if (offset > (committed.get(partition) ?? -1n))
         offsets.push({ topic, partition, offset: offset.toString() });
     }
@@ -120,23 +124,30 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     }
   }
 
-  const messages = stage.handle ? createHandleMessage(stage, { ...deps, log, metrics }) : undefined;
-  async function handleSome(own: Epoch, partition: number, received: Received[], step: Step): Promise<void> {
+  const messages = stage.handle ? createHandleMessages(stage, { ...deps, log, metrics }) : undefined;
+  async function handleSome(
+    own: Epoch,
+    partition: number,
+    received: Received[],
+    { step, signal }: { step: Step; signal: AbortSignal },
+  ): Promise<void> {
     const deliveries: Delivery[] = [];
     for (const { raw, understood } of received) {
       if (understood instanceof MalformedMessage) await deadLetter(partition, raw, understood);
       else deliveries.push(understood);
     }
-    const began = performance.now();
-    if (stage.handleAll) await stage.handleAll(partition, deliveries, step);
-    else if (!stage.giveUp || own.begun.has(partition)) await allSettled(deliveries.map(messages!.handle));
-    else if (deliveries.length > 0) {
-      own.begun.add(partition);
-      await messages!.handleFirst(partition, deliveries, step);
+    if (messages && deliveries.length > 0) await messages.handle(own, deliveries, signal);
+    if (stage.handleAll) {
+      const began = performance.now();
+      await stage.handleAll(partition, deliveries, step);
+      metrics.duration.observe((performance.now() - began) / 1_000);
     }
-    metrics.duration.observe((performance.now() - began) / 1_000);
     metrics.messages.inc(received.length);
     metrics.bytes.inc(received.reduce((sum, { raw }) => sum + (raw.value?.length ?? 0), 0));
+  }
+
+  async function untilRoom({ inFlight }: Epoch, isGone: () => boolean): Promise<void> {
+    while (inFlight.size >= MAX_IN_FLIGHT && !isGone()) await sleep(HEARTBEAT_MS);
   }
 
   async function eachBatch({
@@ -149,16 +160,17 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     // After a failure that is no rebalance nobody joins again: the same partitions go on where they were.
     if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
     const { signal } = working;
-    const step = createStep(stage.name, retry, signal);
     const { partition } = batch;
     const own = epoch;
+    // What is handled side by side ends with the assignment, not with what fails beside it: it is not delivered again before.
+    const step = createStep(stage.name, retry, messages?.isUnordered ? own.over.signal : signal);
     const gone = () =>
       !isRunning() || isStale() || signal.aborted || stopping.signal.aborted || own !== epoch;
     const received = batch.messages.map((message) => understand(partition, message, step));
     for (const some of groupsOf(stage, received)) {
       if (gone()) return;
       own.oldest.set(partition, Number(some[0]!.raw.timestamp));
-      const task = handleSome(own, partition, some, step);
+      const task = untilRoom(own, gone).then(() => handleSome(own, partition, some, { step, signal }));
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
@@ -184,11 +196,15 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   const joined = new Promise<void>((resolve) => {
     markJoined = resolve;
   });
+  function endEpoch(): void {
+    epoch.over.abort(new Error('stopping'));
+    messages?.leave(epoch);
+  }
   function onJoin(partitions: number[]): void {
     // Every handler of the old assignment has settled (patched-kafkajs.ts sees to it). Should one not have, it finds its epoch over.
     working.abort(new Error('stopping'));
     working = new AbortController();
-    epoch.over.abort(new Error('stopping'));
+    endEpoch();
     epoch = newEpoch();
     stage.assigned?.(partitions, createStep(stage.name, retry, epoch.over.signal));
     log.info({ partitions }, 'partitions assigned');
@@ -224,14 +240,15 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   return {
     joined,
     lagSeconds() {
-      const oldest = Math.min(Date.now(), ...epoch.oldest.values());
+      const oldest = Math.min(Date.now(), ...epoch.oldest.values(), ...epoch.inFlight.oldest());
       return (Date.now() - oldest) / 1_000;
     },
     async stop() {
       stopping.abort();
       working.abort(new Error('stopping'));
-      epoch.over.abort(new Error('stopping'));
+      endEpoch();
       clearInterval(timer);
+      await Promise.all([stage.stop?.(), messages?.settled()]);
       await commitOffsets().catch((error) =>
         log.warn({ err: error }, 'final offset commit failed: the messages will be redelivered'),
       );
@@ -239,26 +256,6 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     },
   };
 }
-
-/** One assignment of partitions: what came in it is resolved and committed in it, or not at all. */
-interface Epoch {
-  /** The next offset to handle, by partition. */
-  handled: Map<number, bigint>;
-  committed: Map<number, bigint>;
-  /** The time of the first message that is not handled, by partition. */
-  oldest: Map<number, number>;
-  /** Partitions of which something was handled. */
-  begun: Set<number>;
-  /** Aborted when the assignment ends. */
-  over: AbortController;
-}
-const newEpoch = (): Epoch => ({
-  handled: new Map(),
-  committed: new Map(),
-  oldest: new Map(),
-  begun: new Set(),
-  over: new AbortController(),
-});
 
 /** Looked up once: they are counted with every group of messages. */
 const metricsOf = (stage: string, all: PipelineMetrics) => ({

@@ -1,19 +1,21 @@
 /**
- * Handles the messages of a stage one by one. A failure of our own is tried again; one that repeats, and a message that processes
+ * Handles the messages of a stage, each for itself. A failure of our own is tried again; one that repeats, and a message that processes
  * die of, is the end of its job and of no other.
  */
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Retry } from '../runtime/retry.ts';
-import type { Step } from '../runtime/step.ts';
 import { noTracer, type Tracer } from '../runtime/traces.ts';
+import type { Epoch } from './epoch.ts';
 import { isFromKafka } from './group-member.ts';
 import type { Delivery, SingleStage } from './stage.ts';
 
 /** Which message of each partition a process had in hand when it died. */
 export interface CrashRecords {
   /** A new owner begins to read here. True if messages have to be taken one by one. */
-  begin(stage: string, partition: number, offset: string): Promise<boolean>;
+  begin(stage: string, partition: number, offset: string, owner: string): Promise<boolean>;
+  /** The owner has lost the partition, alive. */
+  leave(stage: string, partition: number, owner: string): Promise<void>;
   /** The message is about to be handled. Gives how many processes have died with it in hand. */
   take(stage: string, partition: number, offset: string): Promise<number>;
   release(stage: string, partition: number): Promise<void>;
@@ -26,13 +28,23 @@ interface Dependencies {
   /** Keeps for the operator why a job was given up. */
   recordReason(job: number, reason: string): Promise<void>;
   tracer?: Tracer;
-  metrics: { failures: { inc(): void }; givenUp: { inc(): void } };
+  metrics: {
+    failures: { inc(): void };
+    givenUp: { inc(): void };
+    duration: { observe(seconds: number): void };
+  };
+  onFatal(error: unknown): void;
 }
 
-export function createHandleMessage(
+const AGAIN_MS = 1_000;
+
+export function createHandleMessages(
   stage: SingleStage,
-  { log, retry, crashes, recordReason, metrics, tracer = noTracer }: Dependencies,
+  { log, retry, crashes, recordReason, metrics, tracer = noTracer, onFatal }: Dependencies,
 ) {
+  /** Of an unordered stage. */
+  const running = new Set<Promise<void>>();
+
   async function giveUp(delivery: Delivery, reason: string): Promise<void> {
     metrics.givenUp.inc();
     const { value } = delivery.message;
@@ -89,26 +101,82 @@ export function createHandleMessage(
     return giveUp(delivery, `${stage.name}: ${deaths} processes died while handling it`);
   }
 
-  return {
-    handle,
+  /** Whether owners of the partition before us may have died of one of its next messages. */
+  async function isSuspect(
+    { begun, id }: Epoch,
+    { partition, offset }: Delivery,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const isFirst = !begun.has(partition);
+    begun.add(partition);
+    if (!isFirst || !stage.giveUp) return false;
+    const begin = () => crashes.begin(stage.name, partition, String(offset), id);
+    return retry('note where the partition begins', begin, signal);
+  }
 
-    /** The first messages that a new owner gets: the owners before it may have died of one of them. */
-    async handleFirst(partition: number, deliveries: Delivery[], step: Step): Promise<void> {
-      const first = String(deliveries[0]!.offset);
-      const begin = () => crashes.begin(stage.name, partition, first);
-      if (!(await retry('note where the partition begins', begin, step.signal)))
-        return allSettled(deliveries.map(handle));
+  async function handleCarefully(deliveries: Delivery[]): Promise<void> {
+    try {
+      for (const delivery of deliveries) await handleWithCare(delivery);
+    } finally {
+      await crashes.release(stage.name, deliveries[0]!.partition).catch(() => {});
+    }
+  }
+
+  /** If the assignment ends first, whoever gets the partition next has the message again. */
+  async function handleBeside({ inFlight }: Epoch, delivery: Delivery): Promise<void> {
+    const { partition, offset, step } = delivery;
+    for (;;) {
+      const began = performance.now();
       try {
-        for (const delivery of deliveries) await handleWithCare(delivery);
-      } finally {
-        await crashes.release(stage.name, partition).catch(() => {});
+        await handle(delivery);
+        metrics.duration.observe((performance.now() - began) / 1_000);
+        return inFlight.delete(partition, offset);
+      } catch (error) {
+        if (step.signal.aborted) return;
+        if (!isFromKafka(error)) return onFatal(error);
+        log.warn({ err: error, partition, offset: String(offset) }, 'handling the message again');
+        await step.pause(AGAIN_MS).catch(() => {});
+      }
+    }
+  }
+
+  return {
+    isUnordered: stage.isUnordered ?? false,
+
+    /**
+     * Resolves when the messages of one partition are handled; if they are handled side by side, when that has begun. The signal ends
+     * what is waited for.
+     */
+    async handle(epoch: Epoch, deliveries: Delivery[], signal: AbortSignal): Promise<void> {
+      const [first] = deliveries as [Delivery];
+      if (await isSuspect(epoch, first, signal))
+        return handleCarefully(deliveries.map((one) => ({ ...one, step: one.step.until(signal) })));
+      const began = performance.now();
+      if (!stage.isUnordered) {
+        await allSettled(deliveries.map(handle));
+        return metrics.duration.observe((performance.now() - began) / 1_000);
+      }
+      for (const delivery of deliveries) {
+        epoch.inFlight.add(delivery.partition, delivery.offset, epoch.oldest.get(delivery.partition)!);
+        const task = handleBeside(epoch, delivery);
+        running.add(task);
+        void task.finally(() => running.delete(task));
       }
     },
+
+    /** The assignment is over, and we live. */
+    leave({ begun, id }: Epoch): void {
+      for (const partition of stage.giveUp ? begun : [])
+        crashes.leave(stage.name, partition, id).catch(() => {});
+    },
+
+    /** Resolves when nothing is handled any more. To be called after the last assignment has ended. */
+    settled: () => Promise.all(running),
   };
 }
 
 /** Rejects with the first failure, but not before every task has ended: nothing goes on behind the caller's back. */
-export async function allSettled(tasks: Promise<void>[]): Promise<void> {
+async function allSettled(tasks: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === 'rejected');
   if (failed) throw (failed as PromiseRejectedResult).reason;
 }

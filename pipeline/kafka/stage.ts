@@ -25,9 +25,14 @@ interface StageBase<S extends StageName> {
    * assignment.
    */
   assigned?(partitions: number[], step: Step<S>): void;
+  /** The process stops. Ends what the stage does beyond an assignment. */
+  stop?(): Promise<void>;
 }
 
-/** Takes messages one by one, small ones several at the same time; or as many as were fetched of a partition, in their order. */
+/**
+ * Takes messages one by one, small ones several at the same time; or all of them side by side; or as many as were fetched of a
+ * partition, in their order.
+ */
 export type Stage<S extends StageName = StageName> = StageBase<S> &
   (
     | {
@@ -36,6 +41,8 @@ export type Stage<S extends StageName = StageName> = StageBase<S> &
         giveUp?(delivery: Delivery<S>): Promise<void>;
         /** How many bytes a message brings to work on. */
         weigh(message: Decoded): number;
+        /** Messages are handled side by side: one that takes long holds up no other. The stage itself limits what it works on. */
+        isUnordered?: true;
         handleAll?: undefined;
       }
     | {

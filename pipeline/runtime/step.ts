@@ -20,6 +20,8 @@ export interface Step<S extends StageName = StageName> {
     work: (step: Step<S>) => Promise<T>,
   ): Promise<T | undefined>;
   pause(ms: number): Promise<void>;
+  /** The same step for work that ends otherwise. */
+  until(signal: AbortSignal): Step<S>;
   /** Aborted when the delivery or the term is over. */
   readonly signal: AbortSignal;
 }
@@ -45,5 +47,6 @@ export function createStep<S extends StageName>(stage: S, retry: Retry, signal: 
         signal,
       ),
     pause: (ms: number) => sleep(ms, undefined, { signal }),
+    until: (other: AbortSignal) => createStep(stage, retry, other),
   });
 }

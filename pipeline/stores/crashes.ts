@@ -1,29 +1,48 @@
 /**
- * Finds the message that crashes processes. A partition that is started again and again at the same offset is read carefully: one
- * message at a time, each recorded before it is handled. Partitions that do not crash pay nothing for it.
+ * Finds the message that crashes processes. A partition whose owners have crashed again and again at the same offset is read carefully:
+ * one message at a time, each recorded before it is handled. An owner that loses the partition alive does not count, however often
+ * that happens while one large file keeps the offset where it is.
  */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { CrashDocument } from '../../schemas/stage-documents.ts';
 
-/** Started so often at one offset, a partition is read carefully. */
+/** With so many owners at one offset that did not leave, a partition is read carefully. */
 const CAREFUL_FROM = 3;
+const MAX_KEPT = 10;
 
 export function createCrashStore(db: Db) {
   const crashes = db.collection<CrashDocument>(collections.crashes);
   const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
 
   return {
-    async begin(stage: string, partition: number, offset: string): Promise<boolean> {
+    async begin(stage: string, partition: number, offset: string, owner: string): Promise<boolean> {
       const _id = idOf(stage, partition);
-      const known = await crashes.findOne({ _id });
-      const before = known?.offset === offset ? known : undefined;
-      const begun = (before?.begun ?? 0) + 1;
+      const before = await crashes.findOneAndUpdate(
+        { _id, offset },
+        { $push: { owners: { $each: [owner], $slice: -MAX_KEPT } } },
+      );
+      if (!before) {
+        const fresh = { offset, owners: [owner], inHand: null, deaths: {} };
+        await crashes.replaceOne({ _id }, fresh, { upsert: true });
+        return false;
+      }
+      const { owners, inHand } = before;
       // By message: those in front of the one that crashes processes are handled again and again, and are none of its deaths.
-      const deaths = { ...before?.deaths };
-      if (before?.inHand) deaths[before.inHand] = (deaths[before.inHand] ?? 0) + 1;
-      await crashes.replaceOne({ _id }, { offset, begun, inHand: null, deaths }, { upsert: true });
-      return begun >= CAREFUL_FROM;
+      if (inHand)
+        await crashes.updateOne(
+          { _id, offset, inHand },
+          { $inc: { [`deaths.${inHand}`]: 1 }, $set: { inHand: null } },
+        );
+      return new Set([...owners, owner]).size >= CAREFUL_FROM;
+    },
+
+    /** The owner has lost the partition, alive. */
+    async leave(stage: string, partition: number, owner: string): Promise<void> {
+      await crashes.updateOne(
+        { _id: idOf(stage, partition), owners: owner },
+        { $pull: { owners: owner }, $set: { inHand: null } },
+      );
     },
 
     async take(stage: string, partition: number, offset: string): Promise<number> {
@@ -35,7 +54,7 @@ export function createCrashStore(db: Db) {
       return taken?.deaths[offset] ?? 0;
     },
 
-    /** The message was handled, or its partition was revoked: it did not crash the process. */
+    /** The message was handled: it did not crash the process. */
     async release(stage: string, partition: number): Promise<void> {
       await crashes.updateOne({ _id: idOf(stage, partition) }, { $set: { inHand: null } });
     },

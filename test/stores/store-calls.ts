@@ -225,6 +225,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       highest: [[['jobs', 'rejects']]],
       raise: [[new Map([['jobs', 1]])]],
       takeLease: [['lease', 'me', 1_000]],
+      renewLease: [['lease', 'me', 1_000]],
       endLease: [['lease', 'me']],
       take: [['webhooks'], ['deliveries', 3]],
       recordedUpTo: [[]],
@@ -232,7 +233,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       webhooksChanged: [[]],
     },
     crashes: {
-      begin: [['sink', 0, '1']],
+      begin: [['sink', 0, '1', 'me']],
+      leave: [['sink', 0, 'me']],
       take: [['sink', 0, '1']],
       release: [['sink', 0]],
     },

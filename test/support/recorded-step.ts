@@ -14,6 +14,7 @@ export function recordedStep<S extends StageName>(stage: S, actions: string[] = 
   };
   return Object.assign(recorded, {
     ...step,
+    until: () => recorded as Step<S>,
     whileWanted: <T>(what: string, isWanted: () => Promise<boolean>, work: (step: Step<S>) => Promise<T>) =>
       step.whileWanted(what, isWanted, () => work(recorded as Step<S>)),
   }) as Step<S>;

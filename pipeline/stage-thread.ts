@@ -103,6 +103,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
     db: mongo.db,
     log,
     publisher,
+    lags,
     sources,
     metrics,
     tracer,

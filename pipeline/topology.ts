@@ -14,6 +14,7 @@ import type { StageName } from '../schemas/stages.ts';
 import type { TopicKey } from '../schemas/topics.ts';
 import type { DeviceHash } from './formats/device-hash.ts';
 import type { Publisher } from './kafka/publish.ts';
+import type { LagReader } from './kafka/read-lag.ts';
 import type { Stage } from './kafka/stage.ts';
 import { countWork } from './runtime/count-work.ts';
 import type { Logger } from './runtime/log.ts';
@@ -48,6 +49,7 @@ export interface Dependencies {
   db: Db;
   log: Logger;
   publisher: Publisher;
+  lags: Pick<LagReader, 'positionsOf'>;
   sources: ReturnType<typeof createJobSources>;
   metrics: PipelineMetrics;
   tracer: Tracer;
@@ -102,7 +104,12 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
     },
 
     // files ─► rows
-    split: () => createSplitFiles({ ...shared, rowPartitions: partitions.rows }),
+    split: () =>
+      createSplitFiles({
+        ...shared,
+        rowPartitions: partitions.rows,
+        rowsAheadBytes: (config.rowsAheadMb * 1_000_000) / config.threads,
+      }),
 
     // rows ─► devices, rejects, ledger
     validate: () =>

@@ -80,6 +80,8 @@ const environment = z.object({
   HEADRACE_JOB_WINDOW: integer(1, 1_000, 256),
   /** Megabytes of files that may be loaded ahead of the oldest unfinished job. */
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
+  /** Megabytes of rows that the split stage of a process may be ahead of validate. */
+  HEADRACE_ROWS_AHEAD_MB: integer(1, 1_000_000, 128),
   /** The partitions of a process that sends no heartbeat for this long go to others; brokers refuse less than their group.min.session.timeout.ms. */
   HEADRACE_SESSION_TIMEOUT_MS: integer(1_000, 300_000, 10_000),
   /** Work without progress for this long is dispatched again. */

@@ -96,8 +96,9 @@ export interface PlacementDocument {
 export interface CounterDocument {
   _id: string;
   value: number;
-  /** Of a lease: who has it. */
+  /** Of a lease: who has it, and when what a dead process left of it is removed. */
   holder?: string;
+  expiresAt?: Date;
   /** Of the job up to which events are recorded: how often the webhooks to record them for have changed. */
   version?: number;
 }

@@ -19,10 +19,13 @@ export interface OutgoingMessage {
   headers?: Record<string, string>;
 }
 
+/** By partition: an offset that the messages of a call are not behind. */
+export type Placed = Map<number, bigint>;
+
 export interface Publisher {
   connect(): Promise<void>;
   /** Resolves when every message is on all in-sync replicas. Messages of one call to one partition keep their order. */
-  send(topic: TopicKey, messages: OutgoingMessage[]): Promise<void>;
+  send(topic: TopicKey, messages: OutgoingMessage[]): Promise<Placed>;
   /** Whether it is connected, and the brokers answered the last request. Asks anew after a failure. */
   ready(): boolean;
   /** Asks the brokers now. */
@@ -43,6 +46,13 @@ export const chunkBySize = (messages: OutgoingMessage[], limit = MAX_RECORD_BATC
     };
   }),
 ];
+
+/** Those of one request to a partition are one record batch: their offsets follow each other. */
+function countByPartition(messages: OutgoingMessage[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const { partition } of messages) counts.set(partition, (counts.get(partition) ?? 0) + 1);
+  return counts;
+}
 
 const REQUESTS_IN_FLIGHT = 4;
 const SEND_TRIES = 8;
@@ -130,14 +140,18 @@ export function createPublisher(
     );
   }
 
-  async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<undefined> {
+  async function request(topic: TopicKey, sends: OutgoingMessage[][]): Promise<Placed[]> {
+    const placed: Placed = new Map();
     try {
       for (const messages of chunkBySize(sends.flat())) {
         const began = performance.now();
-        await sendWhole(topic, messages);
+        const counts = countByPartition(messages);
+        for (const { partition, baseOffset } of await sendWhole(topic, messages))
+          placed.set(partition, BigInt(baseOffset ?? 0) + BigInt(counts.get(partition)! - 1));
         count(topic, messages, began);
       }
       healthy = true;
+      return sends.map(() => placed);
     } catch (cause) {
       unwell();
       throw new PublishError(`cannot publish to ${topics[topic].name}: ${(cause as Error).message}`, {

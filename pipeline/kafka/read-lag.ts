@@ -3,13 +3,22 @@ import type { Admin } from 'kafkajs';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../schemas/config.ts';
 import type { StageName } from '../../schemas/stages.ts';
-import { stageInputs, type TopicKey } from '../../schemas/topics.ts';
+import { stageInputs } from '../../schemas/topics.ts';
 import { cached } from '../runtime/cached.ts';
 import type { Logger } from '../runtime/log.ts';
+import { later } from './offsets.ts';
 import { createKafka, groupName, topicName } from './topics.ts';
+
+/** How far a stage has come in a partition: the first offset that it has not committed, and the end. */
+export interface Position {
+  next: bigint;
+  end: bigint;
+}
 
 export interface LagReader {
   read(): Promise<Map<StageName, number>>;
+  /** By partition of the stage's input, asked now. */
+  positionsOf(stage: StageName): Promise<Map<number, Position>>;
   close(): Promise<void>;
 }
 
@@ -19,27 +28,36 @@ const KEPT_MS = 5_000;
 export function createLagReader(config: Config, log: Logger): LagReader {
   const admin: Admin = createKafka(config, log, { retry: { retries: 0 }, requestTimeout: 5_000 }).admin();
 
-  async function lagOf(key: TopicKey, stage: StageName): Promise<number> {
-    const topic = topicName(config, key);
+  async function positionsOf(stage: StageName): Promise<Map<number, Position>> {
+    await admin.connect();
+    const topic = topicName(config, stageInputs.find((input) => input.stage === stage)!.topic);
     // In this order: what is committed meanwhile must not be beyond the end.
     const [committed] = await admin.fetchOffsets({ groupId: groupName(config, stage), topics: [topic] });
-    const reached = new Map(committed!.partitions.map(({ partition, offset }) => [partition, offset]));
+    const reached = new Map(
+      committed!.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]),
+    );
     const ends = await admin.fetchTopicOffsets(topic);
-    return ends.reduce((sum, { partition, low, high }) => {
-      const position = Math.max(Number(low), Number(reached.get(partition) ?? low));
-      return sum + Math.max(0, Number(high) - position);
-    }, 0);
+    return new Map(
+      ends.map(({ partition, low, high }) => [
+        partition,
+        { next: later(BigInt(low), reached.get(partition) ?? 0n), end: BigInt(high) },
+      ]),
+    );
   }
 
-  async function ask(): Promise<Map<StageName, number>> {
-    await admin.connect();
-    const lags = stageInputs.map(async ({ topic, stage }) => [stage, await lagOf(topic, stage)] as const);
-    return new Map(await Promise.all(lags));
+  async function lagOf(stage: StageName): Promise<number> {
+    let lag = 0n;
+    for (const { next, end } of (await positionsOf(stage)).values()) lag += later(0n, end - next);
+    return Number(lag);
   }
+
+  const ask = async (): Promise<Map<StageName, number>> =>
+    new Map(await Promise.all(stageInputs.map(async ({ stage }) => [stage, await lagOf(stage)] as const)));
   const answers = new LRUCache<'lags', Promise<Map<StageName, number>>>({ max: 1, ttl: KEPT_MS });
 
   return {
     read: () => cached(answers, 'lags', ask),
+    positionsOf,
     close: () => admin.disconnect(),
   };
 }

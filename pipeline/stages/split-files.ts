@@ -1,6 +1,7 @@
 /**
  * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
- * file that is split again gives the same batches; those that are validated already are not sent again.
+ * file that is split again gives the same batches; those that are validated already are not sent again. Files are read side by side,
+ * those of older jobs first (split/places.ts), and no further ahead of validate than so many bytes (split/rows-ahead.ts).
  */
 
 import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
@@ -8,18 +9,27 @@ import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
 import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
-import type { Publisher } from '../kafka/publish.ts';
+import type { Placed, Publisher } from '../kafka/publish.ts';
+import type { LagReader } from '../kafka/read-lag.ts';
 import type { Delivery, Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Step } from '../runtime/step.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
+import type { CounterStore } from '../stores/counters.ts';
 import { type FileStore, isUndecided } from '../stores/files.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerStore } from '../stores/ledger.ts';
 import { encode } from '../wire/codec.ts';
+import { createFilesInHand } from './split/files-in-hand.ts';
+import { createPlaces } from './split/places.ts';
+import { createRowsAhead } from './split/rows-ahead.ts';
 
+/** Large files that a thread reads at the same time, of one job and those before it. */
+const PLACES = 4;
 /** Batches that may be on their way to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
+/** A compressed file of this size is finished by whoever began it; a smaller one is as soon begun again. */
+const IN_HAND_BYTES = 1_000_000;
 
 export interface SplitDependencies {
   log: Logger;
@@ -27,18 +37,36 @@ export interface SplitDependencies {
   contexts: JobContexts;
   ledger: LedgerStore;
   files: FileStore;
+  counters: CounterStore;
+  lags: Pick<LagReader, 'positionsOf'>;
+  rowsAheadBytes: number;
   /** The storage that holds a job's files, opened with the credentials that the job has. */
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
   rowPartitions: number;
   gzipRatio: number;
+  /** A reader that is gone for this long has lost its files, as it has lost its partitions. */
+  sessionTimeoutMs: number;
   /** Bytes of a file have arrived. */
   onRead?(bytes: number): void;
 }
 
 type SplitStep = Step<'split'>;
+type Trace = Delivery['trace'];
+interface Reading {
+  step: SplitStep;
+  trace: Trace;
+}
+
+const nameOf = ({ job, attempt, file }: ListedFile) => `${job}.${attempt}.${file}`;
 
 export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
-  const { publisher, contexts, ledger, files } = deps;
+  const { publisher, contexts, ledger, files, log } = deps;
+  const positions = () => deps.lags.positionsOf('validate');
+  const rowsAhead = createRowsAhead(deps.rowsAheadBytes, { log, positions });
+  const places = createPlaces(PLACES);
+  const filesInHand = createFilesInHand({ ...deps, leaseMs: deps.sessionTimeoutMs });
+  /** Files that are read as long as the assignment lasts. */
+  let reading = new Map<string, Promise<unknown>>();
 
   /** False once nobody needs the rest of the file: the job ended, the audience was cleared, the file has failed. */
   async function wanted(file: ListedFile): Promise<boolean> {
@@ -49,11 +77,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     return document === null || isUndecided(document, file.attempt);
   }
 
-  const messageOf = (
-    { job, file, partner, layout, path, attempt }: ListedFile,
-    cut: Cut,
-    trace: Delivery['trace'],
-  ) => ({
+  const messageOf = ({ job, file, partner, layout, path, attempt }: ListedFile, cut: Cut, trace: Trace) => ({
     partition: (job + file + cut.batch) % deps.rowPartitions,
     key: `${job}.${file}.${cut.batch}`,
     value: encode('RowBatch', { job, file, partner, layout, path, attempt, ...cut }),
@@ -74,18 +98,27 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     }
   }
 
+  /** Gives the last offsets of the rows. */
   async function split(
     file: ListedFile,
     job: JobDocument,
     resume: ResumePoint | null,
-    { step, trace }: Pick<Delivery<'split'>, 'step' | 'trace'>,
-  ): Promise<void> {
+    { step, trace }: Reading,
+  ): Promise<Placed> {
     const sending = new Set<Promise<void>>();
+    const last: Placed = new Map();
     let failed: unknown;
 
-    const send = async (cut: Cut) => {
+    const sendWithin = async (cut: Cut) => {
       const message = messageOf(file, cut, trace);
-      const sent = step('send', () => publisher.send('rows', [message])).catch((error) => {
+      const send = () => step('send', () => publisher.send('rows', [message]));
+      const rows = { job: file.job, bytes: message.value.length };
+      const placed = await rowsAhead.send(rows, step.signal, send);
+      for (const [partition, offset] of placed)
+        if (offset > (last.get(partition) ?? -1n)) last.set(partition, offset);
+    };
+    const send = async (cut: Cut) => {
+      const sent = sendWithin(cut).catch((error) => {
         failed ??= error;
       });
       sending.add(sent);
@@ -101,24 +134,65 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     }
     await Promise.all(sending);
     if (failed) throw failed;
+    return last;
+  }
+
+  /** What the ledger lacks of the file. Undefined: nobody needs it any more, or it lacks nothing. */
+  async function read(file: ListedFile, { step, trace }: Reading): Promise<Placed | undefined> {
+    const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
+    if (!context?.wanted) return undefined;
+    const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
+    if (resume === 'complete') return undefined;
+    const isWanted = () => wanted(file);
+    const sent = await step.whileWanted('split the file', isWanted, (each) =>
+      split(file, context.job, resume, { step: each, trace }),
+    );
+    log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
+    return sent;
+  }
+
+  const readInPlace = (file: ListedFile, { step, trace }: Reading) =>
+    places.use(file, step.signal, () => read(file, { step, trace }));
+
+  /** Compressed data has no random access: another reader would begin at its first byte. */
+  function finish(file: ListedFile, { step, trace }: Reading): Promise<void> {
+    const isWanted = () => wanted(file);
+    const fileInHand = {
+      name: nameOf(file),
+      isWanted,
+      async read(own: SplitStep) {
+        const sent = await readInPlace(file, { step: own, trace });
+        // Until then the ledger lacks its end, and whoever has the partition by now would read all of it for that.
+        const untilValidated = ({ signal }: SplitStep) => rowsAhead.validated(sent!, signal);
+        if (sent) await own.whileWanted('wait for validate', isWanted, untilValidated);
+      },
+    };
+    return filesInHand.finish(fileInHand, step);
+  }
+
+  /** A file that is published again while we have it is read once. */
+  function readOnce(file: ListedFile, of: Reading): Promise<unknown> {
+    const ofAssignment = reading;
+    const name = nameOf(file);
+    const known = ofAssignment.get(name);
+    if (known) return known;
+    const begun = readInPlace(file, of).finally(() => ofAssignment.delete(name));
+    ofAssignment.set(name, begun);
+    return begun;
   }
 
   return {
     name: 'split',
     input: 'files',
+    isUnordered: true,
     weigh: ({ name, value }) => (name === 'ListedFile' ? value.size : 0),
     async handle({ message, step, trace }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
       const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
       if (!context?.wanted) return;
-      const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
-      if (resume === 'complete') return;
-      const isWanted = () => wanted(file);
-      await step.whileWanted('split the file', isWanted, (each) =>
-        split(file, context.job, resume, { step: each, trace }),
-      );
-      deps.log.debug({ job: file.job, file: file.file, path: file.path }, 'file split');
+      const isLong = file.compressed && file.size >= IN_HAND_BYTES;
+      await (isLong ? finish : readOnce)(file, { step, trace });
     },
     /** Fails the file behind the batches that are validated. Should another come first, the file is dispatched again and we with it. */
     async giveUp({ message, step, trace }) {
@@ -130,6 +204,10 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       for (const cut of failFile(file, resume, failure))
         await step('give-up', () => publisher.send('rows', [messageOf(file, cut, trace)]));
     },
+    assigned() {
+      reading = new Map();
+    },
+    stop: filesInHand.stop,
   };
 }
 

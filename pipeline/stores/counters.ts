@@ -23,6 +23,13 @@ export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects remov
 export const lastRemoved = ({ kind, partner }: Pick<JobDocument, 'kind' | 'partner'>) =>
   kind === 'audience' ? `last removed load of ${partner}` : 'last removed job of the marketplace';
 
+const now = { $toLong: '$$NOW' };
+const DAY_MS = 86_400_000;
+const leaseFor = (leaseMs: number) => ({
+  value: { $add: [now, leaseMs] },
+  expiresAt: { $add: ['$$NOW', leaseMs + DAY_MS] },
+});
+
 export function createCounterStore(db: Db) {
   const counters = db.collection<CounterDocument>(collections.counters);
 
@@ -139,11 +146,12 @@ export function createCounterStore(db: Db) {
 
     /** The value is the time at which the lease ends, by the database's clock: those of the processes may differ. */
     async takeLease(_id: string, holder: string, leaseMs: number): Promise<boolean> {
-      const now = { $toLong: '$$NOW' };
       const isFree = { $lt: [{ $ifNull: ['$value', 0] }, now] };
+      const { value, expiresAt } = leaseFor(leaseMs);
       const set = {
         holder: { $cond: [isFree, holder, '$holder'] },
-        value: { $cond: [isFree, { $add: [now, leaseMs] }, '$value'] },
+        value: { $cond: [isFree, value, '$value'] },
+        expiresAt: { $cond: [isFree, expiresAt, '$expiresAt'] },
       };
       try {
         const options = { upsert: true, returnDocument: 'after' } as const;
@@ -156,6 +164,12 @@ export function createCounterStore(db: Db) {
       }
     },
 
-    endLease: (_id: string, holder: string) => counters.updateOne({ _id, holder }, { $set: { value: 0 } }),
+    /** False if another has taken it. */
+    async renewLease(_id: string, holder: string, leaseMs: number): Promise<boolean> {
+      const renewed = await counters.updateOne({ _id, holder }, [{ $set: leaseFor(leaseMs) }]);
+      return renewed.matchedCount === 1;
+    },
+
+    endLease: (_id: string, holder: string) => counters.deleteOne({ _id, holder }),
   };
 }

@@ -70,6 +70,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { at: -1 }, name: 'by_time' },
     { key: { partner: 1, at: -1 }, name: 'by_partner' },
   ],
+  counters: [{ key: { expiresAt: 1 }, name: 'expiry', sparse: true, expireAfterSeconds: 0 }],
   // Unique, so that of two dispatchers only one gives a number.
   eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],

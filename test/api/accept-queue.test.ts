@@ -78,6 +78,7 @@ function door() {
       async send(_topic: string, messages: OutgoingMessage[]) {
         await state.before();
         published.push(...messages.map(({ key }) => Number(key)));
+        return new Map();
       },
     },
   };

@@ -49,6 +49,9 @@ function setUp({
         },
       },
     }),
+    lags: { positionsOf: async () => new Map() },
+    rowsAheadBytes: 1_000_000,
+    sessionTimeoutMs: 10_000,
     rowPartitions: 4,
     gzipRatio: 100,
   } as unknown as SplitDependencies);

@@ -28,3 +28,18 @@ it('data of before the number of slots was stored has 16', async () => {
   await expect(counters().keepSlotCount(64)).rejects.toThrow(/written with 16 slots, not 64: set it to 16/);
   await counters().keepSlotCount(16);
 });
+
+it('a lease has one holder, who may renew it; it passes on when it ends or runs out', async () => {
+  const { takeLease, renewLease, endLease } = counters();
+  expect(await takeLease('file', 'one', 60_000)).toBe(true);
+  expect(await takeLease('file', 'two', 60_000)).toBe(false);
+  expect(await renewLease('file', 'two', 60_000)).toBe(false);
+  // It has run out a minute ago.
+  expect(await renewLease('file', 'one', -60_000)).toBe(true);
+  expect(await takeLease('file', 'two', 60_000)).toBe(true);
+  expect(await renewLease('file', 'one', 60_000)).toBe(false);
+  await endLease('file', 'one');
+  expect(await takeLease('file', 'one', 60_000)).toBe(false);
+  await endLease('file', 'two');
+  expect(await takeLease('file', 'one', 60_000)).toBe(true);
+});

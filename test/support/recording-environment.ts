@@ -25,6 +25,7 @@ export function recordingEnvironment<S extends StageName>(stage: S) {
   const send = async (topic: TopicKey, messages: OutgoingMessage[]) => {
     for (const { partition, value } of messages)
       sent.push({ topic, partition, message: decode(value, topics[topic].holds as readonly MessageName[]) });
+    return new Map();
   };
   const publisher = { send } as Publisher;
   const deliver = (message: Decoded, offset = 0n): Delivery<S> => ({ partition: 0, offset, message, step });

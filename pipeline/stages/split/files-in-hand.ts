@@ -1,0 +1,102 @@
+/**
+ * Files that cannot be resumed in the middle: whoever has begun one finishes it, also when its partition goes to somebody else. A lease
+ * tells the new owner to wait. If the reader dies, the lease runs out, and the new owner begins the file anew. That two read a file at
+ * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
+ */
+import { randomUUID } from 'node:crypto';
+import { linkedAbort } from '../../runtime/linked-abort.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { CounterStore } from '../../stores/counters.ts';
+
+type SplitStep = Step<'split'>;
+
+interface FileInHand {
+  /** The same in every thread. */
+  name: string;
+  /** False once nobody needs the file any more. */
+  isWanted(): Promise<boolean>;
+  read(step: SplitStep): Promise<void>;
+}
+
+interface Dependencies {
+  log: Logger;
+  counters: Pick<CounterStore, 'takeLease' | 'renewLease' | 'endLease'>;
+  leaseMs: number;
+}
+
+const WAIT_MS = 1_000;
+
+class LeaseLost extends Error {}
+
+export function createFilesInHand({ log, counters, leaseMs }: Dependencies) {
+  const stopping = new AbortController();
+  const inHand = new Map<string, Promise<void>>();
+
+  /** Reads under the lease, until the process stops or another has the lease. */
+  async function read(file: FileInHand, lease: string, holder: string, step: SplitStep): Promise<void> {
+    const { controller, unlink } = linkedAbort(stopping.signal);
+    const renew = () =>
+      counters.renewLease(lease, holder, leaseMs).then(
+        (isOurs) => {
+          if (!isOurs) controller.abort(new LeaseLost(`another process reads ${file.name} now`));
+        },
+        (error) => log.warn({ err: error, file: file.name }, 'could not renew the lease of a file'),
+      );
+    const timer = setInterval(renew, leaseMs / 3);
+    try {
+      await file.read(step.until(controller.signal));
+    } catch (error) {
+      throw controller.signal.aborted ? controller.signal.reason : error;
+    } finally {
+      clearInterval(timer);
+      unlink();
+      await counters.endLease(lease, holder).catch(() => {});
+      inHand.delete(file.name);
+    }
+  }
+
+  return {
+    /** Resolves when the file is read to its end, here or elsewhere. When the step ends first, a file in hand is read on. */
+    async finish(file: FileInHand, step: SplitStep): Promise<void> {
+      const lease = `file ${file.name}`;
+      for (;;) {
+        const holder = randomUUID();
+        if (
+          !inHand.has(file.name) &&
+          (await step.read('take the lease', () => counters.takeLease(lease, holder, leaseMs)))
+        ) {
+          const reading = read(file, lease, holder, step);
+          // Seen below, as long as the delivery lasts.
+          reading.catch((error) =>
+            log.debug({ err: error, file: file.name }, 'a file in hand was not finished'),
+          );
+          inHand.set(file.name, reading);
+        }
+        const reading = inHand.get(file.name);
+        try {
+          if (reading) return await unlessAborted(reading, step.signal);
+        } catch (error) {
+          if (!(error instanceof LeaseLost)) throw error;
+        }
+        await step.pause(WAIT_MS);
+        if (!(await step.read('see whether the file is wanted', file.isWanted))) return;
+      }
+    },
+
+    async stop(): Promise<void> {
+      stopping.abort(new Error('stopping'));
+      await Promise.allSettled(inHand.values());
+    },
+  };
+}
+
+/** Rejects when the signal is aborted; the work goes on. */
+function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

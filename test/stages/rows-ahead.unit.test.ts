@@ -1,0 +1,122 @@
+import { expect, it } from 'vitest';
+import type { Placed } from '../../pipeline/kafka/publish.ts';
+import type { Position } from '../../pipeline/kafka/read-lag.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createRowsAhead } from '../../pipeline/stages/split/rows-ahead.ts';
+import { eventually } from '../support/eventually.ts';
+
+const log = createLogger({ logLevel: 'silent' }, 'test');
+const { signal: never } = new AbortController();
+
+/** One partition of `rows`, of which validate has committed what the test says. */
+function setUp(maxBytes: number) {
+  let committed = 0n;
+  let first = 0n;
+  let fails = false;
+  const sent: string[] = [];
+  const positions = async (): Promise<Map<number, Position>> => {
+    if (fails) throw new Error('no broker');
+    const next = committed > first ? committed : first;
+    return new Map([[0, { next, end: BigInt(sent.length) }]]);
+  };
+  const rowsAhead = createRowsAhead(maxBytes, { log, positions });
+  const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
+  return {
+    sent,
+    ...rowsAhead,
+    send: (name: string, job: number, bytes = 100, signal = never) =>
+      rowsAhead.send({ job, bytes }, signal, () => place(name)),
+    validate: (count: number) => {
+      committed = BigInt(count);
+    },
+    /** Kafka has deleted the messages before this one. */
+    expire: (count: number) => {
+      first = BigInt(count);
+    },
+    fail: (isFailing: boolean) => {
+      fails = isFailing;
+    },
+    lose: (count: number) => sent.splice(count),
+    failingSend: () => rowsAhead.send({ job: 1, bytes: 300 }, never, () => Promise.reject(new Error('no'))),
+  };
+}
+
+/** Turns of the event loop that let everything go on that can. */
+const settle = async () => {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+it('sends up to so many bytes, and the rest as validate commits', async () => {
+  const { send, sent, validate } = setUp(300);
+  const sends = ['a', 'b', 'c', 'd', 'e'].map((name) => send(name, 1));
+  await Promise.all(sends.slice(0, 3));
+  await settle();
+  expect(sent).toEqual(['a', 'b', 'c']);
+  validate(1);
+  await sends[3];
+  await settle();
+  expect(sent).toEqual(['a', 'b', 'c', 'd']);
+  validate(4);
+  await sends[4];
+});
+
+it('older jobs go first', async () => {
+  const { send, sent, validate } = setUp(100);
+  await send('first', 9);
+  const later = send('later', 9);
+  const older = send('older', 2);
+  validate(1);
+  await older;
+  expect(sent).toEqual(['first', 'older']);
+  validate(2);
+  await later;
+});
+
+it('what is larger than the bound is sent alone', async () => {
+  const { send, sent, validate } = setUp(100);
+  await send('large', 1, 1_000);
+  const next = send('next', 1);
+  await settle();
+  expect(sent).toEqual(['large']);
+  validate(1);
+  await next;
+});
+
+it('what Kafka has deleted or lost is not waited for', async () => {
+  const { send, expire, lose, sent } = setUp(100);
+  await send('deleted', 1);
+  const second = send('second', 1);
+  expire(1);
+  await second;
+  const third = send('third', 1);
+  lose(1);
+  await third;
+  expect(sent).toEqual(['deleted', 'third']);
+});
+
+it('a send that failed counts nothing; one that waits ends with its signal', async () => {
+  const { send, failingSend, sent } = setUp(300);
+  await expect(failingSend()).rejects.toThrow('no');
+  await send('a', 1, 300);
+  const lost = new AbortController();
+  const waiting = send('b', 1, 100, lost.signal);
+  lost.abort(new Error('partition lost'));
+  await expect(waiting).rejects.toThrow('partition lost');
+  expect(sent).toEqual(['a']);
+});
+
+it('tells when rows are validated, whatever the brokers answer meanwhile', async () => {
+  const { send, validated, validate, fail } = setUp(1_000);
+  const placed = await send('a', 1);
+  let isDone = false;
+  fail(true);
+  const done = validated(placed, never).then(() => {
+    isDone = true;
+  });
+  await settle();
+  validate(1);
+  expect(isDone).toBe(false);
+  fail(false);
+  await eventually(() => isDone).toBe(true);
+  await done;
+});

@@ -26,7 +26,10 @@ const KEPT_MS = 5_000;
 
 /** Connects when it is asked for the first time, and asks the brokers at most every five seconds. */
 export function createLagReader(config: Config, log: Logger): LagReader {
-  const admin: Admin = createKafka(config, log, { retry: { retries: 0 }, requestTimeout: 5_000 }).admin();
+  const admin: Admin = createKafka(config, log, {
+    retry: { retries: 1, initialRetryTime: 100 },
+    requestTimeout: 5_000,
+  }).admin();
 
   async function positionsOf(stage: StageName): Promise<Map<number, Position>> {
     await admin.connect();

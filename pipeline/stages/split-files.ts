@@ -127,14 +127,33 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       if (failed) throw failed;
     };
 
-    const open = (from: number) => bytesOf(file, job, from, step);
-    for await (const cut of cutFile(file, resume, { open, failureOf, maxRatio: deps.gzipRatio })) {
+    let ofStorage: FileFailure | null = null;
+    const source = {
+      open: (from: number) => bytesOf(file, job, from, step),
+      failureOf: (error: unknown) => {
+        ofStorage = failureOf(error);
+        return ofStorage;
+      },
+      maxRatio: deps.gzipRatio,
+    };
+    for await (const cut of cutFile(file, resume, source)) {
       step.signal.throwIfAborted();
-      await send(cut);
+      if (!cut.failure || !ofStorage) await send(cut);
     }
     await Promise.all(sending);
     if (failed) throw failed;
+    for (const cut of ofStorage ? await cutBehind(file, ofStorage, step) : []) await sendWithin(cut);
     return last;
+  }
+
+  /**
+   * Fails the file behind all batches that anybody has sent of it. Another reader, who died, may have come further than we: a failure
+   * that depends on the time, and not on the bytes, must not take the number of a batch that is there.
+   */
+  async function cutBehind(file: ListedFile, failure: FileFailure, step: SplitStep): Promise<Cut[]> {
+    await rowsAhead.caughtUp(step.signal);
+    const resume = await step.read('find where to fail', () => ledger.resumePoint(file));
+    return resume === 'complete' ? [] : failFile(file, resume, failure);
   }
 
   /** What the ledger lacks of the file. Undefined: nobody needs it any more, or it lacks nothing. */
@@ -194,14 +213,12 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       const isLong = file.compressed && file.size >= IN_HAND_BYTES;
       await (isLong ? finish : readOnce)(file, { step, trace });
     },
-    /** Fails the file behind the batches that are validated. Should another come first, the file is dispatched again and we with it. */
+    /** Should another reader send the batch first, the file is dispatched again and we with it. */
     async giveUp({ message, step, trace }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
-      const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
-      if (resume === 'complete') return;
       const failure: FileFailure = { code: 'internal_error', message: fileFailureCodes.internal_error };
-      for (const cut of failFile(file, resume, failure))
+      for (const cut of await cutBehind(file, failure, step))
         await step('give-up', () => publisher.send('rows', [messageOf(file, cut, trace)]));
     },
     assigned() {

@@ -13,8 +13,10 @@ function setUp(maxBytes: number) {
   let committed = 0n;
   let first = 0n;
   let fails = false;
+  let asked = 0;
   const sent: string[] = [];
   const positions = async (): Promise<Map<number, Position>> => {
+    asked++;
     if (fails) throw new Error('no broker');
     const next = committed > first ? committed : first;
     return new Map([[0, { next, end: BigInt(sent.length) }]]);
@@ -23,6 +25,7 @@ function setUp(maxBytes: number) {
   const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
   return {
     sent,
+    asked: () => asked,
     ...rowsAhead,
     send: (name: string, job: number, bytes = 100, signal = never) =>
       rowsAhead.send({ job, bytes }, signal, () => place(name)),
@@ -103,6 +106,19 @@ it('a send that failed counts nothing; one that waits ends with its signal', asy
   lost.abort(new Error('partition lost'));
   await expect(waiting).rejects.toThrow('partition lost');
   expect(sent).toEqual(['a']);
+});
+
+it('tells when validate has caught up with what was there, and not with what came since', async () => {
+  const { send, caughtUp, validate, asked } = setUp(1_000);
+  await caughtUp(never);
+  await send('a', 1);
+  const before = asked();
+  const done = caughtUp(never);
+  await eventually(asked).toBeGreaterThan(before);
+  await settle();
+  await send('b', 1);
+  validate(1);
+  await done;
 });
 
 it('tells when rows are validated, whatever the brokers answer meanwhile', async () => {

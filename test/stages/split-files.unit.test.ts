@@ -27,17 +27,19 @@ function setUp({
   wanted = true,
   failsAfter,
 }: {
-  resume?: Resume;
+  /** One, or another each time. */
+  resume?: Resume | Resume[];
   wanted?: boolean;
   failsAfter?: number;
 } = {}) {
+  const resumes = Array.isArray(resume) ? resume : [resume];
   const environment = recordingEnvironment('split');
   const bytes = Buffer.from(file(ids(LINES), 'seen'));
   const opened: number[] = [];
   const stage = createSplitFiles({
     ...environment,
     contexts: { get: async () => ({ job: aJob({ phase: 'loading' }), wanted }) },
-    ledger: { resumePoint: async () => resume },
+    ledger: { resumePoint: async () => (resumes.length > 1 ? resumes.shift() : resumes[0]) },
     files: { get: async () => null },
     sourceOf: async () => ({
       bucket: 'b',
@@ -91,6 +93,16 @@ it('a storage that fails for good ends the file with a batch that says why', asy
   await run();
   expect(batches().at(-1)).toMatchObject({ failure: { code: 'changed' } });
   expect(actions.at(-1)).toBe('send');
+});
+
+it('it does so behind all batches, also those that another reader has sent meanwhile', async () => {
+  const place = { end: 4_000, firstLine: 90, lines: 10, delimiter: 44 };
+  const { run, batches } = setUp({ failsAfter: 900, resume: [null, { batch: 9, ...place }] });
+  await run();
+  expect(batches().at(-1)).toMatchObject({ batch: 10, start: 4_000, failure: { code: 'changed' } });
+  const complete = setUp({ failsAfter: 900, resume: [null, 'complete'] });
+  await complete.run();
+  expect(complete.batches().some(({ failure }) => failure)).toBe(false);
 });
 
 it.each([

@@ -16,6 +16,8 @@ export interface RowsAhead {
   ): Promise<Placed>;
   /** Resolves when validate has committed everything up to these offsets. */
   validated(placed: Placed, signal: AbortSignal): Promise<void>;
+  /** Resolves when validate has committed everything that is there now, whoever has sent it. */
+  caughtUp(signal: AbortSignal): Promise<void>;
 }
 
 interface Dependencies {
@@ -34,7 +36,8 @@ interface Waiting {
 
 export function createRowsAhead(maxBytes: number, { log, positions }: Dependencies): RowsAhead {
   const waiting = new Set<Waiting>();
-  const settling = new Set<{ placed: Placed; go(): void }>();
+  /** Without offsets: up to the end that is seen first. */
+  const settling = new Set<{ placed?: Placed; go(): void }>();
   /** Sent and not known to be validated. */
   let sent: { placed: Placed; bytes: number }[] = [];
   /** Bytes of these, and of what is being sent. */
@@ -64,7 +67,10 @@ export function createRowsAhead(maxBytes: number, { log, positions }: Dependenci
       if (isValidated) used -= bytes;
       return !isValidated;
     });
-    for (const one of settling) if (isDone(one.placed)) one.go();
+    for (const one of settling) {
+      one.placed ??= new Map([...at].map(([partition, { end }]) => [partition, end - 1n]));
+      if (isDone(one.placed)) one.go();
+    }
     admit();
   }
 
@@ -123,6 +129,12 @@ export function createRowsAhead(maxBytes: number, { log, positions }: Dependenci
 
     async validated(placed, signal) {
       const settled = wait(settling, { placed }, signal);
+      void poll();
+      await settled;
+    },
+
+    async caughtUp(signal) {
+      const settled = wait(settling, {}, signal);
       void poll();
       await settled;
     },

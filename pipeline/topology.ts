@@ -82,6 +82,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
       return createDispatchJobs({
         ...shared,
         status,
+        quotas,
         endJobs,
         numberEvents: createNumberEvents(shared),
         runJob: createRunJob({

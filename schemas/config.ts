@@ -78,7 +78,7 @@ const environment = z.object({
   HEADRACE_THREADS: integer(1, 64, 2),
   /** How many jobs may be in flight: the oldest unfinished one and those after it. */
   HEADRACE_JOB_WINDOW: integer(1, 1_000, 256),
-  /** Megabytes of files that may be loaded ahead of the oldest unfinished job. */
+  /** Megabytes of files, unpacked, that may be loaded ahead of the oldest unfinished job. */
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096),
   /** Megabytes of rows that the split stage of a process may be ahead of validate. */
   HEADRACE_ROWS_AHEAD_MB: integer(1, 1_000_000, 128),

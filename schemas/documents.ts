@@ -198,6 +198,10 @@ export interface JobDocument {
   fileCount: number;
   /** Bytes of all files as listed. */
   bytes?: number;
+  /** What all files came to, unpacked, as far as they were read: what quotas count. Absent: as listed. */
+  unpackedBytes?: number;
+  /** Its files are not read any further until there is room to read ahead of the oldest job. */
+  onHold?: true;
   filesDone: number;
   /** How many of `bytes` have been read, while it is loading; estimated for compressed files that are being read. */
   bytesDone?: number;
@@ -245,6 +249,8 @@ export interface FileDocument {
   size: number;
   compressed: boolean;
   batchBytes: number;
+  /** By how many bytes it is larger unpacked than stored, as far as it was read; absent means 0. */
+  grown?: number;
   /** 0: pending; 1: dispatched; 2 and 3: decided. */
   status: JobStatus;
   /** The attempt of the job in which the file was decided; absent means 0. */

@@ -48,6 +48,7 @@ export function createJobInspection(
     }
     if (job.phase === 'loading') {
       const open = seen.files.waiting + seen.files.dispatched;
+      if (job.onHold) return `job ${earlier.first} to end: its files unpack to more than may be read ahead`;
       if (open > 0) return `${open} of ${job.fileCount} files, the first of them ${seen.undecided[0]?.path}`;
       return 'the sinks to confirm that they hold all of its devices';
     }

@@ -28,8 +28,9 @@ import { createRowsAhead } from './split/rows-ahead.ts';
 const PLACES = 4;
 /** Batches that may be on their way to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
+const HOLD_MS = 500;
 /** A compressed file of this size is finished by whoever began it; a smaller one is as soon begun again. */
-const IN_HAND_BYTES = 1_000_000;
+const IN_HAND_BYTES = 65_536;
 
 export interface SplitDependencies {
   log: Logger;
@@ -98,6 +99,12 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     }
   }
 
+  /** A job that has outgrown the room to read ahead of the oldest one is on hold, in the middle of its files. */
+  async function untilReleased(file: ListedFile, step: SplitStep): Promise<void> {
+    const isHeld = async () => (await contexts.get(file.job, file.attempt))?.job.onHold;
+    while (await step.read('see whether the job is on hold', isHeld)) await step.pause(HOLD_MS);
+  }
+
   /** Gives the last offsets of the rows. */
   async function split(
     file: ListedFile,
@@ -138,6 +145,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     };
     for await (const cut of cutFile(file, resume, source)) {
       step.signal.throwIfAborted();
+      await untilReleased(file, step);
       if (!cut.failure || !ofStorage) await send(cut);
     }
     await Promise.all(sending);

@@ -18,7 +18,7 @@ export type FileStore = ReturnType<typeof createFileStore>;
 
 export type DecidedFile = Pick<
   FileDocument,
-  'rows' | 'accepted' | 'pairsRead' | 'rejected' | 'events' | 'eventsCollapsed'
+  'rows' | 'accepted' | 'pairsRead' | 'rejected' | 'events' | 'eventsCollapsed' | 'grown'
 > & {
   number: number;
   /** If they are known already. */
@@ -137,20 +137,27 @@ export function createFileStore(db: Db) {
     async decidedOf(
       listing: string,
       attempt: number,
-    ): Promise<{ files: number; rows: number; bytes: number }> {
-      const sum = { files: 0, rows: 0, bytes: 0 };
+    ): Promise<{ files: number; rows: number; bytes: number; grown: number }> {
+      const sum = { files: 0, rows: 0, bytes: 0, grown: 0 };
       for await (const range of rangesOf(jobOf(listing))) {
         const [done] = await files
           .aggregate<typeof sum>([
             { $match: { ...range, listing, $nor: [undecidedIn(attempt)] } },
             {
-              $group: { _id: null, files: { $sum: 1 }, rows: { $sum: '$rows' }, bytes: { $sum: '$size' } },
+              $group: {
+                _id: null,
+                files: { $sum: 1 },
+                rows: { $sum: '$rows' },
+                bytes: { $sum: '$size' },
+                grown: { $sum: '$grown' },
+              },
             },
           ])
           .toArray();
         sum.files += done?.files ?? 0;
         sum.rows += done?.rows ?? 0;
         sum.bytes += done?.bytes ?? 0;
+        sum.grown += done?.grown ?? 0;
       }
       return sum;
     },

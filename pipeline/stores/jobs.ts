@@ -28,6 +28,7 @@ export interface SealedOutcome {
   /** Why the service itself failed at the job; for the operator. */
   internalReason?: string;
   verdict: JobVerdict;
+  unpackedBytes?: number;
   rows: number;
   accepted: number;
   rejected: NonNullable<JobDocument['rejected']>;
@@ -166,6 +167,10 @@ export function createJobStore(db: Db) {
     progress: (id: number, progress: LoadProgress) =>
       jobs.updateOne({ _id: id, phase: 'loading' }, { $max: progress, $set: { updatedAt: new Date() } }),
 
+    /** Whether the files of the job are read on. */
+    hold: (id: number, isHeld: boolean) =>
+      jobs.updateOne({ _id: id }, isHeld ? { $set: { onHold: true } } : { $unset: { onHold: '' } }),
+
     /** Decides what is merged of the job. No effect if the job is in another attempt by now, or is to be cancelled. */
     seal: (id: number, outcome: SealedOutcome) => {
       const { attempt } = outcome.verdict;
@@ -239,7 +244,7 @@ export function createJobStore(db: Db) {
           id,
           from: ['sealed'],
           set: { ...outcome, phase: 'ended', statusUnpublished: true },
-          unset: { credentials: '', verdict: '', listed: '' },
+          unset: { credentials: '', verdict: '', listed: '', onHold: '' },
         })),
       ),
   };

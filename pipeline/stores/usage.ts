@@ -31,7 +31,7 @@ export function createUsageStore(db: Db) {
   const add = (_id: string, { job, rows }: LoadedJob): Operation => ({
     updateOne: {
       filter: { _id, job: { $lt: job._id } },
-      update: { $inc: { jobs: 1, bytes: job.bytes ?? 0, rows }, $set: { job: job._id } },
+      update: { $inc: { jobs: 1, bytes: job.unpackedBytes ?? job.bytes ?? 0, rows }, $set: { job: job._id } },
     },
   });
 

@@ -56,6 +56,18 @@ describe('bytes', () => {
     expect(await admit(job(3), 20)).toBeUndefined();
   });
 
+  it('a job that unpacks to more counts with that, and is refused when it is too much', async () => {
+    const { admit, grow } = await createHold({ bytesPerDay: 100 });
+    expect(await admit(job(1), 10)).toBeUndefined();
+    expect(await admit(job(2), 10)).toBeUndefined();
+    expect(await grow(job(1), 90)).toBeUndefined();
+    expect(await admit(job(3), 1)).toEqual(refused);
+    expect(await grow(job(2), 11)).toEqual(refused);
+    await stores.usage.record([{ job: { ...job(1, 10), unpackedBytes: 90 }, rows: 0 }]);
+    expect(await admit(job(4), 11)).toEqual(refused);
+    expect(await admit(job(4), 10)).toBeUndefined();
+  });
+
   it('each day and each partner has its own', async () => {
     const { admit } = await createHold({ bytesPerDay: 100 });
     expect(await admit(job(1), 100)).toBeUndefined();
@@ -71,6 +83,13 @@ describe('rows', () => {
     await end(1, 5, 9);
     expect(await admit(job(2), 5)).toBeUndefined();
     await end(2, 5, 1_000);
+    expect(await admit(job(3), 5)).toEqual(refused);
+  });
+
+  it('a job in flight when they run out is loaded whole', async () => {
+    const { admit, grow } = await createHold({ rowsPerDay: 10 });
+    await end(1, 5, 1_000);
+    expect(await grow(job(2), 1_000_000)).toBeUndefined();
     expect(await admit(job(3), 5)).toEqual(refused);
   });
 });

@@ -41,7 +41,7 @@ function setUp({ fileCount, undecided = 1 }: { fileCount: number; undecided?: nu
   } as unknown as PublishDependencies;
   const entry = createLoadingJob(aJob({ listing: '7-l', fileCount }), {
     first: null,
-    before: { files: 0, rows: 0, bytes: 0 },
+    before: { files: 0, rows: 0, bytes: 0, grown: 0 },
     patienceMs: 0,
     resolve() {},
     reject() {},

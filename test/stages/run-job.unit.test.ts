@@ -82,7 +82,7 @@ function setUp(given: Given = {}) {
   } as unknown as RunDependencies);
   const turns = {
     step,
-    files: { load: async () => take('load', [judged]) },
+    files: { load: async () => take('load', { judged: [judged], bytes: 0 }) },
     slots: {
       check: async () => take('check', lacking.shift() ?? []),
       mark: async () => take('mark again'),

@@ -325,6 +325,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       range: [[id, id + 10]],
       extent: [[]],
       freeze: [[accepted._id, listing, 1, 1]],
+      hold: [[loading._id, true]],
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
       seal: [[loading._id, outcome]],
       nextAttempt: [[sealed]],

@@ -3,7 +3,7 @@
 import type { Step } from '../../runtime/step.ts';
 import type { DecidedFile, FileStore } from '../../stores/files.ts';
 import { judgeFile } from './judge-file.ts';
-import type { LoadingJob } from './loading-job.ts';
+import { growthOf, type LoadingJob } from './loading-job.ts';
 
 export interface DecideDependencies {
   files: FileStore;
@@ -17,6 +17,7 @@ export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies
     entry.filesDone++;
     entry.rowsDone += file.rows;
     entry.bytesDone += size;
+    entry.grown += file.grown ?? 0;
     if (compressed && !file.failure) {
       entry.unpacked.stored += size;
       entry.unpacked.bytes += tally.bytes;
@@ -29,8 +30,10 @@ export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies
     const decided: { entry: LoadingJob; file: DecidedFile }[] = [];
     for (const [entry, numbers] of touched)
       for (const number of numbers) {
-        const file = judgeFile(number, entry.inFlight.get(number)!.tally, maxInvalidShare);
-        if (file) decided.push({ entry, file });
+        const inFlight = entry.inFlight.get(number)!;
+        const file = judgeFile(number, inFlight.tally, maxInvalidShare);
+        const grown = growthOf(inFlight);
+        if (file) decided.push({ entry, file: grown > 0 ? { ...file, grown } : file });
       }
     if (decided.length === 0) return new Set();
     const documents = decided.map(({ entry, file }) => ({

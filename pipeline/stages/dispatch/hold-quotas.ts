@@ -2,7 +2,9 @@
  * Holds partners to what they may load on a day, when the files of a job are listed. Jobs that have ended are in the usage of the day;
  * those that are listed and have not ended are held here. The usage says up to which job it goes, so none is counted twice.
  *
- * Bytes are known beforehand: a job that would exceed them is refused. Rows are not: jobs in flight when they run out are loaded whole.
+ * Bytes count unpacked. As stored, they are known beforehand: a job that would exceed them is refused. What compressed files come to shows
+ * while they are read: a job that exceeds them then is refused, too, and nothing of it is loaded. Rows are not known: jobs in flight when
+ * they run out are loaded whole.
  */
 import type { JobDocument, JobError } from '../../../schemas/documents.ts';
 import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../accept/quotas.ts';
@@ -26,6 +28,25 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
     return jobs;
   }
 
+  /** How the partner stands on the day of the job, with these bytes of it. Undefined: it has no quota. */
+  async function standing({ _id, partner, createdAt }: JobDocument, bytes: number) {
+    const quotas = quotasOf(await lookUp(partner), deps);
+    if (!hasDailyQuota(quotas)) return undefined;
+    const day = dayOf(createdAt);
+    const used = await usage.of(partner, day);
+    const jobs = heldOn(partner, day);
+    for (const job of jobs.keys()) if (job <= used.job || job === _id) jobs.delete(job);
+    const all = [...jobs.values()].reduce((sum, each) => sum + each, used.bytes + bytes);
+    return {
+      quotas,
+      used,
+      isOverBytes: quotas.bytesPerDay > 0 && all > quotas.bytesPerDay,
+      hold: () => jobs.set(_id, bytes),
+      refuse: (what: string) =>
+        problem('quota_exceeded', `Your quota for ${day} is ${what}; nothing was loaded.`),
+    };
+  }
+
   return {
     /** A predecessor has listed the job. */
     hold({ _id, partner, createdAt, bytes = 0 }: JobDocument): void {
@@ -33,21 +54,23 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
     },
 
     /** Holds the job with these bytes, or says why it cannot be loaded. */
-    async admit({ _id, partner, createdAt }: JobDocument, bytes: number): Promise<JobError | undefined> {
-      const quotas = quotasOf(await lookUp(partner), deps);
-      if (!hasDailyQuota(quotas)) return undefined;
-      const day = dayOf(createdAt);
-      const used = await usage.of(partner, day);
-      const jobs = heldOn(partner, day);
-      for (const job of jobs.keys()) if (job <= used.job || job === _id) jobs.delete(job);
-      const all = [...jobs.values()].reduce((sum, each) => sum + each, used.bytes + bytes);
-      const exceeded = (what: string) =>
-        problem('quota_exceeded', `Your quota for ${day} is ${what}; nothing was loaded.`);
-      if (quotas.bytesPerDay > 0 && all > quotas.bytesPerDay)
-        return exceeded(`${quotas.bytesPerDay} bytes, and this job has ${bytes}`);
-      if (quotas.rowsPerDay > 0 && used.rows >= quotas.rowsPerDay)
-        return exceeded(`${quotas.rowsPerDay} rows, which are loaded`);
-      jobs.set(_id, bytes);
+    async admit(job: JobDocument, bytes: number): Promise<JobError | undefined> {
+      const at = await standing(job, bytes);
+      if (!at) return undefined;
+      const { bytesPerDay, rowsPerDay } = at.quotas;
+      if (at.isOverBytes) return at.refuse(`${bytesPerDay} bytes, and this job has ${bytes}`);
+      if (rowsPerDay > 0 && at.used.rows >= rowsPerDay)
+        return at.refuse(`${rowsPerDay} rows, which are loaded`);
+      at.hold();
+      return undefined;
+    },
+
+    /** The files of a job that is being loaded come to so many bytes by now. Says why it cannot be loaded any further. */
+    async grow(job: JobDocument, bytes: number): Promise<JobError | undefined> {
+      const at = await standing(job, bytes);
+      if (at?.isOverBytes)
+        return at.refuse(`${at.quotas.bytesPerDay} bytes, and this job has ${bytes} or more, unpacked`);
+      at?.hold();
       return undefined;
     },
   };

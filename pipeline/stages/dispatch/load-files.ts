@@ -5,12 +5,22 @@ import type { JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 import { createDecideFiles, type DecideDependencies } from './decide-files.ts';
 import { countBatch } from './file-tally.ts';
-import { bytesReadOf, createLoadingJob, type JudgedFile, type LoadingJob } from './loading-job.ts';
+import type { QuotaHold } from './hold-quotas.ts';
+import {
+  bytesReadOf,
+  createLoadingJob,
+  type LoadedFiles,
+  type LoadingJob,
+  unpackedBytes,
+} from './loading-job.ts';
 import { createPublishFiles, type PublishDependencies } from './publish-files.ts';
+import type { ReadAhead } from './read-ahead.ts';
 
 export interface LoadDependencies extends PublishDependencies, DecideDependencies {
   jobs: JobStore;
   ledger: LedgerStore;
+  quotas: Pick<QuotaHold, 'grow'>;
+  readAhead: Pick<ReadAhead, 'grow' | 'mustWait'>;
   /** Why some of the jobs are not wanted any more. */
   cancelledAmong(jobs: JobDocument[]): Promise<Map<number, FileFailure>>;
 }
@@ -45,6 +55,37 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     entry.reported = { at: performance.now(), rows };
     await step('progress', () => jobs.progress(entry.job._id, { filesDone, rows, bytesDone }));
     deps.log.info({ job: entry.job._id, files_done: filesDone, rows }, 'loading');
+  }
+
+  const isRead = ({ inFlight, nextFile, job }: LoadingJob) =>
+    inFlight.size === 0 && nextFile >= job.fileCount;
+
+  /** Compressed files show what they come to while they are read. What was decided is not refused any more. */
+  async function countGrowth(entry: LoadingJob): Promise<void> {
+    const { job, counted } = entry;
+    const bytes = unpackedBytes(entry);
+    const now = performance.now();
+    deps.readAhead.grow(job._id, bytes);
+    if (bytes === counted.bytes || (!isRead(entry) && now - counted.at < REPORT_MS)) return;
+    entry.counted = { bytes, at: now };
+    if (job.phase === 'loading')
+      entry.refused = await step.read('see what is left of the quota', () => deps.quotas.grow(job, bytes));
+  }
+
+  /** A job that has outgrown the room to read ahead waits, in the middle of its files. True if it goes on again. */
+  async function holdOrRelease(entry: LoadingJob): Promise<boolean> {
+    const mustWait = deps.readAhead.mustWait(entry.job._id);
+    if (mustWait === entry.isHeld) return false;
+    await step('progress', () => jobs.hold(entry.job._id, mustWait));
+    deps.log.info({ job: entry.job._id }, mustWait ? 'on hold: too much is read ahead' : 'reading on');
+    entry.isHeld = mustWait;
+    entry.progress.at = performance.now();
+    return !mustWait;
+  }
+
+  function finish(entry: LoadingJob): void {
+    loading.delete(entry.job._id);
+    entry.done();
   }
 
   async function cancelUnwanted(): Promise<boolean> {
@@ -83,13 +124,10 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
   }
 
   return {
-    /**
-     * Resolves when every file of the job is decided: with what was decided, if these are all files of a job just listed, else
-     * with null, and MongoDB has it. `first` are the files of a job just listed.
-     */
-    async load(job: JobDocument, first: FileDocument[] | null): Promise<JudgedFile[] | null> {
+    /** Resolves when every file of the job is decided, or the job refused. `first` are the files of a job just listed. */
+    async load(job: JobDocument, first: FileDocument[] | null): Promise<LoadedFiles> {
       const before = first
-        ? { files: 0, rows: 0, bytes: 0 }
+        ? { files: 0, rows: 0, bytes: 0, grown: 0 }
         : await step.read('see what is decided', () => files.decidedOf(job.listing!, job.attempt ?? 0));
       return new Promise((resolve, reject) => {
         const entry = createLoadingJob(job, { first, before, patienceMs: deps.stallMs, resolve, reject });
@@ -105,11 +143,13 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
       const changed = await decide(touched);
       for (const entry of loading.values()) {
         await report(entry);
-        if (changed.has(entry)) await publishMore(entry);
-        await publishStalled(entry);
-        if (entry.inFlight.size > 0 || entry.nextFile < entry.job.fileCount) continue;
-        loading.delete(entry.job._id);
-        entry.done();
+        if (touched.has(entry) || isRead(entry)) await countGrowth(entry);
+        const isReleased = await holdOrRelease(entry);
+        if (!entry.isHeld && !entry.refused) {
+          if (changed.has(entry) || isReleased) await publishMore(entry);
+          await publishStalled(entry);
+        }
+        if (entry.refused || isRead(entry)) finish(entry);
       }
       return isCancelled || changed.size > 0;
     },

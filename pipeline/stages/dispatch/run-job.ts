@@ -120,10 +120,13 @@ export function createRunJob(deps: RunDependencies) {
   async function load(job: JobDocument, first: FileDocument[] | null, turns: Turns): Promise<SealedOutcome> {
     const { step } = turns;
     const attempt = job.attempt ?? 0;
-    const judged = await turns.files.load(job, first);
-    const outcome = await step.read('add up the files', () =>
+    const { judged, bytes, refused } = await turns.files.load(job, first);
+    const unpacked = bytes > (job.bytes ?? 0) ? { unpackedBytes: bytes } : {};
+    if (refused) return { ...nothing(attempt, [refused]), ...unpacked };
+    const added = await step.read('add up the files', () =>
       addUp(inOrder(judged) ?? files.decisionsOf(job.listing!), attempt),
     );
+    const outcome = { ...added, ...unpacked };
     if (outcome.verdict.passed.length === 0) return outcome;
     const isWanted = createFileRanges(outcome.verdict.passed);
     const totals = judged
@@ -145,7 +148,7 @@ export function createRunJob(deps: RunDependencies) {
       return next.phase === 'loading' ? load(next, null, turns) : outcome;
     }
     const message = `Devices were lost on their way in each of ${MAX_ATTEMPTS} attempts; nothing was merged.`;
-    return nothing(attempt, [{ code: 'ledger_mismatch', message }]);
+    return { ...nothing(attempt, [{ code: 'ledger_mismatch', message }]), ...unpacked };
   }
 
   async function nextAttempt(job: JobDocument, lacking: number[], { step }: Turns): Promise<JobDocument> {
@@ -168,7 +171,9 @@ export function createRunJob(deps: RunDependencies) {
     const cancelled = isCertain
       ? undefined
       : await step.read('look for a cancellation', () => deps.cancellationOf(job));
-    const final = cancelled ? nothing(outcome.verdict.attempt, [cancelled]) : outcome;
+    const { verdict, unpackedBytes } = outcome;
+    const read = unpackedBytes === undefined ? {} : { unpackedBytes };
+    const final = cancelled ? { ...nothing(verdict.attempt, [cancelled]), ...read } : outcome;
     return step('seal', () => jobs.seal(job._id, final));
   }
 

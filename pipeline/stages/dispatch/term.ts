@@ -26,7 +26,10 @@ import type { RunJob, Turns } from './run-job.ts';
 import { createSequencer } from './sequencer.ts';
 import { createSlotWatch, type SlotDependencies } from './watch-slots.ts';
 
-export interface TermDependencies extends AdmissionDependencies, LoadDependencies, SlotDependencies {
+export interface TermDependencies
+  extends AdmissionDependencies,
+    Omit<LoadDependencies, 'readAhead'>,
+    SlotDependencies {
   log: Logger;
   jobs: JobStore;
   runJob: RunJob;
@@ -94,7 +97,8 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
   function createTurns(at: { first: number; newest: number; isOldest(job: number): boolean }): Turns {
     const wake = () => poll();
     const slots = createSlotWatch(deps, step, wake);
-    const files = createFileLoader(deps, step, wake);
+    const readAhead = createReadAhead(deps.readAheadBytes, at.isOldest);
+    const files = createFileLoader({ ...deps, readAhead }, step, wake);
     const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
     return {
       step,
@@ -105,7 +109,7 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
         return slots.mark(some);
       }),
       ends: createSequencer(at.first, step.signal, (some) => deps.endJobs.end(some, step)),
-      readAhead: createReadAhead(deps.readAheadBytes, at.isOldest),
+      readAhead,
       mayBeListed: (job) => job <= at.newest,
     };
   }

@@ -55,7 +55,13 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
       .collection(collection)
       .aggregate([
         { $match: filter },
-        { $group: { _id: null, bytes: { $sum: '$bytes' }, rows: { $sum: '$rows' } } },
+        {
+          $group: {
+            _id: null,
+            bytes: { $sum: { $ifNull: ['$unpackedBytes', '$bytes'] } },
+            rows: { $sum: '$rows' },
+          },
+        },
       ])
       .toArray();
 

@@ -40,5 +40,19 @@ export const unauthorized = (detail: string) =>
 export const notFound = () =>
   new Problem('not_found', 'There is no resource at this URL, or it does not belong to you.');
 
+/** What is made on request and takes a while, and how much of it may be unfinished. */
+export const tooManyUnfinished = (
+  what: string,
+  { perPartner, perCustomer }: { perPartner: number; perCustomer: number },
+  customer: string | null,
+) =>
+  new Problem(
+    'too_many_pending',
+    customer === null
+      ? `At most ${perPartner} ${what} may be unfinished.`
+      : `At most ${perCustomer} ${what} of a customer may be unfinished, and ${perPartner} of the partner.`,
+    { headers: { 'Retry-After': '5' } },
+  );
+
 export const unavailable = (detail: string, cause?: unknown) =>
   new Problem('unavailable', detail, { headers: { 'Retry-After': '2' }, cause });

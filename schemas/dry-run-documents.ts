@@ -22,6 +22,9 @@ export interface DryRunDocument {
   /** As the job would be, but for its number: that is the negative of ours, which no job has. */
   job: JobDocument;
   status: JobStatus;
+  /** Among the unfinished ones of its partner and its customer; unique. Absent: it has ended. */
+  place?: number;
+  customerPlace?: number;
   /** Whoever runs it, until then; afterwards somebody else may. */
   runner?: string;
   leasedUntil?: Date;

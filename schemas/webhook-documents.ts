@@ -14,6 +14,8 @@ export interface WebhookSecret {
 export interface WebhookDocument {
   _id: number;
   partner: string;
+  /** Among those that the partner may have; unique. */
+  place: number;
   url: string;
   description: string | null;
   isActive: boolean;

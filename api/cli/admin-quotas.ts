@@ -60,7 +60,11 @@ export function registerQuotaCommands(
   common(partner.command('quota').description('set the quotas of a partner; they take effect within seconds'))
     .requiredOption('--partner <id>', 'the partner')
     .option('--pending-jobs <number>', 'unfinished jobs, or default', jobs)
-    .option('--bytes-per-day <number>', 'bytes of files, unpacked, a day (UTC), such as 500GB, none or default', amount)
+    .option(
+      '--bytes-per-day <number>',
+      'bytes of files, unpacked, a day (UTC), such as 500GB, none or default',
+      amount,
+    )
     .option('--rows-per-day <number>', 'rows a day (UTC), such as 100M, none or default', amount)
     .action(({ partner: id, pendingJobs, bytesPerDay, rowsPerDay }: QuotaOptions, command: Command) =>
       run(command, async ({ partners }, config) => {

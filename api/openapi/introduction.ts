@@ -280,7 +280,7 @@ ${table(
     `${quota(config.maxBytesPerDay, 'bytes')}, ${quota(config.maxRowsPerDay, 'rows')}`,
   ],
   ['import logs in the list', '100, unless `limit` is given'],
-  ['webhooks', '10; above that 409 `too_many_webhooks`'],
+  ['webhooks', '10; above that 429 `too_many_webhooks`'],
   ['test events of webhooks', '10 per minute'],
   ['open event streams', `${number(config.limitStreams)}; above that 429 \`too_many_streams\``],
 )}

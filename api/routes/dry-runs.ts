@@ -5,12 +5,12 @@ import type { DryFile, DryRunDocument } from '../../schemas/dry-run-documents.ts
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { type Change, direct, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
-import { notFound, Problem } from '../problem.ts';
+import { notFound, tooManyUnfinished } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { dryRunQuery, readQuery } from './pages.ts';
 
-/** Waiting and running ones of a partner. */
-const MAX_UNFINISHED = 10;
+/** Waiting and running ones. */
+const MAX_UNFINISHED = { perPartner: 10, perCustomer: 5 };
 
 export const isDryRun = (ctx: Context): boolean =>
   ctx.querystring !== '' && readQuery(ctx, dryRunQuery).dry_run === true;
@@ -64,18 +64,12 @@ export function createDryRuns(deps: Dependencies) {
   function queue(ctx: Context, request: JobRequest, customer: string | null): Change {
     const { partner } = request;
     return direct({
-      async intend() {
-        if ((await dryRuns.countUnfinished(partner)) >= MAX_UNFINISHED)
-          throw new Problem('too_many_pending', `At most ${MAX_UNFINISHED} dry runs may be unfinished.`, {
-            headers: { 'Retry-After': '5' },
-          });
-        return counters.nextDryRun();
-      },
+      intend: () => counters.nextDryRun(),
       async apply(id) {
         const attributesAsOf = await counters.attributeSequence();
         const now = new Date();
         const { requestToken: _, ...job } = numbered(request, -id, attributesAsOf, now);
-        await dryRuns.insert({
+        const dryRun: DryRunDocument = {
           _id: id,
           partner,
           customer,
@@ -88,7 +82,13 @@ export function createDryRuns(deps: Dependencies) {
           errors: null,
           createdAt: now,
           updatedAt: now,
-        });
+        };
+        // An earlier try of the request may have stored it in the last free place.
+        if (
+          (await dryRuns.insert(dryRun, MAX_UNFINISHED)) === 'full' &&
+          !(await dryRuns.find(partner, customer, id))
+        )
+          throw tooManyUnfinished('dry runs', MAX_UNFINISHED, customer);
         const location = addressOf(`${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
         return { status: 202, body: JSON.stringify({ dry_run_id: id }), location };
       },

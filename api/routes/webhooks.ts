@@ -22,6 +22,8 @@ const TESTS_PER_SECOND = 10 / 60;
 
 function problemOf(error: unknown): unknown {
   if (!(error instanceof WebhookRefused)) return error;
+  if (error.code === 'too_many_webhooks')
+    return new Problem(error.code, error.message, { headers: { 'Retry-After': '60' } });
   if (error.code !== 'bad_url') return new Problem(error.code, error.message);
   const { message } = error;
   return new Problem('invalid_body', `url ${message}.`, { errors: [{ path: 'url', message }] });

@@ -59,10 +59,9 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
   ): Promise<WithSecret> {
     checkUrl(url);
     const { id, secret } = drawn ?? (await draw());
-    if ((await webhooks.count(partner)) >= MAX_WEBHOOKS) return registered(partner, id, secret, tooMany);
     const since = await jobs.firstUnfinished();
     const now = new Date();
-    const webhook: WebhookDocument = {
+    const wanted = {
       _id: id,
       partner,
       url,
@@ -73,9 +72,11 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
       createdAt: now,
       updatedAt: now,
     };
-    if ((await webhooks.insert(webhook)) === 'taken') return registered(partner, id, secret, taken);
+    const inserted = await webhooks.insert(wanted, MAX_WEBHOOKS);
+    if (inserted === 'full') return registered(partner, id, secret, tooMany);
+    if (inserted === 'taken') return registered(partner, id, secret, taken);
     await counters.webhooksChanged();
-    return { webhook, secret };
+    return { webhook: inserted, secret };
   }
 
   /** What an earlier try of the request has registered. */

@@ -2,7 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections, JobStatus } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
-import { insertNew } from './insert-new.ts';
+import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
 export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes' | 'files' | 'errors'>;
@@ -15,13 +15,24 @@ export function createDryRunStore(db: Db) {
   const dryRuns = db.collection<DryRunDocument>(collections.dryRuns);
 
   return {
-    /** Of one that was stored before, the first record stays. */
-    insert: (dryRun: DryRunDocument) => insertNew(dryRuns, [dryRun]),
+    /** Of one that was stored before, the first record stays. `full` if the partner or the customer has too many unfinished ones. */
+    insert: (dryRun: DryRunDocument, limits: PlaceLimits) => {
+      const { partner, customer } = dryRun;
+      const fields = { projection: { customer: 1, place: 1, customerPlace: 1 } };
+      const held = () =>
+        dryRuns.find({ partner, place: { $exists: true } }, fields).toArray() as Promise<
+          unknown[]
+        > as Promise<Held[]>;
+      return inFreePlace({ customer, limits, held }, async (places) => {
+        await dryRuns.insertOne({ ...dryRun, ...places }).catch((error: unknown) => {
+          if (!violatedKey(error)?.includes('_id')) throw error;
+        });
+        return 'stored' as const;
+      });
+    },
 
     find: (partner: string, customer: string | null, id: number): Promise<DryRunDocument | null> =>
       dryRuns.findOne({ _id: id, partner, ...(customer === null ? {} : { customer }) }),
-
-    countUnfinished: (partner: string) => dryRuns.countDocuments({ partner, ...unfinished }),
 
     /** The oldest one that nobody runs. */
     take: (runner: string, leaseMs: number): Promise<TakenDryRun | null> =>
@@ -43,7 +54,10 @@ export function createDryRunStore(db: Db) {
     end: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>
       dryRuns.updateOne(
         { _id, runner, ...unfinished },
-        { $set: { ...result, updatedAt: new Date() }, $unset: { 'job.credentials': '', leasedUntil: '' } },
+        {
+          $set: { ...result, updatedAt: new Date() },
+          $unset: { 'job.credentials': '', leasedUntil: '', place: '', customerPlace: '' },
+        },
       ),
   };
 }

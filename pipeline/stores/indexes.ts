@@ -11,6 +11,22 @@ const DRY_RUN_SECONDS = 24 * 3_600;
 /** Of a load or its file. A compound index that is merely sparse would have an entry for every import, too. */
 const ofAudience = { audience: { $gt: 0 } };
 
+/** What holds a place (places.ts), in documents or below a field of theirs. */
+const placesUnder = (path: '' | 'claim.'): IndexDescription[] => [
+  {
+    key: { [`${path}partner`]: 1, [`${path}place`]: 1 },
+    name: 'by_place',
+    unique: true,
+    partialFilterExpression: { [`${path}place`]: { $exists: true } },
+  },
+  {
+    key: { [`${path}partner`]: 1, [`${path}customer`]: 1, [`${path}customerPlace`]: 1 },
+    name: 'by_customer_place',
+    unique: true,
+    partialFilterExpression: { [`${path}customerPlace`]: { $exists: true } },
+  },
+];
+
 const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   jobs: [
     { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
@@ -77,9 +93,10 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   dryRuns: [
     { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: DRY_RUN_SECONDS },
     { key: { status: 1, _id: 1 }, name: 'unfinished' },
-    { key: { partner: 1, status: 1 }, name: 'by_partner' },
+    ...placesUnder(''),
   ],
   webhooks: [
+    { key: { partner: 1, place: 1 }, name: 'by_place', unique: true },
     { key: { partner: 1, url: 1 }, name: 'by_url', unique: true },
     { key: { isActive: 1 }, name: 'active', partialFilterExpression: { isActive: true } },
   ],

@@ -1,15 +1,15 @@
 /** Webhooks: where partners want to be told of the ends of their jobs. Their secrets are encrypted, each for its webhook alone. */
 import { createHash, randomBytes } from 'node:crypto';
-import { Binary, type ClientSession, type Db, MongoServerError, ReturnDocument } from 'mongodb';
+import { Binary, type ClientSession, type Db, ReturnDocument } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { WebhookDocument, WebhookSecret } from '../../schemas/webhook-documents.ts';
 import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
+import { inFreePlace, violatedKey } from './places.ts';
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 export type WebhookChange = Partial<Pick<WebhookDocument, 'url' | 'description' | 'isActive' | 'since'>>;
 type Owner = Pick<WebhookDocument, '_id' | 'partner'>;
 
-const DUPLICATE_KEY = 11_000;
 /** A secret that was rotated twice within the overlap is one too many for nobody; a hundred would be. */
 const MAX_SECRETS = 3;
 const SECRET_BYTES = 32;
@@ -39,10 +39,11 @@ export function createWebhookStore(db: Db) {
   const webhooks = db.collection<WebhookDocument>(collections.webhooks);
   const after = { returnDocument: ReturnDocument.AFTER };
 
-  /** Null if the partner has one with this URL. */
+  /** `taken` if the partner has one with this URL, or this one is stored already. */
   async function unlessTaken<T>(write: Promise<T>): Promise<T | 'taken'> {
     return write.catch((error: unknown) => {
-      if (error instanceof MongoServerError && error.code === DUPLICATE_KEY) return 'taken';
+      const key = violatedKey(error);
+      if (key?.includes('url') || key?.includes('_id')) return 'taken';
       throw error;
     });
   }
@@ -52,12 +53,22 @@ export function createWebhookStore(db: Db) {
     inSession: <T>(read: (session: ClientSession) => Promise<T>): Promise<T> =>
       db.client.withSession({ causalConsistency: true }, read),
 
-    insert: (webhook: WebhookDocument) => unlessTaken(webhooks.insertOne(webhook)),
+    /** `full` if the partner has the maximum. */
+    insert: (webhook: Omit<WebhookDocument, 'place'>, max: number) => {
+      const { partner } = webhook;
+      const places = { projection: { place: 1 } };
+      const held = async () =>
+        (await webhooks.find({ partner }, places).toArray()).map(({ place }) => ({ place, customer: null }));
+      const limits = { perPartner: max, perCustomer: 0 };
+      return inFreePlace({ customer: null, limits, held }, ({ place }) => {
+        const placed = { ...webhook, place };
+        return unlessTaken(webhooks.insertOne(placed).then(() => placed));
+      });
+    },
 
     find: (partner: string, id: number) => webhooks.findOne({ _id: id, partner }),
     /** Whoever it belongs to. */
     read: (id: number) => webhooks.findOne({ _id: id }),
-    count: (partner: string) => webhooks.countDocuments({ partner }),
 
     /** Oldest first; those of all partners for an operator. */
     list: (partner?: string): Promise<WebhookDocument[]> =>

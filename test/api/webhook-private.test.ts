@@ -45,7 +45,7 @@ it('a name with a private address is refused when it is resolved; nobody is conn
   // Nor is one that was stored while private addresses were allowed.
   const store = createWebhookStore(api.db);
   const owner = { _id: 1_000, partner: partner.id };
-  await store.insert({
+  const webhook = {
     ...owner,
     url: `http://127.0.0.1:${port}/`,
     description: null,
@@ -54,7 +54,8 @@ it('a name with a private address is refused when it is resolved; nobody is conn
     secrets: [sealWebhookSecret(api.config.secret, owner, newWebhookSecret())],
     createdAt: new Date(),
     updatedAt: new Date(),
-  });
+  };
+  await store.insert(webhook, 10);
   const stored = (await partner.call('POST', '/v1/webhooks/1000/test')).json.delivery_id;
   const refused = await waitFor(
     async () => {

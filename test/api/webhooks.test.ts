@@ -259,7 +259,7 @@ describe('a webhook', () => {
       expect([path, (await call(method, path, body && { body })).status]).toEqual([path, 404]);
     for (let i = 0; i < 10; i++) await register(call, receiver.url + newPath());
     const reply = await call('POST', HOOKS, { body: { url: receiver.url + newPath() } });
-    expect([reply.status, reply.json.code]).toEqual([409, 'too_many_webhooks']);
+    expect([reply.status, reply.json.code]).toEqual([429, 'too_many_webhooks']);
   });
 
   it('signs with both secrets after a rotation', async () => {

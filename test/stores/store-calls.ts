@@ -261,12 +261,11 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       removeOf: [[1]],
     },
     dryRuns: {
-      insert: [[dryRun]],
+      insert: [[dryRun, { perPartner: 10, perCustomer: 5 }]],
       find: [
         [partner, null, 1],
         [partner, 'c', 1],
       ],
-      countUnfinished: [[partner]],
       take: [['runner', 1_000]],
       end: [
         [
@@ -488,14 +487,13 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     webhooks: {
       // Reads nothing itself.
       inSession: [],
-      insert: [[webhook]],
+      insert: [[webhook, 10]],
       find: [[partner, 1]],
       read: [[1]],
-      count: [[partner]],
       list: [[], [partner]],
       active: [[]],
       change: [[partner, 1, { description: 'x', isActive: true }]],
-      disableGone: [[webhook]],
+      disableGone: [[{ ...webhook, place: 0 }]],
       rotate: [[webhook, { id: 'id', sealed: new Binary(), createdAt: new Date() }, 1_000]],
       remove: [[partner, 1]],
       reseal: [[[secret]]],

@@ -5,6 +5,7 @@ import type { StageName } from '../schemas/stages.ts';
 import { requireKnownJobs } from './accept/jobs-in-kafka.ts';
 import { createReadDryRun } from './dry-runs/read-dry-run.ts';
 import { startDryRuns } from './dry-runs/run-dry-runs.ts';
+import { createSpendBytes } from './dry-runs/spend-bytes.ts';
 import { checkTopics } from './kafka/check-topics.ts';
 import { requireBrokers } from './kafka/cluster.ts';
 import { type Consumption, consume } from './kafka/consume.ts';
@@ -27,6 +28,7 @@ import { createJobContexts } from './stores/job-contexts.ts';
 import { createJobStore } from './stores/jobs.ts';
 import { connectMongo, requireCurrentLayout, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
 import { createNewJobStore } from './stores/new-jobs.ts';
+import { createStores } from './stores/stores.ts';
 import { createTopology } from './topology.ts';
 
 export interface ThreadData {
@@ -138,7 +140,8 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
       for (const [stage, messages] of await lags.read()) metrics.lagMessages.set({ stage }, messages);
   });
   if (stages.includes('split')) {
-    const read = createReadDryRun({ ...config, ...createJobContexts(mongo.db), ...sources });
+    const spendBytes = createSpendBytes({ ...config, ...createStores(mongo.db), retry });
+    const read = createReadDryRun({ ...config, ...createJobContexts(mongo.db), ...sources, spendBytes });
     consumptions.push(startDryRuns({ log, dryRuns: createDryRunStore(mongo.db), read }));
   }
   ready = true;

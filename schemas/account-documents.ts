@@ -22,14 +22,14 @@ export interface AuditDocument {
   endedAt?: Date;
 }
 
-/** What a partner has loaded of the jobs that were accepted on one day (UTC). */
+/** What a partner has loaded of the jobs that were accepted on one day (UTC), and what its dry runs have read. */
 export interface UsageDocument {
   /** `<partner>/<YYYY-MM-DD>` */
   _id: string;
   /** The last job that is included. */
   job: number;
   jobs: number;
-  /** Of the files as they were listed, whether they passed or not. */
+  /** Of the files as they were listed, whether they passed or not; and what dry runs have read. */
   bytes: number;
   /** Rows read, rejected ones included. */
   rows: number;

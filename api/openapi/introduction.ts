@@ -291,7 +291,8 @@ The limits on unfinished jobs and on what is loaded on a day may be others for y
 with the size of its files as they are stored and with all of its rows, once it has ended. When the quota is used up, a job is refused with
 429 \`quota_exceeded\` until midnight (UTC, in \`Retry-After\`). A job that was accepted and has more bytes than are left when its files are
 listed, or finds the rows used up, ends with status 3 \`quota_exceeded\`, and nothing of it is loaded or counted; a job that passes the
-limit of rows while it loads is loaded completely. Deletions and dry runs do not count.`;
+limit of rows while it loads is loaded completely. A dry run counts with the bytes that it
+reads, unpacked, while it reads them, and ends with status 3 \`quota_exceeded\` where the quota ends. Deletions do not count.`;
 
 export const introduction = (config: Described): string =>
   [

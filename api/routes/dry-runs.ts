@@ -1,5 +1,6 @@
 /** An addition to the specification: a load that changes nothing and says what would be accepted. */
 import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
+import { quotasOf } from '../../pipeline/accept/quotas.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { DryFile, DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
@@ -57,14 +58,19 @@ function toDryRun({ _id, job, status, files, fileCount, ...rest }: DryRunDocumen
 }
 
 export function createDryRuns(deps: Dependencies) {
-  const { dryRuns, counters, config } = deps;
+  const { dryRuns, counters, dailyQuota, knownPartners, config } = deps;
   const addressOf = createPublicAddress(config);
 
   /** Instead of the load. */
   function queue(ctx: Context, request: JobRequest, customer: string | null): Change {
     const { partner } = request;
     return direct({
-      intend: () => counters.nextDryRun(),
+      async intend() {
+        const quotas = quotasOf(await knownPartners.lookUp(partner), config);
+        // It reads bytes and loads no rows.
+        await dailyQuota.check(request, { ...quotas, rowsPerDay: 0 });
+        return counters.nextDryRun();
+      },
       async apply(id) {
         const attributesAsOf = await counters.attributeSequence();
         const now = new Date();

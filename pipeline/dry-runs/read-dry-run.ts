@@ -1,6 +1,7 @@
 /**
  * Reads the files of a dry run as split and validate would, and judges them as dispatch would. Nothing is published and nothing
- * merged. Reading ends at a number of bytes, unpacked: the last file is then judged by what was read of it, and the result says so.
+ * merged. Reading ends at a number of bytes, unpacked: the last file is then judged by what was read of it, and the result says so. What
+ * is read counts towards the partner's quota of the day.
  */
 import type { JobDocument, JobError } from '../../schemas/documents.ts';
 import type { DryFile } from '../../schemas/dry-run-documents.ts';
@@ -23,6 +24,8 @@ export interface ReadDependencies {
   gzipRatio: number;
   maxInvalidShare: number;
   dryRunMb: number;
+  /** Counts what was read; says why no more may be read. */
+  spendBytes(partner: string, bytes: number, signal: AbortSignal): Promise<JobError | undefined>;
 }
 
 export interface DryRead {
@@ -53,13 +56,13 @@ export function createReadDryRun(deps: ReadDependencies) {
     return { fileCount, bytes, objects, errors: null };
   }
 
-  /** Up to so many bytes, and how many it were. */
+  /** Up to so many bytes, and how many it were; `refused` if the quota has ended it. */
   async function readFile(
     job: JobDocument,
     { key: path, etag, size }: ListedObject,
     maxBytes: number,
     signal: AbortSignal,
-  ): Promise<{ file: DryFile; bytes: number }> {
+  ): Promise<{ file: DryFile; bytes: number; refused: JobError | undefined }> {
     const { store, bucket } = await deps.sourceOf(job);
     const layout = job.kind === 'audience' ? 'audience' : 'attributes';
     const options = {
@@ -70,17 +73,20 @@ export function createReadDryRun(deps: ReadDependencies) {
     const open = (from: number) => store.open(bucket, path, { etag, size, from, signal });
     const tally = noBatches();
     const examples: DryFile['examples'] = [];
+    let refused: JobError | undefined;
     for await (const cut of cutFile(listed, null, { open, failureOf, maxRatio: deps.gzipRatio })) {
       signal.throwIfAborted();
       const parsed = cut.failure ? null : rowFormatOf(path).parse({ ...cut, layout }, options);
       countBatch(tally, entryOf(cut, parsed));
       examples.push(...(parsed?.rejects ?? []).slice(0, MAX_EXAMPLES - examples.length));
-      if (tally.failed || tally.bytes >= maxBytes) break;
+      refused = await deps.spendBytes(job.partner, cut.end - cut.start, signal);
+      if (refused || tally.failed || tally.bytes >= maxBytes) break;
     }
     const isWhole = tally.lastBatch >= 0;
     tally.lastBatch = tally.joined - 1;
     const { rows, accepted, rejected, failure } = judgeFile(0, tally, deps.maxInvalidShare)!;
-    return { file: { path, rows, accepted, rejected, failure, examples, isWhole }, bytes: tally.bytes };
+    const file = { path, rows, accepted, rejected, failure, examples, isWhole };
+    return { file, bytes: tally.bytes, refused };
   }
 
   return async (job: JobDocument, signal: AbortSignal): Promise<DryRead> => {
@@ -90,8 +96,9 @@ export function createReadDryRun(deps: ReadDependencies) {
       let left = deps.dryRunMb * 1_000_000;
       for (const object of objects) {
         if (left <= 0) break;
-        const { file, bytes } = await readFile(job, object, left, signal);
+        const { file, bytes, refused } = await readFile(job, object, left, signal);
         files.push(file);
+        if (refused) return { ...found, files, errors: [refused] };
         left -= bytes;
       }
       return { ...found, files };

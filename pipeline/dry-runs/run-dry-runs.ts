@@ -1,10 +1,11 @@
-/** Takes dry runs and runs them, a few at a time, beside the stages that read storage. They are in no order with jobs. */
+/** Takes dry runs and runs them, a few at a time, partner by partner, beside the stages that read storage. They are in no order with jobs. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jobFailureCodes } from '../../schemas/codes.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRetry } from '../runtime/retry.ts';
+import { createTurns } from '../runtime/turns.ts';
 import type { DryRunResult, DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
 import type { createReadDryRun, DryRead } from './read-dry-run.ts';
 
@@ -18,6 +19,8 @@ export interface RunDependencies {
 }
 
 const AT_ONCE = 4;
+/** So that one of another partner need not wait until one ends. */
+const AT_ONCE_PER_PARTNER = 2;
 const MAX_TRIES = 3;
 
 const failed = (code: 'storage_unavailable' | 'internal_error'): DryRead => ({
@@ -34,6 +37,7 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
   const { signal } = stopping;
   const retry = createRetry(log);
   const runner = randomUUID();
+  const turns = createTurns();
 
   async function readWithin(dryRun: TakenDryRun): Promise<DryRead> {
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -63,13 +67,23 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
     const one = run(dryRun).catch((error) => {
       if (!signal.aborted) log.error({ err: error, dry_run: dryRun._id }, 'a dry run was given up');
     });
-    running.add(one);
+    running.set(one, dryRun.partner);
     void one.then(() => running.delete(one));
   }
 
-  async function takeUntilStopped(): Promise<void> {
+  function busyPartners(): string[] {
+    const counts = new Map<string, number>();
+    for (const partner of running.values()) counts.set(partner, (counts.get(partner) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count >= AT_ONCE_PER_PARTNER).map(([partner]) => partner);
+  }
+
+  async function take(): Promise<TakenDryRun | null> {
+    const partner = turns.next(await dryRuns.waiting(busyPartners()));
     // Longer than the run may take: whoever holds it at the end of the lease is gone.
-    const take = () => dryRuns.take(runner, deadlineMs + 30_000);
+    return partner === undefined ? null : dryRuns.take(partner, runner, deadlineMs + 30_000);
+  }
+
+  async function takeUntilStopped(): Promise<void> {
     while (!signal.aborted) {
       const taken = running.size < AT_ONCE ? await retry('take a dry run', take, signal) : null;
       if (taken) start(taken);
@@ -77,14 +91,14 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
     }
   }
 
-  const running = new Set<Promise<void>>();
+  const running = new Map<Promise<void>, string>();
   const taking = takeUntilStopped().catch((error) => {
     if (!signal.aborted) log.error({ err: error }, 'this thread takes no more dry runs');
   });
   return {
     async stop() {
       stopping.abort();
-      await Promise.all([taking, ...running]);
+      await Promise.all([taking, ...running.keys()]);
     },
   };
 }

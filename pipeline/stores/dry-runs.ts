@@ -10,6 +10,11 @@ export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes'
 export type TakenDryRun = DryRunDocument & { runner: string };
 
 const unfinished = { status: { $in: [JobStatus.pending, JobStatus.running] } };
+/** Nobody runs it. */
+const free = () => ({
+  ...unfinished,
+  $or: [{ leasedUntil: { $exists: false } }, { leasedUntil: { $lt: new Date() } }],
+});
 
 export function createDryRunStore(db: Db) {
   const dryRuns = db.collection<DryRunDocument>(collections.dryRuns);
@@ -34,10 +39,14 @@ export function createDryRunStore(db: Db) {
     find: (partner: string, customer: string | null, id: number): Promise<DryRunDocument | null> =>
       dryRuns.findOne({ _id: id, partner, ...(customer === null ? {} : { customer }) }),
 
-    /** The oldest one that nobody runs. */
-    take: (runner: string, leaseMs: number): Promise<TakenDryRun | null> =>
+    /** The partners with dry runs that nobody runs, but for these partners. */
+    waiting: (except: string[]): Promise<string[]> =>
+      dryRuns.distinct('partner', { ...free(), partner: { $nin: except } }),
+
+    /** The partner's oldest one that nobody runs. */
+    take: (partner: string, runner: string, leaseMs: number): Promise<TakenDryRun | null> =>
       dryRuns.findOneAndUpdate(
-        { ...unfinished, $or: [{ leasedUntil: { $exists: false } }, { leasedUntil: { $lt: new Date() } }] },
+        { partner, ...free() },
         {
           $set: {
             status: JobStatus.running,

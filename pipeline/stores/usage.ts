@@ -52,6 +52,17 @@ export function createUsageStore(db: Db) {
         );
     },
 
+    /** Of files that were read and not loaded. Gives the bytes of the day with these. */
+    async addBytes(partner: string, day: string, bytes: number): Promise<number> {
+      const { bytes: _, ...rest } = none;
+      const added = await usage.findOneAndUpdate(
+        { _id: idOf(partner, day) },
+        { $inc: { bytes }, $setOnInsert: rest },
+        { upsert: true, returnDocument: 'after' },
+      );
+      return added!.bytes;
+    },
+
     of: async (partner: string, day: string): Promise<Usage> =>
       (await usage.findOne({ _id: idOf(partner, day) })) ?? none,
 

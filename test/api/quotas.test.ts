@@ -120,6 +120,43 @@ describe('bytes a day', () => {
   });
 });
 
+describe('a dry run', () => {
+  it('counts what it reads, ends where the bytes of the day end, and is refused after that', async () => {
+    const { partner, call } = await partnerWith('--bytes-per-day', '200000', '--rows-per-day', '1');
+    await driver.upload(partner, 'small.csv', rowsOf(100));
+    await driver.upload(partner, 'large.csv', rowsOf(60_000));
+    const post = (file_path: string) =>
+      call('POST', `${AUDIENCE}?dry_run=true`, { body: { name: 'n', file_path } });
+    const run = async (file_path: string) => {
+      const location = (await post(file_path)).headers.get('location')!;
+      return waitFor(
+        async () => {
+          const { json } = await call('GET', location);
+          return json.status >= 2 ? json : undefined;
+        },
+        { what: 'the end of the dry run' },
+      );
+    };
+    expect(await run('small.csv')).toMatchObject({ status: 2, rows_accepted: 100, errors: null });
+    expect(await usageOf(partner)).toEqual({ jobs: 0, bytes: rowsOf(100).length, rows: 0 });
+    expect(await run('large.csv')).toMatchObject({
+      status: 3,
+      complete: false,
+      errors: [{ code: 'quota_exceeded' }],
+    });
+    const refused = await waitFor(
+      async () => {
+        const reply = await post('small.csv');
+        return reply.status === 429 ? reply : undefined;
+      },
+      { what: 'the quota to be used up' },
+    );
+    expect(refused.json.code).toBe('quota_exceeded');
+    const load = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'small.csv' } });
+    expect([load.status, load.json.code]).toEqual([429, 'quota_exceeded']);
+  });
+});
+
 describe('unfinished jobs', () => {
   it('a partner has its own limit, and the default again when told so', async () => {
     const { partner, call } = await partnerWith('--pending-jobs', '2');

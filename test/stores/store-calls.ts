@@ -266,7 +266,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [partner, null, 1],
         [partner, 'c', 1],
       ],
-      take: [['runner', 1_000]],
+      waiting: [[['p-busy']]],
+      take: [[partner, 'runner', 1_000]],
       end: [
         [
           { ...dryRun, runner: 'runner' },
@@ -507,3 +508,4 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
   };
 }
+      addBytes: [[partner, '2026-11-16', 1]],

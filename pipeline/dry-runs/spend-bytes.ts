@@ -1,0 +1,26 @@
+/** Counts what dry runs read towards the bytes that a partner may load on a day: atomically, so that several at once stay within them. */
+import type { JobError } from '../../schemas/documents.ts';
+import { type DefaultQuotas, quotasOf } from '../accept/quotas.ts';
+import type { Retry } from '../runtime/retry.ts';
+import { problem } from '../stages/dispatch/find-objects.ts';
+import { keepPartners } from '../stores/partners.ts';
+import type { Stores } from '../stores/stores.ts';
+import { dayOf } from '../stores/usage.ts';
+
+export function createSpendBytes(
+  deps: Pick<Stores, 'partners' | 'usage'> & DefaultQuotas & { retry: Retry },
+) {
+  const lookUp = keepPartners(deps.partners);
+
+  return async (partner: string, bytes: number, signal: AbortSignal): Promise<JobError | undefined> => {
+    const day = dayOf(new Date());
+    const count = () => deps.usage.addBytes(partner, day, bytes);
+    const used = await deps.retry('count the bytes of a dry run', count, signal);
+    const { bytesPerDay } = quotasOf(await lookUp(partner), deps);
+    if (bytesPerDay === 0 || used <= bytesPerDay) return undefined;
+    return problem(
+      'quota_exceeded',
+      `Your quota for ${day} is ${bytesPerDay} bytes; the dry run ended there.`,
+    );
+  };
+}

@@ -1,0 +1,52 @@
+/** Partners take turns: however many dry runs one has queued, those of another do not wait behind them. */
+import { expect, it } from 'vitest';
+import type { DryRead } from '../../pipeline/dry-runs/read-dry-run.ts';
+import { startDryRuns } from '../../pipeline/dry-runs/run-dry-runs.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createDryRunStore } from '../../pipeline/stores/dry-runs.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { openDatabase } from '../sets/database.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const database = openDatabase();
+const log = createLogger({ logLevel: 'silent' }, 'test');
+const limits = { perPartner: 10, perCustomer: 5 };
+const nothing: DryRead = { fileCount: 0, bytes: 0, files: [], errors: null };
+
+it('a dry run starts while nine of another partner wait, and those that wait take turns', async () => {
+  const { db } = database;
+  await ensureIndexes(db);
+  const dryRuns = createDryRunStore(db);
+  let last = 0;
+  const queue = (partner: string) =>
+    dryRuns.insert({ partner, customer: null }, limits, async () => {
+      const now = new Date();
+      const job = { kind: 'import', partner } as JobDocument;
+      const counts = { tries: 0, fileCount: 0, bytes: 0 };
+      const times = { createdAt: now, updatedAt: now };
+      const base = { _id: ++last, partner, customer: null, status: JobStatus.pending } as const;
+      return { ...base, ...counts, ...times, job, files: [], errors: null };
+    });
+  const begun: { partner: string; end(): void }[] = [];
+  const read = ({ partner }: JobDocument) =>
+    new Promise<DryRead>((resolve) => {
+      begun.push({ partner, end: () => resolve(nothing) });
+    });
+  for (let i = 0; i < 9; i++) await queue('greedy');
+  const runner = startDryRuns({ log, dryRuns, read, everyMs: 5 });
+  const hasBegun = (count: number) => waitFor(() => begun.length >= count, { what: `${count} dry runs` });
+  await hasBegun(2);
+  for (const partner of ['modest', 'third', 'modest']) await queue(partner);
+  // None of the greedy partner's has ended.
+  await hasBegun(4);
+  expect(begun.slice(2).map(({ partner }) => partner)).toEqual(['modest', 'third']);
+
+  for (let ended = 0; ended < 3; ended++) {
+    begun[ended]!.end();
+    await hasBegun(5 + ended);
+  }
+  expect(begun.slice(4).map(({ partner }) => partner)).toEqual(['greedy', 'modest', 'greedy']);
+  for (const { end } of begun) end();
+  await runner.stop();
+});

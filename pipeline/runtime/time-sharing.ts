@@ -1,0 +1,91 @@
+/**
+ * Time sharing: one member works at a time, and at its pauses hands the turn to whoever has had less time. So a short computation
+ * takes about twice as long beside a long one, not as long as the long one. A member that does not pause, because it waits for a
+ * server, holds up nobody: after a while the next one works beside it.
+ */
+export interface Share {
+  /** To be called between small pieces of work. */
+  pause(): Promise<void>;
+  end(): void;
+}
+
+export interface TimeSharingOptions {
+  overdueMs?: number;
+  now?(): number;
+}
+
+interface Member {
+  usedMs: number;
+  since: number;
+  resume?: (() => void) | undefined;
+}
+
+export type TimeSharing = ReturnType<typeof createTimeSharing>;
+
+const leastUsed = (some: Iterable<Member>): Member | undefined => {
+  let least: Member | undefined;
+  for (const member of some) if (!least || member.usedMs < least.usedMs) least = member;
+  return least;
+};
+
+export function createTimeSharing({
+  overdueMs = 1_000,
+  now = () => performance.now(),
+}: TimeSharingOptions = {}) {
+  const members = new Set<Member>();
+  /** In the order in which they came to wait. */
+  const waiting = new Set<Member>();
+  let holder: Member | undefined;
+  let overdue: NodeJS.Timeout | undefined;
+
+  function give(member: Member): void {
+    clearTimeout(overdue);
+    holder = member;
+    member.since = now();
+    overdue = setTimeout(handOver, overdueMs);
+    overdue.unref();
+    waiting.delete(member);
+    member.resume?.();
+  }
+
+  function handOver(): void {
+    clearTimeout(overdue);
+    holder = undefined;
+    const next = leastUsed(waiting);
+    if (next) give(next);
+  }
+
+  function wait(member: Member): Promise<void> {
+    const resumed = new Promise<void>((resolve) => {
+      member.resume = resolve;
+    });
+    waiting.add(member);
+    if (!holder) handOver();
+    return resumed;
+  }
+
+  async function pause(member: Member): Promise<void> {
+    member.usedMs += now() - member.since;
+    member.since = now();
+    const rival = leastUsed(waiting);
+    if (holder === member && !(rival && rival.usedMs < member.usedMs)) return give(member);
+    if (holder === member) holder = undefined;
+    await wait(member);
+  }
+
+  return {
+    /** Resolves when it is the new member's turn. It begins level with the member that has had the least time. */
+    async join(): Promise<Share> {
+      const member: Member = { usedMs: leastUsed(members)?.usedMs ?? 0, since: now() };
+      members.add(member);
+      await wait(member);
+      return {
+        pause: () => pause(member),
+        end() {
+          members.delete(member);
+          if (holder === member) handOver();
+        },
+      };
+    },
+  };
+}

@@ -9,6 +9,7 @@ import { createAudienceStore } from '../pipeline/stores/audiences.ts';
 import { createAuditStore } from '../pipeline/stores/audit.ts';
 import { createChangeStore } from '../pipeline/stores/changes.ts';
 import { createCheckStore } from '../pipeline/stores/checks.ts';
+import { createCompositionRowStore } from '../pipeline/stores/composition-rows.ts';
 import { createCompositionStore } from '../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../pipeline/stores/counters.ts';
 import { createDeliveryStore } from '../pipeline/stores/deliveries.ts';
@@ -39,6 +40,7 @@ export const createApiStores = (db: Db) => ({
   changes: createChangeStore(db),
   checks: createCheckStore(db),
   compositions: createCompositionStore(db),
+  compositionRows: createCompositionRowStore(db),
   counters: createCounterStore(db),
   deliveries: createDeliveryStore(db),
   dryRuns: createDryRunStore(db),

@@ -40,7 +40,9 @@ export async function* jsonLines(items: AsyncIterable<unknown>): AsyncGenerator<
   yield text;
 }
 
-async function* after(held: string[], rest: AsyncGenerator<string>): AsyncGenerator<string> {
+type Chunk = string | Buffer;
+
+async function* after(held: Chunk[], rest: AsyncGenerator<Chunk>): AsyncGenerator<Chunk> {
   yield* held;
   yield* rest;
 }
@@ -49,8 +51,8 @@ async function* after(held: string[], rest: AsyncGenerator<string>): AsyncGenera
 const WHOLE = 262_144;
 
 /** Holds the first chunks back, so that a database that does not respond still becomes a proper error response. */
-export async function sendChunks(ctx: Context, type: string, chunks: AsyncGenerator<string>): Promise<void> {
-  const held: string[] = [];
+export async function sendChunks(ctx: Context, type: string, chunks: AsyncGenerator<Chunk>): Promise<void> {
+  const held: Chunk[] = [];
   let size = 0;
   let next = await chunks.next();
   while (!next.done) {
@@ -61,6 +63,11 @@ export async function sendChunks(ctx: Context, type: string, chunks: AsyncGenera
   }
   ctx.status = 200;
   ctx.type = type;
-  if (next.done) ctx.body = held.join('');
+  if (next.done) ctx.body = joined(held);
   else ctx.body = Readable.from(after(held, chunks), { objectMode: false });
 }
+
+const joined = (chunks: Chunk[]): Chunk =>
+  chunks.some(Buffer.isBuffer)
+    ? Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as Buffer)))
+    : chunks.join('');

@@ -12,6 +12,12 @@ export interface EndedJobs {
 export interface CompositionClaim {
   /** Unique for each computation: whoever has lost the claim stores nothing. */
   token: string;
+  /** Who has asked. */
+  partner: string;
+  customer: string | null;
+  /** Among the unfinished ones of the partner and the customer; unique. */
+  place: number;
+  customerPlace?: number;
   /** Of the audience. */
   generation: number;
   startedAt: Date;
@@ -26,24 +32,29 @@ export interface CompositionReport {
   generation: number;
   /** What had ended when the computation began. */
   ended: EndedJobs;
+  /** How often the visibility of an attribute had been changed then. */
+  visibility: number;
   /** Something was merged into the sets during the computation: the counts are no state of one moment. */
   overtaken: boolean;
+  startedAt: Date;
   computedAt: Date;
   devices: number;
   matched: number;
   /** Distinct devices of all attributes; null: not counted, because the audience is empty. */
   marketplaceDevices: number | null;
-  /** Number table: attribute, its devices, the common ones. Most common devices first, then by id. */
-  attributes: Binary;
-  /** Number table: audience, its generation, its devices, the common ones. Most common devices first, then by id. */
+  /** How many documents hold the rows of its attributes: those that devices have in common, most devices first, then by id. */
+  rowParts: number;
+  /** Number table: audience, its generation, its devices, the common ones. Most common devices first, then by id; none without any. */
   others: Binary;
+  /** Whether all audiences were compared: of the audience's customer, and of the partner. */
+  compared: { ofCustomer: boolean; ofPartner: boolean };
   events: { event: string; devices: number; rows: number }[];
 }
 
 /** What is read of a report to decide whether it may be shown. */
 export type CompositionHead = Pick<
   CompositionReport,
-  'token' | 'generation' | 'ended' | 'overtaken' | 'computedAt'
+  'token' | 'generation' | 'ended' | 'visibility' | 'overtaken' | 'computedAt'
 >;
 
 export interface CompositionDocument {
@@ -55,4 +66,17 @@ export interface CompositionDocument {
   /** The last computation failed, and nobody has been told. */
   failedAt?: Date;
   report?: CompositionReport;
+}
+
+/** Rows of the attributes of a report, rendered (pipeline/stores/composition-rows.ts). */
+export interface CompositionRowsDocument {
+  /** The token of the computation, and the number of the part. */
+  _id: string;
+  audience: number;
+  generation: number;
+  index: Binary;
+  json: Binary;
+  csv: Binary;
+  /** MongoDB removes it then. Absent: a report names it. */
+  expiresAt?: Date;
 }

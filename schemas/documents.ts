@@ -73,6 +73,10 @@ export interface AttributeDocument {
   sequence: number;
   foreignKey?: string;
   foreignKeySequence?: number;
+  /** Shown to its owner alone. Absent: public. */
+  isPrivate?: true;
+  /** When it ceased to be public, by the database's clock. */
+  madePrivateAt?: Date;
   createdAt: Date;
 }
 
@@ -358,6 +362,7 @@ export const collections = {
   idempotency: 'idempotency',
   endedSessions: 'ended_sessions',
   compositions: 'compositions',
+  compositionRows: 'composition_rows',
   dryRuns: 'dry_runs',
   audit: 'audit',
   usage: 'usage',

@@ -1,6 +1,7 @@
 /** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
 import { keyTypes, pathTypes, zeroOrOne } from './http.ts';
+import { visibility } from './http-attributes.ts';
 import { problemCodes } from './problems.ts';
 
 export const described = <S extends z.ZodType>(schema: S, description: string, example?: unknown): S =>
@@ -95,6 +96,7 @@ export const attribute = z
       'Your own key for it, the key of rows with key_type 1; null if none is associated.',
       'sports',
     ),
+    visibility,
     devices: described(count, 'The number of distinct devices that have the attribute.', 16_000),
     created_at: created,
   })

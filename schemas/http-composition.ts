@@ -1,6 +1,7 @@
 /** The composition report of an audience. Like http-answers.ts: this describes the responses, and tests validate against it. */
 import { z } from 'zod';
 import { audience, count, described, id, time } from './http-answers.ts';
+import { visibility } from './http-attributes.ts';
 
 const hidden = 'Null if it is below the privacy floor.';
 const { audience_id, name, unique_devices } = audience.shape;
@@ -9,15 +10,21 @@ const cell = (description: string, example: number) =>
 const share = (description: string, example: number) =>
   described(z.number().min(0).max(1).nullable(), `${description} ${hidden}`, example);
 
-const attributeRow = z
+const wholeShare = (description: string, example: number) =>
+  described(z.number().min(0).max(1), description, example);
+
+export const attributeRow = z
   .strictObject({
     attribute_id: described(id, 'The attribute, of any partner.', 17),
     name: described(z.string(), 'Its name.', 'Frequent travellers'),
-    devices: cell('Devices of the audience that have the attribute.', 1_500),
-    share: share('Their share of the devices of the audience.', 0.3),
+    owner: described(z.string(), 'The name of the partner that it belongs to.', 'Acme Travel Data'),
+    own: described(z.boolean(), 'Whether it is yours.', true),
+    visibility,
+    devices: described(count, 'Devices of the audience that have the attribute.', 1_500),
+    share: wholeShare('Their share of the devices of the audience.', 0.3),
     index: described(
-      z.number().nonnegative().nullable(),
-      '100 times the share in the audience, divided by the share among all marketplace devices: above 100, the attribute is more frequent in the audience than elsewhere. Null if either is hidden.',
+      z.number().nonnegative(),
+      '100 times the share in the audience, divided by the share among all marketplace devices: above 100, the attribute is more frequent in the audience than elsewhere.',
       240,
     ),
   })
@@ -35,13 +42,13 @@ const eventRow = z
   })
   .meta({ id: 'CompositionEvent' });
 
-const overlapRow = z
+export const overlapRow = z
   .strictObject({
     audience_id,
     name,
-    devices: cell('Devices that are in both audiences.', 640),
-    share_of_this: share('Their share of this audience.', 0.128),
-    share_of_other: share('Their share of the other audience.', 0.4),
+    devices: described(count, 'Devices that are in both audiences.', 640),
+    share_of_this: wholeShare('Their share of this audience.', 0.128),
+    share_of_other: wholeShare('Their share of the other audience.', 0.4),
   })
   .meta({ id: 'CompositionOverlap' });
 
@@ -55,23 +62,33 @@ export const composition = z
       'False if the audience, another audience of yours or the marketplace changed while the report was computed, or since.',
       true,
     ),
-    floor: described(count, 'The privacy floor: counts below it are null. 0 hides nothing.', 100),
+    floor: described(
+      count,
+      'The privacy floor: counts below it are null, attributes and overlaps with fewer devices are left out, and of an audience with fewer devices nothing is shown but its size. 0 hides nothing. It suppresses small numbers; it does not protect against comparing reports before and after a change.',
+      100,
+    ),
     unique_devices,
-    matched_devices: cell('Devices that have at least one marketplace attribute.', 4_100),
+    matched_devices: cell('Devices that have at least one marketplace attribute, public or private.', 4_100),
     match_rate: share('The share of matched devices.', 0.82),
     marketplace_devices: described(
       count.nullable(),
       `Distinct devices that have any attribute. ${hidden} Null, too, if the audience is empty.`,
       16_000,
     ),
+    overlap_count: described(count, 'The number of other audiences with devices in common.', 1),
+    overlaps_complete: described(
+      z.boolean(),
+      'False if there are more than 1,000 other audiences: the largest 1,000 were compared.',
+      true,
+    ),
     attributes: described(
       z.array(attributeRow),
-      'Every attribute that any device has, most devices first, then by id; hidden ones last.',
+      'The attributes that devices of the audience have, most devices first, then by id. Those that are private to another partner are left out.',
     ),
     events: described(z.array(eventRow), 'Most devices first, then by name; hidden ones last.'),
     overlaps: described(
       z.array(overlapRow),
-      'Every other audience that you may see and that is not empty, most devices first, then by id; hidden ones last.',
+      'The other audiences that you may see with the most devices in common, up to 100, most devices first, then by id. `…/composition/overlaps` lists all.',
     ),
   })
   .meta({ id: 'Composition' });

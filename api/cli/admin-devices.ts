@@ -30,8 +30,8 @@ async function findHolders(
   for await (const { space, keys } of sets.find(device)) {
     const held = spaces.parse(space);
     if (!held) {
-      const names = await attributes.namesOf(keys);
-      for (const id of keys) holders.push({ kind: 'attribute', id, name: names.get(id) ?? '' });
+      const described = await attributes.describe(keys);
+      for (const id of keys) holders.push({ kind: 'attribute', id, name: described.get(id)?.name ?? '' });
       continue;
     }
     const [audience] = await audiences.findAll([held.audience]);

@@ -5,7 +5,7 @@ import type { Composed, Wanted } from './compose-audience.ts';
 const IDLE_MS = 60_000;
 
 export interface Composer {
-  /** One at a time. Rejects soon after the signal. */
+  /** Those that are composed at the same time share the thread. Rejects soon after the signal. */
   compose(wanted: Wanted, onProgress: (progress: number) => void, signal: AbortSignal): Promise<Composed>;
   close(): Promise<void>;
 }
@@ -15,6 +15,7 @@ export function createComposer({ onFailure }: { onFailure?(): void } = {}): Comp
   const module = new URL('./composition-thread.js', import.meta.url);
   let thread: Thread | undefined;
   let idle: NodeJS.Timeout | undefined;
+  let composing = 0;
 
   /** Whoever waits for an answer of a thread that fails is told; the next one gets another thread. */
   function start(): Thread {
@@ -39,14 +40,15 @@ export function createComposer({ onFailure }: { onFailure?(): void } = {}): Comp
       signal.throwIfAborted();
       clearTimeout(idle);
       thread ??= start();
-      const cancel = () => void thread?.ask('cancel').catch(() => {});
+      const cancel = () => void thread?.ask('cancel', wanted.token).catch(() => {});
       signal.addEventListener('abort', cancel);
+      composing++;
       try {
         return await thread.ask<Composed>('compose', wanted, onProgress);
       } finally {
         signal.removeEventListener('abort', cancel);
-        idle = setTimeout(() => void close(), IDLE_MS);
-        idle.unref();
+        composing--;
+        if (composing === 0) idle = setTimeout(() => void close(), IDLE_MS).unref();
       }
     },
   };

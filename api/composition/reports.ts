@@ -1,21 +1,27 @@
 /**
- * The composition reports of audiences. A report that is not current is computed anew, by one process, one report at a time; whoever
- * asks meanwhile is told how far it is.
+ * The composition reports of audiences. A report that is not current is computed anew, by one process; whoever asks meanwhile is told how
+ * far it is. Partners take turns, and within a partner its customers: of each partner one report is computed at a time, and those of
+ * several partners share the thread.
  */
 import { randomUUID } from 'node:crypto';
 import { Binary } from 'mongodb';
+import { createTurns } from '../../pipeline/runtime/turns.ts';
 import type {
   CompositionClaim,
   CompositionHead,
   CompositionReport,
 } from '../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../schemas/documents.ts';
-import { unavailable } from '../problem.ts';
+import { tooManyUnfinished, unavailable } from '../problem.ts';
 import { type Claimed, createComputeReport, type ReportDependencies } from './compute-report.ts';
 
+/** Waiting, or being computed. */
+const MAX_UNFINISHED = { perPartner: 50, perCustomer: 10 };
+/** Each takes some megabytes in the thread. */
+const MAX_AT_ONCE = 8;
 /** Well below the time after which a claim counts as dead. */
 const BEAT_MS = 1_000;
-/** A report that was overtaken while it was computed is shown for so long: a busy system, too, gives answers. */
+/** A report that was overtaken while it was computed, or by a change of visibility, is shown for so long: a busy system, too, gives answers. */
 const SHOW_OVERTAKEN_MS = 10_000;
 
 /** A report to show, or who computes it and what there was before. */
@@ -29,12 +35,14 @@ export interface Computing {
 export type CompositionReports = ReturnType<typeof createCompositionReports>;
 
 export function createCompositionReports(deps: ReportDependencies) {
-  const { audiences, compositions, setVersions, composer, log } = deps;
+  const { audiences, compositions, counters, setVersions, composer, log } = deps;
   const computeReport = createComputeReport(deps);
-  /** What this process has claimed, the one that is being computed first, and how far each is. */
+  const turns = createTurns();
+  /** Partners whose reports are being computed. */
+  const running = new Set<string>();
+  /** What this process has claimed, oldest first, and how far each is. */
   const held = new Map<Claimed, { progress: number; readonly giveUp: AbortController }>();
   let beating: NodeJS.Timeout | undefined;
-  let isRunning = false;
   let isStopped = false;
 
   async function beat(): Promise<void> {
@@ -81,36 +89,58 @@ export function createCompositionReports(deps: ReportDependencies) {
     }
   }
 
-  async function runAll(): Promise<void> {
-    isRunning = true;
-    for (let next = held.keys().next(); !next.done; next = held.keys().next()) await compute(next.value);
-    isRunning = false;
+  function nextInTurn(): Claimed | undefined {
+    const waiting = [...held.keys()].filter(({ partner }) => !running.has(partner));
+    const nextPartner = turns.next(waiting.map(({ partner }) => partner));
+    const ofPartner = waiting.filter(({ partner }) => partner === nextPartner);
+    const laneOf = ({ partner, customer }: Claimed) => `${partner}/${customer ?? ''}`;
+    const lane = turns.next(ofPartner.map(laneOf));
+    return ofPartner.find((claimed) => laneOf(claimed) === lane);
+  }
+
+  function runNext(): void {
+    while (running.size < MAX_AT_ONCE && !isStopped) {
+      const next = nextInTurn();
+      if (!next) return;
+      running.add(next.partner);
+      void compute(next).finally(() => {
+        running.delete(next.partner);
+        runNext();
+      });
+    }
   }
 
   /** Claims the computation; if somebody else has, theirs will do. */
-  async function begin({ _id, partner, generation }: AudienceDocument): Promise<CompositionClaim> {
-    const token = randomUUID();
-    const claim = await compositions.claim(_id, generation, token);
-    if (claim.token !== token) return claim;
-    held.set({ partner, audience: _id, generation, token }, { progress: 0, giveUp: new AbortController() });
+  async function begin(
+    { _id, partner, generation }: AudienceDocument,
+    customer: string | null,
+  ): Promise<CompositionClaim> {
+    const claimed = { partner, customer, audience: _id, generation, token: randomUUID() };
+    const claim = await compositions.claim(claimed, MAX_UNFINISHED);
+    if (claim === 'full') throw tooManyUnfinished('reports', MAX_UNFINISHED, customer);
+    if (claim.token !== claimed.token) return claim;
+    held.set(claimed, { progress: 0, giveUp: new AbortController() });
     beating ??= setTimeout(beat, BEAT_MS);
-    if (!isRunning) void runAll();
+    runNext();
     return claim;
   }
 
   /** The report, if it may be shown. Null: it has been replaced meanwhile. */
   async function shown(
     { _id, partner }: AudienceDocument,
-    { token, ended, overtaken, ageMs }: CompositionHead & { ageMs: number },
+    { token, ended, visibility, overtaken, ageMs }: CompositionHead & { ageMs: number },
   ): Promise<Asked | null | undefined> {
-    const now = await setVersions.ended(partner);
-    const current = !overtaken && now.marketplace === ended.marketplace && now.loads === ended.loads;
-    if (!current && !(overtaken && ageMs < SHOW_OVERTAKEN_MS)) return undefined;
+    const [now, visibilityNow] = await Promise.all([setVersions.ended(partner), counters.visibility()]);
+    const isSame = now.marketplace === ended.marketplace && now.loads === ended.loads;
+    const current = !overtaken && isSame && visibilityNow === visibility;
+    // Nobody can make the reports of others outdated again and again by changing what is visible.
+    if (!current && !((overtaken || isSame) && ageMs < SHOW_OVERTAKEN_MS)) return undefined;
     const report = await compositions.report(_id, token);
     return report ? { report, current } : null;
   }
 
-  async function ask(audience: AudienceDocument): Promise<Asked> {
+  /** For the partner, or for one of its customers. */
+  async function ask(audience: AudienceDocument, customer: string | null): Promise<Asked> {
     if (audience.uniqueDevices === 0) return { report: reportOfNothing(audience), current: true };
     const { report, claim, failedAt } = await compositions.find(audience._id);
     const previous = report?.generation === audience.generation ? report : undefined;
@@ -118,15 +148,17 @@ export function createCompositionReports(deps: ReportDependencies) {
     if (failedAt && (await compositions.takeFailure(audience._id, failedAt)))
       throw unavailable('The report could not be computed. Ask again to have it computed anew.');
     const found = previous && (await shown(audience, previous));
-    if (found === null) return ask(audience);
-    return found ?? { claim: await begin(audience), previous };
+    if (found === null) return ask(audience, customer);
+    return found ?? { claim: await begin(audience, customer), previous };
   }
 
   return {
     ask,
 
     /** Has the report computed anew, whatever is stored. */
-    askAnew: async (audience: AudienceDocument): Promise<Computing> => ({ claim: await begin(audience) }),
+    askAnew: async (audience: AudienceDocument, customer: string | null): Promise<Computing> => ({
+      claim: await begin(audience, customer),
+    }),
 
     /** Gives up what is being computed: another process, or the next one, takes it over at once. */
     async stop(): Promise<void> {
@@ -144,12 +176,15 @@ const reportOfNothing = ({ generation, updatedAt }: AudienceDocument): Compositi
   token: '',
   generation,
   ended: { marketplace: 0, loads: 0 },
+  visibility: 0,
   overtaken: false,
+  startedAt: updatedAt,
   computedAt: updatedAt,
   devices: 0,
   matched: 0,
   marketplaceDevices: null,
-  attributes: new Binary(),
+  rowParts: 0,
   others: new Binary(),
+  compared: { ofCustomer: true, ofPartner: true },
   events: [],
 });

@@ -1,7 +1,7 @@
 /** The composition report of an audience, under both versions. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import { composition, compositionProgress } from '../../schemas/http-composition.ts';
+import { composition, compositionProgress, overlapRow } from '../../schemas/http-composition.ts';
 import {
   changeProblems,
   idempotencyKey,
@@ -14,6 +14,7 @@ import {
   userToken,
 } from './answers.ts';
 import { compositions } from './examples.ts';
+import { link, pageQuery } from './queries.ts';
 
 const params = pathId('audience_id');
 const query = z.object({
@@ -23,6 +24,9 @@ const query = z.object({
   }),
   previous: z.enum(['true', 'false']).optional().meta({
     description: '`true`: while a report is computed, the response includes the previous one.',
+  }),
+  attributes: z.enum(['all', 'own']).optional().meta({
+    description: '`own`: only your own attributes. The default is `all`: those of every partner.',
   }),
 });
 const computing = json(compositionProgress, 'The report is being computed: ask again', {
@@ -48,12 +52,31 @@ function describeVersion(registry: OpenAPIRegistry, version: string): void {
     operationId: `getComposition${suffix}`,
     summary: 'Get the composition of an audience',
     description:
-      'Which marketplace attributes the devices of the audience have, by event and in common with your other audiences. Exact. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
+      'Which marketplace attributes the devices of the audience have and to whom they belong, its events, and what it has in common with your other audiences. Exact. Attributes that are private to another partner are left out, and for a customer those that are private to you. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
     request: { headers: z.object({ ...userToken.shape, ...ifNoneMatch.shape }), params, query },
     responses: {
       ...tagged({ ...report, content: { ...report.content, ...csv } }),
       202: computing,
-      ...readProblems('bad_user_token', 'not_found'),
+      ...readProblems('bad_user_token', 'not_found', 'too_many_pending'),
+    },
+  });
+  registry.registerPath({
+    ...shared,
+    method: 'get',
+    path: `${shared.path}/overlaps`,
+    operationId: `listOverlaps${suffix}`,
+    summary: 'List the overlaps of an audience',
+    description:
+      'All overlaps of the report, most devices first, in pages of 100 unless `limit` is given. An audience is compared with up to 1,000 others, the largest of them; for an audience of a customer, those of the same customer come first. Like the report, it is computed first if something has changed.',
+    request: {
+      headers: z.object({ ...userToken.shape, ...ifNoneMatch.shape }),
+      params,
+      query: pageQuery,
+    },
+    responses: {
+      ...tagged(json(z.array(overlapRow), 'Overlaps', { headers: link })),
+      202: computing,
+      ...readProblems('bad_user_token', 'not_found', 'too_many_pending'),
     },
   });
   registry.registerPath({
@@ -64,6 +87,6 @@ function describeVersion(registry: OpenAPIRegistry, version: string): void {
     description:
       'Computes the report even if the last one is current, unless it is being computed already. Takes no body.',
     request: { headers: z.object({ ...userToken.shape, ...idempotencyKey.shape }), params },
-    responses: { 202: computing, ...changeProblems('bad_user_token', 'not_found') },
+    responses: { 202: computing, ...changeProblems('bad_user_token', 'not_found', 'too_many_pending') },
   });
 }

@@ -128,12 +128,34 @@ export const compositions = {
     matched_devices: 4_100,
     match_rate: 0.82,
     marketplace_devices: 16_000,
+    overlap_count: 1,
+    overlaps_complete: true,
     attributes: [
-      { attribute_id: 17, name: 'Frequent travellers', devices: 1_500, share: 0.3, index: 240 },
-      { attribute_id: 18, name: 'Pet owners', devices: 400, share: 0.08, index: 64 },
-      { attribute_id: 5, name: 'Collectors of stamps', devices: null, share: null, index: null },
+      {
+        attribute_id: 17,
+        name: 'Frequent travellers',
+        owner: 'Acme Travel Data',
+        own: true,
+        visibility: 'private',
+        devices: 1_500,
+        share: 0.3,
+        index: 240,
+      },
+      {
+        attribute_id: 18,
+        name: 'Pet owners',
+        owner: 'Paws & Co.',
+        own: false,
+        visibility: 'public',
+        devices: 400,
+        share: 0.08,
+        index: 64,
+      },
     ],
-    events: [{ event: 'purchase', devices: 900, rows: 1_100 }],
+    events: [
+      { event: 'purchase', devices: 900, rows: 1_100 },
+      { event: 'return', devices: null, rows: null },
+    ],
     overlaps: [
       {
         audience_id: 40,

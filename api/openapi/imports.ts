@@ -3,6 +3,7 @@ import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { Bodies } from '../../schemas/http.ts';
 import { attribute, fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
+import { changeAttribute } from '../../schemas/http-attributes.ts';
 import { dryRun, dryRunId } from '../../schemas/http-dry-runs.ts';
 import {
   body,
@@ -11,11 +12,13 @@ import {
   json,
   location,
   needs,
+  nothing,
   pathId,
   queueProblems,
   readProblems,
   security,
   tagged,
+  writeProblems,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
 import { dryRunQuery, importQuery, link, pageQuery, rejectsLink } from './queries.ts';
@@ -133,5 +136,17 @@ export function describeImports(registry: OpenAPIRegistry, bodies: Bodies): void
       ...tagged(json(z.array(attribute), 'Attributes', { headers: link })),
       ...readProblems(),
     },
+  });
+  registry.registerPath({
+    ...shared,
+    security: needs('import'),
+    method: 'patch',
+    path: '/v1/marketplace/attribute/{attribute_id}',
+    operationId: 'changeAttribute',
+    summary: 'Change who sees an attribute',
+    description:
+      'Makes one of your attributes public or private. It takes effect at once, also in reports that were computed before.',
+    request: { headers: idempotencyKey, params: pathId('attribute_id'), ...body(changeAttribute) },
+    responses: { 204: nothing('Changed'), ...writeProblems('not_found') },
   });
 }

@@ -180,7 +180,18 @@ const words = `
   was accepted. A clear cancels the loads of earlier generations, and everything that the audience shows is of the present one.
 - **Segment**: \`default_warehouse_segment_id\` names the audience in links to the console. It is assigned once and never changes.
 - **Composition**: the report on what an audience consists of: its devices by marketplace attribute, by event, and what it has in
-  common with your other audiences. It is computed when you ask for it; \`current\` says whether anything has changed since.`;
+  common with your other audiences. It is computed when you ask for it; \`current\` says whether anything has changed since.
+
+## Who sees what
+
+The marketplace is shared. An attribute is \`public\`, unless you make it \`private\`: its name, your name and its share may appear in the
+reports of every partner and customer. A private one appears in your own reports, and not in those of your customers
+(\`PATCH /v1/marketplace/attribute/<id>\`). \`matched_devices\` counts both. A report leaves out attributes that no device of the audience
+has; with \`attributes=own\` it has yours alone.
+
+Where a privacy floor is configured (\`floor\` in the report), numbers below it are hidden, attributes and overlaps with fewer
+devices are left out, and of an audience with fewer devices nothing is shown but its size. This suppresses the numbers of small
+audiences. It is no protection against somebody who compares the numbers before and after a change.`;
 
 const order = `
 ## Order and status
@@ -275,6 +286,8 @@ ${table(
     `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
   ],
   ['unfinished jobs', `${number(config.maxPendingJobs)}; above that 429 \`too_many_pending\``],
+  ['unfinished dry runs', '10, and 5 of one customer; above that 429 `too_many_pending`'],
+  ['unfinished reports', '50, and 10 of one customer; above that 429 `too_many_pending`'],
   [
     'files loaded on a day (UTC)',
     `${quota(config.maxBytesPerDay, 'bytes')}, ${quota(config.maxRowsPerDay, 'rows')}`,

@@ -1,10 +1,11 @@
 /** Composition reports as the API shows them: with the names of today, what the caller may see, and nothing below the privacy floor. */
 import { unpackNumbers } from '../../pipeline/formats/number-table.ts';
-import { inGroups, within } from '../../pipeline/runtime/in-groups.ts';
 import type { Scope } from '../../pipeline/stores/audiences.ts';
 import type { CompositionReport } from '../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../schemas/documents.ts';
+import { type RowFacts, selectRows } from '../composition/attribute-rows.ts';
 import { createFloor, hiddenLast } from '../privacy-floor.ts';
+import { unavailable } from '../problem.ts';
 import type { ApiStores } from '../stores.ts';
 
 export interface CompositionView {
@@ -13,92 +14,111 @@ export interface CompositionView {
   current: boolean;
   scope: Scope;
   floor: number;
+  /** Only the partner's own attributes. */
+  ownOnly: boolean;
 }
 
-export type ShownComposition = Awaited<ReturnType<typeof showComposition>>;
+export type ShownComposition = Awaited<ReturnType<ReturnType<typeof createShowComposition>>>;
 
-const NAMES_AT_ONCE = 1_000;
 const perWhole = (part: number | null, whole: number): number | null =>
   part === null ? null : whole === 0 ? 0 : part / whole;
 const inOrder = (a: string, b: string) => (a < b ? -1 : 1);
 
-export async function showComposition(
-  { attributes, audiences }: Pick<ApiStores, 'attributes' | 'audiences'>,
-  { audience, report, current, scope, floor }: CompositionView,
-) {
-  const { devices } = report;
-  const shown = createFloor(floor, devices);
-  const marketplace = report.marketplaceDevices === null ? null : shown(report.marketplaceDevices);
-  const matched = shown(report.matched);
-
-  async function* attributeRows() {
-    const rows = unpackNumbers(report.attributes.value(), 3) as [number, number, number][];
-    const sorted = hiddenLast(
-      rows,
-      ([, , common]) => shown(common) === null,
-      ([a], [b]) => a - b,
-    );
-    for (const some of inGroups(sorted, within({ count: NAMES_AT_ONCE }))) {
-      const names = await attributes.namesOf(some.map(([id]) => id));
-      for (const [id, held, common] of some) {
-        const share = perWhole(shown(common), devices);
-        yield {
-          attribute_id: id,
-          name: names.get(id) ?? '',
-          devices: shown(common),
-          share,
-          index: share === null || marketplace === null ? null : (100 * share * marketplace) / held,
-        };
-      }
-    }
-  }
-
-  async function overlapRows() {
+export function createShowComposition({
+  attributes,
+  audiences,
+  compositions,
+  compositionRows,
+}: Pick<ApiStores, 'attributes' | 'audiences' | 'compositions' | 'compositionRows'>) {
+  /** Largest first; without those that the caller may not see, or with too few devices in common. */
+  async function overlapsOf({ report, scope, floor }: CompositionView) {
+    const shown = createFloor(floor, report.devices);
     const rows = unpackNumbers(report.others.value(), 4) as [number, number, number, number][];
-    const sorted = hiddenLast(
-      rows,
-      ([, , , common]) => shown(common) === null,
-      ([a], [b]) => a - b,
-    );
     const known = await audiences.namesOf(
       scope,
-      sorted.map(([id]) => id),
+      rows.map(([id]) => id),
     );
-    // One that was cleared since is empty now.
-    const visible = sorted.filter(([id, generation]) => known.get(id)?.generation === generation);
-    return visible.map(([id, , held, common]) => ({
-      audience_id: id,
-      name: known.get(id)!.name,
-      devices: shown(common),
-      share_of_this: perWhole(shown(common), devices),
-      share_of_other: perWhole(shown(common), held),
-    }));
+    return rows.flatMap(([id, generation, held, common]) => {
+      const other = known.get(id);
+      // One that was cleared since is empty now.
+      if (other?.generation !== generation || shown(common) === null) return [];
+      return [
+        {
+          audience_id: id,
+          name: other.name,
+          devices: common,
+          share_of_this: common / report.devices,
+          share_of_other: common / held,
+        },
+      ];
+    });
   }
 
-  const events = hiddenLast(
-    report.events,
-    (event) => shown(event.devices) === null,
-    (a, b) => inOrder(a.event, b.event),
-  ).map(({ event, devices: count, rows }) => ({
-    event,
-    devices: shown(count),
-    rows: shown(count) === null ? null : shown(rows),
-  }));
+  /** What is private is shown to the partner that owns it, and not to its customers. */
+  async function rowFilter({ report, scope, floor, ownOnly }: CompositionView) {
+    const shown = createFloor(floor, report.devices);
+    const isOwner = scope.customer === null;
+    const sinceThen = await attributes.madePrivateSince(report.startedAt);
+    const hidden = new Set(
+      sinceThen.filter(({ partner }) => !isOwner || partner !== scope.partner).map(({ _id }) => _id),
+    );
+    const isShown = ({ attribute, devices, isOwn, isPrivate }: RowFacts) =>
+      shown(devices) !== null &&
+      (isOwn || !ownOnly) &&
+      (isOwner || !isPrivate) &&
+      !(hidden.size > 0 && hidden.has(attribute));
+    return { isShown, version: [report.token, isOwner, ownOnly, [...hidden].sort()] };
+  }
 
-  return {
-    summary: {
-      audience_id: audience._id,
-      name: audience.name,
-      computed_at: report.computedAt,
-      current,
-      floor,
-      unique_devices: devices,
-      matched_devices: matched,
-      match_rate: perWhole(matched, devices),
-      marketplace_devices: marketplace,
-    },
-    attributes: attributeRows(),
-    events,
-    overlaps: await overlapRows(),
+  return async (view: CompositionView) => {
+    const { audience, report, current, floor } = view;
+    const { devices } = report;
+    const shown = createFloor(floor, devices);
+    const matched = shown(report.matched);
+    const events = hiddenLast(
+      report.events,
+      (event) => shown(event.devices) === null,
+      (a, b) => inOrder(a.event, b.event),
+    ).map(({ event, devices: count, rows }) => ({
+      event,
+      devices: shown(count),
+      rows: shown(count) === null ? null : shown(rows),
+    }));
+    const [overlaps, { isShown, version }] = await Promise.all([overlapsOf(view), rowFilter(view)]);
+
+    async function* attributeRows(format: 'json' | 'csv'): AsyncGenerator<Buffer> {
+      let parts = 0;
+      for await (const rows of compositionRows.read(report.token, format)) {
+        parts++;
+        const text = selectRows(rows, format, isShown);
+        if (text.length > 0) yield text;
+      }
+      if (parts === report.rowParts) return;
+      // It was replaced long ago; if it was not, it has lost rows.
+      await compositions.forget(audience._id, report.token);
+      throw unavailable('The report has been replaced. Ask again.');
+    }
+
+    return {
+      summary: {
+        audience_id: audience._id,
+        name: audience.name,
+        computed_at: report.computedAt,
+        current,
+        floor,
+        unique_devices: devices,
+        matched_devices: matched,
+        match_rate: perWhole(matched, devices),
+        marketplace_devices: report.marketplaceDevices === null ? null : shown(report.marketplaceDevices),
+        overlap_count: overlaps.length,
+        overlaps_complete:
+          view.scope.customer === null ? report.compared.ofPartner : report.compared.ofCustomer,
+      },
+      attributeRows,
+      events,
+      overlaps,
+      /** Together with the other parts, this says which rows there are. */
+      version,
+    };
   };
 }

@@ -1,34 +1,59 @@
 /** …/audience/<id>/composition: what an audience consists of, computed when somebody asks. */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { CompositionReport } from '../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../schemas/documents.ts';
 import type { Computing } from '../composition/reports.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
-import { direct, type Prepare } from '../idempotent.ts';
-import { jsonArray, sendChunks } from '../stream-json.ts';
-import { validate } from '../validate.ts';
+import { direct, type Prepare, send } from '../idempotent.ts';
+import { answerTagged } from '../middleware/tag-answer.ts';
+import { createPublicAddress } from '../public-address.ts';
+import { sendChunks } from '../stream-json.ts';
 import { compositionCsv } from './composition-csv.ts';
-import { type ShownComposition, showComposition } from './composition-records.ts';
+import { createShowComposition, type ShownComposition } from './composition-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
+import { nextPage, pageQuery, parametersOf, readQuery } from './pages.ts';
 
 const compositionQuery = z.object({
   format: z.enum(['json', 'csv'], 'must be json or csv').optional(),
   previous: z.enum(['true', 'false'], 'must be true or false').optional(),
+  attributes: z.enum(['all', 'own'], 'must be all or own').optional(),
 });
-export const compositionParameters = Object.keys(compositionQuery.shape);
+export const compositionParameters = parametersOf(compositionQuery);
 
 const RETRY_SECONDS = '1';
+/** In the report; the others are listed in pages. */
+export const OVERLAPS_SHOWN = 100;
 
 export function createComposition(
   deps: Dependencies,
   { audienceOf }: Pick<ReturnType<typeof createFirstpartyAudience>, 'audienceOf'>,
 ) {
   const { compositionReports, compositions, config } = deps;
+  const addressOf = createPublicAddress(config);
+  const showComposition = createShowComposition(deps);
 
-  const show = (ctx: Context, audience: AudienceDocument, report: CompositionReport, current: boolean) =>
-    showComposition(deps, { audience, report, current, scope: ctx.state.scope, floor: config.privacyFloor });
+  const show = (
+    ctx: Context,
+    audience: AudienceDocument,
+    { report, current }: { report: CompositionReport; current: boolean },
+    ownOnly = false,
+  ) =>
+    showComposition({
+      audience,
+      report,
+      current,
+      scope: ctx.state.scope,
+      floor: config.privacyFloor,
+      ownOnly,
+    });
 
   async function sendReport(ctx: Context, shown: ShownComposition, format: 'json' | 'csv'): Promise<void> {
+    ctx.status = 200;
+    ctx.set('Cache-Control', 'private, no-cache');
+    // Before its rows are read: whoever has this version already needs none of them.
+    answerTagged(ctx, tagOf(shown, format));
+    if (ctx.status === 304) return;
     if (format === 'json') return sendChunks(ctx, 'application/json', compositionJson(shown));
     ctx.attachment(`audience-${shown.summary.audience_id}-composition.csv`);
     await sendChunks(ctx, 'text/csv; charset=utf-8', compositionCsv(shown));
@@ -36,14 +61,11 @@ export function createComposition(
 
   async function sendProgress(
     ctx: Context,
-    audience: AudienceDocument,
     asked: Computing,
-    previous?: CompositionReport,
+    previous?: () => Promise<ShownComposition>,
   ): Promise<void> {
     const before = progressHead(asked);
-    const body = previous
-      ? compositionJson(await show(ctx, audience, previous, false), before, '}')
-      : whole(`${before}null}`);
+    const body = previous ? compositionJson(await previous(), before, '}') : whole(`${before}null}`);
     await sendChunks(ctx, 'application/json', body);
     ctx.status = 202;
     ctx.set('Retry-After', RETRY_SECONDS);
@@ -51,18 +73,34 @@ export function createComposition(
   }
 
   const get: Handler = async (ctx) => {
-    const query = validate(compositionQuery, { ...ctx.query }, 'invalid_query');
+    const query = readQuery(ctx, compositionQuery);
+    const ownOnly = query.attributes === 'own';
     const audience = await audienceOf(ctx);
-    const asked = await compositionReports.ask(audience);
+    const asked = await compositionReports.ask(audience, ctx.state.scope.customer);
     if ('claim' in asked) {
-      const { _id } = audience;
       const wanted = query.previous === 'true' ? asked.previous : undefined;
-      return sendProgress(ctx, audience, asked, wanted && (await compositions.report(_id, wanted.token)));
+      const report = wanted && (await compositions.report(audience._id, wanted.token));
+      return sendProgress(
+        ctx,
+        asked,
+        report && (() => show(ctx, audience, { report, current: false }, ownOnly)),
+      );
     }
     ctx.vary('Accept');
     const accepted = ctx.accepts('application/json', 'text/csv') === 'text/csv' ? 'csv' : 'json';
-    const shown = await show(ctx, audience, asked.report, asked.current);
-    await sendReport(ctx, shown, query.format ?? accepted);
+    await sendReport(ctx, await show(ctx, audience, asked, ownOnly), query.format ?? accepted);
+  };
+
+  /** A cursor is a place in the list. */
+  const listOverlaps: Handler = async (ctx) => {
+    const { limit = OVERLAPS_SHOWN, cursor = 0 } = readQuery(ctx, pageQuery);
+    const audience = await audienceOf(ctx);
+    const asked = await compositionReports.ask(audience, ctx.state.scope.customer);
+    if ('claim' in asked) return sendProgress(ctx, asked);
+    const { overlaps } = await show(ctx, audience, asked);
+    const end = cursor + limit;
+    if (end < overlaps.length) ctx.set('Link', nextPage(addressOf(ctx.path), { limit, cursor: end }));
+    send(ctx, { status: 200, body: JSON.stringify(overlaps.slice(cursor, end)) });
   };
 
   /** Computing a report twice is no different from computing it once. */
@@ -70,23 +108,38 @@ export function createComposition(
     direct({
       intend: async () => void (await audienceOf(ctx)),
       async apply() {
-        const asked = await compositionReports.askAnew(await audienceOf(ctx));
+        const asked = await compositionReports.askAnew(await audienceOf(ctx), ctx.state.scope.customer);
         return { status: 202, body: `${progressHead(asked)}null}`, retryAfter: RETRY_SECONDS };
       },
     });
 
-  return { get, compute };
+  return { get, listOverlaps, compute };
 }
 
 /** Up to the report that there was before. */
 const progressHead = ({ claim: { progress, startedAt } }: Computing) =>
   `{"progress":${progress},"started_at":${JSON.stringify(startedAt)},"previous":`;
 
-function compositionJson(shown: ShownComposition, before = '', after = ''): AsyncGenerator<string> {
-  const { summary, attributes, events, overlaps } = shown;
-  const head = `${before}${JSON.stringify(summary).slice(0, -1)},"attributes":[`;
-  const tail = `],"events":${JSON.stringify(events)},"overlaps":${JSON.stringify(overlaps)}}${after}`;
-  return jsonArray(attributes, head, tail);
+function tagOf({ summary, events, overlaps, version }: ShownComposition, format: string): string {
+  const text = JSON.stringify([format, summary, events, overlaps, version]);
+  return `"${createHash('sha1').update(text).digest('base64url')}"`;
+}
+
+async function* compositionJson(
+  { summary, events, overlaps, attributeRows }: ShownComposition,
+  before = '',
+  after = '',
+): AsyncGenerator<string | Buffer> {
+  yield `${before}${JSON.stringify(summary).slice(0, -1)},"attributes":[`;
+  let separator = '';
+  for await (const rows of attributeRows('json')) {
+    yield separator;
+    // Each row ends with a comma.
+    yield rows.subarray(0, -1);
+    separator = ',';
+  }
+  const largest = overlaps.slice(0, OVERLAPS_SHOWN);
+  yield `],"events":${JSON.stringify(events)},"overlaps":${JSON.stringify(largest)}}${after}`;
 }
 
 async function* whole(text: string): AsyncGenerator<string> {

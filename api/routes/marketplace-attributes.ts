@@ -1,23 +1,32 @@
-/** An addition to the specification: the partner's attributes with their sizes. */
+/** An addition to the specification: the partner's attributes with their sizes, and who sees them. */
 import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
 import type { AttributeDocument } from '../../schemas/documents.ts';
+import { changeAttribute } from '../../schemas/http-attributes.ts';
 import type { Dependencies, Handler } from '../context.ts';
-import { send } from '../idempotent.ts';
+import { direct, type Prepare, send } from '../idempotent.ts';
+import { parseId } from '../ids.ts';
+import { notFound } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, sendChunks } from '../stream-json.ts';
+import { validate } from '../validate.ts';
 import { nextPage, pageQuery, readQuery } from './pages.ts';
 
 const AT_ONCE = 1_000;
 
-const toAttribute = ({ _id, name, foreignKey, createdAt }: AttributeDocument, devices: number) => ({
+const toAttribute = (
+  { _id, name, foreignKey, isPrivate, createdAt }: AttributeDocument,
+  devices: number,
+) => ({
   attribute_id: _id,
   name,
   partner_foreign_key: foreignKey ?? null,
+  visibility: isPrivate ? 'private' : 'public',
   devices,
   created_at: createdAt,
 });
 
-export function createMarketplaceAttributes({ attributes, attributeDevices, config }: Dependencies) {
+export function createMarketplaceAttributes(deps: Dependencies) {
+  const { attributes, attributeDevices, config } = deps;
   const addressOf = createPublicAddress(config);
 
   async function toRecords(some: AttributeDocument[]) {
@@ -41,5 +50,18 @@ export function createMarketplaceAttributes({ attributes, attributeDevices, conf
     send(ctx, { status: 200, body: JSON.stringify(await toRecords(page)) });
   };
 
-  return { list };
+  const change: Prepare = (ctx) => {
+    const { visibility } = validate(changeAttribute, ctx.request.body);
+    const id = parseId(ctx.params.attribute_id);
+    const { partner } = ctx.state.scope;
+    return direct({
+      intend: async () => null,
+      async apply() {
+        if (!(await attributes.setVisibility({ id, partner }, visibility))) throw notFound();
+        return { status: 204 };
+      },
+    });
+  };
+
+  return { list, change };
 }

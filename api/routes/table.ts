@@ -116,6 +116,13 @@ export function createRoutes(deps: Dependencies): Route[] {
       query: parametersOf(pageQuery),
       handler: attributes.list,
     },
+    {
+      method: 'patch',
+      path: '/v1/marketplace/attribute/:attribute_id',
+      access: 'partner',
+      body: 'required',
+      prepare: attributes.change,
+    },
   ];
   const webhook = `${webhookPath}/:webhook_id`;
   const delivery = `${webhook}/deliveries/:delivery_id`;
@@ -192,6 +199,13 @@ export function createRoutes(deps: Dependencies): Route[] {
       access: 'user',
       query: compositionParameters,
       handler: composition.get,
+    },
+    {
+      method: 'get',
+      path: `${path}/:audience_id/composition/overlaps`,
+      access: 'user',
+      query: parametersOf(pageQuery),
+      handler: composition.listOverlaps,
     },
     {
       method: 'post',

@@ -1,5 +1,6 @@
 /** Everything that the composition of an audience needs to know about one slot. A device is in one slot, so counts add up. */
 import { spaces } from '../../schemas/documents.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import { countKeys, createKeyCounts } from './count-keys.ts';
 import { countStored } from './count-stored.ts';
 import type { Devices } from './devices.ts';
@@ -12,6 +13,12 @@ export interface CompositionRequest {
   space: string;
   others: string[];
 }
+
+/** Their manifests and pages are read together: few round trips, and up to 8 MB of each in memory. */
+const OTHERS_AT_ONCE = 16;
+
+/** Called between small pieces of work: others may work first. Rejects if the composition is not wanted any more. */
+export type Pause = () => Promise<void>;
 
 export interface SlotComposition {
   devices: number;
@@ -28,7 +35,7 @@ export async function composeSlot(
   deps: EditDeps,
   { space, others }: CompositionRequest,
   slot: number,
-  signal?: AbortSignal,
+  pause: Pause = async () => {},
 ): Promise<SlotComposition> {
   const composition: SlotComposition = {
     devices: 0,
@@ -38,14 +45,18 @@ export async function composeSlot(
     events: new Map(),
   };
   for await (const loaded of readSlot(deps, { space, slot })) {
+    await pause();
     const devices = devicesOf(loaded.levels, deps.hash);
     if (devices.count === 0) continue;
     composition.devices += devices.count;
     countKeys(devices.keys, composition.events);
-    composition.matched += await countAttributes(deps, slot, devices, composition.attributes, signal);
-    for (const other of others) {
-      signal?.throwIfAborted();
-      addTo(composition.others, other, await countStored(deps, { space: other, slot }, devices));
+    composition.matched += await countAttributes(deps, slot, devices, composition.attributes, pause);
+    for (const some of inGroups(others, within({ count: OTHERS_AT_ONCE }))) {
+      await pause();
+      const counts = await Promise.all(
+        some.map((other) => countStored(deps, { space: other, slot }, devices)),
+      );
+      for (const [i, other] of some.entries()) addTo(composition.others, other, counts[i]!);
     }
   }
   return composition;
@@ -56,12 +67,12 @@ async function countAttributes(
   slot: number,
   devices: Devices,
   attributes: Map<number, number>,
-  signal: AbortSignal | undefined,
+  pause: Pause,
 ): Promise<number> {
   const counts = createKeyCounts();
   let matched = 0;
   for await (const loaded of readSlot(deps, { space: spaces.marketplace, slot }, devices)) {
-    signal?.throwIfAborted();
+    await pause();
     const stored = new Uint8Array(loaded.wanted!.count);
     const onDevice = (n: number) => {
       matched += 1 - stored[n]!;

@@ -8,7 +8,7 @@ import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { createCounterStore } from '../stores/counters.ts';
-import { type CompositionRequest, composeSlot, type SlotComposition } from './compose-slot.ts';
+import { type CompositionRequest, composeSlot, type Pause, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
 import type { Devices } from './devices.ts';
 import type { Edited, SlotTarget } from './edit-slot.ts';
@@ -120,11 +120,8 @@ export function createDeviceSets(
     },
 
     /** What the composition of an audience needs to know about one slot. */
-    compose: async (
-      request: CompositionRequest,
-      slot: number,
-      signal?: AbortSignal,
-    ): Promise<SlotComposition> => composeSlot(await withHash(), request, slot, signal),
+    compose: async (request: CompositionRequest, slot: number, pause?: Pause): Promise<SlotComposition> =>
+      composeSlot(await withHash(), request, slot, pause),
 
     /** Every space that holds the device, with its keys there. */
     async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {

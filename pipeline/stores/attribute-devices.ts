@@ -62,9 +62,6 @@ export function createAttributeDeviceStore(db: Db) {
         await documents.bulkWrite(some, { ordered: true });
     },
 
-    /** The devices of every attribute that has any. */
-    all: () => read(documents.find().sort({ _id: 1 })),
-
     /** Of these attributes and some others. */
     of: (attributes: number[]) =>
       read(documents.find({ _id: { $in: [...new Set(attributes.map(documentOf))] } })),

@@ -28,7 +28,14 @@ export function checkName(name: string): void {
 export interface NewAttribute {
   name: string;
   foreignKey?: string | undefined;
+  isPrivate?: boolean | undefined;
 }
+
+/** What a report says of an attribute. */
+export type DescribedAttribute = Pick<AttributeDocument, '_id' | 'name' | 'partner' | 'isPrivate'>;
+
+/** Between the time that an update carries, and when others see it. */
+const MARGIN_MS = 60_000;
 
 const isDuplicate = (error: unknown) => (error as { code?: unknown }).code === 11000;
 const taken = (key: string, cause: unknown) =>
@@ -54,10 +61,19 @@ export function createAttributeStore(db: Db) {
   const insert = (partner: string, wanted: NewAttribute[]): Promise<AttributeDocument[]> =>
     inTransaction(async (session) => {
       const first = await counters.takeAttributeSequences(wanted.length, session);
-      const made = wanted.map(({ name, foreignKey }, i): AttributeDocument => {
+      const made = wanted.map(({ name, foreignKey, isPrivate }, i): AttributeDocument => {
         const sequence = first + i;
         const association = foreignKey === undefined ? {} : { foreignKey, foreignKeySequence: sequence };
-        return { _id: sequence, partner, name, sequence, ...association, createdAt: new Date() };
+        const visibility = isPrivate ? { isPrivate: true as const } : {};
+        return {
+          _id: sequence,
+          partner,
+          name,
+          sequence,
+          ...association,
+          ...visibility,
+          createdAt: new Date(),
+        };
       });
       await attributes.insertMany(made, { session });
       return made;
@@ -115,17 +131,44 @@ export function createAttributeStore(db: Db) {
         .sort({ _id: -1 })
         .limit(limit),
 
-    async namesOf(ids: number[]): Promise<Map<number, string>> {
+    async describe(ids: number[]): Promise<Map<number, DescribedAttribute>> {
       const found = await attributes
         .find({ _id: { $in: ids } })
-        .project<Pick<AttributeDocument, '_id' | 'name'>>({ name: 1 })
+        .project<DescribedAttribute>({ name: 1, partner: 1, isPrivate: 1 })
         .toArray();
-      return new Map(found.map(({ _id, name }) => [_id, name]));
+      return new Map(found.map((attribute) => [attribute._id, attribute]));
     },
 
     /** How many attributes rows of the job may use, up to `most`. */
     countFor: ({ partner, attributesAsOf }: JobDocument, most: number): Promise<number> =>
       attributes.countDocuments({ partner, sequence: { $lte: attributesAsOf } }, { limit: most }),
+
+    /** Null if there is none, or it is another partner's. Takes effect at once, also in reports that were computed before. */
+    async setVisibility(
+      { id, partner }: { id: number; partner?: string },
+      visibility: 'public' | 'private',
+    ): Promise<AttributeDocument | null> {
+      const since = { $cond: ['$isPrivate', '$madePrivateAt', '$$NOW'] };
+      const change =
+        visibility === 'private'
+          ? { $set: { isPrivate: true, madePrivateAt: since } }
+          : { $unset: ['isPrivate', 'madePrivateAt'] };
+      const filter = { _id: id, ...(partner === undefined ? {} : { partner }) };
+      const before = await attributes.findOneAndUpdate(filter, [change], { returnDocument: 'before' });
+      if (!before) return null;
+      const isChanged = (before.isPrivate === true) !== (visibility === 'private');
+      // Reports leave out what has become private by its time, whether they are outdated or not.
+      if (isChanged) await counters.visibilityChanged();
+      const { isPrivate: _, ...rest } = before;
+      return visibility === 'private' ? { ...rest, isPrivate: true } : rest;
+    },
+
+    /** Those that were public at this time, or a little earlier, and are not any more. */
+    madePrivateSince: (time: Date): Promise<Pick<AttributeDocument, '_id' | 'partner'>[]> =>
+      attributes
+        .find({ madePrivateAt: { $gte: new Date(time.getTime() - MARGIN_MS) } })
+        .project<Pick<AttributeDocument, '_id' | 'partner'>>({ partner: 1 })
+        .toArray(),
 
     /** The keys that rows of the job may use: its partner's attributes at acceptance, by id or by foreign key. */
     async keysOf({ partner, keyType, attributesAsOf }: JobDocument) {

@@ -143,10 +143,12 @@ export function createAudienceStore(db: Db) {
         .limit(limit);
     },
 
-    /** The partner's audiences that hold devices. */
-    withDevices: (partner: string) =>
+    /** The audiences with the most devices, at least one, up to a number of them. */
+    largest: (scope: Scope, limit: number) =>
       audiences
-        .find({ partner, uniqueDevices: { $gt: 0 } })
+        .find({ ...inScope(scope), uniqueDevices: { $gt: 0 } })
+        .sort({ uniqueDevices: -1, _id: 1 })
+        .limit(limit)
         .project<Pick<AudienceDocument, '_id' | 'generation' | 'uniqueDevices'>>({
           generation: 1,
           uniqueDevices: 1,

@@ -10,6 +10,8 @@ import type {
   CompositionReport,
 } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
+import type { Scope } from './audiences.ts';
+import { type Held, inFreePlace, type PlaceLimits, type Places } from './places.ts';
 
 export type CompositionStore = ReturnType<typeof createCompositionStore>;
 
@@ -26,9 +28,16 @@ export interface StoredComposition {
   failedAt?: Date;
 }
 
-type NewReport = Omit<CompositionReport, 'computedAt' | 'token'>;
+/** What is to be computed, and who has asked. */
+export interface ClaimRequest extends Scope {
+  audience: number;
+  generation: number;
+  token: string;
+}
 
-const headFields = ['token', 'generation', 'ended', 'overtaken', 'computedAt'] as const;
+type NewReport = Omit<CompositionReport, 'startedAt' | 'computedAt' | 'token'>;
+
+const headFields = ['token', 'generation', 'ended', 'visibility', 'overtaken', 'computedAt'] as const;
 const sinceMs = (time: string) => ({ $subtract: ['$$NOW', time] });
 const claimIsAlive = {
   $and: [{ $gt: ['$claim', null] }, { $lte: [sinceMs('$claim.heartbeat'), DEAD_AFTER_MS] }],
@@ -39,25 +48,60 @@ export function createCompositionStore(db: Db) {
   const compositions = db.collection<CompositionDocument>(collections.compositions);
   const claimed = (audience: number, token: string) => ({ _id: audience, 'claim.token': token });
 
-  return {
-    async find(audience: number): Promise<StoredComposition> {
-      const heads = Object.fromEntries(headFields.map((field) => [field, `$report.${field}`]));
-      const withHead = { ...heads, ageMs: sinceMs('$report.computedAt') };
-      const [found] = await compositions
-        .aggregate<StoredComposition>([
-          { $match: { _id: audience } },
-          {
-            $project: {
-              _id: 0,
-              failedAt: { $cond: [failedLately, '$failedAt', '$$REMOVE'] },
-              claim: { $cond: [claimIsAlive, '$claim', '$$REMOVE'] },
-              report: { $cond: [{ $gt: ['$report', null] }, withHead, '$$REMOVE'] },
-            },
+  async function find(audience: number): Promise<StoredComposition> {
+    const heads = Object.fromEntries(headFields.map((field) => [field, `$report.${field}`]));
+    const withHead = { ...heads, ageMs: sinceMs('$report.computedAt') };
+    const [found] = await compositions
+      .aggregate<StoredComposition>([
+        { $match: { _id: audience } },
+        {
+          $project: {
+            _id: 0,
+            failedAt: { $cond: [failedLately, '$failedAt', '$$REMOVE'] },
+            claim: { $cond: [claimIsAlive, '$claim', '$$REMOVE'] },
+            report: { $cond: [{ $gt: ['$report', null] }, withHead, '$$REMOVE'] },
           },
-        ])
-        .toArray();
-      return found ?? {};
-    },
+        },
+      ])
+      .toArray();
+    return found ?? {};
+  }
+
+  /** The places of the partner's claims. Those of dead processes are free. */
+  async function placesOf(partner: string): Promise<Held[]> {
+    const claims = { 'claim.partner': partner, 'claim.place': { $exists: true } };
+    const isDead = { $expr: { $not: [claimIsAlive] } };
+    await compositions.updateMany({ ...claims, ...isDead }, { $unset: { claim: '' } });
+    const found = compositions.find(claims, { projection: { claim: 1 } });
+    return (await found.toArray()).map(({ claim }) => claim!);
+  }
+
+  async function write(
+    { audience, generation, token, partner, customer }: ClaimRequest,
+    places: Places,
+  ): Promise<CompositionClaim> {
+    const stands = { $and: [claimIsAlive, { $gte: ['$claim.generation', generation] }] };
+    const ours = {
+      $mergeObjects: [
+        { $literal: { token, partner, customer, ...places, generation, progress: 0 } },
+        { startedAt: '$$NOW', heartbeat: '$$NOW' },
+      ],
+    };
+    const update = [
+      {
+        $set: {
+          claim: { $cond: [stands, '$claim', ours] },
+          failedAt: { $cond: [stands, '$failedAt', '$$REMOVE'] },
+        },
+      },
+      { $set: { generation: '$claim.generation' } },
+    ];
+    const options = { upsert: true, returnDocument: 'after', projection: { claim: 1 } } as const;
+    return (await compositions.findOneAndUpdate({ _id: audience }, update, options))!.claim!;
+  }
+
+  return {
+    find,
 
     /** All of a report, unless another has replaced it. */
     async report(audience: number, token: string): Promise<CompositionReport | undefined> {
@@ -68,28 +112,17 @@ export function createCompositionStore(db: Db) {
       return found?.report;
     },
 
-    /** Claims the computation, unless somebody computes this generation already. Returns the claim that stands. */
-    async claim(audience: number, generation: number, token: string): Promise<CompositionClaim> {
-      const stands = { $and: [claimIsAlive, { $gte: ['$claim.generation', generation] }] };
-      const ours = { token, generation, startedAt: '$$NOW', heartbeat: '$$NOW', progress: { $literal: 0 } };
-      const update = [
-        {
-          $set: {
-            claim: { $cond: [stands, '$claim', ours] },
-            failedAt: { $cond: [stands, '$failedAt', '$$REMOVE'] },
-          },
-        },
-        { $set: { generation: '$claim.generation' } },
-      ];
-      const options = { upsert: true, returnDocument: 'after', projection: { claim: 1 } } as const;
-      for (;;) {
-        try {
-          return (await compositions.findOneAndUpdate({ _id: audience }, update, options))!.claim!;
-        } catch (error) {
-          // Two upserts at the same moment: the second time, the document is there.
-          if ((error as { code?: unknown }).code !== 11000) throw error;
-        }
-      }
+    /**
+     * Claims the computation, unless somebody computes this generation already. Returns the claim that stands, or `full` if the partner
+     * or the customer has too many.
+     */
+    async claim(wanted: ClaimRequest, limits: PlaceLimits): Promise<CompositionClaim | 'full'> {
+      const { claim } = await find(wanted.audience);
+      if (claim && claim.generation >= wanted.generation) return claim;
+      const { partner, customer } = wanted;
+      return inFreePlace({ customer, limits, held: () => placesOf(partner) }, (places) =>
+        write(wanted, places),
+      );
     },
 
     /** Shows that the claims are alive, and how far each computation is. */
@@ -105,13 +138,16 @@ export function createCompositionStore(db: Db) {
       );
     },
 
-    /** Stores the report if the claim is still ours. */
-    async finish(audience: number, token: string, report: NewReport): Promise<void> {
-      const whole = { $mergeObjects: [{ $literal: { ...report, token } }, { computedAt: '$$NOW' }] };
-      await compositions.updateOne(claimed(audience, token), [
-        { $set: { report: whole } },
-        { $unset: ['claim', 'failedAt'] },
-      ]);
+    /** Stores the report if the claim is still ours. Gives the token of the computation that is not needed any more, if there is one. */
+    async finish(audience: number, token: string, report: NewReport): Promise<string | undefined> {
+      const times = { startedAt: '$claim.startedAt', computedAt: '$$NOW' };
+      const whole = { $mergeObjects: [{ $literal: { ...report, token } }, times] };
+      const before = await compositions.findOneAndUpdate(
+        claimed(audience, token),
+        [{ $set: { report: whole } }, { $unset: ['claim', 'failedAt'] }],
+        { returnDocument: 'before', projection: { 'report.token': 1 } },
+      );
+      return before ? before.report?.token : token;
     },
 
     fail: (audience: number, token: string) =>
@@ -122,6 +158,10 @@ export function createCompositionStore(db: Db) {
 
     release: (audience: number, token: string) =>
       compositions.updateOne(claimed(audience, token), { $unset: { claim: '' } }),
+
+    /** The report cannot be shown: it is computed anew. */
+    forget: (audience: number, token: string) =>
+      compositions.updateOne({ _id: audience, 'report.token': token }, { $unset: { report: '' } }),
 
     /** True for one caller only: a failure is told once. */
     async takeFailure(audience: number, failedAt: Date): Promise<boolean> {

@@ -29,6 +29,8 @@ const leaseFor = (leaseMs: number) => ({
   value: { $add: [now, leaseMs] },
   expiresAt: { $add: ['$$NOW', leaseMs + DAY_MS] },
 });
+/** How often the visibility of an attribute was changed. */
+const VISIBILITY = 'attribute visibility';
 
 export function createCounterStore(db: Db) {
   const counters = db.collection<CounterDocument>(collections.counters);
@@ -71,6 +73,10 @@ export function createCounterStore(db: Db) {
       );
       return counter!.value - count + 1;
     },
+
+    visibility: async (): Promise<number> => (await counters.findOne({ _id: VISIBILITY }))?.value ?? 0,
+    visibilityChanged: () =>
+      counters.updateOne({ _id: VISIBILITY }, { $inc: { value: 1 } }, { upsert: true }),
 
     async recordedUpTo(session?: ClientSession): Promise<{ job: number; version: number }> {
       const counter = await counters.findOne({ _id: RECORDED }, { session });

@@ -79,6 +79,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
       unique: true,
       partialFilterExpression: { foreignKey: { $exists: true } },
     },
+    { key: { madePrivateAt: 1 }, name: 'made_private', sparse: true },
   ],
   apiKeys: [{ key: { partner: 1 }, name: 'by_partner' }],
   tokenKeys: [{ key: { partner: 1, createdAt: -1 }, name: 'by_partner' }],
@@ -90,6 +91,11 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   // Unique, so that of two dispatchers only one gives a number.
   eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
+  compositions: placesUnder('claim.'),
+  compositionRows: [
+    { key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 },
+    { key: { audience: 1, generation: 1 }, name: 'by_audience' },
+  ],
   dryRuns: [
     { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: DRY_RUN_SECONDS },
     { key: { status: 1, _id: 1 }, name: 'unfinished' },

@@ -78,6 +78,14 @@ export function createPartnerStore(db: Db) {
       return partner;
     },
 
+    async namesOf(ids: string[]): Promise<Map<string, string>> {
+      const found = await partners
+        .find({ _id: { $in: ids } })
+        .project<Pick<PartnerDocument, '_id' | 'name'>>({ name: 1 })
+        .toArray();
+      return new Map(found.map(({ _id, name }) => [_id, name]));
+    },
+
     lookUp: (id: string): Promise<PartnerDocument | null> => partners.findOne({ _id: id }),
 
     /** Suspended again, it is suspended since the first time. */

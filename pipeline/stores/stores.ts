@@ -5,6 +5,7 @@ import { createAttributeDeviceStore } from './attribute-devices.ts';
 import { createAttributeStore } from './attributes.ts';
 import { createAudienceStore } from './audiences.ts';
 import { createCheckStore } from './checks.ts';
+import { createCompositionRowStore } from './composition-rows.ts';
 import { createCompositionStore } from './compositions.ts';
 import { createCounterStore } from './counters.ts';
 import { createDryRunStore } from './dry-runs.ts';
@@ -30,6 +31,7 @@ export const createStores = (db: Db) => ({
   audiences: createAudienceStore(db),
   eventValues: createEventValueStore(db),
   compositions: createCompositionStore(db),
+  compositionRows: createCompositionRowStore(db),
   dryRuns: createDryRunStore(db),
   counters: createCounterStore(db),
   acks: createAckStore(db),

@@ -1,5 +1,11 @@
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
+import {
+  type AttributeRow,
+  type RowFacts,
+  renderRows,
+  selectRows,
+} from '../../api/composition/attribute-rows.ts';
 import { compositionCsv } from '../../api/routes/composition-csv.ts';
 import type { ShownComposition } from '../../api/routes/composition-records.ts';
 
@@ -19,6 +25,22 @@ const hostile = [
 ];
 const defused = (name: string) => (/^[=+\-@\t\r]/.test(name) ? `'${name}` : name);
 
+const rowsOf = (rows: AttributeRow[]): ShownComposition['attributeRows'] =>
+  async function* (format) {
+    const { index, [format]: text } = renderRows(rows);
+    yield selectRows({ index: Buffer.from(index), text: Buffer.from(text) }, format, () => true);
+  };
+const attribute: AttributeRow = {
+  attribute_id: 17,
+  name: 'Travellers',
+  owner: 'Acme',
+  own: true,
+  visibility: 'public',
+  devices: 5,
+  share: 0.5,
+  index: 120,
+};
+
 async function csvOf(changes: Partial<ShownComposition>): Promise<string> {
   const summary = {
     audience_id: 42,
@@ -30,41 +52,33 @@ async function csvOf(changes: Partial<ShownComposition>): Promise<string> {
     matched_devices: 7,
     match_rate: 0.7,
     marketplace_devices: 100,
+    overlap_count: 0,
+    overlaps_complete: true,
   };
-  const none = (async function* () {})() as ShownComposition['attributes'];
+  const shown = { summary, events: [], overlaps: [], version: [], ...changes };
   let text = '';
-  for await (const piece of compositionCsv({
-    summary,
-    attributes: none,
-    events: [],
-    overlaps: [],
-    ...changes,
-  }))
-    text += piece;
+  for await (const piece of compositionCsv({ attributeRows: rowsOf([]), ...shown })) text += piece;
   return text;
 }
 
 describe('the CSV of a report', () => {
   it('is one table, every line of it as long as the first', async () => {
-    const attribute = { attribute_id: 17, name: 'Travellers', devices: 5, share: 0.5, index: 120 };
     const csv = await csvOf({
-      attributes: (async function* () {
-        yield attribute;
-      })(),
+      attributeRows: rowsOf([attribute]),
       events: [{ event: 'seen', devices: 4, rows: 6 }],
       overlaps: [{ audience_id: 40, name: 'Spring', devices: 3, share_of_this: 0.3, share_of_other: 0.25 }],
     });
     expect(csv.split('\r\n')).toEqual([
-      'section,id,name,devices,share,index,rows,share_of_other',
-      'summary,audience,Summer,,,,,',
-      'summary,computed_at,2026-06-01T08:35:00.000Z,,,,,',
-      'summary,current,true,,,,,',
-      'summary,unique_devices,,10,,,,',
-      'summary,matched_devices,,7,0.7,,,',
-      'summary,marketplace_devices,,100,,,,',
-      'attribute,17,Travellers,5,0.5,120,,',
-      'event,,seen,4,,,6,',
-      'overlap,40,Spring,3,0.3,,,0.25',
+      'section,id,name,owner,visibility,devices,share,index,rows,share_of_other',
+      'summary,audience,Summer,,,,,,,',
+      'summary,computed_at,2026-06-01T08:35:00.000Z,,,,,,,',
+      'summary,current,true,,,,,,,',
+      'summary,unique_devices,,,,10,,,,',
+      'summary,matched_devices,,,,7,0.7,,,',
+      'summary,marketplace_devices,,,,100,,,,',
+      'attribute,17,Travellers,Acme,public,5,0.5,120,,',
+      'event,,seen,,,4,,,6,',
+      'overlap,40,Spring,,,3,0.3,,,0.25',
       '',
     ]);
   });
@@ -77,12 +91,44 @@ describe('the CSV of a report', () => {
     expect(new Set(events.map(({ devices, rows: count }) => `${devices}${count}`))).toEqual(new Set(['']));
   });
 
-  it('of 100,000 attributes comes in pieces', async () => {
-    const rows = async function* () {
-      for (let id = 1; id <= 100_000; id++)
-        yield { attribute_id: id, name: `Attribute ${id}`, devices: id, share: 0.5, index: 100 };
-    };
-    const csv = await csvOf({ attributes: rows() });
-    expect(csv.split('\r\n')).toHaveLength(100_000 + 8);
+  it('defuses the names of attributes and their owners', async () => {
+    const rows = hostile.map((name, i) => ({ ...attribute, attribute_id: i + 1, name, owner: name }));
+    const parsed = parse(await csvOf({ attributeRows: rowsOf(rows) }), {
+      columns: true,
+      record_delimiter: '\r\n',
+    }) as Record<string, string>[];
+    const attributes = parsed.filter(({ section }) => section === 'attribute');
+    expect(attributes.map(({ name, owner }) => [name, owner])).toEqual(
+      hostile.map((name) => [defused(name), defused(name)]),
+    );
+  });
+});
+
+describe('rendered rows', () => {
+  const rows = Array.from({ length: 50 }, (_, i): AttributeRow => {
+    const own = i % 3 === 0;
+    const visibility = i % 2 === 0 ? 'public' : 'private';
+    return { ...attribute, attribute_id: i + 1, name: `“${i}”, ü`, own, visibility, devices: 100 - i };
+  });
+  const { index, ...texts } = renderRows(rows);
+  const select = (format: 'json' | 'csv', isShown: (row: RowFacts) => boolean) =>
+    selectRows({ index: Buffer.from(index), text: Buffer.from(texts[format]) }, format, isShown).toString();
+
+  it('give those back that are shown, whichever these are', () => {
+    const filters: ((row: RowFacts) => boolean)[] = [
+      () => true,
+      () => false,
+      ({ isOwn }) => isOwn,
+      ({ isPrivate }) => !isPrivate,
+      ({ devices }) => devices >= 70,
+      ({ attribute: id }) => id !== 1 && id !== 50,
+    ];
+    for (const isShown of filters) {
+      const shown = rows.filter(({ attribute_id, devices, own, visibility }) =>
+        isShown({ attribute: attribute_id, devices, isOwn: own, isPrivate: visibility === 'private' }),
+      );
+      expect(JSON.parse(`[${select('json', isShown).slice(0, -1)}]`)).toEqual(shown);
+      expect(select('csv', isShown).split('\r\n').filter(Boolean)).toHaveLength(shown.length);
+    }
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { numberedDevice } from '../sets/devices.ts';
-import { createScene, readReport } from './composition-scene.ts';
+import { compositionOf, createScene, readReport } from './composition-scene.ts';
 import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.ts';
 
 const ATTRIBUTES = 100_000;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** Attribute n holds device n and none else. */
+/** Attribute n holds one device, each device a hundred attributes. */
 async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<void> {
   const documents = Array.from({ length: ATTRIBUTES }, (_, i): AttributeDocument => {
     const common = { partner: partner.id, name: `Attribute ${i + 1}`, createdAt: new Date() };
@@ -26,7 +26,7 @@ async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<v
   await api.db.collection<AttributeDocument>(collections.attributes).insertMany(documents);
   await scene.importInto(
     partner,
-    documents.map(({ _id }) => ({ key: _id, devices: [numberedDevice(_id)] })),
+    documents.map(({ _id }) => ({ key: _id, devices: [numberedDevice(_id % AUDIENCE_DEVICES)] })),
   );
 }
 
@@ -44,10 +44,10 @@ function callMeanwhile(): () => Promise<number> {
   };
 }
 
-it('are all in the report, most devices first, while others are answered', async () => {
+it('are all in the report while others are answered; it is rendered once, and has an ETag', async () => {
   const scene = createScene(api, {});
   await storeAttributes(scene);
-  const devices = Array.from({ length: AUDIENCE_DEVICES }, (_, i) => numberedDevice(2 * (i + 1)));
+  const devices = Array.from({ length: AUDIENCE_DEVICES }, (_, i) => numberedDevice(i));
   const audience = await scene.audience(partner, { rows: { seen: devices } });
   const stop = callMeanwhile();
   const reply = await readReport(partner.call, audience);
@@ -58,17 +58,16 @@ it('are all in the report, most devices first, while others are answered', async
   expect(report).toMatchObject({
     unique_devices: AUDIENCE_DEVICES,
     matched_devices: AUDIENCE_DEVICES,
-    marketplace_devices: ATTRIBUTES,
+    marketplace_devices: AUDIENCE_DEVICES,
   });
   expect(attributes).toHaveLength(ATTRIBUTES);
-  const first = attributes.slice(0, AUDIENCE_DEVICES);
-  expect(first.map(({ attribute_id }) => attribute_id)).toEqual(devices.map((_, i) => 2 * (i + 1)));
-  expect(first.every(({ devices: common, index }) => common === 1 && index! > 0)).toBe(true);
-  expect(attributes.at(-1)).toMatchObject({
-    attribute_id: ATTRIBUTES,
-    name: `Attribute ${ATTRIBUTES}`,
-    devices: 0,
-  });
+  expect(attributes.map(({ attribute_id }) => attribute_id)).toEqual(
+    Array.from({ length: ATTRIBUTES }, (_, i) => i + 1),
+  );
+  expect(attributes.every(({ devices: common, index }) => common === 1 && index === 100)).toBe(true);
+  expect(attributes.at(-1)).toMatchObject({ name: `Attribute ${ATTRIBUTES}`, owner: 'test', own: true });
+  const headers = { 'if-none-match': reply.headers.get('etag')! };
+  expect((await partner.call('GET', compositionOf(audience), { headers })).status).toBe(304);
   const csv = await readReport(partner.call, audience, '?format=csv');
   expect(csv.text.split('\r\n')).toHaveLength(ATTRIBUTES + 9);
 });

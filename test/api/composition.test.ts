@@ -52,7 +52,17 @@ describe('a report', () => {
       matched_devices: 20,
       match_rate: 20 / 110,
       marketplace_devices: 60,
-      attributes: [{ attribute_id: attribute, name: 'Travellers', devices: 20, share: 20 / 110 }],
+      attributes: [
+        {
+          attribute_id: attribute,
+          name: 'Travellers',
+          owner: 'test',
+          own: true,
+          visibility: 'public',
+          devices: 20,
+          share: 20 / 110,
+        },
+      ],
       events: [{ event: 'seen', devices: 100, rows: 100 }],
       overlaps: [],
     });
@@ -96,7 +106,7 @@ describe('a report', () => {
       share_of_this: 5 / 30,
       share_of_other: 5 / 20,
     };
-    expect((await of()).overlaps[0]).toEqual(shared);
+    expect((await of()).overlaps).toEqual([shared]);
     await scene.delete(partner, attribute);
     expect(await of()).toMatchObject({ matched_devices: 0, devices: undefined });
   });

@@ -53,6 +53,22 @@ it('in pages', async () => {
   expect(second.link).toBeNull();
 });
 
+it('are public until their owner makes them private', async () => {
+  const change = (call: TestPartner['call'], id: number, body: object) =>
+    call('PATCH', `${ATTRIBUTE}/${id}`, { body });
+  const visibilities = async () => (await list()).attributes.map((one) => one.visibility);
+  expect(await visibilities()).toEqual(['public', 'public', 'public']);
+  expect((await change(partner.call, ids[1]!, { visibility: 'private' })).status).toBe(204);
+  expect(await visibilities()).toEqual(['public', 'private', 'public']);
+  const stranger = await api.partner();
+  expect((await change(stranger.call, ids[1]!, { visibility: 'public' })).status).toBe(404);
+  expect((await change(partner.call, 999_999_999, { visibility: 'public' })).status).toBe(404);
+  for (const body of [{}, { visibility: 'hidden' }, { visibility: 'public', name: 'x' }])
+    expect((await change(partner.call, ids[1]!, body)).status).toBe(422);
+  expect((await change(partner.call, ids[1]!, { visibility: 'public' })).status).toBe(204);
+  expect(await visibilities()).toEqual(['public', 'public', 'public']);
+});
+
 it('refuses what it does not know', async () => {
   for (const query of ['?limit=0', '?cursor=x', '?name=a'])
     expect((await partner.call('GET', `${ATTRIBUTE}${query}`)).status).toBe(422);

@@ -19,15 +19,14 @@ it('a dry run starts while nine of another partner wait, and those that wait tak
   await ensureIndexes(db);
   const dryRuns = createDryRunStore(db);
   let last = 0;
-  const queue = (partner: string) =>
-    dryRuns.insert({ partner, customer: null }, limits, async () => {
-      const now = new Date();
-      const job = { kind: 'import', partner } as JobDocument;
-      const counts = { tries: 0, fileCount: 0, bytes: 0 };
-      const times = { createdAt: now, updatedAt: now };
-      const base = { _id: ++last, partner, customer: null, status: JobStatus.pending } as const;
-      return { ...base, ...counts, ...times, job, files: [], errors: null };
-    });
+  const queue = (partner: string) => {
+    const now = new Date();
+    const job = { kind: 'import', partner } as JobDocument;
+    const counts = { tries: 0, fileCount: 0, bytes: 0 };
+    const times = { createdAt: now, updatedAt: now };
+    const base = { _id: ++last, partner, customer: null, status: JobStatus.pending } as const;
+    return dryRuns.insert({ ...base, ...counts, ...times, job, files: [], errors: null }, limits);
+  };
   const begun: { partner: string; end(): void }[] = [];
   const read = ({ partner }: JobDocument) =>
     new Promise<DryRead>((resolve) => {

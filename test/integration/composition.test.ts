@@ -7,7 +7,11 @@ import { createCaller } from '../api/support.ts';
 import { createRandom } from '../faults/support/random.ts';
 import { numberedDevice } from '../sets/devices.ts';
 import type { Driver } from '../support/driver.ts';
-import { expectedComposition, type ReportedAudience } from '../support/expected-composition.ts';
+import {
+  expectedComposition,
+  type ReportedAttribute,
+  type ReportedAudience,
+} from '../support/expected-composition.ts';
 import { withService } from '../support/fixture.ts';
 import { createOracle } from '../support/oracle.ts';
 
@@ -22,7 +26,7 @@ const identifier = (number: number) =>
 
 async function createWorld(driver: Driver, random: ReturnType<typeof createRandom>) {
   const oracle = createOracle();
-  const names = new Map<number, string>();
+  const described = new Map<number, ReportedAttribute>();
   const attributes = new Map<PartnerDocument, number[]>();
   const audiences: (ReportedAudience & { owner: PartnerDocument })[] = [];
   let files = 0;
@@ -47,7 +51,7 @@ async function createWorld(driver: Driver, random: ReturnType<typeof createRando
     oracle,
     audiences,
     partners: () => [...attributes.keys()],
-    expected: (audience: ReportedAudience) => expectedComposition(oracle, audiences, audience, names),
+    expected: (audience: ReportedAudience) => expectedComposition(oracle, audiences, audience, described),
 
     async partner(attributeCount: number): Promise<PartnerDocument> {
       const partner = await driver.partner();
@@ -55,7 +59,9 @@ async function createWorld(driver: Driver, random: ReturnType<typeof createRando
       for (let i = 0; i < attributeCount; i++) {
         const id = await driver.attribute(partner);
         oracle.attribute(id, partner);
-        names.set(id, 'attribute');
+        const visibility = i % 2 === 0 ? 'public' : 'private';
+        await driver.stores.attributes.setVisibility({ id }, visibility);
+        described.set(id, { name: 'attribute', partner, visibility });
         ids.push(id);
       }
       attributes.set(partner, ids);
@@ -134,7 +140,7 @@ test(`reports equal the oracle’s (HEADRACE_TEST_SEED=${SEED})`, async ({ servi
     }
     const rounded = ({ attributes, ...rest }: typeof report) => ({
       ...rest,
-      attributes: attributes.map((row) => ({ ...row, index: row.index!.toFixed(6) })),
+      attributes: attributes.map((row) => ({ ...row, index: row.index.toFixed(6) })),
     });
     expect(rounded(report), after).toEqual(rounded(expected));
     const record = (await calls.get(audience.owner)!('GET', `/v2/firstparty/audience/${audience.id}`)).json;

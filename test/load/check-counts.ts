@@ -38,7 +38,7 @@ export async function checkAttributes(
   keys: readonly string[],
   { devices, devicesByKey }: GeneratedCounts,
 ): Promise<CountCheck[]> {
-  const stored = await createAttributeDeviceStore(db).all();
+  const stored = await createAttributeDeviceStore(db).of(keys.map(Number));
   return [
     await checkSpace(db, spaces.marketplace, devices),
     ...keys.map((key, i) => checkCount(`devices of ${key}`, devicesByKey[i]!, stored.get(Number(key)))),

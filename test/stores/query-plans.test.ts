@@ -19,10 +19,9 @@ const FEW = 60;
 const mayExamine: [RegExp, string][] = [
   [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator lists all of them'],
   [/^webhooks\.(list \[\]|active|reseal)/, 'all of them are wanted, and nobody has many'],
-  [/^attributeDevices\.all/, 'a report shows every attribute'],
   [/^(apiKeys\.countOthers|tokenKeys\.reseal)/, 'an operator asks, after a secret was rotated'],
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
-  [/^audiences\.withDevices/, 'most audiences of a partner hold devices'],
+  [/^audiences\.largest/, 'most audiences of a partner hold devices'],
 ];
 
 /** Calls that may sort in memory, and what bounds it. */
@@ -30,6 +29,7 @@ const maySort: [RegExp, string][] = [
   [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator has made all of them'],
   [/^webhooks\.list/, 'a partner has ten at most; an operator lists all'],
   [/^audiences\.list.*"segment"/, 'a segment has one audience'],
+  [/^audiences\.largest/, 'keeps as many as are wanted'],
   [/^checks\.ofAttempt/, 'the number of partitions'],
   [/^jobQueries\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
 ];

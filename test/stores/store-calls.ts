@@ -141,8 +141,13 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [partner, {}],
         [partner, { before: 5, limit: 2 }],
       ],
-      namesOf: [[[1, 2]]],
       countFor: [[job, 10]],
+      describe: [[[1, 2]]],
+      setVisibility: [
+        [{ id: 1, partner }, 'private'],
+        [{ id: 1 }, 'public'],
+      ],
+      madePrivateSince: [[new Date()]],
       keysOf: [[{ ...job, keyType: 0 }], [{ ...job, keyType: 1 }]],
       resolve: [
         [partner, 0, ['1']],
@@ -151,7 +156,6 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
     attributeDevices: {
       record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
-      all: [[]],
       of: [[[1, 2]]],
     },
     audit: {
@@ -183,7 +187,10 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [scope, { limit: 10, outcome: JobStatus.error }],
         [scope, { limit: 10, search: 'a', maxMs: 1_000 }],
       ],
-      withDevices: [[partner]],
+      largest: [
+        [scope, 10],
+        [customer, 10],
+      ],
       namesOf: [[scope, [audience._id]]],
       recordMatched: [[audience, 1]],
       clear: [[scope, audience._id, generation]],
@@ -202,13 +209,32 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     compositions: {
       find: [[audience._id]],
       report: [[audience._id, 'token']],
-      claim: [[audience._id, generation, 'token']],
+      claim: [
+        [
+          { audience: audience._id, generation, token: 'token', partner, customer: 'c' },
+          { perPartner: 2, perCustomer: 1 },
+        ],
+      ],
       beat: [[[{ audience: audience._id, token: 'token', progress: 0 }]]],
       finish: [[audience._id, 'token', report]],
       fail: [[audience._id, 'token']],
       release: [[audience._id, 'token']],
+      forget: [[audience._id, 'token']],
       takeFailure: [[audience._id, new Date()]],
       forgetBelow: [[audience._id, 1]],
+    },
+    compositionRows: {
+      add: [
+        [
+          { token: 'token', audience: audience._id, generation },
+          0,
+          { index: new Uint8Array(), json: new Uint8Array(), csv: new Uint8Array() },
+        ],
+      ],
+      keep: [['token']],
+      expire: [['token']],
+      expireBelow: [[audience._id, generation]],
+      read: [['token', 'json']],
     },
     contexts: {
       get: [[loading._id, 0]],
@@ -218,6 +244,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       attributeSequence: [[]],
       takeAttributeSequences: [],
       nextDryRun: [[]],
+      visibility: [[]],
+      visibilityChanged: [[]],
       keepSlotCount: [[16]],
       slotCount: [[]],
       keepPartitionCount: [['devices', 4]],
@@ -426,6 +454,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     partners: {
       insert: [[newPartner]],
       find: [[partner]],
+      namesOf: [[[partner]]],
       lookUp: [[partner]],
       suspend: [[partner]],
       resume: [[partner]],
@@ -482,6 +511,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
     usage: {
       record: [[[{ job, rows: 1 }]]],
+      addBytes: [[partner, '2026-11-16', 1]],
       of: [[partner, '2026-11-16']],
       list: [[partner, 7]],
     },
@@ -508,4 +538,3 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
   };
 }
-      addBytes: [[partner, '2026-11-16', 1]],

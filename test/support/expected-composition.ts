@@ -6,6 +6,12 @@ import { setNames } from './stored-sets.ts';
 
 type Composition = z.output<typeof composition>;
 
+export interface ReportedAttribute {
+  name: string;
+  partner: { _id: string; name: string };
+  visibility: 'public' | 'private';
+}
+
 export interface ReportedAudience {
   id: number;
   name: string;
@@ -21,7 +27,7 @@ export function expectedComposition(
   oracle: Oracle,
   all: readonly ReportedAudience[],
   { id, name, partner, loads }: ReportedAudience,
-  attributeNames: ReadonlyMap<number, string>,
+  described: ReadonlyMap<number, ReportedAttribute>,
 ): Omit<Composition, 'computed_at'> {
   const setOf = (audience: number) =>
     oracle.members(setNames.audience(audience, oracle.audiences.get(audience)!.generation));
@@ -37,6 +43,21 @@ export function expectedComposition(
     [...newest.values()].reduce((sum, { failure, events }) => sum + (failure ? 0 : (events[event] ?? 0)), 0);
   const prefix = setNames.event(id, oracle.audiences.get(id)!.generation, '');
 
+  const overlaps = all
+    .filter((other) => other.partner === partner && other.id !== id && setOf(other.id).size > 0)
+    .map((other) => {
+      const both = common(own, setOf(other.id));
+      return {
+        audience_id: other.id,
+        name: other.name,
+        devices: both,
+        share_of_this: both / own.size,
+        share_of_other: both / setOf(other.id).size,
+      };
+    })
+    .filter(({ devices }) => devices > 0)
+    .sort((a, b) => b.devices - a.devices || a.audience_id - b.audience_id);
+
   return {
     audience_id: id,
     name,
@@ -51,8 +72,18 @@ export function expectedComposition(
         const both = common(own, devices);
         const share = both / own.size;
         const index = 100 * (share / (devices.size / marketplace.size));
-        return { attribute_id, name: attributeNames.get(attribute_id)!, devices: both, share, index };
+        const { partner: owner, ...rest } = described.get(attribute_id)!;
+        return {
+          attribute_id,
+          ...rest,
+          owner: owner.name,
+          own: owner._id === partner,
+          devices: both,
+          share,
+          index,
+        };
       })
+      .filter((row) => row.devices > 0 && (row.own || row.visibility === 'public'))
       .sort((a, b) => b.devices - a.devices || a.attribute_id - b.attribute_id),
     events: oracle
       .filledSets()
@@ -62,18 +93,8 @@ export function expectedComposition(
         return { event, devices: oracle.members(set).size, rows: rowsOf(event) };
       })
       .sort((a, b) => b.devices - a.devices || inOrder(a.event, b.event)),
-    overlaps: all
-      .filter((other) => other.partner === partner && other.id !== id && setOf(other.id).size > 0)
-      .map((other) => {
-        const both = common(own, setOf(other.id));
-        return {
-          audience_id: other.id,
-          name: other.name,
-          devices: both,
-          share_of_this: both / own.size,
-          share_of_other: both / setOf(other.id).size,
-        };
-      })
-      .sort((a, b) => b.devices - a.devices || a.audience_id - b.audience_id),
+    overlap_count: overlaps.length,
+    overlaps_complete: true,
+    overlaps,
   };
 }

@@ -21,6 +21,7 @@ interface Dependencies
     | 'jobs'
     | 'audiences'
     | 'compositions'
+    | 'compositionRows'
     | 'eventValues'
     | 'counters'
     | 'ledger'
@@ -35,7 +36,7 @@ interface Dependencies
 }
 
 export function createSweep(deps: Dependencies) {
-  const { log, sets, jobs, audiences, compositions, eventValues, counters } = deps;
+  const { log, sets, jobs, audiences, compositions, compositionRows, eventValues, counters } = deps;
 
   /**
    * Only when no job of an earlier generation is left that could still write; and for a while afterwards again and again: a process
@@ -44,6 +45,7 @@ export function createSweep(deps: Dependencies) {
   async function sweepAudience(audience: AudienceDocument, { signal }: Step<'dispatch'>): Promise<void> {
     const { _id, generation } = audience;
     await compositions.forgetBelow(_id, generation);
+    await compositionRows.expireBelow(_id, generation);
     if (await jobs.hasOpenBelow(_id, generation)) return;
     for (const space of await sets.spacesOf(_id)) {
       if (spaces.parse(space)!.generation >= generation) continue;

@@ -89,7 +89,7 @@ export async function observed(driver: Driver, oracle: Oracle): Promise<Picture>
   for await (const { _id, generation, uniqueDevices, uploadedDevices, matchedDevices, outcome } of audiences)
     picture.audiences[_id] = { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome };
   picture.sets = await setsOf(driver, oracle);
-  const counts = await createAttributeDeviceStore(driver.db).all();
+  const counts = await createAttributeDeviceStore(driver.db).of(oracle.attributes.map(({ id }) => id));
   for (const { id } of oracle.attributes) if (counts.has(id)) picture.attributes[id] = counts.get(id)!;
   return picture;
 }

@@ -1,0 +1,75 @@
+/**
+ * The attribute rows of composition reports, as they were rendered when the report was computed: as many to a document as make a chunk of
+ * a response. They belong to the token of the computation. Those that no report names expire, so that whoever reads a report that is
+ * being replaced reads it to its end.
+ */
+import { Binary, type Db } from 'mongodb';
+import type { CompositionRowsDocument } from '../../schemas/composition-documents.ts';
+import { collections } from '../../schemas/documents.ts';
+
+export type CompositionRowStore = ReturnType<typeof createCompositionRowStore>;
+
+/** An index of the rows, and their text in each format (api/composition/attribute-rows.ts). */
+export interface RenderedRows {
+  index: Uint8Array;
+  json: Uint8Array;
+  csv: Uint8Array;
+}
+export interface StoredRows {
+  index: Buffer;
+  text: Buffer;
+}
+
+/** Longer than it takes to store a report, if the process that stores it does not die. */
+const UNFINISHED_MS = 3_600_000;
+/** Longer than anybody should take to read a report; reports may be replaced every few seconds. */
+const REPLACED_MS = 5 * 60_000;
+const DIGITS = 8;
+
+const inMs = (ms: number) => ({ $add: ['$$NOW', ms] });
+const idOf = (token: string, part: number) => `${token}/${String(part).padStart(DIGITS, '0')}`;
+const partsOf = (token: string) => ({ _id: { $gte: idOf(token, 0), $lte: `${token}/~` } });
+
+export function createCompositionRowStore(db: Db) {
+  const rows = db.collection<CompositionRowsDocument>(collections.compositionRows);
+  const expiring = [{ $set: { expiresAt: inMs(REPLACED_MS) } }];
+
+  return {
+    /** They expire, unless they are kept. */
+    add: (
+      { token, audience, generation }: { token: string; audience: number; generation: number },
+      part: number,
+      { index, json, csv }: RenderedRows,
+    ) => {
+      const document = { audience, generation, index, json, csv };
+      const literal = Object.fromEntries(
+        Object.entries(document).map(([name, value]) => [
+          name,
+          { $literal: typeof value === 'number' ? value : new Binary(value) },
+        ]),
+      );
+      return rows.updateOne(
+        { _id: idOf(token, part) },
+        [{ $set: { ...literal, expiresAt: inMs(UNFINISHED_MS) } }],
+        { upsert: true },
+      );
+    },
+
+    keep: (token: string) => rows.updateMany(partsOf(token), { $unset: { expiresAt: '' } }),
+    expire: (token: string) => rows.updateMany(partsOf(token), expiring),
+    /** Those of cleared generations. */
+    expireBelow: (audience: number, generation: number) =>
+      rows.updateMany({ audience, generation: { $lt: generation }, expiresAt: { $exists: false } }, expiring),
+
+    /** In their order. */
+    async *read(token: string, format: 'json' | 'csv'): AsyncGenerator<StoredRows> {
+      const found = rows
+        .find(partsOf(token), { projection: { index: 1, [format]: 1 }, promoteBuffers: true, batchSize: 16 })
+        .sort({ _id: 1 });
+      for await (const document of found) {
+        const { index, [format]: text } = document as unknown as Record<string, Buffer>;
+        yield { index: index!, text: text! };
+      }
+    },
+  };
+}

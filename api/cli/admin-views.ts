@@ -31,10 +31,12 @@ export const keyRecord = (key: ApiKeyDocument) => ({
   created_at: key.createdAt,
   revoked_at: key.revokedAt,
 });
+const visibilityOf = ({ isPrivate }: AttributeDocument) => (isPrivate ? 'private' : 'public');
 export const attributeRecord = (attribute: AttributeDocument) => ({
   attribute_id: attribute._id,
   name: attribute.name,
   partner_foreign_key: attribute.foreignKey ?? null,
+  visibility: visibilityOf(attribute),
 });
 
 interface IssuedStorage {
@@ -82,7 +84,12 @@ export const keyLines = (keys: ApiKeyDocument[]) =>
   );
 export const attributeLines = (attributes: AttributeDocument[]) =>
   table(
-    ['ATTRIBUTE', 'FOREIGN KEY', 'NAME'],
-    attributes.map(({ _id, foreignKey, name }) => [String(_id), foreignKey ?? '-', name]),
+    ['ATTRIBUTE', 'VISIBILITY', 'FOREIGN KEY', 'NAME'],
+    attributes.map((attribute) => [
+      String(attribute._id),
+      visibilityOf(attribute),
+      attribute.foreignKey ?? '-',
+      attribute.name,
+    ]),
     'no attributes yet: headrace admin attribute create …',
   );

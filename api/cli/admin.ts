@@ -1,5 +1,6 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { registerAuditCommand } from './admin-audit.ts';
 import { registerDeviceCommands } from './admin-devices.ts';
 import { registerJobCommands } from './admin-jobs.ts';
@@ -26,6 +27,13 @@ const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
   return Number(text);
 };
+
+interface CreateOptions {
+  partner: string;
+  name: string;
+  foreignKey?: string;
+  private?: true;
+}
 
 export function registerAdminCommands(
   program: Command,
@@ -79,14 +87,15 @@ export function registerAdminCommands(
 
   const attribute = admin
     .command('attribute')
-    .description('create and list attributes, set their foreign keys');
+    .description('create and list attributes, set their foreign keys and who sees them');
   common(attribute.command('create').description('create an attribute'))
     .requiredOption('--partner <id>', 'the partner that owns it')
     .requiredOption('--name <name>', 'display name', displayName)
     .option('--foreign-key <key>', 'its partner_foreign_key: the partner’s own key for it')
-    .action((options: { partner: string; name: string; foreignKey?: string }, command: Command) =>
+    .option('--private', 'show it in the reports of its owner alone (default: public)')
+    .action(({ private: isPrivate, ...options }: CreateOptions, command: Command) =>
       run(command, async ({ attributes }) => {
-        const made = await attributes.create(options);
+        const made = await attributes.create({ ...options, isPrivate });
         return { json: attributeRecord(made), text: attributeLines([made]) };
       }),
     );
@@ -99,10 +108,11 @@ export function registerAdminCommands(
       .argument('<file>', 'the file, or - for standard input'),
   )
     .requiredOption('--partner <id>', 'the partner that owns them')
-    .action((file: string, options: { partner: string }, command: Command) =>
+    .option('--private', 'show those that are created in the reports of their owner alone (default: public)')
+    .action((file: string, options: { partner: string; private?: true }, command: Command) =>
       run(command, async (stores) => {
         const { importAttributes } = await import('./import-attributes.ts');
-        const { created, existing } = await importAttributes(stores, options.partner, file);
+        const { created, existing } = await importAttributes(stores, options.partner, file, options.private);
         const all = [...created, ...existing].sort((a, b) => a._id - b._id);
         const json = { created: created.length, existing: existing.length };
         return {
@@ -130,6 +140,31 @@ export function registerAdminCommands(
     .action((options: { attribute: number; foreignKey: string }, command: Command) =>
       run(command, async ({ attributes }) => {
         const changed = await attributes.associate(options.attribute, options.foreignKey);
+        return {
+          json: attributeRecord(changed),
+          text: attributeLines([changed]),
+          partner: changed.partner,
+        };
+      }),
+    );
+
+  common(
+    attribute.command('visibility').description('make an attribute public or private, from this moment on'),
+  )
+    .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
+    .addOption(
+      new Option('--public', 'it may appear in the reports of every partner and customer').conflicts(
+        'private',
+      ),
+    )
+    .option('--private', 'it appears in the reports of its owner alone')
+    .action((options: { attribute: number; public?: true; private?: true }, command: Command) =>
+      run(command, async ({ attributes }) => {
+        if (!options.public && !options.private)
+          throw new ProvisioningError('bad_argument', 'expected --public or --private');
+        const { attribute: id } = options;
+        const changed = await attributes.setVisibility({ id }, options.private ? 'private' : 'public');
+        if (!changed) throw new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
         return {
           json: attributeRecord(changed),
           text: attributeLines([changed]),

@@ -90,6 +90,7 @@ export async function importAttributes(
   stores: ApiStores,
   partner: string,
   path: string,
+  isPrivate?: boolean,
 ): Promise<ImportedAttributes> {
   await stores.partners.find(partner);
   const lines = readAttributes(path);
@@ -97,6 +98,11 @@ export async function importAttributes(
   const missing = lines.filter(({ foreignKey }) => foreignKey === undefined || !there.has(foreignKey));
   const created: AttributeDocument[] = [];
   for (const some of inGroups(missing, within({ count: AT_ONCE })))
-    created.push(...(await stores.attributes.createAll(partner, some)));
+    created.push(
+      ...(await stores.attributes.createAll(
+        partner,
+        some.map((one) => ({ ...one, isPrivate })),
+      )),
+    );
   return { created, existing: [...there.values()] };
 }

@@ -114,7 +114,12 @@ describe('key', () => {
 describe('attribute', () => {
   it('create, list, associate; what is taken is said', async () => {
     const plain = await json('attribute', 'create', '--partner', made.partner_id, '--name', 'Red');
-    expect(plain).toEqual({ attribute_id: expect.any(Number), name: 'Red', partner_foreign_key: null });
+    expect(plain).toEqual({
+      attribute_id: expect.any(Number),
+      name: 'Red',
+      partner_foreign_key: null,
+      visibility: 'public',
+    });
     const keyed = await json(
       'attribute',
       'create',
@@ -124,8 +129,9 @@ describe('attribute', () => {
       'Blue',
       '--foreign-key',
       'b',
+      '--private',
     );
-    expect(keyed.partner_foreign_key).toBe('b');
+    expect(keyed).toMatchObject({ partner_foreign_key: 'b', visibility: 'private' });
     const id = String(plain.attribute_id);
     expect(await refused('attribute', 'associate', '--attribute', id, '--foreign-key', 'b')).toContain(
       'another attribute',
@@ -139,6 +145,10 @@ describe('attribute', () => {
       'no attribute 99999',
     );
     expect(await json('attribute', 'list', '--partner', made.partner_id)).toEqual([now, keyed]);
+    const visibility = ['attribute', 'visibility', '--attribute', id] as const;
+    expect(await json(...visibility, '--private')).toEqual({ ...now, visibility: 'private' });
+    expect(await refused(...visibility)).toContain('expected --public or --private');
+    expect(await refused(...visibility, '--public', '--private')).toContain('cannot be used with');
   });
 
   it('import: many at once; again, those that have a foreign key are not created twice', async () => {

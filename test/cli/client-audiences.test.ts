@@ -69,7 +69,10 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
   const report = composition.parse(await json('audience', 'report', id));
   expect(report).toMatchObject({ unique_devices: 40, events: [{ event: 'visit' }, { event: 'purchase' }] });
   expect((await lines('audience', 'report', id)).join('\n')).toMatch(/devices +40\n[\s\S]*Events\nEVENT/);
-  expect((await lines('audience', 'report', id, '--csv'))[0]).toMatch(/^section,id,name,devices/);
+  expect((await lines('audience', 'report', id, '--csv'))[0]).toMatch(
+    /^section,id,name,owner,visibility,devices/,
+  );
+  expect(composition.parse(await json('audience', 'report', id, '--own')).attributes).toEqual([]);
 
   expect((await failure(2, 'audience', 'clear', id)).message).toContain('--yes');
   expect(await json('audience', 'clear', id, '--yes')).toEqual({

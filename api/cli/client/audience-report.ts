@@ -14,7 +14,15 @@ import { bar } from './progress-line.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
 
+interface ReportOptions {
+  csv?: boolean;
+  own?: boolean;
+  top: number;
+}
+
 const DEFAULT_TOP = 20;
+/** No audience has more overlaps. */
+const MAX_PAGE = 1_000;
 /** Below the privacy floor. */
 const hidden = '–';
 const cell = (value: number | null, format: (value: number) => string) =>
@@ -44,10 +52,16 @@ async function computed(context: CommandContext, audience: number, path: string)
   }
 }
 
-function section(title: string, rows: string[][], names: string[], colours: Paint, top: number): string[] {
+function section(
+  title: string,
+  rows: string[][],
+  { texts, numbers }: { texts: string[]; numbers: string[] },
+  { colours, top, total = rows.length }: { colours: Paint; top: number; total?: number },
+): string[] {
   if (rows.length === 0) return [];
-  const right = names.map((_, i) => i).slice(1);
-  const more = rows.length > top ? [`… and ${count(rows.length - top)} more: --top, --csv or --json`] : [];
+  const names = [...texts, ...numbers];
+  const right = names.map((_, i) => i).slice(texts.length);
+  const more = total > top ? [`… and ${count(total - top)} more: --top, --csv or --json`] : [];
   return [
     '',
     colours.bold(title),
@@ -59,9 +73,10 @@ function section(title: string, rows: string[][], names: string[], colours: Pain
 export function reportLines(report: Composition, colours: Paint, top: number): string[] {
   const attributes = report.attributes.map((row) => [
     `${printable(row.name)} (${row.attribute_id})`,
-    cell(row.devices, count),
-    cell(row.share, percent),
-    cell(row.index, indexNumber),
+    `${printable(row.owner)}${row.visibility === 'private' ? ' (private)' : ''}`,
+    count(row.devices),
+    percent(row.share),
+    indexNumber(row.index),
   ]);
   const events = report.events.map((row) => [
     printable(eventName(row.event)),
@@ -70,9 +85,9 @@ export function reportLines(report: Composition, colours: Paint, top: number): s
   ]);
   const overlaps = report.overlaps.map((row) => [
     `${printable(row.name)} (${row.audience_id})`,
-    cell(row.devices, count),
-    cell(row.share_of_this, percent),
-    cell(row.share_of_other, percent),
+    count(row.devices),
+    percent(row.share_of_this),
+    percent(row.share_of_other),
   ]);
   return [
     ...table([
@@ -82,9 +97,20 @@ export function reportLines(report: Composition, colours: Paint, top: number): s
       ['computed', `${report.computed_at}${report.current ? '' : '  (something has changed since)'}`],
       ...(report.floor > 0 ? [['hidden', `${hidden} counts below ${report.floor}`]] : []),
     ]),
-    ...section('Attributes', attributes, ['NAME', 'DEVICES', 'SHARE', 'INDEX'], colours, top),
-    ...section('Events', events, ['EVENT', 'DEVICES', 'ROWS'], colours, top),
-    ...section('Overlaps', overlaps, ['AUDIENCE', 'DEVICES', 'OF THIS', 'OF OTHER'], colours, top),
+    ...section(
+      'Attributes',
+      attributes,
+      { texts: ['NAME', 'OWNER'], numbers: ['DEVICES', 'SHARE', 'INDEX'] },
+      { colours, top },
+    ),
+    ...section('Events', events, { texts: ['EVENT'], numbers: ['DEVICES', 'ROWS'] }, { colours, top }),
+    ...section(
+      'Overlaps',
+      overlaps,
+      { texts: ['AUDIENCE'], numbers: ['DEVICES', 'OF THIS', 'OF OTHER'] },
+      { colours, top, total: report.overlap_count },
+    ),
+    ...(report.overlaps_complete ? [] : ['Compared with the 1,000 largest other audiences.']),
   ];
 }
 
@@ -92,19 +118,24 @@ export function registerAudienceReport(group: Command): void {
   addCommand(group, 'report', 'show the composition report: attributes, events, overlaps')
     .argument('<id>', 'audience_id', identifier)
     .option('--csv', 'print CSV, with all rows')
+    .option('--own', 'only your own attributes')
     .option('--top <n>', 'rows of each table', between(1, 1_000_000), DEFAULT_TOP)
     .option(
       '--timeout <duration>',
       'wait so long at most, such as 90s, 5m or 2h (default: no limit)',
       duration,
     )
-    .action((audience: number, options: { csv?: boolean; top: number }, command: Command) =>
+    .action((audience: number, options: ReportOptions, command: Command) =>
       runCommand(command, async (context) => {
-        const format = options.csv ? 'csv' : 'json';
-        const path = `${audiencePath}/${audience}/composition?format=${format}`;
-        const response = await computed(context, audience, path);
+        const path = `${audiencePath}/${audience}/composition`;
+        const query = `?format=${options.csv ? 'csv' : 'json'}${options.own ? '&attributes=own' : ''}`;
+        const response = await computed(context, audience, path + query);
         if (options.csv || context.isJson) return passOn(response);
         const report = await readBody<Composition>(response);
+        if (Math.min(options.top, report.overlap_count) > report.overlaps.length)
+          report.overlaps = await readBody(
+            await computed(context, audience, `${path}/overlaps?limit=${MAX_PAGE}`),
+          );
         await context.print(report, () => reportLines(report, context.colours, options.top));
       }),
     );

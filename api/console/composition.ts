@@ -52,13 +52,22 @@ export const computeAgain = (path: string): Promise<Response> => change('POST', 
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A report that is out of date is computed first, so a plain link could deliver a progress report instead of the file. */
-export async function downloadCsv(path: string): Promise<void> {
-  let response = await request(`${path}?format=csv`);
-  while (response.status === 202) {
+/** A report that is out of date is computed first. */
+async function whenComputed(path: string): Promise<Response> {
+  for (;;) {
+    const response = await request(path);
+    if (response.status !== 202) return response;
     await wait(POLL_MS);
-    response = await request(`${path}?format=csv`);
   }
+}
+
+/** All of them fit into one page. */
+export const readOverlaps = async (path: string): Promise<Composition['overlaps']> =>
+  (await whenComputed(`${path}/overlaps?limit=1000`)).json();
+
+/** A plain link could deliver a progress report instead of the file. */
+export async function downloadCsv(path: string): Promise<void> {
+  const response = await whenComputed(`${path}?format=csv`);
   const name = /filename="?([^";]+)"?/.exec(response.headers.get('Content-Disposition') ?? '')?.[1];
   const link = document.createElement('a');
   link.href = URL.createObjectURL(await response.blob());

@@ -38,6 +38,29 @@ test('hostile names are text on every page', async ({ service, driver }) => {
   expect(await page.locator('img').count()).toBe(0);
 });
 
+test('attributes name their owner, and can be limited to those of the partner', async ({
+  service,
+  driver,
+}) => {
+  const [scene, other] = [await createScene(service, driver), await createScene(service, driver)];
+  const devices = ids(100);
+  await scene.attributes(new Map([['Mine', devices]]));
+  await other.attributes(new Map([['Theirs', devices.slice(50)]]));
+  const audience = await scene.create('Owned', 'owned.csv', file(devices, 'visit'));
+  await scene.loaded(audience);
+  const page = await browser.open();
+  await scene.signIn(page);
+  await page.goto(scene.reportOf(audience));
+  const rows = async () =>
+    (await rowsOf(page, 'Composition by attribute')).map(([name, owner]) => [name, owner]);
+  await eventually(rows).toEqual([
+    ['Mine', scene.owner],
+    ['Theirs', other.owner],
+  ]);
+  await page.getByLabel(`Only attributes of ${scene.owner}`).check();
+  await eventually(rows).toEqual([['Mine', scene.owner]]);
+});
+
 test('a customer sees its own audiences; another’s report is not found, like one that does not exist', async ({
   service,
   driver,

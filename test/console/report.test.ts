@@ -55,7 +55,7 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
       return {
         name,
         common,
-        cells: [name, number(common), percent(common / own.length), String(Math.round(index))],
+        cells: [name, scene.owner, number(common), percent(common / own.length), String(Math.round(index))],
       };
     })
     .sort((a, b) => b.common - a.common || (a.name < b.name ? -1 : 1));
@@ -95,7 +95,7 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
     return readFile(await download.path(), 'utf8');
   };
   const csv = await save('Download CSV');
-  for (const { name, common } of expected) expect(csv).toContain(`,${name},${common},`);
+  for (const { name, common } of expected) expect(csv).toContain(`,${name},${scene.owner},public,${common},`);
   const rejects = await save('Download the rejected rows');
   const lines = rejects
     .trim()

@@ -119,7 +119,12 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
       {record.unique_devices > 0 && (
         <ReportBar path={`${path}/composition`} audience={record} composition={composition} />
       )}
-      <ReportSections audience={record} report={composition.data?.report} hasFailed={!!composition.problem} />
+      <ReportSections
+        audience={record}
+        report={composition.data?.report}
+        path={`${path}/composition`}
+        hasFailed={!!composition.problem}
+      />
       <GrowthSection loads={loads.data?.data} hasMore={!!loads.data?.next} />
       <section>
         <h2>Files</h2>

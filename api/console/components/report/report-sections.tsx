@@ -1,26 +1,85 @@
+import { useMemo, useState } from 'preact/hooks';
 import type { Audience, Composition } from '../../answers.ts';
+import { ApiProblem } from '../../api-client.ts';
+import { readOverlaps } from '../../composition.ts';
 import { count } from '../../format.ts';
 import { isOpen } from '../../words.ts';
 import { EmptyState } from '../empty-state.tsx';
+import { Problem } from '../problem.tsx';
 import { SkeletonRows } from '../skeleton.tsx';
 import { AttributesTable, EventsTable, OverlapsTable } from './report-tables.tsx';
 
 const FloorNote = ({ floor }: { floor: number }) =>
   floor > 0 ? (
     <p class="notice">
-      Numbers under {count(floor)} are hidden, so that no report tells whether a single device is known.
+      Small numbers are left out: counts, attributes and overlaps of fewer than {count(floor)} devices.
     </p>
   ) : null;
 
-function Attributes({ report }: { report: Composition }) {
+/** Those of every partner, or of the one whose audience it is. */
+function Attributes({ report: { attributes, floor } }: { report: Composition }) {
+  const [ownOnly, setOwnOnly] = useState(false);
+  const own = useMemo(() => attributes.filter((row) => row.own), [attributes]);
+  const isMixed = own.length > 0 && own.length < attributes.length;
   return (
     <>
-      <FloorNote floor={report.floor} />
-      {report.attributes.length === 0 || report.matched_devices === 0 ? (
-        <EmptyState title="None of these devices has a marketplace attribute" />
-      ) : (
-        <AttributesTable report={report} />
+      <FloorNote floor={floor} />
+      {isMixed && (
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={ownOnly}
+            onChange={(event) => setOwnOnly(event.currentTarget.checked)}
+          />
+          Only attributes of {own[0]!.owner}
+        </label>
       )}
+      {attributes.length === 0 ? (
+        <EmptyState
+          title={
+            floor > 0
+              ? `No marketplace attribute is shared by ${count(floor)} devices or more`
+              : 'None of these devices has a marketplace attribute'
+          }
+        />
+      ) : (
+        <AttributesTable attributes={isMixed && ownOnly ? own : attributes} />
+      )}
+    </>
+  );
+}
+
+/** The largest; all of them when somebody wants them. */
+function Overlaps({ report, path }: { report: Composition; path: string }) {
+  const [all, setAll] = useState<{ report: Composition; overlaps: Composition['overlaps'] }>();
+  const [problem, setProblem] = useState<ApiProblem>();
+  const overlaps = all?.report === report ? all.overlaps : report.overlaps;
+  const more = report.overlap_count - overlaps.length;
+  const readAll = async () => {
+    setProblem(undefined);
+    try {
+      setAll({ report, overlaps: await readOverlaps(path) });
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      setProblem(error);
+    }
+  };
+  if (overlaps.length === 0)
+    return <EmptyState title="No other audience has devices in common with this one" />;
+  return (
+    <>
+      {!report.overlaps_complete && (
+        <p class="notice">Compared with the 1,000 largest of the other audiences.</p>
+      )}
+      <OverlapsTable overlaps={overlaps} />
+      {more > 0 && (
+        <div class="actions">
+          <button type="button" onClick={readAll}>
+            Show {count(more)} more
+          </button>
+        </div>
+      )}
+      {problem && <Problem problem={problem} />}
     </>
   );
 }
@@ -28,6 +87,8 @@ function Attributes({ report }: { report: Composition }) {
 interface Props {
   audience: Audience;
   report: Composition | null | undefined;
+  /** Of the report. */
+  path: string;
   hasFailed: boolean;
 }
 
@@ -47,14 +108,14 @@ function Missing({ audience, hasFailed }: Pick<Props, 'audience' | 'hasFailed'>)
 }
 
 /** The parts of the report that come from the computed composition. */
-export function ReportSections({ audience, report, hasFailed }: Props) {
+export function ReportSections({ audience, report, path, hasFailed }: Props) {
   return (
     <>
       <section>
         <h2>Composition by attribute</h2>
         <p class="quiet">
-          Which marketplace attributes the devices have. Index 100 is as common as among all marketplace
-          devices, 200 is twice as common.
+          Which marketplace attributes the devices have, and whose they are. Index 100 is as common as among
+          all marketplace devices, 200 is twice as common.
         </p>
         {report ? <Attributes report={report} /> : <Missing audience={audience} hasFailed={hasFailed} />}
       </section>
@@ -72,11 +133,7 @@ export function ReportSections({ audience, report, hasFailed }: Props) {
           <section>
             <h2>Overlap with other audiences</h2>
             <p class="quiet">Devices that are in this audience and in another one.</p>
-            {report.overlaps.length > 0 ? (
-              <OverlapsTable report={report} />
-            ) : (
-              <EmptyState title="There is no other audience with devices" />
-            )}
+            <Overlaps report={report} path={path} />
           </section>
         </>
       )}

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import type { Composition } from '../../answers.ts';
+import { count } from '../../format.ts';
 import { hrefWith } from '../../router.ts';
 import { eventName } from '../../words.ts';
 import { type Column, VirtualTable } from '../virtual-table.tsx';
@@ -9,28 +10,46 @@ type Attribute = Composition['attributes'][number];
 type Event = Composition['events'][number];
 type Overlap = Composition['overlaps'][number];
 
-const largestOf = (shares: (number | null)[]) =>
-  shares.reduce<number>((max, share) => Math.max(max, share ?? 0), 0);
+const largestOf = (shares: number[]) => shares.reduce((max, share) => Math.max(max, share), 0);
 
-export function AttributesTable({ report: { attributes, floor } }: { report: Composition }) {
+export function AttributesTable({ attributes }: Pick<Composition, 'attributes'>) {
   const columns = useMemo((): Column<Attribute>[] => {
     const largest = largestOf(attributes.map(({ share }) => share));
     return [
       {
         id: 'name',
         label: 'Attribute',
-        cell: ({ name, attribute_id }) => (
-          <span class="clamp" title={`${name} (attribute ${attribute_id})`}>
-            {name}
+        cell: ({ name, attribute_id, owner, visibility }) => (
+          <span class="named">
+            <span class="clamp" title={`${name} (attribute ${attribute_id})`}>
+              {name}
+            </span>
+            {visibility === 'private' && (
+              <span class="tag" title="Only its owner sees it">
+                private
+              </span>
+            )}
+            <span class="owner-line">{owner}</span>
           </span>
         ),
         sortBy: ({ name }) => name,
       },
       {
+        id: 'owner',
+        label: 'Owner',
+        hint: 'The partner that the attribute belongs to',
+        cell: ({ owner }) => (
+          <span class="clamp" title={owner}>
+            {owner}
+          </span>
+        ),
+        sortBy: ({ owner }) => owner,
+      },
+      {
         id: 'devices',
         label: 'Devices',
         isNumber: true,
-        cell: ({ devices }) => <CountCell value={devices} floor={floor} />,
+        cell: ({ devices }) => count(devices),
         sortBy: ({ devices }) => devices,
       },
       {
@@ -50,14 +69,14 @@ export function AttributesTable({ report: { attributes, floor } }: { report: Com
         sortBy: ({ index }) => index,
       },
     ];
-  }, [attributes, floor]);
+  }, [attributes]);
   return (
     <VirtualTable
       caption="Composition by attribute"
       columns={columns}
       rows={attributes}
       rowKey={({ attribute_id }) => attribute_id}
-      searchText={({ name, attribute_id }) => `${name} ${attribute_id}`}
+      searchText={({ name, attribute_id, owner }) => `${name} ${attribute_id} ${owner}`}
       noun="attribute"
     />
   );
@@ -104,7 +123,7 @@ export function EventsTable({ report: { events, floor } }: { report: Composition
   );
 }
 
-export function OverlapsTable({ report: { overlaps, floor } }: { report: Composition }) {
+export function OverlapsTable({ overlaps }: Pick<Composition, 'overlaps'>) {
   const columns = useMemo((): Column<Overlap>[] => {
     const largest = largestOf(overlaps.map(({ share_of_this }) => share_of_this));
     const largestOther = largestOf(overlaps.map(({ share_of_other }) => share_of_other));
@@ -124,7 +143,7 @@ export function OverlapsTable({ report: { overlaps, floor } }: { report: Composi
         label: 'Devices',
         isNumber: true,
         hint: 'Devices that are in both audiences',
-        cell: ({ devices }) => <CountCell value={devices} floor={floor} />,
+        cell: ({ devices }) => count(devices),
         sortBy: ({ devices }) => devices,
       },
       {
@@ -142,7 +161,7 @@ export function OverlapsTable({ report: { overlaps, floor } }: { report: Composi
         sortBy: ({ share_of_other: share }) => share,
       },
     ];
-  }, [overlaps, floor]);
+  }, [overlaps]);
   return (
     <VirtualTable
       caption="Overlap with other audiences"

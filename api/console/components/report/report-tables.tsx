@@ -29,7 +29,10 @@ export function AttributesTable({ attributes }: Pick<Composition, 'attributes'>)
                 private
               </span>
             )}
-            <span class="owner-line">{owner}</span>
+            <span class="owner-line">
+              {visibility === 'private' && 'private, '}
+              {owner}
+            </span>
           </span>
         ),
         sortBy: ({ name }) => name,

@@ -80,3 +80,16 @@ export const dryRunQuery = z.object({
         '`true`: reads the files as a load would and changes nothing. The response is `{dry_run_id}`, and `Location` says what would be loaded and rejected. No job is queued; the load that follows is another request and needs another `Idempotency-Key`.',
     }),
 });
+
+export const compositionQuery = z.object({
+  format: z.enum(['json', 'csv'], 'must be json or csv').optional().meta({
+    description:
+      '`csv` for one table of all sections, as a file. The default follows `Accept`: JSON, unless `text/csv` is preferred.',
+  }),
+  previous: z.enum(['true', 'false'], 'must be true or false').optional().meta({
+    description: '`true`: while a report is computed, the response includes the previous one.',
+  }),
+  attributes: z.enum(['all', 'own'], 'must be all or own').optional().meta({
+    description: '`own`: only your own attributes. The default is `all`: those of every partner.',
+  }),
+});

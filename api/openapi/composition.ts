@@ -2,6 +2,7 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { composition, compositionProgress, overlapRow } from '../../schemas/http-composition.ts';
+import { compositionQuery } from '../../schemas/http-queries.ts';
 import {
   changeProblems,
   idempotencyKey,
@@ -17,18 +18,6 @@ import { compositions } from './examples.ts';
 import { link, pageQuery } from './queries.ts';
 
 const params = pathId('audience_id');
-const query = z.object({
-  format: z.enum(['json', 'csv']).optional().meta({
-    description:
-      '`csv` for one table of all sections, as a file. The default follows `Accept`: JSON, unless `text/csv` is preferred.',
-  }),
-  previous: z.enum(['true', 'false']).optional().meta({
-    description: '`true`: while a report is computed, the response includes the previous one.',
-  }),
-  attributes: z.enum(['all', 'own']).optional().meta({
-    description: '`own`: only your own attributes. The default is `all`: those of every partner.',
-  }),
-});
 const computing = json(compositionProgress, 'The report is being computed: ask again', {
   headers: { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'string' } } },
 });
@@ -53,7 +42,11 @@ function describeVersion(registry: OpenAPIRegistry, version: string): void {
     summary: 'Get the composition of an audience',
     description:
       'Which marketplace attributes the devices of the audience have and to whom they belong, its events, and what it has in common with your other audiences. Exact. Attributes that are private to another partner are left out, and for a customer those that are private to you. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
-    request: { headers: z.object({ ...userToken.shape, ...ifNoneMatch.shape }), params, query },
+    request: {
+      headers: z.object({ ...userToken.shape, ...ifNoneMatch.shape }),
+      params,
+      query: compositionQuery,
+    },
     responses: {
       ...tagged({ ...report, content: { ...report.content, ...csv } }),
       202: computing,

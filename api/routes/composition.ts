@@ -1,8 +1,8 @@
 /** …/audience/<id>/composition: what an audience consists of, computed when somebody asks. */
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
 import type { CompositionReport } from '../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../schemas/documents.ts';
+import { compositionQuery } from '../../schemas/http-queries.ts';
 import type { Computing } from '../composition/reports.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { direct, type Prepare, send } from '../idempotent.ts';
@@ -14,11 +14,6 @@ import { createShowComposition, type ShownComposition } from './composition-reco
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
 import { nextPage, pageQuery, parametersOf, readQuery } from './pages.ts';
 
-const compositionQuery = z.object({
-  format: z.enum(['json', 'csv'], 'must be json or csv').optional(),
-  previous: z.enum(['true', 'false'], 'must be true or false').optional(),
-  attributes: z.enum(['all', 'own'], 'must be all or own').optional(),
-});
 export const compositionParameters = parametersOf(compositionQuery);
 
 const RETRY_SECONDS = '1';

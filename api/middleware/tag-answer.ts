@@ -35,7 +35,7 @@ export function answerTagged(ctx: Context, tag: string): void {
 /** A streamed response has no ETag, unless its handler knows one: its hash is only known after the headers were sent. */
 export function tagAnswer(ctx: Context): void {
   const { body } = ctx;
-  if (ctx.response.get('ETag') !== '') return;
+  if (ctx.res.hasHeader('ETag')) return;
   if (ctx.status !== 200 || !(typeof body === 'string' || Buffer.isBuffer(body))) return;
   // For the client's own cache only, and revalidated on every use.
   ctx.set('Cache-Control', 'private, no-cache');

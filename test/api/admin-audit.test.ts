@@ -148,6 +148,7 @@ describe('an admin action', () => {
       'attribute create': ['--partner', 'p-none', '--name', 'x'],
       'attribute import': ['/nowhere', '--partner', 'p-none'],
       'attribute associate': ['--attribute', '1', '--foreign-key', 'x'],
+      'attribute visibility': ['--attribute', '1', '--private'],
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
       'job cancel': ['1'],
       restored: [],

@@ -74,6 +74,21 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       once: 1,
     }),
   ],
+  changeAttribute: [
+    async (partner) => {
+      const attribute_id = await api.attribute(partner);
+      return {
+        at: { attribute_id },
+        body: { visibility: 'private' },
+        effect: async () => (await collection('attributes').findOne({ _id: attribute_id }))?.isPrivate,
+        once: true,
+        afterwards: () =>
+          partner.call('PATCH', `/v1/marketplace/attribute/${attribute_id}`, {
+            body: { visibility: 'public' },
+          }),
+      };
+    },
+  ],
   createAudience: [
     async (partner) => ({
       body: { name: 'n', file_path: 'a' },

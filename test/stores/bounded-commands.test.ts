@@ -83,8 +83,13 @@ describe('files', () => {
 
   it('what is decided adds up over all of them', async () => {
     const files = FILES - UNDECIDED;
-    expect(await store().decidedOf('7-a', 0)).toEqual({ files, rows: 2 * files, bytes: 10 * files });
-    expect(await store().decidedOf('7-b', 0)).toEqual({ files: 0, rows: 0, bytes: 0 });
+    expect(await store().decidedOf('7-a', 0)).toEqual({
+      files,
+      rows: 2 * files,
+      bytes: 10 * files,
+      grown: 0,
+    });
+    expect(await store().decidedOf('7-b', 0)).toEqual({ files: 0, rows: 0, bytes: 0, grown: 0 });
   });
 
   it('duplicates of very many files', async () => {

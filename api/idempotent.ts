@@ -166,7 +166,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
     }
   }
 
-  /** The answer is stored before it is given: whoever has it is never told anything else. */
+  /** Stores the response before sending it, so that a repeated request gets the same one. */
   async function applyOnce(ctx: Context, change: DirectChange<unknown>, claimed?: Claim): Promise<Answer> {
     const intent = claimed ? await intentOf(change, claimed.mark) : await change.intend();
     faultPoint('api:before-change');

@@ -1,7 +1,7 @@
 /**
  * The privacy floor suppresses small numbers: counts below it are hidden, zero included, so that 0 and 1 cannot be told apart; and all
  * counts of an audience that is smaller itself. Otherwise an audience of one device would tell what is known about that device. It does
- * not protect against differencing: whoever compares reports before and after a change learns what the change did.
+ * not protect against differencing: comparing reports before and after a change reveals what the change did.
  */
 export type Floor = (count: number) => number | null;
 

@@ -89,7 +89,7 @@ function refusal(cause: unknown): Problem {
   return badUserToken('The user token cannot be verified.', cause);
 }
 
-/** A key of ours signs for its partner alone. Keys at the JWKS address are the operator's own, and their tokens name the partner. */
+/** A token key signs for its partner alone. Keys at the JWKS address are the operator's own, and their tokens name the partner. */
 export function createVerifyUserToken(
   config: Settings,
   tokenKeys: Pick<KnownTokenKeys, 'lookUp'>,

@@ -28,7 +28,7 @@ const lines = (keys: TokenKeyDocument[]) =>
     'no token keys',
   );
 
-/** All that whoever signs needs to know. */
+/** Everything needed to sign a token. */
 const shownOnce = (
   { id, partner, secret }: SigningKey,
   { userTokenAudience }: Pick<ConfigOf<'admin'>, 'userTokenAudience'>,

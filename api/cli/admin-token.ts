@@ -24,7 +24,7 @@ interface Options {
   segment?: number;
 }
 
-/** A link works until its token expires, for whoever has it: not for longer than somebody needs to open it. */
+/** A link works for everyone who has it until its token expires, so it is short-lived by default. */
 const lifetimeOf = ({ expiresIn, segment }: Options) => expiresIn ?? (segment === undefined ? '1h' : '1d');
 
 async function signToken(

@@ -1,6 +1,6 @@
 /**
- * The composition reports of audiences. A report that is not current is computed anew, by one process; whoever asks meanwhile is told how
- * far it is. Partners take turns, and within a partner its customers: of each partner one report is computed at a time, and those of
+ * The composition reports of audiences. A report that is not current is computed anew, by one process; meanwhile requests get its
+ * progress. Partners take turns, and within a partner its customers: of each partner one report is computed at a time, and those of
  * several partners share the thread.
  */
 import { randomUUID } from 'node:crypto';

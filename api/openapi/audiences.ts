@@ -12,6 +12,7 @@ import {
   rejectedRowOfLoad,
 } from '../../schemas/http-answers.ts';
 import { dryRun, dryRunId } from '../../schemas/http-dry-runs.ts';
+import { audienceQuery, dryRunQuery, pageQuery } from '../../schemas/http-queries.ts';
 import {
   body,
   idempotencyKey,
@@ -29,7 +30,7 @@ import {
   writeProblems,
 } from './answers.ts';
 import { appends, audiences, loads } from './examples.ts';
-import { audienceQuery, dryRunQuery, link, pageQuery, rejectsLink } from './queries.ts';
+import { link, rejectsLink } from './list-headers.ts';
 
 const readHeaders = z.object({ ...userToken.shape, ...ifNoneMatch.shape });
 const writeHeaders = z.object({ ...userToken.shape, ...idempotencyKey.shape });

@@ -2,7 +2,7 @@
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { composition, compositionProgress, overlapRow } from '../../schemas/http-composition.ts';
-import { compositionQuery } from '../../schemas/http-queries.ts';
+import { compositionQuery, pageQuery } from '../../schemas/http-queries.ts';
 import {
   changeProblems,
   idempotencyKey,
@@ -15,7 +15,7 @@ import {
   userToken,
 } from './answers.ts';
 import { compositions } from './examples.ts';
-import { link, pageQuery } from './queries.ts';
+import { link } from './list-headers.ts';
 
 const params = pathId('audience_id');
 const computing = json(compositionProgress, 'The report is being computed: ask again', {

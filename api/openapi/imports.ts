@@ -5,6 +5,7 @@ import type { Bodies } from '../../schemas/http.ts';
 import { attribute, fileReport, importLog, importLogId, rejectedRow } from '../../schemas/http-answers.ts';
 import { changeAttribute } from '../../schemas/http-attributes.ts';
 import { dryRun, dryRunId } from '../../schemas/http-dry-runs.ts';
+import { dryRunQuery, importQuery, pageQuery } from '../../schemas/http-queries.ts';
 import {
   body,
   idempotencyKey,
@@ -21,7 +22,7 @@ import {
   writeProblems,
 } from './answers.ts';
 import { deletions, failedImport, importLogs, imports } from './examples.ts';
-import { dryRunQuery, importQuery, link, pageQuery, rejectsLink } from './queries.ts';
+import { link, rejectsLink } from './list-headers.ts';
 
 const path = '/v1/marketplace/import';
 const one = `${path}/{import_log_id}`;

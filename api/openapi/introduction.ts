@@ -88,14 +88,14 @@ audiences. If the token is invalid, expired or for another partner, the response
 A resource that belongs to another partner or customer gives 404, as if it did not exist.
 
 The console at \`/console/\` takes the same API keys and user tokens. To send a customer straight to the report of an audience, link
-to it by its \`default_warehouse_segment_id\`. The link signs the customer in, unless somebody else is signed in in this browser, and
+to it by its \`default_warehouse_segment_id\`. The link signs the customer in, unless another account is signed in in this browser, and
 the token is removed from the address at once:
 
 \`\`\`text
 ${config.publicUrl ?? '<base_url>'}/console/segments/10000042?token=<USER_TOKEN>
 \`\`\`
 
-A link works until its token expires, even after the customer has signed out, and for whoever else has it. Proxies that see the link
+A link works until its token expires, even after the customer has signed out, and for everyone who has it. Proxies that see the link
 may have the token in their logs. So let its token live briefly, and make a new link for every visit.`;
 
 const userTokens = (config: Described) => `
@@ -145,7 +145,7 @@ ${table(
   ],
 )}
 
-All of them are required. A key signs for your customers alone. Sign on your server, never in a browser: whoever has the secret can
+All of them are required. A key signs for your customers alone. Sign on your server, never in a browser: with the secret, anyone can
 act for all of your customers. When a key is replaced, the old one works until you ask for it to be retired; then its tokens, and the
 sessions that they opened, end within five seconds.`;
 
@@ -191,7 +191,7 @@ has; with \`attributes=own\` it has yours alone.
 
 Where a privacy floor is configured (\`floor\` in the report), numbers below it are hidden, attributes and overlaps with fewer
 devices are left out, and of an audience with fewer devices nothing is shown but its size. This suppresses the numbers of small
-audiences. It is no protection against somebody who compares the numbers before and after a change.`;
+audiences. It does not protect against comparing the numbers before and after a change.`;
 
 const order = `
 ## Order and status

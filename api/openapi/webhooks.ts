@@ -1,6 +1,7 @@
 /** Webhooks: how they are managed, and what is sent to them. */
 import type { OpenAPIRegistry } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
+import { deliveryQuery } from '../../schemas/http-queries.ts';
 import {
   changeWebhook,
   createdWebhook,
@@ -26,7 +27,7 @@ import {
   writeProblems,
 } from './answers.ts';
 import { webhookRequests, webhooksSent } from './examples.ts';
-import { deliveryQuery, link } from './queries.ts';
+import { link } from './list-headers.ts';
 
 const path = '/v1/webhooks';
 const one = `${path}/{webhook_id}`;

@@ -1,5 +1,6 @@
 /** …/audience/<id>/loads: every load of an audience with its status, counts and errors. */
 
+import { pageQuery } from '../../schemas/http-queries.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
@@ -9,7 +10,7 @@ import { jsonArray, mapEach, sendChunks } from '../stream-json.ts';
 import { filesOfJob, toFileReport } from './file-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
 import { type ShownLoad, shownOfLoad, toLoad } from './load-records.ts';
-import { nextPage, pageQuery, readQuery } from './pages.ts';
+import { nextPage, readQuery } from './pages.ts';
 import { linkRejects } from './reject-records.ts';
 
 const LISTED = 100;

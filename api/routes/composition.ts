@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { CompositionReport } from '../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../schemas/documents.ts';
-import { compositionQuery } from '../../schemas/http-queries.ts';
+import { compositionQuery, pageQuery } from '../../schemas/http-queries.ts';
 import type { Computing } from '../composition/reports.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { direct, type Prepare, send } from '../idempotent.ts';
@@ -12,7 +12,7 @@ import { sendChunks } from '../stream-json.ts';
 import { compositionCsv } from './composition-csv.ts';
 import { createShowComposition, type ShownComposition } from './composition-records.ts';
 import type { createFirstpartyAudience } from './firstparty-audience.ts';
-import { nextPage, pageQuery, parametersOf, readQuery } from './pages.ts';
+import { nextPage, parametersOf, readQuery } from './pages.ts';
 
 export const compositionParameters = parametersOf(compositionQuery);
 

@@ -3,12 +3,13 @@ import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../pipeline/accept/quotas.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { DryFile, DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { dryRunQuery } from '../../schemas/http-queries.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
 import { type Change, direct, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
 import { notFound, tooManyUnfinished } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
-import { dryRunQuery, readQuery } from './pages.ts';
+import { readQuery } from './pages.ts';
 
 /** Waiting and running ones. */
 const MAX_UNFINISHED = { perPartner: 10, perCustomer: 5 };

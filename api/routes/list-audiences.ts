@@ -1,11 +1,12 @@
 /** The list of audiences, all of them or in pages, filtered by what the records show. */
 import { type AudienceDocument, JobStatus } from '../../schemas/documents.ts';
+import { audienceQuery } from '../../schemas/http-queries.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { send } from '../idempotent.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, sendChunks } from '../stream-json.ts';
 import { type OpenLoads, readOpenLoads, toAudience } from './audience-records.ts';
-import { audienceQuery, nextPage, readQuery } from './pages.ts';
+import { nextPage, readQuery } from './pages.ts';
 
 /** What is stored of audiences that may have the status; whether they do, their record shows. */
 function storedWith(status: JobStatus | undefined, open: OpenLoads) {

@@ -2,6 +2,7 @@
 import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
 import type { AttributeDocument } from '../../schemas/documents.ts';
 import { changeAttribute } from '../../schemas/http-attributes.ts';
+import { pageQuery } from '../../schemas/http-queries.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { direct, type Prepare, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
@@ -9,7 +10,7 @@ import { notFound } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { jsonArray, sendChunks } from '../stream-json.ts';
 import { validate } from '../validate.ts';
-import { nextPage, pageQuery, readQuery } from './pages.ts';
+import { nextPage, readQuery } from './pages.ts';
 
 const AT_ONCE = 1_000;
 

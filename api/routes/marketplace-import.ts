@@ -3,6 +3,7 @@
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
+import { importQuery } from '../../schemas/http-queries.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import { type Answer, type Prepare, send } from '../idempotent.ts';
 import { parseId } from '../ids.ts';
@@ -13,7 +14,7 @@ import { validate } from '../validate.ts';
 import { type DryRuns, isDryRun } from './dry-runs.ts';
 import { findImportLog, shown, toImportLog } from './import-records.ts';
 import { checkPrefixLeftOut } from './own-prefix.ts';
-import { importQuery, nextPage, readQuery } from './pages.ts';
+import { nextPage, readQuery } from './pages.ts';
 import { linkRejects } from './reject-records.ts';
 import { createListRenderer } from './render-records.ts';
 

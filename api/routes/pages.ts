@@ -3,14 +3,6 @@ import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { validate } from '../validate.ts';
 
-export {
-  audienceQuery,
-  deliveryQuery,
-  dryRunQuery,
-  importQuery,
-  pageQuery,
-} from '../../schemas/http-queries.ts';
-
 export const parametersOf = (query: z.ZodObject) => Object.keys(query.shape);
 
 export const readQuery = <S extends z.ZodType>(ctx: Context, query: S): z.output<S> =>

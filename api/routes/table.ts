@@ -1,6 +1,14 @@
 /** All routes of the API. The router is built from this list, and a test compares the OpenAPI document with it. */
+
 import type { KeyScope } from '../../schemas/documents.ts';
 import { deletionBytes } from '../../schemas/http.ts';
+import {
+  audienceQuery,
+  deliveryQuery,
+  dryRunQuery,
+  importQuery,
+  pageQuery,
+} from '../../schemas/http-queries.ts';
 import type { Dependencies, Handler } from '../context.ts';
 import type { Prepare } from '../idempotent.ts';
 import { createAudienceLoads } from './audience-loads.ts';
@@ -12,7 +20,7 @@ import { createFirstpartyAudience } from './firstparty-audience.ts';
 import { createHealth } from './health.ts';
 import { createMarketplaceAttributes } from './marketplace-attributes.ts';
 import { createMarketplaceImport, importPath } from './marketplace-import.ts';
-import { audienceQuery, deliveryQuery, dryRunQuery, importQuery, pageQuery, parametersOf } from './pages.ts';
+import { parametersOf } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { createReports } from './reports.ts';
 import { createSchemaRegistry } from './schema-registry.ts';
@@ -21,7 +29,7 @@ import { createWebhooks, webhookPath } from './webhooks.ts';
 interface Common {
   path: string;
   /**
-   * public: anyone; console: our own pages, whoever looks at them; partner: an API key; user: an API key, and a user token where one
+   * public: anyone; console: pages of the console, with or without a session; partner: an API key; user: an API key, and a user token where one
    * is sent. Checked before the body is read.
    */
   access: 'public' | 'console' | 'partner' | 'user';

@@ -1,6 +1,8 @@
 /** An addition to the specification: webhooks, /v1/webhooks. */
+
 import { randomUUID } from 'node:crypto';
 import { newWebhookSecret } from '../../pipeline/stores/webhooks.ts';
+import { deliveryQuery } from '../../schemas/http-queries.ts';
 import { changeWebhook, createWebhook } from '../../schemas/http-webhooks.ts';
 import type { WebhookDocument } from '../../schemas/webhook-documents.ts';
 import type { Context, Dependencies, Handler } from '../context.ts';
@@ -11,12 +13,12 @@ import { notFound, Problem } from '../problem.ts';
 import { createPublicAddress } from '../public-address.ts';
 import { validate } from '../validate.ts';
 import { createManageWebhooks, WebhookRefused, type WithSecret } from '../webhooks/manage-webhooks.ts';
-import { deliveryQuery, nextPage, readQuery } from './pages.ts';
+import { nextPage, readQuery } from './pages.ts';
 import { toDelivery, toDeliveryDetails, toWebhook } from './webhook-records.ts';
 
 export const webhookPath = '/v1/webhooks';
 const LISTED = 100;
-/** Test events of a partner: each makes us send a request to an address of his choice. */
+/** Test events of a partner: each makes the service send a request to an address that the partner chooses. */
 const TESTS_BURST = 10;
 const TESTS_PER_SECOND = 10 / 60;
 

@@ -120,7 +120,7 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
       return webhook && { webhook, secret };
     },
 
-    /** With the log of its deliveries, which nobody sees any more: it may be long, and what stays of it expires. */
+    /** Also removes its deliveries, in the background: there may be many. What is left of them expires. */
     async remove(partner: string, id: number): Promise<boolean> {
       const isRemoved = await webhooks.remove(partner, id);
       if (isRemoved) deliveries.removeOf(id).catch(() => {});

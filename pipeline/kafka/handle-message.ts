@@ -122,7 +122,7 @@ export function createHandleMessages(
     }
   }
 
-  /** If the assignment ends first, whoever gets the partition next has the message again. */
+  /** If the assignment ends first, the message is redelivered to the next owner of the partition. */
   async function handleBeside({ inFlight }: Epoch, delivery: Delivery): Promise<void> {
     const { partition, offset, step } = delivery;
     for (;;) {

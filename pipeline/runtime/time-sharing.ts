@@ -1,7 +1,7 @@
 /**
- * Time sharing: one member works at a time, and at its pauses hands the turn to whoever has had less time. So a short computation
+ * Time sharing: one member works at a time, and at its pauses hands the turn to the member that has had the least time. So a short computation
  * takes about twice as long beside a long one, not as long as the long one. A member that does not pause, because it waits for a
- * server, holds up nobody: after a while the next one works beside it.
+ * server, does not block the others: after a while the next one works beside it.
  */
 export interface Share {
   /** To be called between small pieces of work. */

@@ -11,8 +11,6 @@ const LEASE_MS = 3_600_000;
 /** An edit of less than this writes no renewal. */
 const RENEW_MS = LEASE_MS / 6;
 
-export type Lease = ReturnType<typeof createLease>;
-
 export function createLease(pages: Pick<Pages, 'renew'>, manifest: string, token: string, since: number) {
   let begun = since;
   const hasEnded = () => Date.now() - begun > LEASE_MS;

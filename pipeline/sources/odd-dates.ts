@@ -6,7 +6,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 
 export type OnOddDate = (header: string, value: string) => void;
 
-/** Nothing else of ours needs them. */
+/** The only headers that are parsed as dates. */
 const headers = ['date', 'last-modified'];
 
 /** Removes such headers before the client sees them, and tells the first of each. */

@@ -29,7 +29,7 @@ const PLACES = 4;
 /** Batches that may be on their way to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
 const HOLD_MS = 500;
-/** A compressed file of this size is finished by whoever began it; a smaller one is as soon begun again. */
+/** A compressed file of this size is finished by the process that started it; a smaller one is simply restarted. */
 const IN_HAND_BYTES = 65_536;
 
 export interface SplitDependencies {
@@ -164,7 +164,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     return resume === 'complete' ? [] : failFile(file, resume, failure);
   }
 
-  /** What the ledger lacks of the file. Undefined: nobody needs it any more, or it lacks nothing. */
+  /** What the ledger lacks of the file. Undefined: the file is not wanted any more, or complete. */
   async function read(file: ListedFile, { step, trace }: Reading): Promise<Placed | undefined> {
     const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
     if (!context?.wanted) return undefined;
@@ -189,7 +189,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
       isWanted,
       async read(own: SplitStep) {
         const sent = await readInPlace(file, { step: own, trace });
-        // Until then the ledger lacks its end, and whoever has the partition by now would read all of it for that.
+        // Until then the ledger lacks its end, and the new owner of the partition would read the whole file for it.
         const untilValidated = ({ signal }: SplitStep) => rowsAhead.validated(sent!, signal);
         if (sent) await own.whileWanted('wait for validate', isWanted, untilValidated);
       },

@@ -1,7 +1,7 @@
 /**
  * The attribute rows of composition reports, as they were rendered when the report was computed: as many to a document as make a chunk of
- * a response. They belong to the token of the computation. Those that no report names expire, so that whoever reads a report that is
- * being replaced reads it to its end.
+ * a response. They belong to the token of the computation. Those that no report names expire, so that a response with a report that is
+ * being replaced can be completed.
  */
 import { Binary, type Db } from 'mongodb';
 import type { CompositionRowsDocument } from '../../schemas/composition-documents.ts';

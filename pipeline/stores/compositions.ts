@@ -113,7 +113,7 @@ export function createCompositionStore(db: Db) {
     },
 
     /**
-     * Claims the computation, unless somebody computes this generation already. Returns the claim that stands, or `full` if the partner
+     * Claims the computation, unless another process computes this generation already. Returns the claim that stands, or `full` if the partner
      * or the customer has too many.
      */
     async claim(wanted: ClaimRequest, limits: PlaceLimits): Promise<CompositionClaim | 'full'> {

@@ -10,7 +10,7 @@ export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes'
 export type TakenDryRun = DryRunDocument & { runner: string };
 
 const unfinished = { status: { $in: [JobStatus.pending, JobStatus.running] } };
-/** Nobody runs it. */
+/** Unfinished, and no process has a lease on it. */
 const free = () => ({
   ...unfinished,
   $or: [{ leasedUntil: { $exists: false } }, { leasedUntil: { $lt: new Date() } }],
@@ -39,11 +39,11 @@ export function createDryRunStore(db: Db) {
     find: (partner: string, customer: string | null, id: number): Promise<DryRunDocument | null> =>
       dryRuns.findOne({ _id: id, partner, ...(customer === null ? {} : { customer }) }),
 
-    /** The partners with dry runs that nobody runs, but for these partners. */
+    /** Partners with unleased dry runs, except these. */
     waiting: (except: string[]): Promise<string[]> =>
       dryRuns.distinct('partner', { ...free(), partner: { $nin: except } }),
 
-    /** The partner's oldest one that nobody runs. */
+    /** The partner's oldest one without a lease. */
     take: (partner: string, runner: string, leaseMs: number): Promise<TakenDryRun | null> =>
       dryRuns.findOneAndUpdate(
         { partner, ...free() },

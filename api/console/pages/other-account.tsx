@@ -1,7 +1,7 @@
 import type { Session } from '../answers.ts';
 import { useTitle } from '../hooks.ts';
 
-/** A link for somebody else was opened: whoever is signed in stays so until they sign out themselves. */
+/** Shown for a link of another account: the existing session stays. */
 export function OtherAccountPage({ session }: { session: Session }) {
   useTitle('Another account');
   return (

@@ -1,5 +1,5 @@
 /**
- * Files that cannot be resumed in the middle: whoever has begun one finishes it, also when its partition goes to somebody else. A lease
+ * Files that cannot be resumed in the middle: the process that started one finishes it, even if its partition is reassigned. A lease
  * tells the new owner to wait. If the reader dies, the lease runs out, and the new owner begins the file anew. That two read a file at
  * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
  */
@@ -14,7 +14,7 @@ type SplitStep = Step<'split'>;
 interface FileInHand {
   /** The same in every thread. */
   name: string;
-  /** False once nobody needs the file any more. */
+  /** False once the file is not wanted any more. */
   isWanted(): Promise<boolean>;
   read(step: SplitStep): Promise<void>;
 }

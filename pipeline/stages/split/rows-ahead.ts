@@ -1,6 +1,6 @@
 /**
  * Bounds how far split runs ahead of validate, in bytes of rows: what a thread has sent counts until validate has committed it, however
- * much a file expands. Whoever waits for room is served in the order of jobs. Asks Kafka only while somebody waits.
+ * much a file expands. Waiting files are served in the order of jobs. Asks Kafka only while a file waits.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Placed } from '../../kafka/publish.ts';
@@ -16,7 +16,7 @@ export interface RowsAhead {
   ): Promise<Placed>;
   /** Resolves when validate has committed everything up to these offsets. */
   validated(placed: Placed, signal: AbortSignal): Promise<void>;
-  /** Resolves when validate has committed everything that is there now, whoever has sent it. */
+  /** Resolves when validate has committed everything that is in the topic now. */
   caughtUp(signal: AbortSignal): Promise<void>;
 }
 

@@ -49,7 +49,7 @@ function Attributes({ report: { attributes, floor } }: { report: Composition }) 
   );
 }
 
-/** The largest; all of them when somebody wants them. */
+/** The largest ones first; all of them on request. */
 function Overlaps({ report, path }: { report: Composition; path: string }) {
   const [all, setAll] = useState<{ report: Composition; overlaps: Composition['overlaps'] }>();
   const [problem, setProblem] = useState<ApiProblem>();

@@ -1,12 +1,4 @@
-/** Query parameters of lists, and the headers of their responses. */
-export {
-  audienceQuery,
-  deliveryQuery,
-  dryRunQuery,
-  importQuery,
-  pageQuery,
-} from '../../schemas/http-queries.ts';
-
+/** Headers of the responses of lists. */
 export const rejectsLink = {
   Link: {
     description: 'The URL of the rejected rows, `rel="rejects"`, if there are any',

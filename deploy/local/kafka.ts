@@ -1,16 +1,18 @@
 /** Kafka brokers in KRaft mode: each node is both broker and controller. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
-import { runTool } from './child.ts';
-import { asProperties, kafkaSettings, logProperties } from './kafka-properties.ts';
+import { runTool, startDetached, stopProcess, textFrom } from './child.ts';
+import { asProperties, type BrokerAt, kafkaSettings, logProperties } from './kafka-properties.ts';
 import { type BrokerName, brokerNames, brokersOf, type Cluster, single } from './names.ts';
-import type { PortName } from './ports.ts';
+import { anyFreePort, type PortName } from './ports.ts';
+import { isRunning } from './process-identity.ts';
 import { loginOf, scramArguments, secureJavaOptions, secureKafkaSettings, superUser } from './security.ts';
 import { clusterOf, type StateFolder } from './state.ts';
 import { START_MS, type Startable } from './supervise.ts';
 import { needTool } from './tools.ts';
+import { poll } from './wait.ts';
 
 const version = '4.1.1';
 export const kafkaAlternative = { server: 'Kafka', variable: 'HEADRACE_KAFKA_BROKERS' };
@@ -83,17 +85,63 @@ export function brokerAt({ state }: StateFolder, name: BrokerName) {
   };
 }
 
-/** Runs a Kafka tool with the class data archive; the first run creates it, under a temporary name: a JVM dies on a partial archive. */
-async function sharingClasses(archive: string, run: (option: string) => Promise<unknown>): Promise<void> {
-  if (existsSync(archive)) {
-    await run(`-XX:SharedArchiveFile=${archive}`);
-    return;
+/**
+ * An archive of the classes that a broker loads, which the JVM maps at every start instead of loading them again: a broker then takes
+ * half the CPU time to start. Made at the first start of all by a broker that runs for a moment, under a temporary name: a JVM dies on
+ * a partial archive.
+ */
+async function classArchive(kafka: string): Promise<string> {
+  const archive = join(kafka, 'broker-classes.jsa');
+  if (existsSync(archive)) return archive;
+  const folder = mkdtempSync(join(kafka, 'archive-'));
+  try {
+    const port = await anyFreePort();
+    const controllers = [await anyFreePort(new Set([port]))];
+    const at = { node: 1, host: '127.0.0.1', port, controllers, logs: join(folder, 'logs') };
+    const { java, properties } = configure(kafka, folder, at);
+    await runTool('java', [...java, ...formatArguments(properties, randomBytes(16).toString('base64url'))]);
+    const unfinished = join(folder, 'classes.jsa');
+    const log = join(folder, 'log');
+    const options = [...javaOptions, `-XX:ArchiveClassesAtExit=${unfinished}`];
+    const broker = startDetached('java', [...options, ...java, 'kafka.Kafka', properties], { log });
+    await poll(() => !isRunning(broker) || textFrom(log, 0).includes('Kafka Server started'), {
+      deadlineMs: START_MS,
+    });
+    await stopProcess(broker, START_MS);
+    // A JVM that cannot make one logs that, and works without.
+    if (existsSync(unfinished)) renameSync(unfinished, archive);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  const unfinished = `${archive}.${process.pid}-${randomBytes(4).toString('hex')}`;
-  await run(`-XX:ArchiveClassesAtExit=${unfinished}`);
-  // A JVM that cannot create one logs it and continues.
-  if (existsSync(unfinished)) renameSync(unfinished, archive);
+  return archive;
 }
+
+const javaOptions = [
+  '-XX:+UseSerialGC',
+  // Of the four seconds of CPU that a broker took for 4 M rows, the optimising compiler took two.
+  '-XX:TieredStopAtLevel=1',
+  '-XX:+ExitOnOutOfMemoryError',
+  '-Djava.awt.headless=true',
+];
+
+/** Writes the broker's configuration into its folder. */
+function configure(kafka: string, folder: string, at: BrokerAt) {
+  mkdirSync(folder, { recursive: true });
+  const properties = join(folder, 'server.properties');
+  const log4j = join(folder, 'log4j2.properties');
+  writeFileSync(properties, asProperties(kafkaSettings(at)));
+  writeFileSync(log4j, logProperties);
+  return { properties, java: ['-cp', join(kafka, 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`] };
+}
+
+const formatArguments = (properties: string, clusterId: string) => [
+  'kafka.tools.StorageTool',
+  'format',
+  `--cluster-id=${clusterId}`,
+  '--config',
+  properties,
+  '--ignore-formatted',
+];
 
 export function kafkaServer(
   name: BrokerName,
@@ -113,49 +161,21 @@ export function kafkaServer(
     async prepare(folder) {
       const data = folder.data(name);
       const logs = join(data, 'logs');
-      mkdirSync(data, { recursive: true });
-      const properties = join(data, 'server.properties');
-      const log4j = join(data, 'log4j2.properties');
       const secure = folder.state.secure
         ? { sslPort: folder.state.ports[sslOf(name)]!, settings: secureKafkaSettings(folder) }
         : undefined;
-      const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs, secure };
-      writeFileSync(properties, asProperties(kafkaSettings(at)));
-      writeFileSync(log4j, logProperties);
       const kafka = await home();
-      // The JVM maps the classes of an earlier run instead of loading them again, which halves the start time of a broker.
-      const classes = join(kafka, 'classes.jsa');
-      const java = ['-cp', join(kafka, 'libs', '*'), `-Dlog4j2.configurationFile=${log4j}`];
+      const sharing = `-XX:SharedArchiveFile=${await classArchive(kafka)}`;
+      const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs, secure };
+      const { java, properties } = configure(kafka, data, at);
       if (!existsSync(join(logs, 'meta.properties'))) {
-        const format = [
-          'format',
-          `--cluster-id=${folder.state.secrets.kafkaClusterId}`,
-          '--config',
-          properties,
-          '--ignore-formatted',
-          ...(secure ? scramArguments(folder) : []),
-        ];
-        await sharingClasses(classes, (sharing) =>
-          runTool('java', [
-            '-XX:TieredStopAtLevel=1',
-            sharing,
-            ...java,
-            'kafka.tools.StorageTool',
-            ...format,
-          ]),
-        );
+        const format = formatArguments(properties, folder.state.secrets.kafkaClusterId);
+        const scram = secure ? scramArguments(folder) : [];
+        await runTool('java', ['-XX:TieredStopAtLevel=1', sharing, ...java, ...format, ...scram]);
       }
       const heap = isOne ? ['-Xms256m', '-Xmx512m'] : ['-Xms128m', '-Xmx192m'];
-      const options = [
-        '-XX:+UseSerialGC',
-        // Of the four seconds of CPU that a broker took for 4 M rows, the optimising compiler took two.
-        '-XX:TieredStopAtLevel=1',
-        '-XX:+ExitOnOutOfMemoryError',
-        '-Djava.awt.headless=true',
-        ...(secure ? secureJavaOptions(folder) : []),
-      ];
-      const sharing = existsSync(classes) ? [`-XX:SharedArchiveFile=${classes}`] : [];
-      return { command: 'java', args: [...heap, ...options, ...sharing, ...java, 'kafka.Kafka', properties] };
+      const options = [...javaOptions, ...(secure ? secureJavaOptions(folder) : []), sharing];
+      return { command: 'java', args: [...heap, ...options, ...java, 'kafka.Kafka', properties] };
     },
     answers: (folder) => brokerAnswers(folder, name),
   };

@@ -33,9 +33,13 @@ export interface RunningHeadrace {
   stderr(): string;
 }
 
-/** The run's own HEADRACE_ settings are left out, so that `up` starts servers instead of using the shared ones. */
+/**
+ * The run's own HEADRACE_ settings are left out, so that `up` starts servers instead of using the shared ones; and certificates that
+ * nothing on this machine needs, because every process parses them at its start.
+ */
 export function cleanEnvironment(): Environment {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HEADRACE_')));
+  const isLeftOut = (name: string) => name.startsWith('HEADRACE_') || name === 'NODE_EXTRA_CA_CERTS';
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));
 }
 
 export function startHeadrace(

@@ -1,56 +1,34 @@
 /** Kafka or MongoDB away: 503 in time, reads go on where they can, and it all works again without a restart. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
-import { bringUp, takeDown } from '../../deploy/local/stack.ts';
-import { readState } from '../../deploy/local/state.ts';
-import { cleanEnvironment } from '../support/run-headrace.ts';
+import { setUpServers } from '../faults/support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, IMPORT, type Reply, startApiProcess, type TestPartner } from './support.ts';
 
-/** Servers of its own: those of the run are everybody's. */
-const directory = mkdtempSync(join(tmpdir(), 'headrace-outage-'));
-const start = () =>
-  bringUp({
-    directory,
-    report: () => {},
-    env: cleanEnvironment(),
-    mongodCacheGb: 1,
-    wantedPorts: { kafka: 0, kafkaController: 0, mongod: 0, s3: 0 },
-  });
+const servers = setUpServers({}, ['kafka', 'mongod']);
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  const { addresses } = await start();
   api = await startApiProcess({
-    ...addressesAsEnvironment(addresses),
-    // Longer than a connection may be silent: who waits for a backend is not cut off.
+    ...addressesAsEnvironment(servers().addresses),
+    // Longer than a connection may be silent: a client that waits for a backend is not cut off.
     HEADRACE_LIMIT_BACKEND_MS: '10000',
     HEADRACE_LIMIT_REQUEST_MS: '5000',
     HEADRACE_LIMIT_STALL_MS: '1000',
   });
   partner = await api.partner();
 });
-afterAll(async () => {
-  await api?.stop();
-  await takeDown(directory, () => {}, { purge: true });
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => api?.stop());
 
 type Server = 'kafka' | 'mongod';
-async function signal(server: Server, name: NodeJS.Signals): Promise<void> {
-  const { pid } = readState(directory)!.state.processes[server]!;
-  process.kill(pid, name);
-  // The threads stop one after the other: until the last one has, the server may still answer.
-  if (name === 'SIGSTOP') await waitFor(async () => isFrozen(pid), { what: `${server} to be frozen` });
+async function harm(server: Server, how: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
+  servers().signal(server, how);
+  if (how === 'SIGSTOP') await servers().frozen(server);
 }
-const isFrozen = (pid: number) =>
-  process.platform !== 'linux' ||
-  readdirSync(`/proc/${pid}/task`).every((thread) =>
-    / T \d/.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')),
-  );
+async function bringBack(server: Server, how: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
+  if (how === 'SIGSTOP') servers().signal(server, 'SIGCONT');
+  else await servers().revive([server]);
+}
 
 /** Less than any limit of a client of Kafka or MongoDB, and more than ours. */
 const IN_TIME_MS = 25_000;
@@ -81,7 +59,7 @@ describe.each([
     const keys = [String(await api.attribute(partner))];
     const visible = async () => (await partner.call('GET', IMPORT)).text;
     const before = await visible();
-    await signal('kafka', how);
+    await harm('kafka', how);
     await expectUnavailable(post);
     await Promise.all([
       expectUnavailable(post),
@@ -93,8 +71,7 @@ describe.each([
     expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
     expect(await visible()).toBe(before);
     expect((await partner.call('PUT', `${AUDIENCE}/${audience}`)).status).toBe(204);
-    if (how === 'SIGSTOP') await signal('kafka', 'SIGCONT');
-    else await start();
+    await bringBack('kafka', how);
     await works();
     await waitFor(async () => (await api.anonymous('GET', '/health/ready')).status === 200, {
       what: 'ready again',
@@ -110,14 +87,13 @@ describe.each([
 ] as const)('MongoDB %s', (_, how) => {
   it('everything answers 503 in time; then all works again without a restart', async () => {
     await works();
-    await signal('mongod', how);
+    await harm('mongod', how);
     for (const ask of [post, () => partner.call('GET', IMPORT), () => partner.call('GET', `${AUDIENCE}/1`)])
       await expectUnavailable(ask);
     expect((await api.anonymous('GET', '/health/ready')).status).toBe(503);
     expect((await api.anonymous('GET', '/health/live')).status).toBe(200);
     expect((await api.anonymous('GET', '/openapi.json')).status).toBe(200);
-    if (how === 'SIGSTOP') await signal('mongod', 'SIGCONT');
-    else await start();
+    await bringBack('mongod', how);
     await works();
     // What was under way when it went is taken back, or was never there: no number is missing.
     await waitFor(

@@ -21,9 +21,13 @@ const replace = (data: string, by?: string) => {
 };
 
 export async function copyData(servers: OwnServers, server: ServerName): Promise<DataCopy> {
-  const copy = `${servers.folder.data(server)}-copy`;
+  const data = servers.folder.data(server);
+  const copy = `${data}-copy`;
   rmSync(copy, { recursive: true, force: true });
-  await whileStopped(servers, server, (data) => cpSync(data, copy, { recursive: true }));
+  servers.signal(server, 'SIGSTOP');
+  await servers.frozen(server);
+  cpSync(data, copy, { recursive: true });
+  servers.signal(server, 'SIGCONT');
   return { putBack: () => whileStopped(servers, server, (data) => replace(data, copy)) };
 }
 

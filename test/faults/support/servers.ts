@@ -1,5 +1,5 @@
 /** Kafka, mongod and S3 that a test may kill, freeze and start again: in a folder of their own, gone with the test however it ends. */
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addressesAsEnvironment, type ServerAddresses } from '../../../deploy/local/addresses.ts';
 import {
@@ -38,6 +38,8 @@ export interface OwnServers {
   runs(server: ServerName): boolean;
   /** Resolves when one that was killed is really gone. */
   gone(server: ServerName): Promise<void>;
+  /** Resolves when one that got a SIGSTOP does nothing any more: its threads stop one after the other. */
+  frozen(server: ServerName): Promise<void>;
   /** Starts what does not run, on its old ports and data, and waits until it answers: these, or all of them. */
   revive(only?: readonly ServerName[]): Promise<void>;
   /** Between a broker and everybody else but the controllers; only of servers that were started with `canBeCut`. */
@@ -123,6 +125,13 @@ export async function startOwnServers({
       },
       runs,
       gone,
+      async frozen(server) {
+        const { pid } = processOf(server);
+        const threads = () => readdirSync(`/proc/${pid}/task`);
+        const isStopped = (thread: string) =>
+          / T \d/.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8'));
+        await waitFor(() => threads().every(isStopped), { what: `${server} frozen`, everyMs: 5 });
+      },
       async revive(only) {
         // Who was killed keeps the port until it is really gone.
         for (const one of only ?? [...killed]) if (killed.delete(one)) await gone(one);

@@ -37,7 +37,7 @@ export async function refusalOf(config: OperatorConfig, error: unknown): Promise
   const denied = chain.find(isDenied);
   if (denied)
     return new StartRefused(
-      `${whoWeAre(config)}: the brokers do not permit what is needed (${denied.type}: ${denied.message}); the README lists the ACLs`,
+      `${whoWeAre(config)}: the brokers do not permit what is needed (${denied.type}: ${denied.message}); deploy/README.md lists the ACLs`,
     );
   for (const one of chain) {
     const message = certificateMessage(config, one) ?? saslMessage(config, one);

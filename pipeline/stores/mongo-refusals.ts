@@ -40,7 +40,7 @@ function messageOf({ mongoUrl }: MongoSettings, error: MongoProblem): string | u
   if (error.code === AUTHENTICATION_FAILED || error.code === ATLAS_ERROR)
     return `HEADRACE_MONGO_URL, or HEADRACE_MONGO_USERNAME and HEADRACE_MONGO_PASSWORD: wrong user or password (${error.message})`;
   if (error.code === UNAUTHORIZED)
-    return `HEADRACE_MONGO_URL: its user lacks a privilege, or there is none in it (${error.message}); the README lists the privileges`;
+    return `HEADRACE_MONGO_URL: its user lacks a privilege, or there is none in it (${error.message}); deploy/README.md lists the privileges`;
   if (error.path !== undefined && decodeURIComponent(mongoUrl).includes(error.path))
     return `HEADRACE_MONGO_URL: a file in it cannot be read (${error.message})`;
   const problem = certificateProblem(error);

@@ -1,5 +1,5 @@
 /**
- * `npm run screenshots` while `npm start` is running: the console's pages with the demo's data, for the README.
+ * `npm run screenshots` while `npm start` is running: the console's pages with the demo's data, for api/README.md.
  * With `-- DIRECTORY`: every page, in both themes and both widths.
  */
 import { mkdirSync } from 'node:fs';

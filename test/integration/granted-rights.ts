@@ -1,4 +1,4 @@
-/** Grants the users of a secure stack what the README lists for each role, and nothing else. */
+/** Grants the users of a secure stack what deploy/README.md lists for each role, and nothing else. */
 import { readFileSync } from 'node:fs';
 import {
   type AclEntry,
@@ -15,10 +15,10 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import type { Config } from '../../schemas/config.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-/** Cells of the README's table of ACLs: role, resource, operations. */
+const page = readFileSync(new URL('../../deploy/README.md', import.meta.url), 'utf8');
+/** Cells of its table of ACLs: role, resource, operations. */
 const rows = /\| ACLs of \|.*\n.*\n((?:\|.*\n)+)/
-  .exec(readme)![1]!
+  .exec(page)![1]!
   .trimEnd()
   .split('\n')
   .map(

@@ -121,7 +121,7 @@ describe('an import', () => {
   });
 });
 
-describe('with no more rights than the README lists', () => {
+describe('with no more rights than deploy/README.md lists', () => {
   test('admin makes a partner, the API accepts a job, the pipeline imports it, an operator looks at it', async () => {
     const names = await withOwnBucket();
     const superUsers = parseConfig({ ...names, ...secure });

@@ -1,8 +1,9 @@
 /** `npm start` as a person meets it: it comes up, loads, prints commands that work, stops at Ctrl-C, and starts again on the same data. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { DemoPartner } from '../../deploy/demo/provision.ts';
@@ -10,28 +11,34 @@ import { attributes, audiences, marketplaceSample } from '../../deploy/demo/samp
 import { processesOf, single } from '../../deploy/local/names.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { eventually } from '../support/eventually.ts';
-import { type RunningHeadrace, runHeadrace, startHeadrace } from '../support/run-headrace.ts';
+import { type RunningHeadrace, runHeadrace, startHeadrace, startNpm } from '../support/run-headrace.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { missingFrom, readme, runReadme } from './readme-commands.ts';
 
 // A whole stack starts here several times, on a machine that others use as well.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 300_000 });
 
+let folder: string;
 let state: string;
 let running: RunningHeadrace | undefined;
 
 beforeAll(() => {
-  state = mkdtempSync(join(tmpdir(), 'headrace-demo-'));
+  folder = mkdtempSync(join(tmpdir(), 'headrace-demo-'));
+  state = join(folder, '.headrace');
 });
 afterAll(async () => {
   running?.child.kill('SIGTERM');
   await running?.outcome;
   await runHeadrace(['down', '--purge', '--state', state]);
-  rmSync(state, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
-async function startDemo(): Promise<string> {
-  running = startHeadrace(['demo', '--state', state], { HEADRACE_LIMIT_BACKEND_MS: '60000' });
+const settings = { HEADRACE_LIMIT_BACKEND_MS: '60000' };
+
+async function startDemo(start = () => startHeadrace(['demo', '--state', state], settings)): Promise<string> {
+  running = start();
   const { child, stdout, stderr } = running;
   await waitFor(() => stdout().includes('Ctrl-C stops everything') || child.exitCode !== null, {
     what: 'the demo to be up',
@@ -47,8 +54,27 @@ let partner: string;
 const { loads } = audiences.at(-1)!;
 const distinct = new Set(loads.flatMap(({ devices }) => [...devices])).size;
 
+const apiUrl = () => `http://127.0.0.1:${readState(state)!.state.ports.api}`;
+
+test('npx finds the command in a clone', async () => {
+  const clone = fileURLToPath(new URL('../../', import.meta.url));
+  expect(await shell('npx headrace --version', clone)).toBe(`${packageJson.version}\n`);
+});
+
+/** Before the others, because the README names the numbers that a fresh stack gives. */
+test('every command of the README works when pasted, and prints what the README says', async () => {
+  const started = { ...readme.start, output: await startDemo() };
+  const ran = await runReadme(readme.commands, folder, apiUrl());
+  expect([started, ...ran].flatMap(missingFrom)).toEqual([]);
+  // The link at the end of one of them signs its customer in.
+  const link = /^http:\S+\/console\/segments\/\S+$/m.exec(ran.map(({ output }) => output).join('\n'))![0];
+  const { pathname, search } = new URL(link);
+  const answer = await fetch(apiUrl() + pathname + search, { redirect: 'manual' });
+  expect(answer.status).toBe(303);
+});
+
 test('loads all samples with the counts they have, and prints commands that work when pasted', async () => {
-  const shown = await startDemo();
+  const shown = running!.stdout();
   const { rows, devices } = marketplaceSample;
   expect(shown).toMatch(
     new RegExp(
@@ -88,10 +114,10 @@ test('prints the reference, the storage keys, and commands that upload and load 
   const commands = shown.split('\n').filter((line) => line.startsWith('curl '));
   const upload = commands.find((line) => line.includes('--aws-sigv4'))!;
   const load = commands.find((line) => line.includes('"My visitors"'))!;
-  const folder = mkdtempSync(join(tmpdir(), 'headrace-upload-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'visitors.csv'), '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit\n');
-  await shell(upload, folder);
+  const uploads = mkdtempSync(join(tmpdir(), 'headrace-upload-'));
+  onTestFinished(() => rmSync(uploads, { recursive: true }));
+  writeFileSync(join(uploads, 'visitors.csv'), '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit\n');
+  await shell(upload, uploads);
   const { audience_id } = JSON.parse(await shell(load));
   const url = `${new URL(docs).origin}/v2/firstparty/audience/${audience_id}`;
   const headers = { Authorization: `Bearer ${api_key}` };
@@ -154,8 +180,8 @@ test('a Ctrl-C stops everything, cleanly and in flow order', async () => {
   expect(identities.some(isRunning)).toBe(false);
 });
 
-test('starts again on the same data, as the same partner', async () => {
-  const shown = await startDemo();
+test('starts again on the same data, as the same partner, with npm start itself', async () => {
+  const shown = await startDemo(() => startNpm(['start', '--', '--state', state], settings));
   expect(shown).toContain(`using partner ${partner} from the last start`);
   expect(shown).toContain('using the sample data from the last start');
   const commands = shown.split('\n').filter((line) => line.startsWith('curl '));
@@ -164,12 +190,13 @@ test('starts again on the same data, as the same partner', async () => {
 
 test('a start that was killed while it loaded: the next uses the servers it left, and the same audiences', async () => {
   const { processes } = readState(state)!.state;
-  running!.child.kill('SIGKILL');
+  // npm, and all that it has started in its group.
+  process.kill(-running!.child.pid!, 'SIGKILL');
   await running!.outcome;
-  const folder = readState(state)!;
-  const { audience: _, ...partner } = folder.state.demo as DemoPartner;
-  folder.state.demo = partner;
-  folder.save();
+  const stored = readState(state)!;
+  const { audience: _, ...partner } = stored.state.demo as DemoPartner;
+  stored.state.demo = partner;
+  stored.save();
   await startDemo();
   expect(readState(state)!.state.processes).toEqual(processes);
   const { api_key } = partner;
@@ -177,4 +204,11 @@ test('a start that was killed while it loaded: the next uses the servers it left
   const answer = await fetch(url, { headers: { Authorization: `Bearer ${api_key}` } });
   const names = ((await answer.json()) as { name: string }[]).map(({ name }) => name);
   expect(names.sort()).toEqual([...audiences.map(({ name }) => name), 'My visitors'].sort());
+});
+
+test('the README’s way to stop it works, and deletes everything', async () => {
+  const ran = await runReadme(readme.stops, folder, apiUrl());
+  expect(ran.length).toBeGreaterThan(0);
+  expect((await running!.outcome).code).toBe(0);
+  expect(existsSync(state)).toBe(false);
 });

@@ -52,6 +52,21 @@ export function startHeadrace(
     env: { ...cleanEnvironment(), ...env },
     stdio: [stdin, 'pipe', 'pipe'],
   });
+  return follow(child);
+}
+
+/** In a process group of its own, as a terminal starts it. */
+export function startNpm(args: readonly string[], env: Environment = {}): RunningHeadrace {
+  const child = spawn('npm', args, {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  return follow(child);
+}
+
+function follow(child: ChildProcess): RunningHeadrace {
   let stdout = '';
   let stderr = '';
   child.stdout!.on('data', (chunk) => {

@@ -1,27 +1,27 @@
 /** Builds the API from its dependencies; server.ts listens. */
 import Router from '@koa/router';
 import Koa from 'koa';
-import { createKeyCheck } from './check-key.ts';
-import type { Context, Dependencies, Handler, RequestState } from './context.ts';
-import { createCarryOut, send } from './idempotent.ts';
-import { createKnownTokenKeys } from './known-token-keys.ts';
-import { createGuessLimit } from './limit-guesses.ts';
-import { createAnswerProblems } from './middleware/answer-problems.ts';
-import { createAuthenticate, createAuthenticateUser } from './middleware/authenticate.ts';
-import { checkQuery } from './middleware/check-query.ts';
-import { createLimitRate } from './middleware/limit-rate.ts';
-import { createLimitTime, stopIfGivenUp } from './middleware/limit-time.ts';
-import { createObserveRequests } from './middleware/observe-requests.ts';
-import { createReadBody } from './middleware/read-body.ts';
-import { tagAnswer } from './middleware/tag-answer.ts';
-import { notFound, Problem } from './problem.ts';
-import { isRegistryPath, readOnly } from './registry-problem.ts';
-import { createConsoleRoutes } from './routes/console-table.ts';
-import { createRoutes, type Route } from './routes/table.ts';
-import { requireConsole } from './session/require-console.ts';
-import { createSessions } from './session/sessions.ts';
-import { createSignIn } from './session/sign-in.ts';
-import { createVerifyUserToken } from './user-tokens.ts';
+import { createAuthenticate, createAuthenticateUser } from './auth/authenticate.ts';
+import { createKeyCheck } from './auth/check-key.ts';
+import { createKnownTokenKeys } from './auth/known-token-keys.ts';
+import { createGuessLimit } from './auth/limit-guesses.ts';
+import { requireConsole } from './auth/require-console.ts';
+import { createSessions } from './auth/sessions.ts';
+import { createSignIn } from './auth/sign-in.ts';
+import { createVerifyUserToken } from './auth/user-tokens.ts';
+import { createAnswerProblems } from './http/answer-problems.ts';
+import { checkQuery } from './http/check-query.ts';
+import type { Context, Dependencies, Handler, RequestState } from './http/context.ts';
+import { createLimitRate } from './http/limit-rate.ts';
+import { createLimitTime, stopIfGivenUp } from './http/limit-time.ts';
+import { createObserveRequests } from './http/observe-requests.ts';
+import { notFound, Problem } from './http/problem.ts';
+import { createReadBody } from './http/read-body.ts';
+import { isRegistryPath, readOnly } from './http/registry-problem.ts';
+import { tagAnswer } from './http/tag-answer.ts';
+import { createCarryOut, send } from './jobs/idempotent.ts';
+import { createConsoleRoutes } from './resources/console/console-routes.ts';
+import { createRoutes, type Route } from './resources/operations.ts';
 
 export interface App {
   koa: Koa<RequestState>;

@@ -1,10 +1,7 @@
 /** The API as a process: connects, listens, and stops in flow order. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAcceptQueue } from '../pipeline/accept/accept-queue.ts';
-import { createDailyQuota } from '../pipeline/accept/daily-quota.ts';
 import { requireKnownJobs } from '../pipeline/accept/jobs-in-kafka.ts';
-import { createPendingJobs } from '../pipeline/accept/pending-jobs.ts';
 import { checkTopics } from '../pipeline/kafka/check-topics.ts';
 import { requireBrokers } from '../pipeline/kafka/cluster.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
@@ -22,17 +19,20 @@ import { connectMongo, requireReplicaSet } from '../pipeline/stores/mongo.ts';
 import type { ConfigOf } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
-import { answerClientError } from './client-errors.ts';
-import { createComposer } from './composition/composer.ts';
-import { createCompositionReports } from './composition/reports.ts';
-import { createEventHub } from './events/hub.ts';
-import { createRenderEvents } from './events/render-events.ts';
-import { createKnownPartners } from './known-partners.ts';
-import { limitConnections, timeoutsOf } from './limit-connections.ts';
-import { createMetrics, exportJobs, exportOldestDelivery } from './metrics.ts';
-import { readinessOf } from './routes/health.ts';
-import { createApiStores } from './stores.ts';
-import { startWebhooks } from './webhooks/webhooks.ts';
+import { createKnownPartners } from './auth/known-partners.ts';
+import { readinessOf } from './describe/health.ts';
+import { answerClientError } from './http/client-errors.ts';
+import { limitConnections, timeoutsOf } from './http/limit-connections.ts';
+import { createMetrics, exportJobs, exportOldestDelivery } from './http/metrics.ts';
+import { createAcceptQueue } from './jobs/accept-queue.ts';
+import { createDailyQuota } from './jobs/daily-quota.ts';
+import { createPendingJobs } from './jobs/pending-jobs.ts';
+import { createComposer } from './resources/composition/composer.ts';
+import { createCompositionReports } from './resources/composition/reports.ts';
+import { createEventHub } from './resources/events/hub.ts';
+import { createRenderEvents } from './resources/events/render-events.ts';
+import { startWebhooks } from './resources/webhooks/webhooks.ts';
+import { createApiStores } from './stores/api-stores.ts';
 
 /** The message names the setting to change. */
 const listen = (server: Server, port: number, host: string, setting: string) =>

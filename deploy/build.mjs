@@ -34,7 +34,7 @@ async function compile(directory) {
       // For tests, which start an API in their own process.
       api: 'api/server.ts',
       'stage-thread': 'pipeline/stage-thread.ts',
-      'composition-thread': 'api/composition/thread.ts',
+      'composition-thread': 'api/resources/composition/thread.ts',
     },
     outdir: directory,
     bundle: true,

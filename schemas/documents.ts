@@ -1,6 +1,6 @@
 /**
  * What is in MongoDB: one type a collection. The API and the stages meet here.
- * Identifiers of jobs grow without gaps in the order in which jobs were accepted (pipeline/accept/accept-queue.ts says how).
+ * Identifiers of jobs grow without gaps in the order in which jobs were accepted (api/jobs/accept-queue.ts says how).
  */
 import type { Binary } from 'mongodb';
 import type { FileFailureCode, JobFailureCode, RejectCode } from './codes.ts';

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { Parsed, parseIdentifier, WORDS } from '../../pipeline/formats/identifier.ts';
 import { spaces } from '../../schemas/documents.ts';
-import type { ApiStores } from '../stores.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { table } from './admin-views.ts';
 

@@ -1,8 +1,8 @@
 /** `headrace admin restored`, after MongoDB was restored from a copy. */
 import type { Command } from 'commander';
-import type { LostJob } from '../../pipeline/accept/after-restore.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../schemas/config.ts';
+import type { LostJob } from '../jobs/after-restore.ts';
 import type { createAdminRunner, LoadEnvironment } from './admin-runner.ts';
 import { table } from './admin-views.ts';
 
@@ -47,7 +47,7 @@ export function registerRestoredCommand(
     .action(({ state }: { state?: string }, command: Command) =>
       run(command, async (stores) => {
         // Loads the Kafka client, which no other command needs.
-        const { settleAfterRestore } = await import('../../pipeline/accept/after-restore.ts');
+        const { settleAfterRestore } = await import('../jobs/after-restore.ts');
         const config = parseConfig(loadEnv(state), 'operator');
         const log = createLogger({ logLevel: 'silent' }, 'restored');
         const lost = await settleAfterRestore({ ...stores, config, log });

@@ -8,7 +8,7 @@ import { createInstallationStore } from '../../pipeline/stores/installation.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type ConfigOf, parseConfig } from '../../schemas/config.ts';
-import { type ApiStores, createApiStores } from '../stores.ts';
+import { type ApiStores, createApiStores } from '../stores/api-stores.ts';
 import { actorOf, describeCommand, recordAction } from './record-action.ts';
 
 export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;

@@ -5,9 +5,9 @@ import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { openTokenKey } from '../../pipeline/stores/token-keys.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
-import { createPublicAddress } from '../public-address.ts';
-import type { ApiStores } from '../stores.ts';
-import { signUserToken } from '../user-tokens.ts';
+import { signUserToken } from '../auth/user-tokens.ts';
+import { createPublicAddress } from '../http/public-address.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { lifetime } from './durations.ts';
 

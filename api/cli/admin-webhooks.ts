@@ -4,9 +4,13 @@ import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
 import { webhookUrl } from '../../schemas/http-webhooks.ts';
 import type { WebhookDocument } from '../../schemas/webhook-documents.ts';
-import { toWebhook } from '../routes/webhook-records.ts';
-import type { ApiStores } from '../stores.ts';
-import { createManageWebhooks, WebhookRefused, type WithSecret } from '../webhooks/manage-webhooks.ts';
+import {
+  createManageWebhooks,
+  WebhookRefused,
+  type WithSecret,
+} from '../resources/webhooks/manage-webhooks.ts';
+import { toWebhook } from '../resources/webhooks/webhook-records.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 import type { createAdminRunner, Outcome } from './admin-runner.ts';
 import { table } from './admin-views.ts';
 

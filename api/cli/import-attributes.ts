@@ -5,7 +5,7 @@ import { inGroups, within } from '../../pipeline/runtime/in-groups.ts';
 import { checkForeignKey, checkName, type NewAttribute } from '../../pipeline/stores/attributes.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { AttributeDocument } from '../../schemas/documents.ts';
-import type { ApiStores } from '../stores.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 
 const AT_ONCE = 1_000;
 const MAX_SHOWN = 10;

@@ -2,7 +2,7 @@
 import type { BatchCounts } from '../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
-import type { ApiStores } from '../stores.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 
 export interface InspectedFile {
   number: number;

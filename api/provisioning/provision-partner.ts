@@ -2,7 +2,7 @@
 import type { CounterStore } from '../../pipeline/stores/counters.ts';
 import { draftPartner, ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
-import type { ApiStores } from '../stores.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 import { createAwsIssuer } from './aws-issuer.ts';
 import { createManualIssuer } from './manual-issuer.ts';
 import { createPolicyLock } from './policy-lock.ts';

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
-import type { ApiStores } from '../stores.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 
 /** When every process refuses the partner (known-partners.ts), and has stored the jobs that it let in before. */

@@ -1,8 +1,9 @@
 /** The demo's partner: created once and kept in the state folder. */
+
+import { signUserToken } from '../../api/auth/user-tokens.ts';
 import { actorOf, recordAction } from '../../api/cli/record-action.ts';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { createApiStores } from '../../api/stores.ts';
-import { signUserToken } from '../../api/user-tokens.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import type { SigningKey } from '../../pipeline/stores/token-keys.ts';

@@ -9,7 +9,7 @@ import { collections } from '../../schemas/documents.ts';
 
 export type CompositionRowStore = ReturnType<typeof createCompositionRowStore>;
 
-/** An index of the rows, and their text in each format (api/composition/attribute-rows.ts). */
+/** An index of the rows, and their text in each format (api/resources/composition/attribute-rows.ts). */
 export interface RenderedRows {
   index: Uint8Array;
   json: Uint8Array;

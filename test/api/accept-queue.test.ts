@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
+import { createAcceptQueue } from '../../api/jobs/accept-queue.ts';
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';

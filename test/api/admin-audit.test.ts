@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registerAdminCommands } from '../../api/cli/admin.ts';
 import { recordAction } from '../../api/cli/record-action.ts';
-import { type ApiStores, createApiStores } from '../../api/stores.ts';
+import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';

@@ -1,6 +1,6 @@
 /** `headrace admin device show`: everything that holds a device, by name. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createApiStores } from '../../api/stores.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { spaces } from '../../schemas/documents.ts';

@@ -1,11 +1,11 @@
 /** The AsyncAPI document and its page: valid, complete, and the same as what is in the topics. */
 import { Parser } from '@asyncapi/parser';
 import { describe, expect, it } from 'vitest';
-import { fieldsOf } from '../../api/asyncapi/avro-fields.ts';
-import { createAsyncApi } from '../../api/asyncapi/document.ts';
-import { examples, readable } from '../../api/asyncapi/examples.ts';
-import { html } from '../../api/asyncapi/html.ts';
-import { pretty, topicsPage } from '../../api/asyncapi/topics-page.ts';
+import { fieldsOf } from '../../api/describe/asyncapi/avro-fields.ts';
+import { createAsyncApi } from '../../api/describe/asyncapi/document.ts';
+import { examples, readable } from '../../api/describe/asyncapi/examples.ts';
+import { html } from '../../api/describe/asyncapi/html.ts';
+import { pretty, topicsPage } from '../../api/describe/asyncapi/topics-page.ts';
 import { decode, encode } from '../../pipeline/wire/codec.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';

@@ -1,6 +1,6 @@
 /** Keys, user tokens, and who sees what. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signUserToken } from '../../api/user-tokens.ts';
+import { signUserToken } from '../../api/auth/user-tokens.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
 import { type ApiKeyDocument, collections, type TokenKeyDocument } from '../../schemas/documents.ts';

@@ -5,9 +5,9 @@ import {
   type RowFacts,
   renderRows,
   selectRows,
-} from '../../api/composition/attribute-rows.ts';
-import { compositionCsv } from '../../api/routes/composition-csv.ts';
-import type { ShownComposition } from '../../api/routes/composition-records.ts';
+} from '../../api/resources/composition/attribute-rows.ts';
+import { compositionCsv } from '../../api/resources/composition/composition-csv.ts';
+import type { ShownComposition } from '../../api/resources/composition/composition-records.ts';
 
 const hostile = [
   '=1+1',

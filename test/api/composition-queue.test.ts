@@ -1,10 +1,14 @@
 /** Which reports are computed, when, and until when: partners take turns, and one that nobody can be shown is given up. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Composed, createComposeAudience, type Wanted } from '../../api/composition/compose-audience.ts';
-import type { Composer } from '../../api/composition/composer.ts';
-import { createCompositionReports } from '../../api/composition/reports.ts';
-import { createMetrics } from '../../api/metrics.ts';
-import { createApiStores } from '../../api/stores.ts';
+import { createMetrics } from '../../api/http/metrics.ts';
+import {
+  type Composed,
+  createComposeAudience,
+  type Wanted,
+} from '../../api/resources/composition/compose-audience.ts';
+import type { Composer } from '../../api/resources/composition/composer.ts';
+import { createCompositionReports } from '../../api/resources/composition/reports.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createTimeSharing, type TimeSharing } from '../../pipeline/runtime/time-sharing.ts';

@@ -1,6 +1,6 @@
 /** Sessions of the console: how they begin and end, and what they allow. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sealSession } from '../../api/session/session-cookie.ts';
+import { sealSession } from '../../api/auth/session-cookie.ts';
 import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
 import { consoleSession } from '../../schemas/http-answers.ts';
 import { waitFor } from '../support/wait-for.ts';

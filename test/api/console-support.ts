@@ -1,5 +1,5 @@
 /** The console as a browser sees it, without a browser: cookies are kept, redirects are not followed. */
-import { signUserToken } from '../../api/user-tokens.ts';
+import { signUserToken } from '../../api/auth/user-tokens.ts';
 import type { Api, CallOptions, Reply, TestPartner } from './support.ts';
 
 export const SESSION = '/console/session';

@@ -1,7 +1,7 @@
 /** The API describes itself, truly. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { REGISTRY_TYPE } from '../../api/registry-problem.ts';
+import { REGISTRY_TYPE } from '../../api/http/registry-problem.ts';
 import { problems } from '../../schemas/problems.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';

@@ -1,8 +1,8 @@
 /** The hub of events, fed with changes by hand: groups of them, ids, and what cannot be resumed. */
 import { MongoServerError } from 'mongodb';
 import { afterEach, expect, it } from 'vitest';
-import type { RecordEvent } from '../../api/events/event-log.ts';
-import { createEventHub } from '../../api/events/hub.ts';
+import type { RecordEvent } from '../../api/resources/events/event-log.ts';
+import { createEventHub } from '../../api/resources/events/hub.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import type { Change, ChangeStore } from '../../pipeline/stores/changes.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 /** Who comes back gets everything that it has missed, or is told that this is not possible. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createEventLog, type RecordEvent } from '../../api/events/event-log.ts';
+import { createEventLog, type RecordEvent } from '../../api/resources/events/event-log.ts';
 
 const position = (number: number) => number.toString(16).padStart(16, '0');
 const event = (at: number, id: number): RecordEvent => ({

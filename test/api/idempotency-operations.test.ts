@@ -1,6 +1,6 @@
 /** Every operation that changes something is carried out once for an Idempotency-Key, whatever has happened since. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createOpenApi } from '../../api/openapi/document.ts';
+import { createOpenApi } from '../../api/describe/openapi.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { createBodies } from '../../schemas/http.ts';

@@ -1,8 +1,8 @@
 /** The net below the handlers: it never answers an error for what is being queued, and nothing is queued once it has. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Context } from '../../api/context.ts';
-import { beginAccepting, createLimitTime, stopIfGivenUp } from '../../api/middleware/limit-time.ts';
+import type { Context } from '../../api/http/context.ts';
+import { beginAccepting, createLimitTime, stopIfGivenUp } from '../../api/http/limit-time.ts';
 
 const LIMIT_MS = 100;
 /** Its grace and its steps come on top. */

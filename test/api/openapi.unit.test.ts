@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Dependencies } from '../../api/context.ts';
-import { scopesOf } from '../../api/key-scopes.ts';
-import { createOpenApi } from '../../api/openapi/document.ts';
-import * as examples from '../../api/openapi/examples.ts';
-import { createRoutes } from '../../api/routes/table.ts';
+import { scopesOf } from '../../api/auth/scopes.ts';
+import * as examples from '../../api/describe/examples.ts';
+import { createOpenApi } from '../../api/describe/openapi.ts';
+import type { Dependencies } from '../../api/http/context.ts';
+import { createRoutes } from '../../api/resources/operations.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { createBodies } from '../../schemas/http.ts';
 import { audienceLoad, importLog } from '../../schemas/http-answers.ts';

@@ -1,6 +1,6 @@
 /** What is said of a job's progress, from what is stored of the job. */
 import { describe, expect, it } from 'vitest';
-import { type Place, toProgress } from '../../api/routes/progress-records.ts';
+import { type Place, toProgress } from '../../api/jobs/progress-records.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { progress } from '../../schemas/http-answers.ts';
 import { aJob } from '../support/recording-environment.ts';

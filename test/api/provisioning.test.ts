@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer, provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { type ApiStores, createApiStores } from '../../api/stores.ts';
+import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { type ApiKeyDocument, collections, type PartnerDocument } from '../../schemas/documents.ts';

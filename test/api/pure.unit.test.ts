@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '../../api/client-network.ts';
-import { canonical } from '../../api/idempotent.ts';
-import { createTokenBuckets } from '../../api/middleware/limit-rate.ts';
-import { exceedsDepth, isJsonType } from '../../api/middleware/read-body.ts';
-import { createSharedReads } from '../../api/shared-reads.ts';
+import { networkOf } from '../../api/http/client-network.ts';
+import { createTokenBuckets } from '../../api/http/limit-rate.ts';
+import { exceedsDepth, isJsonType } from '../../api/http/read-body.ts';
+import { createSharedReads } from '../../api/http/shared-reads.ts';
+import { canonical } from '../../api/jobs/idempotent.ts';
 import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 import { keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';

@@ -1,8 +1,8 @@
 /** HEADRACE_SECRET is changed as the command's help says: keys, repetitions, credentials, webhooks and token keys go on working. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createApiStores } from '../../api/stores.ts';
-import { createManageWebhooks } from '../../api/webhooks/manage-webhooks.ts';
+import { createManageWebhooks } from '../../api/resources/webhooks/manage-webhooks.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openSession, type Session, sealSession, setCookie } from '../../api/session/session-cookie.ts';
+import { openSession, type Session, sealSession, setCookie } from '../../api/auth/session-cookie.ts';
 import { seal } from '../../pipeline/runtime/seal.ts';
 
 const secret = randomBytes(32);

@@ -1,6 +1,6 @@
 /** The API alone, on the shared servers, with partners that have keys but no storage: enough for all that HTTP can show. */
 import type { Db } from 'mongodb';
-import { createApiStores } from '../../api/stores.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';

@@ -1,7 +1,7 @@
 /** A suspended partner gets nothing in or out, and comes back with the keys that it had; storage keys change over without a gap. */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiStores, createApiStores } from '../../api/stores.ts';
+import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import type { IssuedPartner } from '../support/run-headrace.ts';

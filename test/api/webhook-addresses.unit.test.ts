@@ -1,15 +1,15 @@
 /** Nobody reaches a private network through a webhook, whatever a name says and whenever it changes. */
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { createPostEvent } from '../../api/webhooks/post-event.ts';
+import { createPostEvent } from '../../api/resources/webhooks/post-event.ts';
 import {
   createResolve,
   ForbiddenAddress,
   isPublicAddress,
   type Lookup,
   webhookUrlProblem,
-} from '../../api/webhooks/public-addresses.ts';
-import { signEvent } from '../../api/webhooks/sign-event.ts';
+} from '../../api/resources/webhooks/public-addresses.ts';
+import { signEvent } from '../../api/resources/webhooks/sign-event.ts';
 import { startReceiver } from './webhook-receiver.ts';
 
 const named = (...addresses: string[]): Lookup => {

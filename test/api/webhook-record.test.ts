@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
-import { createApiStores } from '../../api/stores.ts';
-import { createManageWebhooks, type WithSecret } from '../../api/webhooks/manage-webhooks.ts';
-import { createRecordEvents } from '../../api/webhooks/record-events.ts';
+import { createManageWebhooks, type WithSecret } from '../../api/resources/webhooks/manage-webhooks.ts';
+import { createRecordEvents } from '../../api/resources/webhooks/record-events.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { numbered } from '../../pipeline/accept/new-job.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { parseConfig } from '../../schemas/config.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { type ApiStores, createApiStores } from '../../api/stores.ts';
+import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import {

@@ -1,6 +1,6 @@
 /** Appends merge and deduplicate: what is loaded is ignored, what failed is loaded again, what changed is a new file. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { filesOfAudience } from '../../api/routes/file-records.ts';
+import { filesOfAudience } from '../../api/jobs/file-records.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';

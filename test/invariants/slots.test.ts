@@ -1,7 +1,7 @@
 /** An installation with 64 slots, each with a partition of its own, is as exact as one with 16. No other number is accepted later. */
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { createApiStores } from '../../api/stores.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { collections, spaces } from '../../schemas/documents.ts';
 import { readReport } from '../api/composition-scene.ts';

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
-import { createApiStores } from '../../api/stores.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { anyFreePort } from '../../deploy/local/ports.ts';
 import { bringUp, takeDown } from '../../deploy/local/stack.ts';

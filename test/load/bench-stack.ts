@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
-import { createApiStores } from '../../api/stores.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import { stopProcess } from '../../deploy/local/child.ts';
 import { type Cluster, type ProcessName, processesOf } from '../../deploy/local/names.ts';

@@ -3,7 +3,7 @@
  * compile. A method with several shapes of query has several calls.
  */
 import { Binary, type Db, ObjectId } from 'mongodb';
-import { createApiStores } from '../../api/stores.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { createApiStores } from '../../api/stores.ts';
-import { createAcceptQueue } from '../../pipeline/accept/accept-queue.ts';
+import { createAcceptQueue } from '../../api/jobs/accept-queue.ts';
+import { createApiStores } from '../../api/stores/api-stores.ts';
 import type { ImportRequest, JobRequest } from '../../pipeline/accept/new-job.ts';
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../../pipeline/kafka/topics.ts';

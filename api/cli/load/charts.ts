@@ -1,6 +1,7 @@
 /** Charts as inline SVG: no script, no library, readable in light and dark by the style of the page. */
-import { Html, html } from '../../asyncapi/html.ts';
+
 import { shortCount } from '../../console/format.ts';
+import { Html, html } from '../../describe/asyncapi/html.ts';
 
 export interface Point {
   /** Seconds. */

@@ -1,6 +1,7 @@
 /** The report as one web page that needs nothing else: it can be sent by mail, and opened in ten years. */
-import { Html, html } from '../../asyncapi/html.ts';
+
 import { bytes, count, plural } from '../../console/format.ts';
+import { Html, html } from '../../describe/asyncapi/html.ts';
 import { histogram, overTime, type Point } from './charts.ts';
 import { type LoadReport, phases } from './report.ts';
 import { reportStyle } from './report-style.ts';

@@ -4,7 +4,7 @@
  */
 import { type Db, MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
-import { createAcceptQueue } from '../../../pipeline/accept/accept-queue.ts';
+import { createAcceptQueue } from '../../../api/jobs/accept-queue.ts';
 import type { ImportRequest } from '../../../pipeline/accept/new-job.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import { createCounterStore } from '../../../pipeline/stores/counters.ts';

@@ -1,0 +1,91 @@
+/** Authenticates the caller: by API key or by a session of the console, and the customer by user token where one is sent. */
+
+import { networkOf } from '../http/client-network.ts';
+import type { Context, Handler } from '../http/context.ts';
+import { Problem, unauthorized } from '../http/problem.ts';
+import type { Route } from '../resources/operations.ts';
+import type { KeyCheck } from './check-key.ts';
+import type { KnownTokenKeys } from './known-token-keys.ts';
+import { requireConsole } from './require-console.ts';
+import { requireScopes, scopesOf } from './scopes.ts';
+import type { Sessions } from './sessions.ts';
+import type { VerifyUserToken } from './user-tokens.ts';
+
+function bearer(ctx: Context): string {
+  // Node silently keeps the first of several Authorization headers; a proxy may have checked another.
+  const { rawHeaders } = ctx.req;
+  let times = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 13 && rawHeaders[i]!.toLowerCase() === 'authorization') times++;
+  if (times > 1) throw unauthorized('The request has more than one Authorization header.');
+  const match = /^Bearer +([^\s]+) *$/i.exec(ctx.req.headers.authorization ?? '');
+  if (!match) throw unauthorized('Send your API key as Authorization: Bearer <key>.');
+  return match[1]!;
+}
+
+function createAuthenticateKey(keys: KeyCheck, route: Route): Handler {
+  const needed = scopesOf(route);
+  return async (ctx) => {
+    const stored = await keys.check(bearer(ctx), networkOf(ctx.ip));
+    requireScopes(stored, needed);
+    ctx.state.keyId = stored._id;
+    ctx.state.limitedAs = stored._id;
+    ctx.state.scope = { partner: stored.partner, customer: null };
+    if (stored.expiresAt) ctx.state.expiresAt = stored.expiresAt.getTime();
+    ctx.state.isStillAllowed = () => keys.isActive(stored._id);
+    ctx.set('Cache-Control', 'no-store');
+  };
+}
+
+/** The cookie of a session gives less than an API key: what the scope `read` gives. */
+const allowsSession = (route: Route) => scopesOf(route).every((scope) => scope === 'read');
+
+function createAuthenticateSession(sessions: Sessions, { method, access }: Route): Handler {
+  return async (ctx) => {
+    if (method !== 'get') requireConsole(ctx);
+    const session = await sessions.of(ctx);
+    const { partner, customer, key, expiresAt } = session;
+    if (customer !== null && access !== 'user')
+      throw new Problem('forbidden', 'This session is limited to the audiences of one customer.');
+    if (key !== null) ctx.state.keyId = key;
+    // All sessions of a key or a customer together: signing in again must not give a further share.
+    ctx.state.limitedAs = `session ${key ?? JSON.stringify([partner, customer])}`;
+    ctx.state.scope = { partner, customer };
+    ctx.state.expiresAt = expiresAt;
+    ctx.state.isStillAllowed = () => sessions.isOpen(session);
+    ctx.set('Cache-Control', 'no-store');
+  };
+}
+
+/** An Authorization header always wins over the cookie. */
+export function createAuthenticate(keys: KeyCheck, sessions: Sessions): (route: Route) => Handler {
+  return (route) => {
+    const byKey = createAuthenticateKey(keys, route);
+    if (!allowsSession(route)) return byKey;
+    const bySession = createAuthenticateSession(sessions, route);
+    return (ctx) =>
+      ctx.req.headers.authorization === undefined && sessions.has(ctx) ? bySession(ctx) : byKey(ctx);
+  };
+}
+
+/** Audience routes: narrows the scope of the request to the customer that the token names. */
+export function createAuthenticateUser(
+  verify: VerifyUserToken,
+  tokenKeys: Pick<KnownTokenKeys, 'isActive'>,
+): Handler {
+  return async (ctx) => {
+    const token = ctx.get('x-user-token');
+    if (token !== '') {
+      const { scope, isStillAllowed } = ctx.state;
+      const { partner, customer, expiresAt, tokenKey } = await verify(token, scope.partner);
+      ctx.state.scope = { partner, customer };
+      ctx.state.expiresAt = Math.min(expiresAt, ctx.state.expiresAt ?? expiresAt);
+      if (tokenKey !== null)
+        ctx.state.isStillAllowed = async () => (await isStillAllowed()) && tokenKeys.isActive(tokenKey);
+    } else if (ctx.req.headers['x-user-token'] !== undefined) {
+      throw new Problem('bad_user_token', 'The x-user-token header is empty.', {
+        headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },
+      });
+    }
+  };
+}

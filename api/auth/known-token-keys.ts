@@ -1,0 +1,37 @@
+/** Keys of user tokens as every request needs them. A retired one is refused everywhere within five seconds. */
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { cached } from '../../pipeline/runtime/cached.ts';
+import { secretsOf } from '../../pipeline/runtime/seal.ts';
+import { openTokenKey, type TokenKeyStore } from '../../pipeline/stores/token-keys.ts';
+import type { Config } from '../../schemas/config.ts';
+
+/** This, and the time of one look-up, are less than five seconds. */
+const KEPT_MS = 3_000;
+const MAX_KEPT = 10_000;
+
+export interface KnownTokenKey {
+  partner: string;
+  secret: KeyObject;
+}
+
+export type KnownTokenKeys = ReturnType<typeof createKnownTokenKeys>;
+
+export function createKnownTokenKeys(
+  tokenKeys: Pick<TokenKeyStore, 'find'>,
+  config: Pick<Config, 'secret' | 'secretOld'>,
+) {
+  const secrets = secretsOf(config);
+  const kept = new LRUCache<string, Promise<KnownTokenKey | undefined>>({ max: MAX_KEPT, ttl: KEPT_MS });
+
+  /** Undefined: there is none, or it is retired. */
+  const lookUp = (id: string): Promise<KnownTokenKey | undefined> =>
+    cached(kept, id, async () => {
+      const stored = await tokenKeys.find(id);
+      if (!stored || stored.retiredAt !== null) return undefined;
+      const { partner, secret } = openTokenKey(secrets, stored);
+      return { partner, secret: createSecretKey(secret, 'utf8') };
+    });
+
+  return { lookUp, isActive: async (id: string) => (await lookUp(id)) !== undefined };
+}

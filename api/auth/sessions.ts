@@ -1,0 +1,78 @@
+/** Sessions of the console: who is signed in, from the cookie to the request and back. */
+import { LRUCache } from 'lru-cache';
+import { cached } from '../../pipeline/runtime/cached.ts';
+import { secretsOf } from '../../pipeline/runtime/seal.ts';
+import type { EndedSessionStore } from '../../pipeline/stores/ended-sessions.ts';
+import type { Config } from '../../schemas/config.ts';
+import type { Context } from '../http/context.ts';
+import { unauthorized } from '../http/problem.ts';
+import type { KeyCheck } from './check-key.ts';
+import type { KnownPartners } from './known-partners.ts';
+import type { KnownTokenKeys } from './known-token-keys.ts';
+import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';
+import { badUserToken } from './user-tokens.ts';
+
+/** A session that was signed out is refused by every process within five seconds: this, and the time of one lookup. */
+const KEPT_MS = 3_000;
+const MAX_KEPT = 10_000;
+
+interface Environment {
+  config: Pick<Config, 'secret' | 'secretOld' | 'publicUrl'>;
+  endedSessions: EndedSessionStore;
+  keys: KeyCheck;
+  tokenKeys: Pick<KnownTokenKeys, 'isActive'>;
+  knownPartners: KnownPartners;
+}
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+export function createSessions({ config, endedSessions, keys, tokenKeys, knownPartners }: Environment) {
+  const secrets = secretsOf(config);
+  const isSecure = (ctx: Context) => ctx.secure || config.publicUrl?.startsWith('https:') === true;
+  const ended = new LRUCache<string, Promise<boolean>>({ max: MAX_KEPT, ttl: KEPT_MS });
+
+  /** A session ends when its time is over, when it is signed out, with the key that it was opened with, or with its partner. */
+  async function isOpen({ id, partner, key, tokenKey, expiresAt }: Session): Promise<boolean> {
+    if (Date.now() >= expiresAt || (await cached(ended, id, () => endedSessions.has(id)))) return false;
+    if (key !== null) return keys.isActive(key);
+    if (await knownPartners.isSuspended(partner)) return false;
+    return tokenKey === null || tokenKeys.isActive(tokenKey);
+  }
+
+  return {
+    isOpen,
+
+    has: ({ req }: Context): boolean => hasSessionCookie(req.headers.cookie),
+
+    /** The session of the request. */
+    async of({ req }: Context): Promise<Session> {
+      const session = openSession(secrets, req.headers.cookie);
+      if (session) await knownPartners.refuseSuspended(session.partner);
+      if (!session || !(await isOpen(session))) throw unauthorized('The session has ended. Sign in again.');
+      return session;
+    },
+
+    /** The session of the request, if it has one that is open. */
+    async current({ req }: Context): Promise<Session | undefined> {
+      const session = openSession(secrets, req.headers.cookie);
+      return session && (await isOpen(session)) ? session : undefined;
+    },
+
+    begin(ctx: Context, session: Session): void {
+      const sealed = sealSession(config.secret, session);
+      if (sealed === undefined)
+        throw badUserToken('The name of the customer in the user token is too long for a session.');
+      const seconds = Math.max(0, Math.floor((session.expiresAt - Date.now()) / 1_000));
+      ctx.set('Set-Cookie', setCookie(sealed, seconds, isSecure(ctx)));
+    },
+
+    /** The browser forgets the session, even if it cannot be stored that it has ended. */
+    async end(ctx: Context): Promise<void> {
+      ctx.set('Set-Cookie', setCookie('', 0, isSecure(ctx)));
+      const session = openSession(secrets, ctx.req.headers.cookie);
+      if (!session) return;
+      await endedSessions.add(session.id, new Date(session.expiresAt));
+      ended.delete(session.id);
+    },
+  };
+}

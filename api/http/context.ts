@@ -1,0 +1,61 @@
+/** The dependencies of the API, and the state that a request carries from middleware to handler. */
+import type Koa from 'koa';
+import type { Publisher } from '../../pipeline/kafka/publish.ts';
+import type { Logger } from '../../pipeline/runtime/log.ts';
+import type { Tracer } from '../../pipeline/runtime/traces.ts';
+import type { Scope } from '../../pipeline/stores/audiences.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
+import type { Bodies } from '../../schemas/http.ts';
+import type { KnownPartners } from '../auth/known-partners.ts';
+import type { AcceptQueue } from '../jobs/accept-queue.ts';
+import type { DailyQuota } from '../jobs/daily-quota.ts';
+import type { PendingJobs } from '../jobs/pending-jobs.ts';
+import type { CompositionReports } from '../resources/composition/reports.ts';
+import type { EventHub } from '../resources/events/hub.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface Dependencies extends ApiStores {
+  config: ConfigOf<'api'>;
+  /** Whether MongoDB answers. */
+  ping(): Promise<boolean>;
+  publisher: Publisher;
+  queue: AcceptQueue;
+  pending: PendingJobs;
+  dailyQuota: DailyQuota;
+  knownPartners: KnownPartners;
+  compositionReports: CompositionReports;
+  events: EventHub;
+  bodies: Bodies;
+  metrics: Metrics;
+  tracer?: Tracer;
+  log: Logger;
+}
+
+export interface RequestState {
+  requestId: string;
+  /** Set once the caller has been authenticated. */
+  scope: Scope;
+  /** The API key of the request or of its session; a session of a user token has none. */
+  keyId?: string;
+  /** Callers with the same name share a rate limit. */
+  limitedAs: string;
+  /** When the API key, the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
+  expiresAt?: number;
+  /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
+  isStillAllowed(): Promise<boolean>;
+  route?: string;
+  /** Its span, if it is traced. */
+  traceparent?: string;
+  /** When the request began, and the time spent in our own code and backends: reading the body does not count. */
+  begunAt: number;
+  backendMs: number;
+  /** Already answered with 503 because a backend did not respond in time: no further work may start for it. */
+  givenUp?: true;
+  /** Its job is being queued: the response is decided by the queue. */
+  accepting?: true;
+}
+
+export type Context = Koa.ParameterizedContext<RequestState> & { params: Record<string, string> };
+export type Handler = (ctx: Context) => Promise<void> | void;
+export type Middleware = (ctx: Context, next: () => Promise<unknown>) => Promise<unknown> | unknown;

@@ -1,0 +1,33 @@
+/** Metrics of the API for operators, on a port of their own that partners cannot reach. */
+import {
+  addDefaultMetrics,
+  createMetrics as build,
+  type Metrics as Of,
+} from '../../pipeline/runtime/metrics.ts';
+import type { JobQueryStore } from '../../pipeline/stores/job-queries.ts';
+import { apiMetrics } from '../../schemas/metrics.ts';
+
+export type Metrics = Of<typeof apiMetrics>;
+
+export function createMetrics(): Metrics {
+  const metrics = build(apiMetrics);
+  addDefaultMetrics(metrics.registry);
+  return metrics;
+}
+
+const MAX_LOOK_MS = 1_500;
+
+/** Unfinished jobs, looked up when Prometheus asks: what waits shows although no pipeline runs. */
+export function exportJobs(metrics: Metrics, jobs: Pick<JobQueryStore, 'unfinishedByPhase'>): void {
+  metrics.onRead([metrics.jobs, metrics.oldestJobAge], async () => {
+    for (const { phase, count, oldest } of await jobs.unfinishedByPhase(MAX_LOOK_MS)) {
+      metrics.jobs.set({ phase }, count);
+      const ageMs = oldest ? Date.now() - oldest.getTime() : 0;
+      metrics.oldestJobAge.set({ phase }, Math.max(0, ageMs) / 1_000);
+    }
+  });
+}
+
+export function exportOldestDelivery(metrics: Metrics, seconds: () => Promise<number>): void {
+  metrics.onRead([metrics.oldestDelivery], async () => metrics.oldestDelivery.set(await seconds()));
+}

@@ -1,0 +1,58 @@
+/** An error response: thrown anywhere below the routes, written in one place by answer-problems.ts. */
+import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
+
+export class Problem extends Error {
+  readonly status: number;
+
+  constructor(
+    readonly code: ProblemCode,
+    readonly detail: string,
+    readonly extra: {
+      errors?: FieldError[];
+      headers?: Record<string, string>;
+      members?: Record<string, unknown>;
+      cause?: unknown;
+      /** Of errors of the service (5xx). Default: true. */
+      isLogged?: boolean;
+    } = {},
+  ) {
+    super(detail, { cause: extra.cause });
+    this.status = problems[code].status;
+  }
+
+  toBody(instance: string): string {
+    return JSON.stringify({
+      type: problemType(this.code),
+      title: problems[this.code].title,
+      status: this.status,
+      detail: this.detail,
+      code: this.code,
+      instance,
+      ...(this.extra.errors ? { errors: this.extra.errors } : {}),
+      ...this.extra.members,
+    });
+  }
+}
+
+export const unauthorized = (detail: string) =>
+  new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' } });
+
+export const notFound = () =>
+  new Problem('not_found', 'There is no resource at this URL, or it does not belong to you.');
+
+/** What is made on request and takes a while, and how much of it may be unfinished. */
+export const tooManyUnfinished = (
+  what: string,
+  { perPartner, perCustomer }: { perPartner: number; perCustomer: number },
+  customer: string | null,
+) =>
+  new Problem(
+    'too_many_pending',
+    customer === null
+      ? `At most ${perPartner} ${what} may be unfinished.`
+      : `At most ${perCustomer} ${what} of a customer may be unfinished, and ${perPartner} of the partner.`,
+    { headers: { 'Retry-After': '5' } },
+  );
+
+export const unavailable = (detail: string, cause?: unknown) =>
+  new Problem('unavailable', detail, { headers: { 'Retry-After': '2' }, cause });

@@ -1,0 +1,51 @@
+/**
+ * Refuses jobs of a partner that has used up what it may load on a day. Jobs count when they have ended, so those in flight can exceed
+ * the quota; dispatch refuses them when it lists their files (stages/dispatch/hold-quotas.ts).
+ */
+import { LRUCache } from 'lru-cache';
+import type { JobRequest } from '../../pipeline/accept/new-job.ts';
+import { hasDailyQuota } from '../../pipeline/accept/quotas.ts';
+import { cached } from '../../pipeline/runtime/cached.ts';
+import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import { dayOf, type Usage, type UsageStore } from '../../pipeline/stores/usage.ts';
+import type { PartnerQuotas } from '../../schemas/documents.ts';
+
+export class QuotaExceeded extends Error {
+  readonly code = 'quota_exceeded';
+  constructor(
+    message: string,
+    readonly secondsLeft: number,
+  ) {
+    super(message);
+  }
+}
+
+/** Requests do not wait for MongoDB more often than this. */
+const KEPT_MS = 1_000;
+const MAX_KEPT = 10_000;
+const DAY_MS = 86_400_000;
+
+const secondsUntilMidnight = (now: number) => Math.ceil((DAY_MS - (now % DAY_MS)) / 1_000);
+
+export type DailyQuota = ReturnType<typeof createDailyQuota>;
+
+export function createDailyQuota(usage: UsageStore, jobs: NewJobStore) {
+  const kept = new LRUCache<string, Promise<Usage>>({ max: MAX_KEPT, ttl: KEPT_MS });
+
+  return {
+    /** A deletion loads nothing, and a job that exists is not accepted again. */
+    async check({ kind, partner, requestToken }: JobRequest, quotas: Required<PartnerQuotas>): Promise<void> {
+      if (kind === 'delete' || !hasDailyQuota(quotas)) return;
+      const now = Date.now();
+      const day = dayOf(new Date(now));
+      const used = await cached(kept, `${partner}/${day}`, () => usage.of(partner, day));
+      const { bytesPerDay, rowsPerDay } = quotas;
+      const what = [
+        ...(bytesPerDay > 0 && used.bytes >= bytesPerDay ? [`${bytesPerDay} bytes`] : []),
+        ...(rowsPerDay > 0 && used.rows >= rowsPerDay ? [`${rowsPerDay} rows`] : []),
+      ];
+      if (what.length === 0 || (requestToken !== undefined && (await jobs.hasToken(requestToken)))) return;
+      throw new QuotaExceeded(what.join(' and '), secondsUntilMidnight(now));
+    },
+  };
+}

@@ -1,0 +1,209 @@
+/**
+ * Idempotency-Key: the same key and request within 24 hours returns the first response again. Every route that changes something
+ * describes its change, and it is carried out here, so no operation can do without. Until its answer is stored, a repeated request
+ * continues where the first try died: a job carries the token of its request under a unique index, and every other change is made
+ * from an intent that is stored before it.
+ */
+
+import { createHmac, randomUUID } from 'node:crypto';
+import { Binary } from 'mongodb';
+import type { JobRequest } from '../../pipeline/accept/new-job.ts';
+import { quotasOf } from '../../pipeline/accept/quotas.ts';
+import { within } from '../../pipeline/runtime/deadline.ts';
+import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
+import { deriveKey, seal, secretsOf, unseal } from '../../pipeline/runtime/seal.ts';
+import type { IdempotencyDocument, JobDocument } from '../../schemas/documents.ts';
+import type { Context, Dependencies } from '../http/context.ts';
+import { beginAccepting, stopIfGivenUp } from '../http/limit-time.ts';
+import { Problem, unavailable } from '../http/problem.ts';
+import type { Accepted } from './accept-queue.ts';
+
+export interface Answer {
+  status: number;
+  body?: string;
+  location?: string;
+  retryAfter?: string;
+}
+
+/** A request that queues a job. */
+export interface QueueJob {
+  /** Checks the request against what is stored. Not called once an earlier try has queued the job. */
+  job(): JobRequest | Promise<JobRequest>;
+  answer(job: JobDocument): Answer | Promise<Answer>;
+}
+/** A request that takes effect at once. */
+export interface DirectChange<Intent> {
+  /**
+   * Checks the request against what is stored, and decides what must be the same in every try: ids, secrets, which version is meant.
+   * Not called once an earlier try has come so far.
+   */
+  intend(): Promise<Intent>;
+  /** Has the same effect and the same answer, however often it is called with an intent. */
+  apply(intent: Intent): Promise<Answer>;
+}
+/** What a request changes, known to be well-formed. Nothing has been changed yet. */
+export type Change = QueueJob | DirectChange<unknown>;
+/** Validates a request that changes something. */
+export type Prepare = (ctx: Context) => Change | Promise<Change>;
+
+/** Keeps the type of the intent, which is stored as JSON. */
+export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
+
+export function send(ctx: Context, answer: Answer): void {
+  ctx.status = answer.status;
+  if (answer.location) ctx.set('Location', answer.location);
+  if (answer.retryAfter) ctx.set('Retry-After', answer.retryAfter);
+  if (answer.body === undefined) return;
+  ctx.type = 'application/json';
+  ctx.body = answer.body;
+}
+
+/** Sorts the members, so that equal requests have equal hashes whatever their formatting. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
+}
+
+/** The stored record of a request's key. */
+interface Claim {
+  mark: IdempotencyDocument;
+  /** No earlier request had the key. */
+  isFirst: boolean;
+}
+
+async function claim(deps: Dependencies, ctx: Context): Promise<Claim | undefined> {
+  if (ctx.req.headers['idempotency-key'] === undefined) return undefined;
+  const key = ctx.get('idempotency-key');
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new Problem(
+      'bad_idempotency_key',
+      'The Idempotency-Key must be 1 to 255 visible ASCII characters.',
+    );
+  const { partner, customer } = ctx.state.scope;
+  // An HMAC: a body may contain a secret, and a plain hash of it could be brute-forced.
+  const text = `${ctx.method} ${ctx.path}${ctx.search}\n${canonical(ctx.request.body)}`;
+  const hashes = secretsOf(deps.config).map((secret) =>
+    createHmac('sha256', deriveKey(secret, 'idempotency')).update(text).digest('base64url'),
+  );
+  const [requestHash] = hashes as [string];
+  const token = randomUUID();
+  const mark = await deps.idempotency.claim({ partner, customer }, key, { requestHash, token });
+  faultPoint('api:after-claim');
+  if (!hashes.includes(mark.requestHash))
+    throw new Problem(
+      'idempotency_conflict',
+      'This Idempotency-Key was already used for a different request.',
+    );
+  return { mark, isFirst: mark.token === token };
+}
+
+export function createCarryOut(deps: Dependencies): (ctx: Context, change: Change) => Promise<Answer> {
+  const { config, idempotency, newJobs, log } = deps;
+  const secrets = secretsOf(config);
+
+  // Encrypted: the secret of a webhook is in the response that creates it, and nowhere else.
+  const contextOf = ({ _id }: IdempotencyDocument) => `idempotency ${_id}`;
+  const sealed = (mark: IdempotencyDocument, value: unknown) =>
+    new Binary(seal(config.secret, JSON.stringify(value ?? null), contextOf(mark)));
+  const opened = <T>(mark: IdempotencyDocument, value: Binary): T =>
+    JSON.parse(unseal(secrets, value, contextOf(mark))) as T;
+
+  /** Stores the answer, unless a concurrent try has stored its own. Returns the one that stands. */
+  async function keep(mark: IdempotencyDocument, answer: Answer): Promise<Answer> {
+    const stored = await idempotency.storeAnswer(mark, sealed(mark, answer));
+    faultPoint('api:after-keep-answer');
+    return stored ? opened(mark, stored) : answer;
+  }
+
+  /** Once a job is queued, limit-time.ts no longer cuts the request off, so these steps have a deadline of their own. */
+  const limited = <T>(work: Promise<T>): Promise<T> =>
+    within(config.limitBackendMs, work).catch((cause) => {
+      throw unavailable('A backend did not respond in time. Retry shortly.', cause);
+    });
+
+  /** The job that an earlier try has queued, or a new one. */
+  async function jobOf(ctx: Context, change: QueueJob, { mark, isFirst }: Claim): Promise<Accepted> {
+    const known = isFirst ? undefined : await newJobs.findByToken(mark.token);
+    if (!known) return accept(deps, ctx, { ...(await change.job()), requestToken: mark.token });
+    beginAccepting(ctx);
+    return { job: known, repeated: true };
+  }
+
+  async function queueOnce(ctx: Context, change: QueueJob, claimed: Claim): Promise<Answer> {
+    for (let tries = 0; tries < 5; tries++) {
+      const { mark } = claimed;
+      const accepted = await jobOf(ctx, change, claimed);
+      const job = accepted.repeated ? await limited(newJobs.promise(accepted.job)) : accepted.job;
+      if (!job) continue;
+      if (job.phase !== 'withdrawn') {
+        const answer = await change.answer(job);
+        faultPoint('api:before-answer');
+        // Not awaited: should it fail, a repeated request rebuilds the response from the job.
+        keep(mark, answer).catch((error) =>
+          log.debug({ err: error }, 'the response for an Idempotency-Key was not stored'),
+        );
+        return answer;
+      }
+      claimed = { mark: await limited(idempotency.renewToken(mark)), isFirst: false };
+    }
+    throw unavailable('The request could not be queued. Retry shortly.');
+  }
+
+  /** The intent of the first try that came so far. */
+  async function intentOf<T>({ intend }: DirectChange<T>, mark: IdempotencyDocument): Promise<T> {
+    if (mark.intent) return opened(mark, mark.intent);
+    try {
+      const intent = await intend();
+      const stored = await idempotency.fixIntent(mark, sealed(mark, intent));
+      return stored ? opened(mark, stored) : intent;
+    } catch (error) {
+      // A concurrent try may be the reason: it has removed what this one looked for.
+      const stored = await idempotency.intentOf(mark);
+      if (stored) return opened(mark, stored);
+      throw error;
+    }
+  }
+
+  /** Stores the response before sending it, so that a repeated request gets the same one. */
+  async function applyOnce(ctx: Context, change: DirectChange<unknown>, claimed?: Claim): Promise<Answer> {
+    const intent = claimed ? await intentOf(change, claimed.mark) : await change.intend();
+    faultPoint('api:before-change');
+    stopIfGivenUp(ctx);
+    const answer = await change.apply(intent);
+    faultPoint('api:after-change');
+    return claimed ? keep(claimed.mark, answer) : answer;
+  }
+
+  return async (ctx, change) => {
+    const claimed = await claim(deps, ctx);
+    if (claimed?.mark.answer) return opened(claimed.mark, claimed.mark.answer);
+    if ('apply' in change) return applyOnce(ctx, change, claimed);
+    if (claimed) return queueOnce(ctx, change, claimed);
+    return change.answer((await accept(deps, ctx, await change.job())).job);
+  };
+}
+
+/** Queues the job, unless the partner is suspended or over a quota, or the request has timed out. */
+async function accept(
+  { config, pending, dailyQuota, knownPartners, queue }: Dependencies,
+  ctx: Context,
+  request: JobRequest,
+): Promise<Accepted> {
+  // Again: since the request was authenticated, its body may have taken long to arrive.
+  await knownPartners.refuseSuspended(request.partner);
+  const quotas = quotasOf(await knownPartners.lookUp(request.partner), config);
+  await dailyQuota.check(request, quotas);
+  const place = await pending.reserve(request.partner, quotas.pendingJobs, request.requestToken);
+  let isNew = false;
+  try {
+    beginAccepting(ctx);
+    const { traceparent } = ctx.state;
+    const accepted = await queue.accept(traceparent ? { ...request, traceparent } : request);
+    isNew = !accepted.repeated;
+    return accepted;
+  } finally {
+    place.settle(isNew);
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Limits the jobs of a partner that have not ended, without counting them for each request. They are counted now and then while the
+ * partner sends requests, more often near the limit; jobs accepted by this process since then are added. Exact with one process;
+ * with several, jobs that the others accept between two counts can exceed the limit.
+ */
+import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+
+export class TooManyPending extends Error {
+  readonly code = 'too_many_pending';
+}
+
+export type PendingJobs = ReturnType<typeof createPendingJobs>;
+
+interface Tally {
+  counted: number;
+  countedAt: number;
+  /** Jobs accepted by this process since the last count began. */
+  added: number;
+  /** Places that are reserved and not settled yet. */
+  reserved: number;
+  counting?: Promise<void>;
+}
+
+/** How often to count: below half of the limit, and above. */
+const COUNT_SELDOM_MS = 10_000;
+const COUNT_OFTEN_MS = 1_000;
+/** At the limit: as soon as a job has ended, the partner's next request should be accepted. */
+const COUNT_AGAIN_MS = 250;
+
+const pendingOf = ({ counted, added, reserved }: Tally) => counted + added + reserved;
+
+export function createPendingJobs(jobs: NewJobStore) {
+  const tallies = new Map<string, Tally>();
+
+  function count(partner: string, tally: Tally, max: number): Promise<void> {
+    tally.counting ??= (async () => {
+      const before = tally.added;
+      const countedAt = performance.now();
+      const counted = await jobs.countPending(partner, max);
+      Object.assign(tally, { counted, countedAt, added: tally.added - before });
+    })().finally(() => {
+      tally.counting = undefined;
+    });
+    return tally.counting;
+  }
+
+  function countEveryMs(tally: Tally, max: number): number {
+    const pending = pendingOf(tally);
+    if (pending >= max) return COUNT_AGAIN_MS;
+    return pending > max / 2 ? COUNT_OFTEN_MS : COUNT_SELDOM_MS;
+  }
+
+  /** Whether an earlier try of the request, whose answer was lost, has created the job. */
+  const isThere = async (requestToken: string | undefined) =>
+    requestToken !== undefined && (await jobs.hasToken(requestToken));
+
+  return {
+    /** Reserves a place for a job of the partner; throws TooManyPending if there is none. A job that exists needs none. */
+    async reserve(partner: string, max: number, requestToken?: string) {
+      let tally = tallies.get(partner);
+      if (!tally) {
+        tally = { counted: 0, countedAt: Number.NEGATIVE_INFINITY, added: 0, reserved: 0 };
+        tallies.set(partner, tally);
+      }
+      if (performance.now() - tally.countedAt >= countEveryMs(tally, max)) await count(partner, tally, max);
+      if (pendingOf(tally) >= max && !(await isThere(requestToken)))
+        throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
+      tally.reserved++;
+      return {
+        /** The job was accepted, or was not. */
+        settle(accepted: boolean): void {
+          tally.reserved--;
+          if (accepted) tally.added++;
+        },
+      };
+    },
+  };
+}

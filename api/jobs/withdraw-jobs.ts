@@ -1,0 +1,46 @@
+/**
+ * Withdraws jobs whose request is answered with an error, unless dispatch has claimed them, or another process is about to answer
+ * a repetition of the request (stores/new-jobs.ts).
+ */
+
+import { within } from '../../pipeline/runtime/deadline.ts';
+import type { Logger } from '../../pipeline/runtime/log.ts';
+import { createRetry } from '../../pipeline/runtime/retry.ts';
+import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+
+const NOW_MS = 1_000;
+const untilWithdrawn = createRetry(undefined, { when: () => true, firstMs: 500, maxMs: 500, ref: false });
+
+export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logger) {
+  const background = new Set<Promise<void>>();
+
+  async function untilDone(documents: JobDocument[], inserting?: Promise<unknown>): Promise<void> {
+    // An insert that is still in flight would come after the withdrawal otherwise.
+    await inserting?.catch(() => {});
+    const taken = await untilWithdrawn('withdraw jobs', () => jobs.withdraw(documents));
+    if (taken.size > 0)
+      log.warn({ jobs: [...taken] }, 'these jobs run, although their requests were answered with an error');
+  }
+
+  /** For when MongoDB does not answer: tries until it does, or the process ends. */
+  function inBackground(documents: JobDocument[], inserting?: Promise<unknown>): void {
+    if (documents.length === 0) return;
+    const task = untilDone(documents, inserting).finally(() => background.delete(task));
+    background.add(task);
+  }
+
+  return {
+    inBackground,
+    /** Returns the numbers of the jobs that dispatch had claimed: those will run. */
+    async now(documents: JobDocument[]): Promise<Set<number>> {
+      try {
+        return await within(NOW_MS, jobs.withdraw(documents));
+      } catch {
+        inBackground(documents);
+        return new Set();
+      }
+    },
+    settled: () => Promise.all(background),
+  };
+}

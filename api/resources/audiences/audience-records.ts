@@ -1,0 +1,81 @@
+/** Audience records as the specification defines them. */
+import type { Scope } from '../../../pipeline/stores/audiences.ts';
+import type { OpenLoad as OpenJob } from '../../../pipeline/stores/job-queries.ts';
+import { type AudienceDocument, type JobPhase, JobStatus } from '../../../schemas/documents.ts';
+import type { ApiStores } from '../../stores/api-stores.ts';
+import { createFloor } from './privacy-floor.ts';
+
+const running: JobPhase[] = ['loading', 'sealed'];
+
+interface OpenLoad {
+  /** 1 if any load is running, otherwise 0. */
+  status: 0 | 1;
+  /** The latest change of any of them: an append changes the audience. */
+  updatedAt: Date;
+}
+/** Pending and running loads. */
+export interface OpenLoads {
+  /** Of this generation of the audience. */
+  of(audience: Pick<AudienceDocument, '_id' | 'generation'>): OpenLoad | undefined;
+  /** The audiences that have any. */
+  audiences(): number[];
+}
+
+const latest = (a: Date, b: Date) => (a > b ? a : b);
+
+export function byAudience(loads: OpenJob[]): OpenLoads {
+  const open = new Map<string, OpenLoad>();
+  for (const { audience, generation, phase, updatedAt } of loads) {
+    const key = `${audience}.${generation}`;
+    const status = running.includes(phase) ? JobStatus.running : JobStatus.pending;
+    const known = open.get(key) ?? { status, updatedAt };
+    open.set(key, {
+      status: known.status === JobStatus.running ? known.status : status,
+      updatedAt: latest(known.updatedAt, updatedAt),
+    });
+  }
+  return {
+    of: ({ _id, generation }) => open.get(`${_id}.${generation}`),
+    audiences: () => [...new Set(loads.map(({ audience }) => audience!))],
+  };
+}
+
+/**
+ * Must be read before the audiences: a load that ends between the two reads then shows as running with its final counts. In the
+ * other order it would show as done with the counts from before.
+ */
+export const readOpenLoads = async (
+  { jobs }: ApiStores,
+  partner: string,
+  audience?: number,
+): Promise<OpenLoads> => byAudience(await jobs.openLoads(partner, audience));
+
+/** A match count below the privacy floor is shown as 0: the field is a number by the specification. */
+export function toAudience(audience: AudienceDocument, openLoads: OpenLoads, privacyFloor: number) {
+  const open = openLoads.of(audience);
+  return {
+    audience_id: audience._id,
+    name: audience.name,
+    unique_devices: audience.uniqueDevices,
+    default_warehouse_segment_id: audience.segment,
+    status: open?.status ?? audience.outcome,
+    created_at: audience.createdAt,
+    updated_at: open ? latest(open.updatedAt, audience.updatedAt) : audience.updatedAt,
+    uploaded_devices: audience.uploadedDevices,
+    matched_devices: createFloor(privacyFloor, audience.uniqueDevices)(audience.matchedDevices) ?? 0,
+  };
+}
+
+/** The audience, created from its job if the process that accepted the job died before it could. */
+export async function resolveAudience(
+  { audiences, jobs }: ApiStores,
+  scope: Scope,
+  id: number,
+): Promise<AudienceDocument | null> {
+  const audience = await audiences.find(scope, id);
+  if (audience) return audience;
+  const job = await jobs.findMaker(scope, id);
+  if (!job) return null;
+  await audiences.ensure(job);
+  return audiences.find(scope, id);
+}

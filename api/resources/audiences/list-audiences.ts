@@ -1,0 +1,61 @@
+/** The list of audiences, all of them or in pages, filtered by what the records show. */
+import { type AudienceDocument, JobStatus } from '../../../schemas/documents.ts';
+import { audienceQuery } from '../../../schemas/http-queries.ts';
+import type { Dependencies, Handler } from '../../http/context.ts';
+import { nextPage, readQuery } from '../../http/pages.ts';
+import { createPublicAddress } from '../../http/public-address.ts';
+import { jsonArray, sendChunks } from '../../http/stream-json.ts';
+import { send } from '../../jobs/idempotent.ts';
+import { type OpenLoads, readOpenLoads, toAudience } from './audience-records.ts';
+
+/** What is stored of audiences that may have the status; whether they do, their record shows. */
+function storedWith(status: JobStatus | undefined, open: OpenLoads) {
+  if (status === JobStatus.pending || status === JobStatus.running) return { among: open.audiences() };
+  return { outcome: status };
+}
+
+async function* recordsOf(
+  found: AsyncIterable<AudienceDocument>,
+  toRecord: (audience: AudienceDocument) => ReturnType<typeof toAudience>,
+  status: JobStatus | undefined,
+) {
+  for await (const audience of found) {
+    const record = toRecord(audience);
+    if (status === undefined || record.status === status) yield record;
+  }
+}
+
+async function firstOf<T>(items: AsyncGenerator<T>, count: number): Promise<T[]> {
+  const first: T[] = [];
+  for await (const item of items) {
+    first.push(item);
+    if (first.length === count) break;
+  }
+  return first;
+}
+
+export function createListAudiences(deps: Dependencies): Handler {
+  const { audiences, config } = deps;
+  const addressOf = createPublicAddress(config);
+
+  return async (ctx) => {
+    const query = readQuery(ctx, audienceQuery);
+    const { limit, cursor: before, segment_id: segment, search, status } = query;
+    const open = await readOpenLoads(deps, ctx.state.scope.partner);
+    const found = audiences.list(ctx.state.scope, {
+      before,
+      segment,
+      search,
+      ...storedWith(status, open),
+      ...(limit !== undefined && status === undefined ? { limit: limit + 1 } : {}),
+      ...(search === undefined ? {} : { maxMs: config.limitBackendMs }),
+    });
+    const records = recordsOf(found, (one) => toAudience(one, open, config.privacyFloor), status);
+    if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(records));
+    const some = await firstOf(records, limit + 1);
+    const page = some.slice(0, limit);
+    if (some.length > limit)
+      ctx.set('Link', nextPage(addressOf(ctx.path), { ...query, cursor: page.at(-1)!.audience_id }));
+    send(ctx, { status: 200, body: JSON.stringify(page) });
+  };
+}

@@ -1,0 +1,69 @@
+/** Loads of an audience as partners see them. An addition to the specification: it explains why a load failed. */
+import { fileFailureCodes } from '../../../schemas/codes.ts';
+import {
+  type AudienceDocument,
+  type JobDocument,
+  type JobPhase,
+  JobStatus,
+} from '../../../schemas/documents.ts';
+
+export const shownOfLoad = {
+  generation: 1,
+  filePath: 1,
+  phase: 1,
+  status: 1,
+  listing: 1,
+  fileCount: 1,
+  filesDone: 1,
+  rows: 1,
+  uniqueDevices: 1,
+  accepted: 1,
+  rejected: 1,
+  newDevices: 1,
+  audienceDevices: 1,
+  errors: 1,
+  createdAt: 1,
+  updatedAt: 1,
+} as const;
+export type ShownLoad = Pick<JobDocument, '_id' | keyof typeof shownOfLoad>;
+
+/** A clear takes effect at once, although dispatch reaches the cancelled load only in job order. */
+const cancellable: JobPhase[] = ['accepted', 'loading'];
+const cancelled = { code: 'cancelled', message: fileFailureCodes.cancelled };
+
+type Generation = Pick<AudienceDocument, 'generation'>;
+
+export const isCancelledByClear = (load: Pick<JobDocument, 'generation' | 'phase'>, audience: Generation) =>
+  load.generation! < audience.generation && cancellable.includes(load.phase);
+
+/** Null where it was not recorded: by a load that has not ended, or that ended before this existed. */
+function broughtBy(load: ShownLoad) {
+  const ended = load.phase === 'ended' ? load : undefined;
+  // The audience may have been cleared before the load had its turn.
+  const wasCancelled = load.errors?.some(({ code, file }) => code === 'cancelled' && file === undefined);
+  return {
+    rows_accepted: ended?.accepted ?? null,
+    rows_rejected: ended?.rejected ?? null,
+    new_devices: ended?.newDevices ?? null,
+    audience_devices: wasCancelled ? null : (ended?.audienceDevices ?? null),
+  };
+}
+
+export function toLoad(load: ShownLoad, audience: Generation) {
+  const isCancelled = isCancelledByClear(load, audience);
+  const status = isCancelled ? JobStatus.error : load.status;
+  const errors = isCancelled ? [cancelled] : (load.errors ?? []);
+  return {
+    load_id: load._id,
+    file_path: load.filePath,
+    status,
+    files: load.fileCount,
+    files_done: load.filesDone,
+    unique_devices: load.uniqueDevices,
+    total_rows: load.rows,
+    ...broughtBy(load),
+    errors: status === JobStatus.error ? errors : null,
+    created_at: load.createdAt,
+    updated_at: load.updatedAt,
+  };
+}

@@ -1,0 +1,55 @@
+/** Starts the thread that composes audiences when it is needed, and ends it when it is idle. */
+import { startThread, type Thread } from '../../../pipeline/runtime/threads.ts';
+import type { Composed, Wanted } from './compose-audience.ts';
+
+const IDLE_MS = 60_000;
+
+export interface Composer {
+  /** Those that are composed at the same time share the thread. Rejects soon after the signal. */
+  compose(wanted: Wanted, onProgress: (progress: number) => void, signal: AbortSignal): Promise<Composed>;
+  close(): Promise<void>;
+}
+
+export function createComposer({ onFailure }: { onFailure?(): void } = {}): Composer {
+  // Next to this file once both are compiled.
+  const module = new URL('./composition-thread.js', import.meta.url);
+  let thread: Thread | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let composing = 0;
+
+  /** Whoever waits for an answer of a thread that fails is told; the next one gets another thread. */
+  function start(): Thread {
+    const started = startThread(module, {}, () => {
+      onFailure?.();
+      if (thread === started) thread = undefined;
+      void started.terminate();
+    });
+    return started;
+  }
+
+  async function close(): Promise<void> {
+    clearTimeout(idle);
+    const ending = thread;
+    thread = undefined;
+    await ending?.terminate();
+  }
+
+  return {
+    close,
+    async compose(wanted, onProgress, signal) {
+      signal.throwIfAborted();
+      clearTimeout(idle);
+      thread ??= start();
+      const cancel = () => void thread?.ask('cancel', wanted.token).catch(() => {});
+      signal.addEventListener('abort', cancel);
+      composing++;
+      try {
+        return await thread.ask<Composed>('compose', wanted, onProgress);
+      } finally {
+        signal.removeEventListener('abort', cancel);
+        composing--;
+        if (composing === 0) idle = setTimeout(() => void close(), IDLE_MS).unref();
+      }
+    },
+  };
+}

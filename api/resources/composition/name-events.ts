@@ -1,0 +1,48 @@
+/** The events of a report: devices by number become devices and rows by name. */
+import { OTHER_NUMBER } from '../../../pipeline/stores/event-values.ts';
+import { StaleRead } from '../../../pipeline/stores/stale-read.ts';
+import type { Stores } from '../../../pipeline/stores/stores.ts';
+
+export interface NamedEvent {
+  event: string;
+  devices: number;
+  rows: number;
+}
+
+export interface EventsOf {
+  audience: number;
+  generation: number;
+  /** The last load whose rows count. */
+  loadedBy: number;
+}
+
+const inOrder = (a: string, b: string) => (a < b ? -1 : 1);
+
+export function createNameEvents({ eventValues, files }: Pick<Stores, 'eventValues' | 'files'>) {
+  /** A value without a number counts as one of the others, as its devices do. There may be any number of them. */
+  async function countRows(
+    { audience, generation, loadedBy }: EventsOf,
+    numbers: ReadonlyMap<string, number>,
+  ): Promise<Map<number, number>> {
+    const byNumber = new Map<number, number>();
+    for await (const { event, rows } of files.rowsByEvent(audience, generation, loadedBy)) {
+      const number = numbers.get(event) ?? OTHER_NUMBER;
+      if (event !== '') byNumber.set(number, (byNumber.get(number) ?? 0) + rows);
+    }
+    return byNumber;
+  }
+
+  return async (of: EventsOf, devices: ReadonlyMap<number, number>): Promise<NamedEvent[]> => {
+    if (devices.size === 0) return [];
+    const values = await eventValues.valuesOf(of.audience, of.generation);
+    const rows = await countRows(of, new Map([...values].map(([number, value]) => [value, number])));
+    return [...devices]
+      .map(([number, count]) => {
+        const event = values.get(number);
+        if (event === undefined)
+          throw new StaleRead(`event ${number} of audience ${of.audience} is not seen`);
+        return { event, devices: count, rows: rows.get(number) ?? 0 };
+      })
+      .sort((a, b) => b.devices - a.devices || inOrder(a.event, b.event));
+  };
+}

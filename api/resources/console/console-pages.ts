@@ -1,0 +1,75 @@
+/** Serves the console: one page for all of its addresses, and the assets that this page names. */
+import type { Context, Handler } from '../../http/context.ts';
+import { contentPolicy, setPageHeaders } from '../../http/page-headers.ts';
+import { notFound } from '../../http/problem.ts';
+import { answerTagged } from '../../http/tag-answer.ts';
+import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from './console-files.ts';
+
+const policy = contentPolicy({
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data:",
+  'connect-src': "'self'",
+});
+
+function sendFile(ctx: Context, file: ConsoleFile): void {
+  // Asked one by one: browsers accept all of them equally, and the first that they name is not the smallest.
+  const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name)) ?? 'identity';
+  ctx.vary('Accept-Encoding');
+  if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);
+  ctx.type = file.type;
+  ctx.body = file.bodies[encoding];
+  answerTagged(ctx, file.etag);
+}
+
+const isId = (text: string | undefined) => /^[1-9][0-9]{0,15}$/.test(text ?? '');
+
+function redirect(ctx: Context, to: string): void {
+  ctx.status = 308;
+  ctx.redirect(to);
+}
+
+export function createConsolePages(openByToken: (ctx: Context, page: string) => Promise<void>) {
+  let reading: Promise<ConsoleFiles> | undefined;
+  const files = () => {
+    reading ??= readConsoleFiles();
+    return reading;
+  };
+
+  const sendPage = async (ctx: Context, status: number) => {
+    const { page } = await files();
+    setPageHeaders(ctx, policy);
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.status = status;
+    sendFile(ctx, page);
+  };
+
+  /** The router accepts a final slash; each page has one address. */
+  const page: Handler = (ctx) =>
+    ctx.path.endsWith('/')
+      ? redirect(ctx, ctx.path.replace(/(?<!\/)\/+$/, '') + ctx.search)
+      : sendPage(ctx, 200);
+
+  /** The page itself says what is missing. */
+  const missing: Handler = (ctx) => sendPage(ctx, 404);
+
+  const record: Handler = (ctx) => (isId(ctx.params.id) ? page(ctx) : missing(ctx));
+
+  /** The deep link of an audience, which may carry a user token. */
+  const segment: Handler = (ctx) =>
+    new URLSearchParams(ctx.querystring).has('token')
+      ? openByToken(ctx, `/console/segments/${encodeURIComponent(ctx.params.id!)}`)
+      : record(ctx);
+
+  const home: Handler = (ctx) => (ctx.path === '/console' ? redirect(ctx, '/console/') : sendPage(ctx, 200));
+
+  const asset: Handler = async (ctx) => {
+    const file = (await files()).assets.get(ctx.params.name!);
+    if (!file) throw notFound();
+    ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
+    ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
+    sendFile(ctx, file);
+  };
+
+  return { home, page, record, segment, missing, asset };
+}

@@ -1,0 +1,116 @@
+/** An addition to the specification: a load that changes nothing and says what would be accepted. */
+import { type JobRequest, numbered } from '../../../pipeline/accept/new-job.ts';
+import { quotasOf } from '../../../pipeline/accept/quotas.ts';
+import { JobStatus } from '../../../schemas/documents.ts';
+import type { DryFile, DryRunDocument } from '../../../schemas/dry-run-documents.ts';
+import { dryRunQuery } from '../../../schemas/http-queries.ts';
+import type { Context, Dependencies, Handler } from '../../http/context.ts';
+import { parseId } from '../../http/ids.ts';
+import { readQuery } from '../../http/pages.ts';
+import { notFound, tooManyUnfinished } from '../../http/problem.ts';
+import { createPublicAddress } from '../../http/public-address.ts';
+import { type Change, direct, send } from '../../jobs/idempotent.ts';
+
+/** Waiting and running ones. */
+const MAX_UNFINISHED = { perPartner: 10, perCustomer: 5 };
+
+export const isDryRun = (ctx: Context): boolean =>
+  ctx.querystring !== '' && readQuery(ctx, dryRunQuery).dry_run === true;
+
+const toFile = ({ path, rows, accepted, rejected, failure, examples, isWhole }: DryFile) => ({
+  s3_path: path,
+  complete: isWhole,
+  rows,
+  rows_accepted: accepted,
+  rows_rejected: rejected,
+  failure,
+  examples: examples.map(({ line, code, raw, isCut }) => ({
+    line,
+    code,
+    raw,
+    ...(isCut ? { truncated: true } : {}),
+  })),
+});
+
+/** Of files that would be loaded. */
+const sumOf = (files: DryFile[], count: 'rows' | 'accepted') =>
+  files.reduce((sum, file) => sum + file[count], 0);
+
+function toDryRun({ _id, job, status, files, fileCount, ...rest }: DryRunDocument) {
+  const hasEnded = status === JobStatus.done || status === JobStatus.error;
+  const whole = files.length === fileCount && files.every(({ isWhole }) => isWhole);
+  return {
+    dry_run_id: _id,
+    file_path: job.filePath,
+    status,
+    complete: hasEnded ? whole : null,
+    files: fileCount,
+    files_read: files.length,
+    total_rows: sumOf(files, 'rows'),
+    rows_accepted: sumOf(
+      files.filter(({ failure }) => !failure),
+      'accepted',
+    ),
+    errors: rest.errors,
+    file: files.map(toFile),
+    created_at: rest.createdAt,
+    updated_at: rest.updatedAt,
+  };
+}
+
+export function createDryRuns(deps: Dependencies) {
+  const { dryRuns, counters, dailyQuota, knownPartners, config } = deps;
+  const addressOf = createPublicAddress(config);
+
+  /** Instead of the load. */
+  function queue(ctx: Context, request: JobRequest, customer: string | null): Change {
+    const { partner } = request;
+    return direct({
+      async intend() {
+        const quotas = quotasOf(await knownPartners.lookUp(partner), config);
+        // It reads bytes and loads no rows.
+        await dailyQuota.check(request, { ...quotas, rowsPerDay: 0 });
+        return counters.nextDryRun();
+      },
+      async apply(id) {
+        const attributesAsOf = await counters.attributeSequence();
+        const now = new Date();
+        const { requestToken: _, ...job } = numbered(request, -id, attributesAsOf, now);
+        const dryRun: DryRunDocument = {
+          _id: id,
+          partner,
+          customer,
+          job,
+          status: JobStatus.pending,
+          tries: 0,
+          fileCount: 0,
+          bytes: 0,
+          files: [],
+          errors: null,
+          createdAt: now,
+          updatedAt: now,
+        };
+        // An earlier try of the request may have stored it in the last free place.
+        if (
+          (await dryRuns.insert(dryRun, MAX_UNFINISHED)) === 'full' &&
+          !(await dryRuns.find(partner, customer, id))
+        )
+          throw tooManyUnfinished('dry runs', MAX_UNFINISHED, customer);
+        const location = addressOf(`${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
+        return { status: 202, body: JSON.stringify({ dry_run_id: id }), location };
+      },
+    });
+  }
+
+  const find =
+    (kind: 'import' | 'audience'): Handler =>
+    async (ctx) => {
+      const { partner, customer } = ctx.state.scope;
+      const found = await dryRuns.find(partner, customer, parseId(ctx.params.dry_run_id));
+      if (found?.job.kind !== kind) throw notFound();
+      send(ctx, { status: 200, body: JSON.stringify(toDryRun(found)) });
+    };
+
+  return { queue, ofImport: find('import'), ofAudience: find('audience') };
+}
+export type DryRuns = ReturnType<typeof createDryRuns>;

@@ -1,0 +1,71 @@
+/** An open response of server-sent events. It ends when the caller may not see more of it, or does not read it. */
+import type { Context } from '../../http/context.ts';
+import type { Client, Membership } from './hub.ts';
+
+/** How soon the end of a session or the revocation of a key is noticed. */
+const RECHECK_MS = 2_000;
+/** A client that is so far behind is disconnected, and resumes when it can. */
+const MAX_BACKLOG = 1_000_000;
+/** Longer timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const headers = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-store',
+  /** A proxy must not collect events before it passes them on. */
+  'X-Accel-Buffering': 'no',
+};
+
+export type EventStream = ReturnType<typeof createEventStream>;
+
+export function createEventStream({ res, state }: Context, heartbeatMs: number) {
+  const timers: NodeJS.Timeout[] = [];
+  /** What was sent before the response began. */
+  let waiting = '';
+  let begun = false;
+  const isOpen = () => !res.destroyed && !res.writableEnded;
+
+  function write(text: string): void {
+    if (!isOpen()) return;
+    res.write(text);
+    if (res.writableLength > MAX_BACKLOG) res.destroy();
+  }
+
+  function end(): void {
+    if (begun && isOpen()) res.end();
+  }
+
+  async function endIfNotAllowed(): Promise<void> {
+    // While MongoDB does not answer, there is nothing to see either.
+    if (!(await state.isStillAllowed().catch(() => true))) end();
+  }
+
+  const client: Pick<Client, 'send' | 'end'> = {
+    send(text) {
+      if (begun) write(text);
+      else waiting += text;
+    },
+    end,
+  };
+
+  return {
+    client,
+    isOpen,
+    /** Sends the headers and what was sent so far. */
+    begin({ position }: Membership): void {
+      begun = true;
+      res.on('error', () => {});
+      res.once('close', () => {
+        for (const timer of timers) clearTimeout(timer);
+      });
+      res.writeHead(200, headers);
+      write(`retry: 1000\n\n${waiting}id: ${position()}\n\n`);
+      timers.push(
+        setInterval(() => write(`:\nid: ${position()}\n\n`), heartbeatMs),
+        setInterval(() => void endIfNotAllowed(), RECHECK_MS),
+      );
+      if (state.expiresAt !== undefined)
+        timers.push(setTimeout(end, Math.min(MAX_TIMER_MS, state.expiresAt - Date.now())));
+    },
+  };
+}

@@ -1,0 +1,80 @@
+/** Follows the changes in MongoDB until told to stop: whatever happens to the connection, it goes on where it was. */
+import type { Logger } from '../../../pipeline/runtime/log.ts';
+import { createRetry } from '../../../pipeline/runtime/retry.ts';
+import {
+  type Change,
+  type ChangeStore,
+  type Changes,
+  isHistoryLost,
+  type Position,
+} from '../../../pipeline/stores/changes.ts';
+
+interface Listener {
+  onChange(change: Change): void;
+  /** What came before this position cannot be read any more. */
+  onLost(at: Position): void;
+}
+
+export interface Following {
+  /** No further change is earlier than this. */
+  position(): Position;
+  stop(): void;
+}
+
+/** Begins at `start.from`, or at `start.otherwise` if the oplog does not reach so far back. */
+export function followChanges(
+  { changes, log }: { changes: ChangeStore; log: Logger },
+  start: { from: Position; otherwise: Position },
+  { onChange, onLost }: Listener,
+): Following {
+  const stopping = new AbortController();
+  const retry = createRetry(log, { when: () => true, firstMs: 100, maxMs: 2_000, ref: false });
+  let { from } = start;
+  let otherwise: Position | undefined = start.otherwise;
+  let open: Changes | undefined;
+
+  function position(): Position {
+    const reached = open?.position();
+    return reached !== undefined && reached > from ? reached : from;
+  }
+
+  async function follow(): Promise<void> {
+    try {
+      open = changes.watch(from);
+      for await (const change of open.each) {
+        if (stopping.signal.aborted) return;
+        from = change.at;
+        otherwise = undefined;
+        onChange(change);
+      }
+      if (!stopping.signal.aborted) throw new Error('the change stream has ended');
+    } catch (error) {
+      if (stopping.signal.aborted) return;
+      from = position();
+      if (isHistoryLost(error)) await goOnAfter(error);
+      throw error;
+    } finally {
+      await open?.close().catch(() => {});
+      open = undefined;
+    }
+  }
+
+  async function goOnAfter(error: unknown): Promise<void> {
+    log.warn(
+      { err: error },
+      'MongoDB has lost the changes to follow: clients are told to read everything again',
+    );
+    from = otherwise ?? (await changes.now());
+    otherwise = undefined;
+    if (!stopping.signal.aborted) onLost(from);
+  }
+
+  retry('follow the changes of jobs and audiences', follow, stopping.signal).catch(() => {});
+  return {
+    position,
+    stop() {
+      stopping.abort();
+      open?.close().catch(() => {});
+    },
+  };
+}

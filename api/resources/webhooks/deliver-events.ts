@@ -1,0 +1,187 @@
+/**
+ * Sends deliveries to their receivers. Each webhook has a lane of its own, with a few requests in flight, so that a slow or dead
+ * receiver holds up nobody else. A lane that fails sends one request at a time, after longer and longer pauses, until one succeeds.
+ */
+import { randomUUID } from 'node:crypto';
+import { faultPoint } from '../../../pipeline/runtime/fault-points.ts';
+import type { Logger } from '../../../pipeline/runtime/log.ts';
+import { backoff } from '../../../pipeline/runtime/retry.ts';
+import { secretsOf } from '../../../pipeline/runtime/seal.ts';
+import type { Attempted, TakenDelivery } from '../../../pipeline/stores/deliveries.ts';
+import { webhookSecrets } from '../../../pipeline/stores/webhooks.ts';
+import type { Config } from '../../../schemas/config.ts';
+import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
+import type { Metrics } from '../../http/metrics.ts';
+import type { ApiStores } from '../../stores/api-stores.ts';
+import type { PostEvent } from './post-event.ts';
+import { signEvent } from './sign-event.ts';
+
+export interface DeliverDependencies extends Pick<ApiStores, 'deliveries' | 'webhooks'> {
+  config: Pick<Config, 'secret' | 'secretOld' | 'webhookTimeoutMs'>;
+  post: PostEvent;
+  metrics: Pick<Metrics, 'deliveries'>;
+  log: Logger;
+  /** Nothing more is sent. */
+  stopping: AbortSignal;
+  /** What is in flight is broken off. */
+  breakingOff: AbortSignal;
+}
+
+interface Lane {
+  /** Attempts. */
+  inFlight: number;
+  /** Somebody looks for more to send. */
+  isFilling: boolean;
+  /** In a row. */
+  failures: number;
+  pausedUntil: number;
+}
+
+const PER_WEBHOOK = 8;
+const MAX_IN_FLIGHT = 1_000;
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 3_600_000;
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 30_000;
+const GONE = 410;
+
+const isSuccess = (code: number) => code >= 200 && code < 300;
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).slice(0, 300);
+
+export function createDeliverEvents(deps: DeliverDependencies) {
+  const { deliveries, webhooks, config, post, metrics, log, stopping, breakingOff } = deps;
+  // The name is resolved, then the request is made: each within the limit.
+  const leaseMs = 2 * config.webhookTimeoutMs + 5_000;
+  const lanes = new Map<number, Lane>();
+  /** Attempts, and what looks for more. */
+  const running = new Set<Promise<void>>();
+  let inFlight = 0;
+  let active = new Set<number>();
+  /** The time of the last round, by the database's clock: what is due then can be taken. */
+  let at = new Date(0);
+
+  function laneOf(webhook: number): Lane {
+    const lane = lanes.get(webhook) ?? { inFlight: 0, isFilling: false, failures: 0, pausedUntil: 0 };
+    lanes.set(webhook, lane);
+    return lane;
+  }
+
+  async function attempt(webhook: WebhookDocument, delivery: TakenDelivery) {
+    const began = performance.now();
+    const ms = () => Math.round(performance.now() - began);
+    try {
+      // By the database's clock, which every receiver is more likely to agree with than with ours.
+      const takenAt = new Date(delivery.dueAt.getTime() - leaseMs);
+      const secrets = webhookSecrets(secretsOf(config), webhook, takenAt);
+      const headers = signEvent({ id: `msg_${delivery._id}`, at: takenAt, body: delivery.body }, secrets);
+      faultPoint('webhooks:before-post');
+      const code = await post(new URL(webhook.url), headers, delivery.body, breakingOff);
+      faultPoint('webhooks:after-post');
+      return { code, error: isSuccess(code) ? null : `answered ${code}`, ms: ms() };
+    } catch (error) {
+      breakingOff.throwIfAborted();
+      return { code: null, error: reasonOf(error), ms: ms() };
+    }
+  }
+
+  async function send(webhook: WebhookDocument, delivery: TakenDelivery) {
+    const lane = laneOf(webhook._id);
+    const made = await attempt(webhook, delivery);
+    const isDelivered = made.code !== null && isSuccess(made.code);
+    lane.failures = isDelivered ? 0 : lane.failures + 1;
+    lane.pausedUntil = isDelivered
+      ? 0
+      : performance.now() + backoff(lane.failures, FIRST_PAUSE_MS, MAX_PAUSE_MS);
+    const isGone = made.code === GONE;
+    if (isGone) {
+      await webhooks.disableGone(webhook);
+      active.delete(webhook._id);
+    }
+    const retryMs = backoff(delivery.tries + 1, FIRST_RETRY_MS, MAX_RETRY_MS);
+    const attempted: Attempted = { ...made, isDelivered, ...(isGone ? {} : { retryMs }) };
+    const finished = await deliveries.finish(delivery, attempted);
+    faultPoint('webhooks:after-finish');
+    const outcome = finished?.status === 'pending' ? 'retried' : finished?.status;
+    if (outcome) metrics.deliveries.inc({ outcome });
+    if (!isDelivered)
+      log.info(
+        { webhook: webhook._id, delivery: delivery._id, ...made, outcome },
+        'a delivery was not accepted',
+      );
+  }
+
+  function track(work: Promise<void>): void {
+    const one = work.finally(() => running.delete(one));
+    running.add(one);
+  }
+
+  /** One that is broken off is released, for the next sender; should that fail, its lease ends. */
+  async function start(webhook: WebhookDocument, delivery: TakenDelivery): Promise<void> {
+    const lane = laneOf(webhook._id);
+    lane.inFlight++;
+    inFlight++;
+    try {
+      await send(webhook, delivery);
+    } catch (error) {
+      if (breakingOff.aborted) await deliveries.release(delivery).catch(() => {});
+      else log.warn({ err: error, delivery: delivery._id }, 'a delivery is left to be sent again');
+    } finally {
+      lane.inFlight--;
+      inFlight--;
+    }
+    await fill(webhook._id);
+  }
+
+  /** What is due next, and the webhook as it is after that was taken: a change that was answered holds for every later attempt. */
+  async function takeNext(id: number, limit: number) {
+    const taken = await deliveries.take(id, { sender: randomUUID(), at, leaseMs, limit });
+    if (taken.length === 0) return undefined;
+    const webhook = await webhooks.read(id);
+    if (webhook?.isActive && !stopping.aborted) return { taken, webhook };
+    await Promise.all(taken.map((delivery) => deliveries.release(delivery)));
+    return undefined;
+  }
+
+  /** How many more may be sent to the webhook now. */
+  function roomOf(id: number, lane: Lane): number {
+    const isPaused = performance.now() < lane.pausedUntil;
+    if (stopping.aborted || !active.has(id) || isPaused) return 0;
+    const room = lane.failures > 0 ? 1 : PER_WEBHOOK;
+    return Math.min(room - lane.inFlight, MAX_IN_FLIGHT - inFlight);
+  }
+
+  /** Takes what is due for the webhook, as far as its lane has room. What fails is for the next round. */
+  async function fill(id: number): Promise<void> {
+    const lane = laneOf(id);
+    if (lane.isFilling) return;
+    lane.isFilling = true;
+    try {
+      for (let room = roomOf(id, lane); room > 0; room = roomOf(id, lane)) {
+        const next = await takeNext(id, room);
+        if (!next) return;
+        for (const delivery of next.taken) track(start(next.webhook, delivery));
+      }
+    } catch (error) {
+      log.debug({ err: error, webhook: id }, 'nothing could be taken to be sent');
+    } finally {
+      lane.isFilling = false;
+    }
+  }
+
+  return {
+    /** Starts what is due. */
+    async round(): Promise<void> {
+      active = new Set((await webhooks.active()).map(({ _id }) => _id));
+      for (const [id, lane] of lanes)
+        if (lane.inFlight === 0 && !lane.isFilling && !active.has(id)) lanes.delete(id);
+      if (active.size === 0) return;
+      const [now, pending] = await Promise.all([deliveries.now(), deliveries.pendingWebhooks()]);
+      at = now;
+      // Not awaited: a webhook for which much is due must not keep others from being noticed.
+      for (const id of pending) track(fill(id));
+    },
+    async settled(): Promise<void> {
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}

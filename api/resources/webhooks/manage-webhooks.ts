@@ -1,0 +1,146 @@
+/** Registers, changes and removes webhooks: what the API and the admin commands share. */
+import {
+  newWebhookSecret,
+  sealWebhookSecret,
+  type WebhookChange,
+} from '../../../pipeline/stores/webhooks.ts';
+import type { Config } from '../../../schemas/config.ts';
+import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
+import type { ApiStores } from '../../stores/api-stores.ts';
+import { webhookUrlProblem } from './public-addresses.ts';
+import { keepingOf } from './record-events.ts';
+import { renderTest } from './render-event.ts';
+
+export type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'> & {
+  config: Pick<Config, 'secret' | 'webhookAllowPrivate' | 'webhookRetryHours' | 'retentionDaysDeliveries'>;
+};
+export type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
+
+export class WebhookRefused extends Error {
+  constructor(
+    readonly code: Refusal,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** A webhook, and its secret: it cannot be read again. */
+export interface WithSecret {
+  webhook: WebhookDocument;
+  secret: string;
+}
+
+interface Drawn {
+  id: number;
+  secret: string;
+}
+
+export const MAX_WEBHOOKS = 10;
+/** After a rotation, the old secret signs for so long beside the new one. */
+export const OVERLAP_HOURS = 24;
+const HOUR_MS = 3_600_000;
+
+export type ManageWebhooks = ReturnType<typeof createManageWebhooks>;
+
+export function createManageWebhooks({ counters, deliveries, jobs, webhooks, config }: ManageDependencies) {
+  function checkUrl(url: string): void {
+    const problem = webhookUrlProblem(url, config.webhookAllowPrivate);
+    if (problem) throw new WebhookRefused('bad_url', problem);
+  }
+  const taken = () => new WebhookRefused('webhook_exists', 'There is a webhook with this URL already.');
+
+  /** What a webhook gets whenever it is registered: the same for every try of a request. */
+  const draw = async (): Promise<Drawn> => ({
+    id: await counters.take('webhooks'),
+    secret: newWebhookSecret(),
+  });
+
+  async function register(
+    partner: string,
+    { url, description }: Pick<WebhookDocument, 'url' | 'description'>,
+    drawn?: Drawn,
+  ): Promise<WithSecret> {
+    checkUrl(url);
+    const { id, secret } = drawn ?? (await draw());
+    const since = await jobs.firstUnfinished();
+    const now = new Date();
+    const wanted = {
+      _id: id,
+      partner,
+      url,
+      description,
+      isActive: true,
+      since,
+      secrets: [sealWebhookSecret(config.secret, { _id: id, partner }, secret)],
+      createdAt: now,
+      updatedAt: now,
+    };
+    const inserted = await webhooks.insert(wanted, MAX_WEBHOOKS);
+    if (inserted === 'full') return registered(partner, id, secret, tooMany);
+    if (inserted === 'taken') return registered(partner, id, secret, taken);
+    await counters.webhooksChanged();
+    return { webhook: inserted, secret };
+  }
+
+  /** What an earlier try of the request has registered. */
+  async function registered(
+    partner: string,
+    id: number,
+    secret: string,
+    refuse: () => WebhookRefused,
+  ): Promise<WithSecret> {
+    const webhook = await webhooks.find(partner, id);
+    if (!webhook) throw refuse();
+    await counters.webhooksChanged();
+    return { webhook, secret };
+  }
+
+  const tooMany = () =>
+    new WebhookRefused('too_many_webhooks', `At most ${MAX_WEBHOOKS} webhooks may be registered.`);
+
+  return {
+    draw,
+    register,
+
+    /** Null if there is none. One that is enabled is told of the jobs that end from then on. */
+    async change(partner: string, id: number, change: WebhookChange): Promise<WebhookDocument | null> {
+      if (change.url !== undefined) checkUrl(change.url);
+      const known = await webhooks.find(partner, id);
+      if (!known) return null;
+      const isEnabled = change.isActive === true && !known.isActive;
+      const since = isEnabled ? { since: await jobs.firstUnfinished() } : {};
+      const changed = await webhooks.change(partner, id, { ...change, ...since });
+      if (changed === 'taken') throw taken();
+      if (isEnabled) await counters.webhooksChanged();
+      return changed;
+    },
+
+    /** With a new secret, or with the given one, if it is not the webhook's already. */
+    async rotate(partner: string, id: number, secret = newWebhookSecret()): Promise<WithSecret | null> {
+      const owner = { _id: id, partner };
+      const sealed = sealWebhookSecret(config.secret, owner, secret);
+      const webhook = await webhooks.rotate(owner, sealed, OVERLAP_HOURS * HOUR_MS);
+      return webhook && { webhook, secret };
+    },
+
+    /** Also removes its deliveries, in the background: there may be many. What is left of them expires. */
+    async remove(partner: string, id: number): Promise<boolean> {
+      const isRemoved = await webhooks.remove(partner, id);
+      if (isRemoved) deliveries.removeOf(id).catch(() => {});
+      return isRemoved;
+    },
+
+    drawDelivery: () => counters.take('deliveries'),
+
+    /** Sends a test event as the delivery of this id, unless that is there already. */
+    async test(webhook: number, id: number): Promise<void> {
+      const event = { _id: id, webhook, job: null, ...renderTest(webhook, await deliveries.now()) };
+      await deliveries.insert([event], keepingOf(config));
+    },
+
+    /** Once for each request. */
+    sendAgain: (webhook: number, id: number, request: string) =>
+      deliveries.sendAgain(webhook, id, request, keepingOf(config)),
+  };
+}

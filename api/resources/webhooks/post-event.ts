@@ -1,0 +1,72 @@
+/** One POST to a receiver: to an address that was checked, without redirects, within a limit of time, reading little of the answer. */
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { isIP } from 'node:net';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { within } from '../../../pipeline/runtime/deadline.ts';
+import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
+import { type createResolve, hostOf } from './public-addresses.ts';
+import type { SignedHeaders } from './sign-event.ts';
+
+export type PostEvent = ReturnType<typeof createPostEvent>;
+
+/** Read so that the receiver can write its answer to the end. */
+const MAX_ANSWER_BYTES = 16_384;
+
+async function readSome(answer: IncomingMessage): Promise<void> {
+  let bytes = 0;
+  for await (const chunk of answer) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > MAX_ANSWER_BYTES) return;
+  }
+}
+
+export function createPostEvent(resolve: ReturnType<typeof createResolve>, timeoutMs: number) {
+  /** The status that the receiver answered. Rejects if there is none. */
+  return async (url: URL, headers: SignedHeaders, body: string, signal: AbortSignal): Promise<number> => {
+    const { address } = await within(timeoutMs, resolve(url));
+    const host = hostOf(url);
+    const isTls = url.protocol === 'https:';
+    const { controller, unlink } = linkedAbort(signal);
+    const late = new Error(`no answer within ${timeoutMs} ms`);
+    const timer = setTimeout(() => controller.abort(late), timeoutMs);
+    try {
+      return await new Promise<number>((fulfil, reject) => {
+        const request = (isTls ? requestHttps : requestHttp)({
+          // Not the name: it would be resolved again.
+          host: address,
+          port: url.port || (isTls ? 443 : 80),
+          ...(isTls && isIP(host) === 0 ? { servername: host } : {}),
+          path: url.pathname + url.search,
+          method: 'POST',
+          agent: false,
+          signal: controller.signal,
+          headers: {
+            host: url.host,
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(body),
+            'user-agent': `headrace/${packageJson.version}`,
+            ...headers,
+          },
+        });
+        request.on('error', (error) => reject(controller.signal.aborted ? controller.signal.reason : error));
+        let isAnswered = false;
+        // The end of a connection without an error, such as that of one that the receiver wants to upgrade.
+        request.on('close', () => isAnswered || reject(new Error('the connection was closed')));
+        request.once('response', (answer) => {
+          isAnswered = true;
+          // The status counts, whatever becomes of the rest.
+          const done = () => {
+            request.destroy();
+            fulfil(answer.statusCode!);
+          };
+          readSome(answer).then(done, done);
+        });
+        request.end(body);
+      });
+    } finally {
+      clearTimeout(timer);
+      unlink();
+    }
+  };
+}

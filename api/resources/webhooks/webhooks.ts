@@ -1,0 +1,71 @@
+/**
+ * Webhooks, in every API process: one of them at a time records events, each sends deliveries. Nothing is asked for more often than
+ * twice a second, and without webhooks only whether there are any.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRetry } from '../../../pipeline/runtime/retry.ts';
+import type { ConfigOf } from '../../../schemas/config.ts';
+import { createDeliverEvents, type DeliverDependencies } from './deliver-events.ts';
+import { createPostEvent } from './post-event.ts';
+import { createResolve, type Lookup } from './public-addresses.ts';
+import { createRecordEvents, type RecordDependencies } from './record-events.ts';
+
+export interface WebhookDependencies
+  extends RecordDependencies,
+    Omit<DeliverDependencies, 'config' | 'post' | 'stopping' | 'breakingOff'> {
+  config: ConfigOf<'api'>;
+  lookup?: Lookup;
+}
+
+const EVERY_MS = 500;
+const LEASE = 'webhook events';
+const LEASE_MS = 5_000;
+/** When a process stops, what is in flight has so long to be answered. */
+const LAST_ANSWERS_MS = 2_000;
+
+export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void> } {
+  const { config, counters, deliveries, webhooks, metrics, log } = deps;
+  const stopping = new AbortController();
+  const breakingOff = new AbortController();
+  const { signal } = stopping;
+  const holder = randomUUID();
+  const post = createPostEvent(
+    createResolve(config.webhookAllowPrivate, deps.lookup),
+    config.webhookTimeoutMs,
+  );
+  const recordEvents = createRecordEvents(deps);
+  const deliverer = createDeliverEvents({ ...deps, post, stopping: signal, breakingOff: breakingOff.signal });
+
+  /** Each may be done by several at once without harm; the lease saves the work. */
+  async function recordAndGiveUp(): Promise<void> {
+    if ((await webhooks.active()).length === 0) return;
+    if (!(await counters.takeLease(LEASE, holder, LEASE_MS))) return;
+    await recordEvents(signal);
+    const failed = await deliveries.giveUp();
+    if (failed > 0) metrics.deliveries.inc({ outcome: 'failed' }, failed);
+  }
+
+  const retry = createRetry(log, { when: () => !signal.aborted, maxMs: 5_000, ref: false });
+  async function repeat(what: string, work: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      await retry(what, work, signal);
+      await sleep(EVERY_MS, undefined, { signal, ref: false });
+    }
+  }
+  const loops = [
+    repeat('record events for webhooks', recordAndGiveUp),
+    repeat('send events to webhooks', () => deliverer.round()),
+  ].map((loop) => loop.catch(() => {}));
+
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(loops);
+      const late = setTimeout(() => breakingOff.abort(), LAST_ANSWERS_MS);
+      await deliverer.settled();
+      clearTimeout(late);
+      await counters.endLease(LEASE, holder).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/** The stores of the API and the admin commands, created once per process. */
+import type { Db } from 'mongodb';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
+import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
+import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
+import { createAuditStore } from '../../pipeline/stores/audit.ts';
+import { createChangeStore } from '../../pipeline/stores/changes.ts';
+import { createCheckStore } from '../../pipeline/stores/checks.ts';
+import { createCompositionRowStore } from '../../pipeline/stores/composition-rows.ts';
+import { createCompositionStore } from '../../pipeline/stores/compositions.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
+import { createDeliveryStore } from '../../pipeline/stores/deliveries.ts';
+import { createDryRunStore } from '../../pipeline/stores/dry-runs.ts';
+import { createEndedSessionStore } from '../../pipeline/stores/ended-sessions.ts';
+import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
+import { createFileStore } from '../../pipeline/stores/files.ts';
+import { createIdempotencyStore } from '../../pipeline/stores/idempotency.ts';
+import { createJobQueryStore } from '../../pipeline/stores/job-queries.ts';
+import { createLedgerStore } from '../../pipeline/stores/ledger.ts';
+import { createNewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import { createPartnerStore } from '../../pipeline/stores/partners.ts';
+import { createRejectStore } from '../../pipeline/stores/rejects.ts';
+import { createSetVersions } from '../../pipeline/stores/set-versions.ts';
+import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
+import { createUsageStore } from '../../pipeline/stores/usage.ts';
+import { createWebhookStore } from '../../pipeline/stores/webhooks.ts';
+
+export type ApiStores = ReturnType<typeof createApiStores>;
+
+export const createApiStores = (db: Db) => ({
+  acks: createAckStore(db),
+  apiKeys: createApiKeyStore(db),
+  attributes: createAttributeStore(db),
+  attributeDevices: createAttributeDeviceStore(db),
+  audiences: createAudienceStore(db),
+  audit: createAuditStore(db),
+  changes: createChangeStore(db),
+  checks: createCheckStore(db),
+  compositions: createCompositionStore(db),
+  compositionRows: createCompositionRowStore(db),
+  counters: createCounterStore(db),
+  deliveries: createDeliveryStore(db),
+  dryRuns: createDryRunStore(db),
+  endedSessions: createEndedSessionStore(db),
+  eventValues: createEventValueStore(db),
+  files: createFileStore(db),
+  idempotency: createIdempotencyStore(db),
+  jobs: createJobQueryStore(db),
+  ledger: createLedgerStore(db),
+  newJobs: createNewJobStore(db),
+  partners: createPartnerStore(db),
+  rejects: createRejectStore(db),
+  sets: createDeviceSets(db),
+  setVersions: createSetVersions(db),
+  tokenKeys: createTokenKeyStore(db),
+  usage: createUsageStore(db),
+  webhooks: createWebhookStore(db),
+});

@@ -1,14 +1,14 @@
 /** Authenticates the caller: by API key or by a session of the console, and the customer by user token where one is sent. */
 
-import { networkOf } from '../http/client-network.ts';
+import { networkOf } from '../http/connections.ts';
 import type { Context, Handler } from '../http/context.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
 import type { Route } from '../resources/operations.ts';
 import type { KeyCheck } from './check-key.ts';
-import type { KnownTokenKeys } from './known-token-keys.ts';
-import { requireConsole } from './require-console.ts';
+import type { KnownTokenKeys } from './known.ts';
 import { requireScopes, scopesOf } from './scopes.ts';
 import type { Sessions } from './sessions.ts';
+import { requireConsole } from './sessions.ts';
 import type { VerifyUserToken } from './user-tokens.ts';
 
 function bearer(ctx: Context): string {

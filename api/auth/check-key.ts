@@ -6,7 +6,7 @@ import { type ApiKeyStore, isActiveKey, keyIdOf } from '../../pipeline/stores/ap
 import type { Config } from '../../schemas/config.ts';
 import type { ApiKeyDocument } from '../../schemas/documents.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
-import type { KnownPartners } from './known-partners.ts';
+import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
 
 /** A revoked key is refused everywhere within five seconds: this, and the time of one lookup. */

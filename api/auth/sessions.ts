@@ -5,10 +5,9 @@ import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import type { EndedSessionStore } from '../../pipeline/stores/ended-sessions.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { Context } from '../http/context.ts';
-import { unauthorized } from '../http/problem.ts';
+import { Problem, unauthorized } from '../http/problem.ts';
 import type { KeyCheck } from './check-key.ts';
-import type { KnownPartners } from './known-partners.ts';
-import type { KnownTokenKeys } from './known-token-keys.ts';
+import type { KnownPartners, KnownTokenKeys } from './known.ts';
 import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';
 import { badUserToken } from './user-tokens.ts';
 
@@ -75,4 +74,11 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
       ended.delete(session.id);
     },
   };
+}
+
+/** Refuses requests that another site makes a browser send: only a script of our own pages can set the header. */
+export function requireConsole(ctx: Context): void {
+  const site = ctx.get('sec-fetch-site');
+  if (ctx.get('x-headrace-console') === '1' && (site === '' || site === 'same-origin')) return;
+  throw new Problem('forbidden', 'Only the console may send this: it adds the header X-Headrace-Console: 1.');
 }

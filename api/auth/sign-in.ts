@@ -5,7 +5,7 @@ import type { Config } from '../../schemas/config.ts';
 import { Problem } from '../http/problem.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import type { KeyCheck } from './check-key.ts';
-import type { KnownPartners } from './known-partners.ts';
+import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
 import { requireScopes } from './scopes.ts';
 import type { Session } from './session-cookie.ts';

@@ -6,7 +6,7 @@ import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { openTokenKey } from '../../pipeline/stores/token-keys.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
 import { signUserToken } from '../auth/user-tokens.ts';
-import { createPublicAddress } from '../http/public-address.ts';
+import { createPublicAddress } from '../http/pages.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import type { createAdminRunner } from './admin-runner.ts';
 import { lifetime } from './durations.ts';

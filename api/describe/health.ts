@@ -1,8 +1,9 @@
 /** Live: the process responds. Ready: Kafka and MongoDB respond to it. */
 import { createReadiness } from '../../pipeline/runtime/health.ts';
-import type { Dependencies, Handler } from '../http/context.ts';
+import { send } from '../http/change.ts';
+import type { Handler } from '../http/context.ts';
 import { Problem } from '../http/problem.ts';
-import { send } from '../jobs/idempotent.ts';
+import type { Dependencies } from '../resources/shared.ts';
 
 type Backends = Pick<Dependencies, 'ping' | 'publisher'>;
 

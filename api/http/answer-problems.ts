@@ -2,26 +2,12 @@
 
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { isTransient } from '../../pipeline/runtime/retry.ts';
-import { NotAccepted } from '../jobs/accept-queue.ts';
-import { QuotaExceeded } from '../jobs/daily-quota.ts';
-import { TooManyPending } from '../jobs/pending-jobs.ts';
 import type { Middleware } from './context.ts';
 import { Problem, unavailable } from './problem.ts';
 import { isRegistryPath, REGISTRY_TYPE, RegistryProblem, registryBody } from './registry-problem.ts';
 
 function toProblem(error: unknown): Problem | RegistryProblem {
   if (error instanceof Problem || error instanceof RegistryProblem) return error;
-  if (error instanceof NotAccepted) return unavailable('Nothing was queued. Retry shortly.', error);
-  if (error instanceof TooManyPending)
-    return new Problem('too_many_pending', 'Nothing was queued. Retry when some of your jobs have ended.', {
-      headers: { 'Retry-After': '5' },
-    });
-  if (error instanceof QuotaExceeded)
-    return new Problem(
-      'quota_exceeded',
-      `Nothing was queued: you have loaded your ${error.message} of today (UTC).`,
-      { headers: { 'Retry-After': String(error.secondsLeft) } },
-    );
   if (isTransient(error)) return unavailable('A backend is unavailable. Retry shortly.', error);
   return new Problem('internal', 'The error was logged. Quote the request id when you report it.', {
     cause: error,

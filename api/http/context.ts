@@ -1,36 +1,6 @@
-/** The dependencies of the API, and the state that a request carries from middleware to handler. */
+/** The state that a request carries from middleware to handler. */
 import type Koa from 'koa';
-import type { Publisher } from '../../pipeline/kafka/publish.ts';
-import type { Logger } from '../../pipeline/runtime/log.ts';
-import type { Tracer } from '../../pipeline/runtime/traces.ts';
 import type { Scope } from '../../pipeline/stores/audiences.ts';
-import type { ConfigOf } from '../../schemas/config.ts';
-import type { Bodies } from '../../schemas/http.ts';
-import type { KnownPartners } from '../auth/known-partners.ts';
-import type { AcceptQueue } from '../jobs/accept-queue.ts';
-import type { DailyQuota } from '../jobs/daily-quota.ts';
-import type { PendingJobs } from '../jobs/pending-jobs.ts';
-import type { CompositionReports } from '../resources/composition/reports.ts';
-import type { EventHub } from '../resources/events/hub.ts';
-import type { ApiStores } from '../stores/api-stores.ts';
-import type { Metrics } from './metrics.ts';
-
-export interface Dependencies extends ApiStores {
-  config: ConfigOf<'api'>;
-  /** Whether MongoDB answers. */
-  ping(): Promise<boolean>;
-  publisher: Publisher;
-  queue: AcceptQueue;
-  pending: PendingJobs;
-  dailyQuota: DailyQuota;
-  knownPartners: KnownPartners;
-  compositionReports: CompositionReports;
-  events: EventHub;
-  bodies: Bodies;
-  metrics: Metrics;
-  tracer?: Tracer;
-  log: Logger;
-}
 
 export interface RequestState {
   requestId: string;

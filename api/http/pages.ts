@@ -1,5 +1,6 @@
 /** Lists: `limit`, `cursor` and filters in the query, `Link: rel="next"` in the response. */
 import type { z } from 'zod';
+import type { Config } from '../../schemas/config.ts';
 import type { Context } from './context.ts';
 import { validate } from './validate.ts';
 
@@ -17,4 +18,10 @@ export function nextPage(
   for (const [name, value] of Object.entries({ limit, cursor, ...filters }))
     if (value !== undefined) query.set(name, String(value));
   return `<${address}?${query}>; rel="next"`;
+}
+
+/** URLs in Location and Link: as partners see the API, possibly through a proxy with another host name. */
+export function createPublicAddress({ publicUrl }: Pick<Config, 'publicUrl'>) {
+  const base = (publicUrl ?? '').replace(/(?<!\/)\/+$/, '');
+  return (path: string) => base + path;
 }

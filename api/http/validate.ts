@@ -1,7 +1,8 @@
-/** Validates a value with a zod schema and reports everything that is wrong with it, unknown fields by name. */
+/** Validation of bodies, queries and ids. Everything that is wrong is reported, unknown fields by name. */
 import type { z } from 'zod';
 import type { FieldError, ProblemCode } from '../../schemas/problems.ts';
-import { Problem } from './problem.ts';
+import type { Context } from './context.ts';
+import { notFound, Problem } from './problem.ts';
 
 const MAX_ERRORS = 100;
 
@@ -30,4 +31,33 @@ export function validate<S extends z.ZodType>(
     .map(({ path, message }) => `${path === '' ? 'the body' : path} ${message}`)
     .join('; ');
   throw new Problem(code, `${detail}.`, { errors: errors.slice(0, MAX_ERRORS) });
+}
+
+/** Ids in paths. Only the canonical form is accepted: no sign, no leading zero. */
+export function parseId(text: string | undefined): number {
+  if (text === undefined || !/^[1-9][0-9]{0,15}$/.test(text)) throw notFound();
+  const id = Number(text);
+  if (!Number.isSafeInteger(id)) throw notFound();
+  return id;
+}
+
+/** Refuses unknown query parameters by name, so that a misspelled one is not silently ignored. */
+export function checkQuery(ctx: Context, known: readonly string[]): void {
+  if (ctx.querystring === '') return;
+  const given = new Set(new URLSearchParams(ctx.querystring).keys());
+  const unknown = [...given].filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const shown = unknown.slice(0, 20);
+  throw new Problem('invalid_query', `Unknown query parameters: ${shown.join(', ')}.`, {
+    errors: shown.map((path) => ({ path, message: 'is not a known parameter' })),
+  });
+}
+
+/** The prefix is the partner's id and a slash (pipeline/stores/partners.ts). */
+export function checkPrefixLeftOut(partner: string, filePath: string): void {
+  const prefix = `${partner}/`;
+  if (!filePath.startsWith(prefix)) return;
+  const rest = filePath.slice(prefix.length);
+  const message = `must be relative to your prefix: leave out ${prefix}${rest === '' ? '' : ` and send ${rest}`}`;
+  throw new Problem('invalid_body', `file_path ${message}.`, { errors: [{ path: 'file_path', message }] });
 }

@@ -9,23 +9,14 @@ import { cached } from '../../pipeline/runtime/cached.ts';
 import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import { dayOf, type Usage, type UsageStore } from '../../pipeline/stores/usage.ts';
 import type { PartnerQuotas } from '../../schemas/documents.ts';
-
-export class QuotaExceeded extends Error {
-  readonly code = 'quota_exceeded';
-  constructor(
-    message: string,
-    readonly secondsLeft: number,
-  ) {
-    super(message);
-  }
-}
+import { Problem } from '../http/problem.ts';
 
 /** Requests do not wait for MongoDB more often than this. */
 const KEPT_MS = 1_000;
 const MAX_KEPT = 10_000;
 const DAY_MS = 86_400_000;
 
-const secondsUntilMidnight = (now: number) => Math.ceil((DAY_MS - (now % DAY_MS)) / 1_000);
+const secondsUntilMidnight = (now: number) => String(Math.ceil((DAY_MS - (now % DAY_MS)) / 1_000));
 
 export type DailyQuota = ReturnType<typeof createDailyQuota>;
 
@@ -45,7 +36,11 @@ export function createDailyQuota(usage: UsageStore, jobs: NewJobStore) {
         ...(rowsPerDay > 0 && used.rows >= rowsPerDay ? [`${rowsPerDay} rows`] : []),
       ];
       if (what.length === 0 || (requestToken !== undefined && (await jobs.hasToken(requestToken)))) return;
-      throw new QuotaExceeded(what.join(' and '), secondsUntilMidnight(now));
+      throw new Problem(
+        'quota_exceeded',
+        `Nothing was queued: you have loaded your ${what.join(' and ')} of today (UTC).`,
+        { headers: { 'Retry-After': secondsUntilMidnight(now) } },
+      );
     },
   };
 }

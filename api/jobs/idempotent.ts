@@ -11,51 +11,27 @@ import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../pipeline/accept/quotas.ts';
 import { within } from '../../pipeline/runtime/deadline.ts';
 import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
+import type { Logger } from '../../pipeline/runtime/log.ts';
 import { deriveKey, seal, secretsOf, unseal } from '../../pipeline/runtime/seal.ts';
-import type { IdempotencyDocument, JobDocument } from '../../schemas/documents.ts';
-import type { Context, Dependencies } from '../http/context.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
+import type { IdempotencyDocument } from '../../schemas/documents.ts';
+import type { KnownPartners } from '../auth/known.ts';
+import type { Answer, Change, DirectChange, QueueJob } from '../http/change.ts';
+import type { Context } from '../http/context.ts';
 import { beginAccepting, stopIfGivenUp } from '../http/limit-time.ts';
 import { Problem, unavailable } from '../http/problem.ts';
-import type { Accepted } from './accept-queue.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
+import { type Accepted, type AcceptQueue, NotAccepted } from './accept-queue.ts';
+import type { DailyQuota } from './daily-quota.ts';
+import type { PendingJobs } from './pending-jobs.ts';
 
-export interface Answer {
-  status: number;
-  body?: string;
-  location?: string;
-  retryAfter?: string;
-}
-
-/** A request that queues a job. */
-export interface QueueJob {
-  /** Checks the request against what is stored. Not called once an earlier try has queued the job. */
-  job(): JobRequest | Promise<JobRequest>;
-  answer(job: JobDocument): Answer | Promise<Answer>;
-}
-/** A request that takes effect at once. */
-export interface DirectChange<Intent> {
-  /**
-   * Checks the request against what is stored, and decides what must be the same in every try: ids, secrets, which version is meant.
-   * Not called once an earlier try has come so far.
-   */
-  intend(): Promise<Intent>;
-  /** Has the same effect and the same answer, however often it is called with an intent. */
-  apply(intent: Intent): Promise<Answer>;
-}
-/** What a request changes, known to be well-formed. Nothing has been changed yet. */
-export type Change = QueueJob | DirectChange<unknown>;
-/** Validates a request that changes something. */
-export type Prepare = (ctx: Context) => Change | Promise<Change>;
-
-/** Keeps the type of the intent, which is stored as JSON. */
-export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
-
-export function send(ctx: Context, answer: Answer): void {
-  ctx.status = answer.status;
-  if (answer.location) ctx.set('Location', answer.location);
-  if (answer.retryAfter) ctx.set('Retry-After', answer.retryAfter);
-  if (answer.body === undefined) return;
-  ctx.type = 'application/json';
-  ctx.body = answer.body;
+interface Dependencies extends Pick<ApiStores, 'idempotency' | 'newJobs'> {
+  config: ConfigOf<'api'>;
+  queue: AcceptQueue;
+  pending: PendingJobs;
+  dailyQuota: DailyQuota;
+  knownPartners: KnownPartners;
+  log: Logger;
 }
 
 /** Sorts the members, so that equal requests have equal hashes whatever their formatting. */
@@ -200,7 +176,11 @@ async function accept(
   try {
     beginAccepting(ctx);
     const { traceparent } = ctx.state;
-    const accepted = await queue.accept(traceparent ? { ...request, traceparent } : request);
+    const accepted = await queue
+      .accept(traceparent ? { ...request, traceparent } : request)
+      .catch((error) => {
+        throw error instanceof NotAccepted ? unavailable('Nothing was queued. Retry shortly.', error) : error;
+      });
     isNew = !accepted.repeated;
     return accepted;
   } finally {

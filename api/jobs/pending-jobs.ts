@@ -4,10 +4,7 @@
  * with several, jobs that the others accept between two counts can exceed the limit.
  */
 import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
-
-export class TooManyPending extends Error {
-  readonly code = 'too_many_pending';
-}
+import { Problem } from '../http/problem.ts';
 
 export type PendingJobs = ReturnType<typeof createPendingJobs>;
 
@@ -55,7 +52,7 @@ export function createPendingJobs(jobs: NewJobStore) {
     requestToken !== undefined && (await jobs.hasToken(requestToken));
 
   return {
-    /** Reserves a place for a job of the partner; throws TooManyPending if there is none. A job that exists needs none. */
+    /** Reserves a place for a job of the partner; refuses it if there is none. A job that exists needs none. */
     async reserve(partner: string, max: number, requestToken?: string) {
       let tally = tallies.get(partner);
       if (!tally) {
@@ -64,7 +61,11 @@ export function createPendingJobs(jobs: NewJobStore) {
       }
       if (performance.now() - tally.countedAt >= countEveryMs(tally, max)) await count(partner, tally, max);
       if (pendingOf(tally) >= max && !(await isThere(requestToken)))
-        throw new TooManyPending(`${max} jobs of ${partner} have not ended`);
+        throw new Problem(
+          'too_many_pending',
+          'Nothing was queued. Retry when some of your jobs have ended.',
+          { headers: { 'Retry-After': '5' } },
+        );
       tally.reserved++;
       return {
         /** The job was accepted, or was not. */

@@ -4,9 +4,9 @@ import { draftPartner, ProvisioningError } from '../../pipeline/stores/partners.
 import type { ConfigOf } from '../../schemas/config.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import { createAwsIssuer } from './aws-issuer.ts';
-import { createManualIssuer } from './manual-issuer.ts';
 import { createPolicyLock } from './policy-lock.ts';
 import type { StorageIssuer } from './storage-issuer.ts';
+import { createManualIssuer } from './storage-issuer.ts';
 import { createVersitygwIssuer } from './versitygw-issuer.ts';
 
 const awsEndpoint = (region: string) =>

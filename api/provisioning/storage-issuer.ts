@@ -1,6 +1,7 @@
 /** Issues a partner's storage credentials, limited to its prefix. */
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
-import type { Policy } from './policies.ts';
+import type { ConfigOf } from '../../schemas/config.ts';
+import { type Policy, partnerPolicy } from './policies.ts';
 
 export interface StoragePartner {
   id: string;
@@ -24,3 +25,10 @@ export interface StorageIssuer {
   suspend?(partner: StoragePartner): Promise<void>;
   resume?(partner: StoragePartner): Promise<void>;
 }
+
+/** Storage whose users the operator creates (MinIO, Ceph, a company's own tools): we only say what a user may do. */
+export const createManualIssuer = (config: ConfigOf<'admin'>): StorageIssuer => ({
+  isManual: true,
+  issue: async (partner) => ({ policy: partnerPolicy(config, partner) }),
+  revoke: async () => {},
+});

@@ -12,9 +12,9 @@ import {
 import { createDescription } from '../describe/description.ts';
 import { createHealth } from '../describe/health.ts';
 import { createSchemaRegistry } from '../describe/schema-registry.ts';
-import type { Dependencies, Handler } from '../http/context.ts';
+import type { Prepare } from '../http/change.ts';
+import type { Handler } from '../http/context.ts';
 import { parametersOf } from '../http/pages.ts';
-import type { Prepare } from '../jobs/idempotent.ts';
 import { createMarketplaceAttributes } from './attributes/attribute-operations.ts';
 import { createFirstpartyAudience } from './audiences/audience-operations.ts';
 import { createAudienceLoads } from './audiences/load-operations.ts';
@@ -24,6 +24,7 @@ import { compositionParameters, createComposition } from './composition/composit
 import { createDryRuns } from './dry-runs/dry-runs.ts';
 import { createEvents } from './events/event-operations.ts';
 import { createMarketplaceImport, importPath } from './imports/import-operations.ts';
+import type { Dependencies } from './shared.ts';
 import { createWebhooks, webhookPath } from './webhooks/webhook-operations.ts';
 
 interface Common {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '../../api/http/client-network.ts';
+import { networkOf } from '../../api/http/connections.ts';
 import { createTokenBuckets } from '../../api/http/limit-rate.ts';
 import { exceedsDepth, isJsonType } from '../../api/http/read-body.ts';
 import { createSharedReads } from '../../api/http/shared-reads.ts';

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KnownTokenKeys } from '../../api/auth/known-token-keys.ts';
+import type { KnownTokenKeys } from '../../api/auth/known.ts';
 import { createVerifyUserToken, signUserToken } from '../../api/auth/user-tokens.ts';
 import { introduction } from '../../api/describe/introduction.ts';
 import { parseConfig } from '../../schemas/config.ts';

@@ -3,14 +3,13 @@ import { inGroupsAsync, within } from '../../../pipeline/runtime/in-groups.ts';
 import type { AttributeDocument } from '../../../schemas/documents.ts';
 import { changeAttribute } from '../../../schemas/http-attributes.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import type { Dependencies, Handler } from '../../http/context.ts';
-import { parseId } from '../../http/ids.ts';
-import { nextPage, readQuery } from '../../http/pages.ts';
+import { direct, type Prepare, send } from '../../http/change.ts';
+import type { Handler } from '../../http/context.ts';
+import { createPublicAddress, nextPage, readQuery } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
-import { createPublicAddress } from '../../http/public-address.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
-import { validate } from '../../http/validate.ts';
-import { direct, type Prepare, send } from '../../jobs/idempotent.ts';
+import { parseId, validate } from '../../http/validate.ts';
+import type { Dependencies } from '../shared.ts';
 
 const AT_ONCE = 1_000;
 

@@ -3,16 +3,15 @@
 import { within } from '../../../pipeline/runtime/deadline.ts';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import type { AudienceDocument } from '../../../schemas/documents.ts';
-import type { Context, Dependencies, Handler } from '../../http/context.ts';
-import { parseId } from '../../http/ids.ts';
-import { checkPrefixLeftOut } from '../../http/own-prefix.ts';
+import { type Change, direct, type Prepare } from '../../http/change.ts';
+import type { Context, Handler } from '../../http/context.ts';
+import { createPublicAddress } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
-import { createPublicAddress } from '../../http/public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
-import { validate } from '../../http/validate.ts';
+import { checkPrefixLeftOut, parseId, validate } from '../../http/validate.ts';
 import { filesOfAudience, toFileEntry } from '../../jobs/file-records.ts';
-import { type Change, direct, type Prepare } from '../../jobs/idempotent.ts';
 import { type DryRuns, isDryRun } from '../dry-runs/dry-runs.ts';
+import type { Dependencies } from '../shared.ts';
 import { readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
 import { createListAudiences } from './list-audiences.ts';
 

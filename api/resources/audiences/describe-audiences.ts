@@ -14,18 +14,19 @@ import {
 import { dryRun, dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { audienceQuery, dryRunQuery, pageQuery } from '../../../schemas/http-queries.ts';
 import { appends, audiences, loads } from '../../describe/examples.ts';
-import { link, rejectsLink } from '../../http/list-headers.ts';
 import {
   body,
   idempotencyKey,
   ifNoneMatch,
   json,
+  link,
   location,
   needs,
   nothing,
   pathId,
   queueProblems,
   readProblems,
+  rejectsLink,
   security,
   tagged,
   userToken,

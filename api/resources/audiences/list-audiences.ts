@@ -1,11 +1,11 @@
 /** The list of audiences, all of them or in pages, filtered by what the records show. */
 import { type AudienceDocument, JobStatus } from '../../../schemas/documents.ts';
 import { audienceQuery } from '../../../schemas/http-queries.ts';
-import type { Dependencies, Handler } from '../../http/context.ts';
-import { nextPage, readQuery } from '../../http/pages.ts';
-import { createPublicAddress } from '../../http/public-address.ts';
+import { send } from '../../http/change.ts';
+import type { Handler } from '../../http/context.ts';
+import { createPublicAddress, nextPage, readQuery } from '../../http/pages.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
-import { send } from '../../jobs/idempotent.ts';
+import type { Dependencies } from '../shared.ts';
 import { type OpenLoads, readOpenLoads, toAudience } from './audience-records.ts';
 
 /** What is stored of audiences that may have the status; whether they do, their record shows. */

@@ -1,15 +1,15 @@
 /** …/audience/<id>/loads: every load of an audience with its status, counts and errors. */
 
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import type { Dependencies, Handler } from '../../http/context.ts';
-import { parseId } from '../../http/ids.ts';
-import { nextPage, readQuery } from '../../http/pages.ts';
+import { send } from '../../http/change.ts';
+import type { Handler } from '../../http/context.ts';
+import { createPublicAddress, nextPage, readQuery } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
-import { createPublicAddress } from '../../http/public-address.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
+import { parseId } from '../../http/validate.ts';
 import { filesOfJob, toFileReport } from '../../jobs/file-records.ts';
-import { send } from '../../jobs/idempotent.ts';
 import { linkRejects } from '../../jobs/reject-records.ts';
+import type { Dependencies } from '../shared.ts';
 import type { createFirstpartyAudience } from './audience-operations.ts';
 import { type ShownLoad, shownOfLoad, toLoad } from './load-records.ts';
 

@@ -1,10 +1,12 @@
 /** Additions to the specification: how far an import or a load has come, and when it may end. */
-import type { Context, Dependencies, Handler } from '../../http/context.ts';
-import { parseId } from '../../http/ids.ts';
+
+import { send } from '../../http/change.ts';
+import type { Context, Handler } from '../../http/context.ts';
 import { notFound } from '../../http/problem.ts';
 import { createSharedReads } from '../../http/shared-reads.ts';
-import { send } from '../../jobs/idempotent.ts';
+import { parseId } from '../../http/validate.ts';
 import { type JobInProgress, shownInProgress, toProgress } from '../../jobs/progress-records.ts';
+import type { Dependencies } from '../shared.ts';
 import type { createFirstpartyAudience } from './audience-operations.ts';
 import { isCancelledByClear } from './load-records.ts';
 

@@ -1,12 +1,13 @@
 /** Additions to the specification: the files of a job or an audience in detail, and their rejected rows. */
 import type { ListedJob } from '../../../pipeline/stores/job-queries.ts';
-import type { Context, Dependencies, Handler } from '../../http/context.ts';
-import { parseId } from '../../http/ids.ts';
+import type { Context, Handler } from '../../http/context.ts';
 import { notFound } from '../../http/problem.ts';
 import { jsonArray, jsonLines, mapEach, sendChunks } from '../../http/stream-json.ts';
+import { parseId } from '../../http/validate.ts';
 import { filesOfAudience, filesOfJob, toFileReport } from '../../jobs/file-records.ts';
 import { rejectedRows } from '../../jobs/reject-records.ts';
 import { findImportLog } from '../imports/import-records.ts';
+import type { Dependencies } from '../shared.ts';
 import type { createFirstpartyAudience } from './audience-operations.ts';
 
 const reports = (files: ReturnType<typeof filesOfJob>) => mapEach(files, toFileReport);

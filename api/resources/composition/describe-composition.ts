@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { composition, compositionProgress, overlapRow } from '../../../schemas/http-composition.ts';
 import { compositionQuery, pageQuery } from '../../../schemas/http-queries.ts';
 import { compositions } from '../../describe/examples.ts';
-import { link } from '../../http/list-headers.ts';
 import {
   changeProblems,
   idempotencyKey,
   ifNoneMatch,
   json,
+  link,
   pathId,
   readProblems,
   security,

@@ -1,6 +1,7 @@
 /** The routes of the console. They belong to its pages, not to the API, so the OpenAPI document does not have them. */
-import type { Dependencies, Handler } from '../../http/context.ts';
+import type { Handler } from '../../http/context.ts';
 import type { Route } from '../operations.ts';
+import type { Dependencies } from '../shared.ts';
 import { createConsolePages } from './console-pages.ts';
 import { createConsoleSession, type SessionDependencies } from './console-session.ts';
 

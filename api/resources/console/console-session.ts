@@ -4,10 +4,11 @@ import type { Session } from '../../auth/session-cookie.ts';
 import type { Sessions } from '../../auth/sessions.ts';
 import type { SignIn } from '../../auth/sign-in.ts';
 import { refusalOf } from '../../auth/user-tokens.ts';
-import { networkOf } from '../../http/client-network.ts';
-import type { Context, Dependencies, Handler } from '../../http/context.ts';
+import { send } from '../../http/change.ts';
+import { networkOf } from '../../http/connections.ts';
+import type { Context, Handler } from '../../http/context.ts';
 import { validate } from '../../http/validate.ts';
-import { send } from '../../jobs/idempotent.ts';
+import type { Dependencies } from '../shared.ts';
 
 export interface SessionDependencies {
   sessions: Sessions;

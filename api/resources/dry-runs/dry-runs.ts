@@ -4,12 +4,12 @@ import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import { JobStatus } from '../../../schemas/documents.ts';
 import type { DryFile, DryRunDocument } from '../../../schemas/dry-run-documents.ts';
 import { dryRunQuery } from '../../../schemas/http-queries.ts';
-import type { Context, Dependencies, Handler } from '../../http/context.ts';
-import { parseId } from '../../http/ids.ts';
-import { readQuery } from '../../http/pages.ts';
+import { type Change, direct, send } from '../../http/change.ts';
+import type { Context, Handler } from '../../http/context.ts';
+import { createPublicAddress, readQuery } from '../../http/pages.ts';
 import { notFound, tooManyUnfinished } from '../../http/problem.ts';
-import { createPublicAddress } from '../../http/public-address.ts';
-import { type Change, direct, send } from '../../jobs/idempotent.ts';
+import { parseId } from '../../http/validate.ts';
+import type { Dependencies } from '../shared.ts';
 
 /** Waiting and running ones. */
 const MAX_UNFINISHED = { perPartner: 10, perCustomer: 5 };

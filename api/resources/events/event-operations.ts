@@ -1,7 +1,9 @@
 /** Additions to the specification: changes of import logs, audiences and loads as server-sent events. */
-import type { Context, Dependencies, Handler } from '../../http/context.ts';
-import { idleMsOf } from '../../http/limit-connections.ts';
+
+import { idleMsOf } from '../../http/connections.ts';
+import type { Context, Handler } from '../../http/context.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
+import type { Dependencies } from '../shared.ts';
 import type { RecordEvent } from './event-log.ts';
 import { createEventStream } from './event-stream.ts';
 

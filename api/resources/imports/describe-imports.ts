@@ -7,18 +7,19 @@ import { changeAttribute } from '../../../schemas/http-attributes.ts';
 import { dryRun, dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { dryRunQuery, importQuery, pageQuery } from '../../../schemas/http-queries.ts';
 import { deletions, failedImport, importLogs, imports } from '../../describe/examples.ts';
-import { link, rejectsLink } from '../../http/list-headers.ts';
 import {
   body,
   idempotencyKey,
   ifNoneMatch,
   json,
+  link,
   location,
   needs,
   nothing,
   pathId,
   queueProblems,
   readProblems,
+  rejectsLink,
   security,
   tagged,
   writeProblems,

@@ -13,13 +13,13 @@ import {
   webhookEvents,
 } from '../../../schemas/http-webhooks.ts';
 import { webhookRequests, webhooksSent } from '../../describe/examples.ts';
-import { link } from '../../http/list-headers.ts';
 import {
   body,
   changeProblems,
   idempotencyKey,
   ifNoneMatch,
   json,
+  link,
   location,
   needs,
   nothing,

@@ -1,8 +1,10 @@
-/** Connection limits: how many a client may open, how long it may take to send a request, how long it may stop reading. */
+/** Connections: how many a client may open, how long it may take to send a request and stop reading, and what Node itself refuses. */
 import type { Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Config } from '../../schemas/config.ts';
-import { networkOf } from './client-network.ts';
+import type { ProblemCode } from '../../schemas/problems.ts';
+import { Problem } from './problem.ts';
 
 /** Our own 408 must come first: it is a proper problem response with the request id. */
 const AFTER_OURS_MS = 1_000;
@@ -49,4 +51,40 @@ export function limitConnections(server: Server, config: Limits): void {
       else open.delete(network);
     });
   });
+}
+
+/** The network that a client is counted under. An IPv6 client can use any address of its /64, so the /64 is counted. */
+export function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  if (!plain.includes(':')) return plain;
+  const [head = '', tail] = plain.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? 0 : tail.split(':').length;
+  while (groups.length < 8 - after) groups.push('0');
+  return groups.slice(0, 4).join(':');
+}
+
+const codes: Record<string, ProblemCode> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+};
+
+/** Requests that never reach Koa: malformed, too slow or too large. */
+export function answerClientError(error: Error & { code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = new Problem(codes[error.code ?? ''] ?? 'bad_request', 'The request could not be read.');
+  const body = problem.toBody('');
+  socket.end(
+    [
+      `HTTP/1.1 ${problem.status} Error`,
+      'Content-Type: application/problem+json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
 }

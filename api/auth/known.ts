@@ -1,10 +1,12 @@
-/** Keys of user tokens as every request needs them. A retired one is refused everywhere within five seconds. */
+/** Partners and keys of user tokens, cached for every request. A suspended or retired one is refused everywhere within five seconds. */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { cached } from '../../pipeline/runtime/cached.ts';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
+import { keepPartners, type PartnerStore } from '../../pipeline/stores/partners.ts';
 import { openTokenKey, type TokenKeyStore } from '../../pipeline/stores/token-keys.ts';
 import type { Config } from '../../schemas/config.ts';
+import { Problem } from '../http/problem.ts';
 
 /** This, and the time of one look-up, are less than five seconds. */
 const KEPT_MS = 3_000;
@@ -34,4 +36,20 @@ export function createKnownTokenKeys(
     });
 
   return { lookUp, isActive: async (id: string) => (await lookUp(id)) !== undefined };
+}
+
+export type KnownPartners = ReturnType<typeof createKnownPartners>;
+
+export function createKnownPartners(partners: Pick<PartnerStore, 'lookUp'>) {
+  const lookUp = keepPartners(partners);
+  const isSuspended = async (id: string) => (await lookUp(id))?.suspendedAt !== undefined;
+
+  return {
+    lookUp,
+    isSuspended,
+    async refuseSuspended(id: string): Promise<void> {
+      if (await isSuspended(id))
+        throw new Problem('partner_suspended', 'Your access is suspended. Ask the operator of this service.');
+    },
+  };
 }

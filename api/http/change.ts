@@ -1,0 +1,44 @@
+/** What a request changes, and its answer. api/jobs/idempotent.ts carries changes out. */
+import type { JobRequest } from '../../pipeline/accept/new-job.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import type { Context } from './context.ts';
+
+export interface Answer {
+  status: number;
+  body?: string;
+  location?: string;
+  retryAfter?: string;
+}
+
+/** A request that queues a job. */
+export interface QueueJob {
+  /** Checks the request against what is stored. Not called once an earlier try has queued the job. */
+  job(): JobRequest | Promise<JobRequest>;
+  answer(job: JobDocument): Answer | Promise<Answer>;
+}
+/** A request that takes effect at once. */
+export interface DirectChange<Intent> {
+  /**
+   * Checks the request against what is stored, and decides what must be the same in every try: ids, secrets, which version is meant.
+   * Not called once an earlier try has come so far.
+   */
+  intend(): Promise<Intent>;
+  /** Has the same effect and the same answer, however often it is called with an intent. */
+  apply(intent: Intent): Promise<Answer>;
+}
+/** What a request changes, known to be well-formed. Nothing has been changed yet. */
+export type Change = QueueJob | DirectChange<unknown>;
+/** Validates a request that changes something. */
+export type Prepare = (ctx: Context) => Change | Promise<Change>;
+
+/** Keeps the type of the intent, which is stored as JSON. */
+export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
+
+export function send(ctx: Context, answer: Answer): void {
+  ctx.status = answer.status;
+  if (answer.location) ctx.set('Location', answer.location);
+  if (answer.retryAfter) ctx.set('Retry-After', answer.retryAfter);
+  if (answer.body === undefined) return;
+  ctx.type = 'application/json';
+  ctx.body = answer.body;
+}

@@ -14,6 +14,7 @@ import type { Context, Handler, RequestState } from './http/context.ts';
 import { createLimitRate } from './http/limit-rate.ts';
 import { createLimitTime, stopIfGivenUp } from './http/limit-time.ts';
 import { createObserveRequests } from './http/observe-requests.ts';
+import type { Route } from './http/operation.ts';
 import { notFound, Problem } from './http/problem.ts';
 import { createReadBody } from './http/read-body.ts';
 import { isRegistryPath, readOnly } from './http/registry-problem.ts';
@@ -21,15 +22,20 @@ import { tagAnswer } from './http/tag-answer.ts';
 import { checkQuery } from './http/validate.ts';
 import { createCarryOut } from './jobs/idempotent.ts';
 import { createConsoleRoutes } from './resources/console/console-routes.ts';
-import { createRoutes, type Route } from './resources/operations.ts';
+import { createOperations } from './resources/operations.ts';
 import type { Dependencies } from './resources/shared.ts';
 
-export interface App {
-  koa: Koa<RequestState>;
-  routes: Route[];
+/** `…/events` also looks like an id: the router takes the first path that matches, so a name comes before a parameter. */
+function bySpecificity(routes: Route[]): Route[] {
+  const kinds = ({ path }: Route) =>
+    path
+      .split('/')
+      .map((part) => (part.startsWith('*') ? 2 : part.startsWith(':') ? 1 : 0))
+      .join('');
+  return routes.toSorted((a, b) => (kinds(a) < kinds(b) ? -1 : kinds(a) > kinds(b) ? 1 : 0));
 }
 
-export function createApp(deps: Dependencies): App {
+export function createApp(deps: Dependencies): Koa<RequestState> {
   const { config, apiKeys, endedSessions, partners, knownPartners, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const guesses = createGuessLimit(config);
@@ -56,11 +62,12 @@ export function createApp(deps: Dependencies): App {
     const checks = checksOf(route);
     const readBody =
       route.body &&
-      createReadBody(config, { optional: route.body === 'optional', limitBytes: route.bodyBytes });
+      createReadBody(config, { optional: route.body.optional, limitBytes: route.body.maxBytes });
     const isPublic = route.access === 'public';
+    const parameters = Object.keys(route.query?.shape ?? {});
     const check = async (ctx: Context) => {
       for (const one of checks) await one(ctx);
-      if (!isPublic) checkQuery(ctx, route.query ?? []);
+      if (!isPublic) checkQuery(ctx, parameters);
     };
     const handle =
       'handler' in route
@@ -83,9 +90,9 @@ export function createApp(deps: Dependencies): App {
   }
 
   const router = new Router<RequestState>({ sensitive: true });
-  const routes = [...createRoutes(deps), ...createConsoleRoutes(deps, { sessions, signIn })];
+  const routes = [...createOperations(deps), ...createConsoleRoutes(deps, { sessions, signIn })];
   const exact = new Map<string, Handler>();
-  for (const route of routes) {
+  for (const route of bySpecificity(routes)) {
     const handler = answer(route);
     router[route.method](route.path, handler as Parameters<typeof router.get>[1]);
     if (!route.path.includes(':')) exact.set(`${route.method.toUpperCase()} ${route.path}`, handler);
@@ -109,7 +116,7 @@ export function createApp(deps: Dependencies): App {
   koa.on('error', (error: unknown, ctx?: Context) =>
     log.warn({ request_id: ctx?.state.requestId, err: error }, 'response truncated'),
   );
-  return { koa, routes };
+  return koa;
 }
 
 /** Node takes the first of several, where a proxy in front of us may have taken another. */

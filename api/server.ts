@@ -20,7 +20,7 @@ import type { ConfigOf } from '../schemas/config.ts';
 import { createBodies } from '../schemas/http.ts';
 import { createApp } from './app.ts';
 import { createKnownPartners } from './auth/known.ts';
-import { readinessOf } from './describe/health.ts';
+import { readinessOf } from './describe/service-operations.ts';
 import { answerClientError, limitConnections, timeoutsOf } from './http/connections.ts';
 import { createMetrics, exportJobs, exportOldestDelivery } from './http/metrics.ts';
 import { createAcceptQueue } from './jobs/accept-queue.ts';
@@ -97,7 +97,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
     log,
   });
   const events = createEventHub({ ...stores, render: createRenderEvents(stores, config.privacyFloor), log });
-  const { koa } = createApp({
+  const koa = createApp({
     ...stores,
     config,
     ping,

@@ -2,11 +2,10 @@
 
 import { networkOf } from '../http/connections.ts';
 import type { Context, Handler } from '../http/context.ts';
+import type { Route } from '../http/operation.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
-import type { Route } from '../resources/operations.ts';
-import type { KeyCheck } from './check-key.ts';
+import { type KeyCheck, requireScopes } from './check-key.ts';
 import type { KnownTokenKeys } from './known.ts';
-import { requireScopes, scopesOf } from './scopes.ts';
 import type { Sessions } from './sessions.ts';
 import { requireConsole } from './sessions.ts';
 import type { VerifyUserToken } from './user-tokens.ts';
@@ -23,11 +22,10 @@ function bearer(ctx: Context): string {
   return match[1]!;
 }
 
-function createAuthenticateKey(keys: KeyCheck, route: Route): Handler {
-  const needed = scopesOf(route);
+function createAuthenticateKey(keys: KeyCheck, { scopes }: Route): Handler {
   return async (ctx) => {
     const stored = await keys.check(bearer(ctx), networkOf(ctx.ip));
-    requireScopes(stored, needed);
+    requireScopes(stored, scopes);
     ctx.state.keyId = stored._id;
     ctx.state.limitedAs = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
@@ -38,7 +36,7 @@ function createAuthenticateKey(keys: KeyCheck, route: Route): Handler {
 }
 
 /** The cookie of a session gives less than an API key: what the scope `read` gives. */
-const allowsSession = (route: Route) => scopesOf(route).every((scope) => scope === 'read');
+const allowsSession = ({ scopes }: Route) => scopes.every((scope) => scope === 'read');
 
 function createAuthenticateSession(sessions: Sessions, { method, access }: Route): Handler {
   return async (ctx) => {

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import { type ApiKeyStore, isActiveKey, keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import type { Config } from '../../schemas/config.ts';
-import type { ApiKeyDocument } from '../../schemas/documents.ts';
+import type { ApiKeyDocument, KeyScope } from '../../schemas/documents.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
 import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
@@ -115,4 +115,18 @@ export function createKeyCheck(
       return stored !== null && isActiveKey(stored) && !(await partners.isSuspended(stored.partner));
     },
   };
+}
+
+export function requireScopes({ scopes }: Pick<ApiKeyDocument, 'scopes'>, needed: readonly KeyScope[]): void {
+  if (!scopes || needed.every((scope) => scopes.includes(scope))) return;
+  const names = `scope${needed.length > 1 ? 's' : ''} ${needed.join(' and ')}`;
+  throw new Problem(
+    'insufficient_scope',
+    `This needs an API key with the ${names}; yours has ${scopes.join(', ')}.`,
+    {
+      headers: {
+        'WWW-Authenticate': `Bearer realm="headrace", error="insufficient_scope", scope="${needed.join(' ')}"`,
+      },
+    },
+  );
 }

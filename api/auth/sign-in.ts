@@ -4,10 +4,9 @@ import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
 import { Problem } from '../http/problem.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
-import type { KeyCheck } from './check-key.ts';
+import { type KeyCheck, requireScopes } from './check-key.ts';
 import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
-import { requireScopes } from './scopes.ts';
 import type { Session } from './session-cookie.ts';
 import { badUserToken, type UserToken, type VerifyUserToken } from './user-tokens.ts';
 

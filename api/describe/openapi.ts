@@ -1,29 +1,179 @@
-/** The OpenAPI 3.1 document, generated from the schemas that validate requests. */
-import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi';
-import type { Bodies } from '../../schemas/http.ts';
-import { describeAudiences } from '../resources/audiences/describe-audiences.ts';
-import { describeComposition } from '../resources/composition/describe-composition.ts';
-import { describeLive } from '../resources/events/describe-live.ts';
-import { describeImports } from '../resources/imports/describe-imports.ts';
-import { describeWebhooks } from '../resources/webhooks/describe-webhooks.ts';
-import { describeRegistry } from './describe-registry.ts';
-import { describePublic } from './describe-service.ts';
+/** The OpenAPI 3.1 document, generated from the operations and from the schemas that validate requests. */
+import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi';
+import { z } from 'zod';
+import { problem } from '../../schemas/http-answers.ts';
+import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
+import type { Operation } from '../http/operation.ts';
+import {
+  type Answers,
+  challenge,
+  type Headers,
+  rateHeaders,
+  requestId,
+  retryAfter,
+} from '../http/responses.ts';
 import { type Described, introduction } from './introduction.ts';
 
-export function createOpenApi(config: Described, bodies: Bodies) {
+/** The problems that follow from what an operation is. */
+const ofAll: ProblemCode[] = [
+  'bad_request',
+  'request_timeout',
+  'headers_too_large',
+  'internal',
+  'unavailable',
+];
+const authenticated: ProblemCode[] = [
+  'unauthorized',
+  'key_expired',
+  'insufficient_scope',
+  'partner_suspended',
+  'rate_limited',
+  'too_many_wrong_keys',
+  'invalid_query',
+];
+const changing: ProblemCode[] = ['bad_idempotency_key', 'idempotency_conflict'];
+const withBody: ProblemCode[] = [
+  'bad_json',
+  'body_too_large',
+  'unsupported_media_type',
+  'invalid_body',
+  'too_deep',
+];
+
+const problemsOf = (operation: Operation): ProblemCode[] => [
+  ...ofAll,
+  ...(operation.access === 'public' ? [] : authenticated),
+  ...('prepare' in operation ? changing : []),
+  ...(operation.body ? withBody : []),
+  ...(operation.access === 'user' ? (['bad_user_token'] as const) : []),
+  ...(operation.path.includes(':') ? (['not_found'] as const) : []),
+  ...(operation.problems ?? []),
+];
+
+const extraHeaders: Partial<Record<number, Headers>> = {
+  401: challenge,
+  429: { ...rateHeaders, ...retryAfter },
+  503: retryAfter,
+};
+
+/** Example field errors for the codes that have them. */
+const fieldErrors: Partial<Record<ProblemCode, FieldError[]>> = {
+  invalid_body: [{ path: 'compresed', message: 'is not a known field' }],
+  invalid_query: [{ path: 'limit', message: 'must be a number from 1 to 1000' }],
+  unknown_keys: [{ path: 'keys.1', message: '18 is not one of your keys' }],
+};
+
+/** One response for each status; codes of the same status become its examples. */
+function problemAnswers(codes: ProblemCode[]): Answers {
+  const answers: Answers = {};
+  for (const status of new Set(codes.map((code) => problems[code].status))) {
+    const ofStatus = codes.filter((code) => problems[code].status === status);
+    const examples = ofStatus.map((code) => [
+      code,
+      {
+        value: {
+          type: problemType(code),
+          title: problems[code].title,
+          status,
+          detail: problems[code].title,
+          code,
+          instance: '6dd61142-6baa-4d0a-8187-60d6126a0fe8',
+          ...(fieldErrors[code] ? { errors: fieldErrors[code] } : {}),
+        },
+      },
+    ]);
+    answers[status] = {
+      description: ofStatus.map((code) => `\`${code}\`: ${problems[code].title}`).join('; '),
+      headers: { ...requestId, ...extraHeaders[status] },
+      content: { 'application/problem+json': { schema: problem, examples: Object.fromEntries(examples) } },
+    };
+  }
+  return answers;
+}
+
+const ifNoneMatch = {
+  'If-None-Match': z.string().optional().meta({
+    description:
+      'The `ETag` of an earlier response. If nothing has changed since, the response is 304 without a body.',
+  }),
+};
+const idempotencyKey = {
+  'Idempotency-Key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/)
+    .optional()
+    .meta({
+      description:
+        'Any unique string. The same request with the same key within 24 hours returns the first response again and has no further effect; a different request with the same key gets 409.',
+      example: 'load-2026-06-01',
+    }),
+};
+const userToken = {
+  'x-user-token': z.string().optional().meta({
+    description:
+      'Optional: the token of one of your customers. Restricts the call to the audiences of that customer; an audience created with it belongs to that customer.',
+  }),
+};
+const headersOf = (operation: Operation) =>
+  z.object({
+    ...(operation.access === 'user' ? userToken : {}),
+    ...(304 in operation.answers ? ifNoneMatch : {}),
+    ...('prepare' in operation ? idempotencyKey : {}),
+    ...operation.headers?.shape,
+  });
+
+const pathId = (name: string) =>
+  z
+    .int()
+    .min(1)
+    .max(Number.MAX_SAFE_INTEGER)
+    .meta({ param: { name, in: 'path' }, description: 'The id returned at creation.' });
+export const parametersIn = (path: string): string[] =>
+  [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+
+function routeConfig(operation: Operation): RouteConfig {
+  const { method, path, access, scopes, query, body, params, answers, errors } = operation;
+  const { operationId, tag, summary, description } = operation;
+  const ids = parametersIn(path);
+  return {
+    tags: [tag],
+    security: access === 'public' ? [] : [{ apiKey: [...scopes] }],
+    method,
+    path: path.replace(/:(\w+)/g, '{$1}'),
+    operationId,
+    summary,
+    ...(description ? { description } : {}),
+    request: {
+      headers: headersOf(operation),
+      ...(ids.length > 0
+        ? { params: params ?? z.object(Object.fromEntries(ids.map((name) => [name, pathId(name)]))) }
+        : {}),
+      ...(query ? { query } : {}),
+      ...(body ? { body: bodyConfig(body) } : {}),
+    },
+    responses: { ...answers, ...(errors ?? problemAnswers(problemsOf(operation))) },
+  };
+}
+
+export const bodyConfig = ({ schema, examples, optional }: NonNullable<Operation['body']>) => ({
+  required: !optional,
+  content: { 'application/json': { schema, ...(examples ? { examples } : {}) } },
+});
+
+/** `sent`: the requests that the service sends to webhooks. */
+export function createOpenApi(
+  config: Described,
+  operations: readonly Operation[],
+  sent: readonly RouteConfig[],
+) {
   const registry = new OpenAPIRegistry();
   registry.registerComponent('securitySchemes', 'apiKey', {
     type: 'http',
     scheme: 'bearer',
     description: 'The API key that was issued to you: `Authorization: Bearer <API_KEY>`.',
   });
-  describeImports(registry, bodies);
-  describeAudiences(registry, bodies);
-  describeComposition(registry);
-  describeLive(registry);
-  describeWebhooks(registry);
-  describePublic(registry);
-  describeRegistry(registry, config);
+  for (const operation of operations) registry.registerPath(routeConfig(operation));
+  for (const event of sent) registry.registerWebhook(event);
   return new OpenApiGeneratorV31(registry.definitions).generateDocument({
     openapi: '3.1.0',
     info: { title: 'headrace', version: '1.0.0', description: introduction(config) },

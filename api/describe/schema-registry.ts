@@ -2,16 +2,21 @@
  * The topics' Avro schemas through the read API of a Schema Registry, so that standard clients decode our topics. Every message type
  * of a topic has a subject `<topic>-<record>` (TopicRecordNameStrategy); the only type of a topic also has `<topic>-value`.
  */
+import { z } from 'zod';
 import type { Config } from '../../schemas/config.ts';
 import { compatibility, type MessageName, topics, versionsOf } from '../../schemas/topics.ts';
-import type { Context, Handler } from '../http/context.ts';
+import type { Context } from '../http/context.ts';
+import { type Operation, read } from '../http/operation.ts';
 import {
   invalidVersion,
   REGISTRY_TYPE,
+  RegistryProblem,
   schemaNotFound,
   subjectNotFound,
   versionNotFound,
 } from '../http/registry-problem.ts';
+import { type Answers, json } from '../http/responses.ts';
+import { parametersIn } from './openapi.ts';
 
 export interface Registered {
   subject: string;
@@ -38,14 +43,6 @@ export function registered({ topicPrefix }: Pick<Config, 'topicPrefix'>): Regist
 
 const types = [REGISTRY_TYPE, 'application/vnd.schemaregistry+json', 'application/json'];
 
-const answer =
-  (read: (ctx: Context) => unknown): Handler =>
-  (ctx) => {
-    const value = read(ctx);
-    ctx.type = ctx.accepts(types) || REGISTRY_TYPE;
-    ctx.body = JSON.stringify(value);
-  };
-
 const parameter = ({ query }: Context, name: string): string | undefined => [query[name]].flat()[0];
 
 /** The part that `offset` and `limit` ask for; clients send a limit of -1 for all. Nothing here was ever deleted. */
@@ -56,7 +53,53 @@ function page<T>(ctx: Context, all: T[]): T[] {
   return all.slice(offset, limit >= 0 ? offset + limit : undefined);
 }
 
-export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>): { routes: [string, Handler][] } {
+const levelSchema = z.strictObject({ compatibilityLevel: z.string() });
+const modeSchema = z.strictObject({ mode: z.string() });
+const place = z.strictObject({ subject: z.string(), version: z.int() });
+const versionSchema = place.extend({ id: z.int(), schema: z.string() });
+const byId = z.strictObject({ schema: z.string(), maxId: z.int().optional() });
+const avro = z.record(z.string(), z.unknown());
+
+const errors = [
+  subjectNotFound('x'),
+  versionNotFound(9),
+  schemaNotFound('99'),
+  invalidVersion('first'),
+  new RegistryProblem(50001, 'Internal error'),
+  new RegistryProblem(50301, 'A backend did not respond in time. Retry shortly.'),
+];
+/** Which of them an operation gives, by the parameters in its path. */
+const causes: Record<number, string | undefined> = {
+  40401: 'subject',
+  40402: 'version',
+  40403: 'id',
+  42202: 'version',
+};
+
+function errorAnswers(parameters: string[]): Answers {
+  const possible = errors.filter(({ errorCode }) => {
+    const cause = causes[errorCode];
+    return cause === undefined || parameters.includes(cause);
+  });
+  const statuses = [...new Set(possible.map(({ status }) => status))];
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const some = possible.filter((each) => each.status === status);
+      const examples = some.map(({ errorCode, message }): [string, { summary: string; value: object }] => [
+        String(errorCode),
+        { summary: message, value: { error_code: errorCode, message } },
+      ]);
+      const schema = z.strictObject({ error_code: z.int(), message: z.string() });
+      const description = some.map(({ errorCode }) => `\`${errorCode}\``).join(', ');
+      return [
+        status,
+        json(schema, description, { type: REGISTRY_TYPE, examples: Object.fromEntries(examples) }),
+      ];
+    }),
+  );
+}
+
+export function registryOperations(config: Pick<Config, 'topicPrefix'>): Operation[] {
   const all = registered(config);
   const subjects = [...new Set(all.map(({ subject }) => subject))];
   const maxId = Math.max(...all.map(({ id }) => id));
@@ -100,35 +143,87 @@ export function createSchemaRegistry(config: Pick<Config, 'topicPrefix'>): { rou
     return value;
   };
 
-  const operations: [string, (ctx: Context) => unknown][] = [
-    ['/subjects', listSubjects],
-    [
-      '/subjects/:subject/versions',
-      (ctx) =>
-        page(
-          ctx,
-          ofSubject(ctx).map(({ version }) => version),
-        ),
-    ],
-    ['/subjects/:subject/versions/:version', ofVersion],
-    ['/subjects/:subject/versions/:version/schema', (ctx) => JSON.parse(ofVersion(ctx).schema)],
-    ['/subjects/:subject/versions/:version/referencedby', sameForAll(ofVersion, [])],
-    ['/schemas/ids/:id', getSchema],
-    ['/schemas/ids/:id/schema', (ctx) => JSON.parse(ofId(ctx)[0]!.schema)],
-    [
-      '/schemas/ids/:id/subjects',
-      (ctx) =>
-        page(
-          ctx,
-          places(ctx).map(({ subject }) => subject),
-        ),
-    ],
-    ['/schemas/ids/:id/versions', (ctx) => page(ctx, places(ctx))],
-    ['/schemas/types', () => ['AVRO']],
-    ['/config', () => level],
-    ['/config/:subject', sameForAll(ofSubject, level)],
-    ['/mode', () => mode],
-    ['/mode/:subject', sameForAll(ofSubject, mode)],
+  const samples: Record<string, string> = {
+    subject: `${config.topicPrefix}.jobs-value`,
+    version: 'latest',
+    id: '1',
+  };
+  const operation = (
+    path: string,
+    operationId: string,
+    summary: string,
+    schema: z.ZodType,
+    find: (ctx: Context) => unknown,
+  ): Operation => {
+    const names = parametersIn(path);
+    return read({
+      tag: 'Schema registry',
+      access: 'public',
+      path,
+      operationId,
+      summary,
+      params: z.object(
+        Object.fromEntries(names.map((name) => [name, z.string().min(1).meta({ example: samples[name] })])),
+      ),
+      answers: { 200: json(schema, summary, { type: REGISTRY_TYPE }) },
+      errors: errorAnswers(names),
+      handle(ctx) {
+        const value = find(ctx);
+        ctx.type = ctx.accepts(types) || REGISTRY_TYPE;
+        ctx.body = JSON.stringify(value);
+      },
+    });
+  };
+
+  const subject = '/subjects/:subject/versions';
+  const version = `${subject}/:version`;
+  const id = '/schemas/ids/:id';
+  const texts = z.array(z.string());
+  const numbers = z.array(z.int());
+  const versionsOfSubject = (ctx: Context) => ofSubject(ctx).map((each) => each.version);
+  const subjectsOfId = (ctx: Context) => ofId(ctx).map((each) => each.subject);
+  return [
+    operation('/subjects', 'listSubjects', 'List subjects', texts, listSubjects),
+    operation(subject, 'listSchemaVersions', 'List versions of a subject', numbers, (ctx) =>
+      page(ctx, versionsOfSubject(ctx)),
+    ),
+    operation(version, 'getSchemaVersion', 'Get a version of a subject', versionSchema, ofVersion),
+    operation(`${version}/schema`, 'getVersionSchema', 'Get only its schema', avro, (ctx) =>
+      JSON.parse(ofVersion(ctx).schema),
+    ),
+    operation(
+      `${version}/referencedby`,
+      'listReferences',
+      'List schemas that refer to it: none',
+      numbers,
+      sameForAll(ofVersion, []),
+    ),
+    operation(id, 'getSchemaById', 'Get a schema by its id', byId, getSchema),
+    operation(`${id}/schema`, 'getSchemaTextById', 'Get only the schema', avro, (ctx) =>
+      JSON.parse(ofId(ctx)[0]!.schema),
+    ),
+    operation(`${id}/subjects`, 'listSubjectsOfSchema', 'List subjects of a schema', texts, (ctx) =>
+      page(ctx, subjectsOfId(ctx)),
+    ),
+    operation(`${id}/versions`, 'listVersionsOfSchema', 'List versions of a schema', z.array(place), (ctx) =>
+      page(ctx, places(ctx)),
+    ),
+    operation('/schemas/types', 'listSchemaTypes', 'List types of schemas', texts, () => ['AVRO']),
+    operation('/config', 'getCompatibility', 'Get the compatibility level', levelSchema, () => level),
+    operation(
+      '/config/:subject',
+      'getSubjectCompatibility',
+      'Get the compatibility of a subject',
+      levelSchema,
+      sameForAll(ofSubject, level),
+    ),
+    operation('/mode', 'getMode', 'Get the mode', modeSchema, () => mode),
+    operation(
+      '/mode/:subject',
+      'getSubjectMode',
+      'Get the mode of a subject',
+      modeSchema,
+      sameForAll(ofSubject, mode),
+    ),
   ];
-  return { routes: operations.map(([path, read]) => [path, answer(read)]) };
 }

@@ -28,8 +28,6 @@ export interface DirectChange<Intent> {
 }
 /** What a request changes, known to be well-formed. Nothing has been changed yet. */
 export type Change = QueueJob | DirectChange<unknown>;
-/** Validates a request that changes something. */
-export type Prepare = (ctx: Context) => Change | Promise<Change>;
 
 /** Keeps the type of the intent, which is stored as JSON. */
 export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
@@ -42,3 +40,6 @@ export function send(ctx: Context, answer: Answer): void {
   ctx.type = 'application/json';
   ctx.body = answer.body;
 }
+
+export const sendJson = (ctx: Context, value: unknown): void =>
+  send(ctx, { status: 200, body: JSON.stringify(value) });

@@ -1,23 +1,30 @@
 /** Lists: `limit`, `cursor` and filters in the query, `Link: rel="next"` in the response. */
-import type { z } from 'zod';
 import type { Config } from '../../schemas/config.ts';
 import type { Context } from './context.ts';
-import { validate } from './validate.ts';
 
-export const parametersOf = (query: z.ZodObject) => Object.keys(query.shape);
+/** In a page, unless `limit` is given. */
+export const LISTED = 100;
 
-export const readQuery = <S extends z.ZodType>(ctx: Context, query: S): z.output<S> =>
-  validate(query, { ...ctx.query }, 'invalid_query');
+type Query = { limit: number } & Record<string, string | number | undefined>;
 
-/** The same list after the cursor: the filters stay. */
-export function nextPage(
+/** The page of which `found` has one entry too many if there is a next page, after this cursor and with the same filters. */
+export function cutPage<T>(
+  ctx: Context,
   address: string,
-  { limit, cursor, ...filters }: Record<string, string | number | undefined>,
-): string {
+  found: T[],
+  { limit, ...filters }: Query,
+  cursorOf: (last: T) => number,
+): T[] {
+  const page = found.slice(0, limit);
+  if (found.length > limit) setNextPage(ctx, address, { limit, ...filters, cursor: cursorOf(page.at(-1)!) });
+  return page;
+}
+
+export function setNextPage(ctx: Context, address: string, { limit, cursor, ...filters }: Query): void {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ limit, cursor, ...filters }))
     if (value !== undefined) query.set(name, String(value));
-  return `<${address}?${query}>; rel="next"`;
+  ctx.set('Link', `<${address}?${query}>; rel="next"`);
 }
 
 /** URLs in Location and Link: as partners see the API, possibly through a proxy with another host name. */

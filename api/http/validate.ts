@@ -33,6 +33,10 @@ export function validate<S extends z.ZodType>(
   throw new Problem(code, `${detail}.`, { errors: errors.slice(0, MAX_ERRORS) });
 }
 
+/** All parameters are optional: a request without a query needs no validation. */
+export const readQuery = <Q extends z.ZodObject>(ctx: Context, query: Q | undefined): z.output<Q> =>
+  query && ctx.querystring !== '' ? validate(query, { ...ctx.query }, 'invalid_query') : ({} as z.output<Q>);
+
 /** Ids in paths. Only the canonical form is accepted: no sign, no leading zero. */
 export function parseId(text: string | undefined): number {
   if (text === undefined || !/^[1-9][0-9]{0,15}$/.test(text)) throw notFound();

@@ -1,5 +1,10 @@
 /** How far a job has come, from what dispatch records of it. */
+import type { JobQueryStore } from '../../pipeline/stores/job-queries.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { progress } from '../../schemas/http-answers.ts';
+import { notFound } from '../http/problem.ts';
+import { example, json, tagged } from '../http/responses.ts';
+import { createSharedReads } from '../http/shared-reads.ts';
 
 export const shownInProgress = {
   kind: 1,
@@ -71,3 +76,60 @@ export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
       : null,
   };
 }
+
+/** The job and its place in the queue, if it is the caller's. A page that shows a job asks every second, so concurrent reads are shared. */
+export function createReadProgress({ jobs }: { jobs: JobQueryStore }) {
+  const readJob = createSharedReads(async (id) => {
+    const job = await jobs.findShown(Number(id), shownInProgress);
+    if (!job || job.phase === 'withdrawn') return null;
+    return { job, jobsAhead: job.phase === 'ended' ? 0 : await jobs.countBefore(job._id) };
+  });
+  return async (id: number, isTheirs: (job: JobInProgress) => boolean) => {
+    const found = await readJob(String(id));
+    if (!found || !isTheirs(found.job)) throw notFound();
+    return found;
+  };
+}
+
+const loading = {
+  phase: 'loading',
+  status: 1,
+  jobs_ahead: 0,
+  files: 8,
+  files_done: 5,
+  rows: 2_600_000,
+  bytes: 160_000_000,
+  bytes_done: 104_000_000,
+  rows_per_second: 400_000,
+  created_at: '2026-06-02T08:30:00.000Z',
+  started_at: '2026-06-02T08:30:01.000Z',
+  loaded_at: null,
+  ended_at: null,
+  estimated_end_at: '2026-06-02T08:30:11.000Z',
+};
+/** What the OpenAPI document says about it, for imports and loads alike. */
+export const describedProgress = {
+  description:
+    'How far the job has come, how many jobs are ahead of it, and an estimate of when it ends. Poll it once a second at most.',
+  answers: tagged(
+    json(progress, 'The progress', {
+      examples: {
+        loading: example('Loading', loading),
+        waiting: example('Waiting for three other jobs', {
+          ...loading,
+          phase: 'waiting',
+          status: 0,
+          jobs_ahead: 3,
+          files: null,
+          files_done: 0,
+          rows: 0,
+          bytes: null,
+          bytes_done: 0,
+          rows_per_second: null,
+          started_at: null,
+          estimated_end_at: null,
+        }),
+      },
+    }),
+  ),
+};

@@ -6,6 +6,7 @@ import type { ConfigOf } from '../../schemas/config.ts';
 import type { Bodies } from '../../schemas/http.ts';
 import type { KnownPartners } from '../auth/known.ts';
 import type { Metrics } from '../http/metrics.ts';
+import type { Operation } from '../http/operation.ts';
 import type { AcceptQueue } from '../jobs/accept-queue.ts';
 import type { DailyQuota } from '../jobs/daily-quota.ts';
 import type { PendingJobs } from '../jobs/pending-jobs.ts';
@@ -29,3 +30,19 @@ export interface Dependencies extends ApiStores {
   tracer?: Tracer;
   log: Logger;
 }
+
+export const importPath = '/v1/marketplace/import';
+/** What belongs to a partner as a whole. */
+export const marketplace = { tag: 'Marketplace import', access: 'partner' } as const;
+
+export const audiencePath = '/v2/firstparty/audience';
+/** What a user token can limit to one customer. */
+export const firstparty = { tag: 'Audience ingest', access: 'user' } as const;
+
+/** The specification has audiences under two versions: every operation is identical to the one under `/v2`. */
+export const underV1 = (operation: Operation): Operation => ({
+  ...operation,
+  path: operation.path.replace('/v2/', '/v1/'),
+  operationId: `${operation.operationId}V1`,
+  tag: `${operation.tag} under /v1`,
+});

@@ -1,6 +1,8 @@
 /** Every operation that changes something is carried out once for an Idempotency-Key, whatever has happened since. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createOpenApi } from '../../api/describe/openapi.ts';
+import type { Operation } from '../../api/http/operation.ts';
+import { createOperations } from '../../api/resources/operations.ts';
+import type { Dependencies } from '../../api/resources/shared.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { createBodies } from '../../schemas/http.ts';
@@ -229,22 +231,12 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
   ],
 };
 
-interface Operation {
-  id: string;
-  method: string;
-  path: string;
-}
 function changingOperations(): Operation[] {
   const config = parseConfig(readConfigFile('minimal.env'), 'api');
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
-  const { paths } = createOpenApi(config, bodies);
-  return Object.entries(paths!).flatMap(([path, item]) =>
-    Object.entries(item!)
-      .filter(([method]) => method !== 'get')
-      .map(([method, { operationId }]) => ({ id: operationId as string, method, path })),
-  );
+  return createOperations({ config, bodies } as Dependencies).filter(({ method }) => method !== 'get');
 }
-const trialsOf = ({ id }: Operation) => trials[id.replace(/V1$/, '')] ?? [];
+const trialsOf = ({ operationId }: Operation) => trials[operationId.replace(/V1$/, '')] ?? [];
 const all = changingOperations().flatMap((operation) =>
   trialsOf(operation).map((make) => ({ ...operation, make })),
 );
@@ -265,14 +257,14 @@ async function loseAnswer(partner: TestPartner, key: string): Promise<void> {
 
 it('every operation that changes something is tried here', () => {
   for (const operation of changingOperations())
-    expect([operation.id, trialsOf(operation).length]).not.toEqual([operation.id, 0]);
+    expect([operation.operationId, trialsOf(operation).length]).not.toEqual([operation.operationId, 0]);
 });
 
 describe.concurrent('with an Idempotency-Key', () => {
   it.each(all)('$method $path', async ({ method, path, make }) => {
     const partner = await api.partner();
     const { at = {}, query = '', body, effect, once, afterwards, repeats } = await make(partner);
-    const address = path.replace(/\{(\w+)\}/g, (_, name: string) => String(at[name])) + query;
+    const address = path.replace(/:(\w+)/g, (_, name: string) => String(at[name])) + query;
     const send = (key: string) =>
       partner.call(method.toUpperCase(), address, { body, headers: { 'idempotency-key': key } });
 

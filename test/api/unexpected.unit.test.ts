@@ -27,7 +27,7 @@ it('500 with a problem, no stack, no name of a part; the log has the rest', asyn
       throw new TypeError('secretPart.of undefined at MongoThing');
     },
   };
-  const { koa } = createApp({
+  const koa = createApp({
     config,
     apiKeys,
     bodies: createBodies({ pathBytes: 1_024, keys: 10 }),

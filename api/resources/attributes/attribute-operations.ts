@@ -1,16 +1,20 @@
 /** An addition to the specification: the partner's attributes with their sizes, and who sees them. */
+import { z } from 'zod';
 import { inGroupsAsync, within } from '../../../pipeline/runtime/in-groups.ts';
 import type { AttributeDocument } from '../../../schemas/documents.ts';
+import { attribute } from '../../../schemas/http-answers.ts';
 import { changeAttribute } from '../../../schemas/http-attributes.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import { direct, type Prepare, send } from '../../http/change.ts';
-import type { Handler } from '../../http/context.ts';
-import { createPublicAddress, nextPage, readQuery } from '../../http/pages.ts';
+import { direct, sendJson } from '../../http/change.ts';
+import { change, type Operation, read } from '../../http/operation.ts';
+import { createPublicAddress, cutPage } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
+import { json, link, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
-import { parseId, validate } from '../../http/validate.ts';
-import type { Dependencies } from '../shared.ts';
+import { parseId } from '../../http/validate.ts';
+import { type Dependencies, marketplace } from '../shared.ts';
 
+const path = '/v1/marketplace/attribute';
 const AT_ONCE = 1_000;
 
 const toAttribute = (
@@ -25,13 +29,12 @@ const toAttribute = (
   created_at: createdAt,
 });
 
-export function createMarketplaceAttributes(deps: Dependencies) {
-  const { attributes, attributeDevices, config } = deps;
+export function attributeOperations({ attributes, attributeDevices, config }: Dependencies): Operation[] {
   const addressOf = createPublicAddress(config);
 
   async function toRecords(some: AttributeDocument[]) {
     const devices = await attributeDevices.of(some.map(({ _id }) => _id));
-    return some.map((attribute) => toAttribute(attribute, devices.get(attribute._id) ?? 0));
+    return some.map((one) => toAttribute(one, devices.get(one._id) ?? 0));
   }
 
   async function* allOf(partner: string, before: number | undefined) {
@@ -39,29 +42,47 @@ export function createMarketplaceAttributes(deps: Dependencies) {
     for await (const some of inGroupsAsync(found, within({ count: AT_ONCE }))) yield* await toRecords(some);
   }
 
-  const list: Handler = async (ctx) => {
-    const { limit, cursor: before } = readQuery(ctx, pageQuery);
-    const { partner } = ctx.state.scope;
-    if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(allOf(partner, before)));
-    const found = await attributes.page(partner, { before, limit: limit + 1 }).toArray();
-    const page = found.slice(0, limit);
-    if (found.length > limit)
-      ctx.set('Link', nextPage(addressOf(ctx.path), { limit, cursor: page.at(-1)!._id }));
-    send(ctx, { status: 200, body: JSON.stringify(await toRecords(page)) });
-  };
+  const list = read({
+    ...marketplace,
+    path,
+    operationId: 'listAttributes',
+    summary: 'List attributes',
+    description:
+      'Your attributes with their sizes, newest first. All of them, or a page if `limit` is given.',
+    query: pageQuery,
+    answers: tagged(json(z.array(attribute), 'Attributes', { headers: link })),
+    async handle(ctx, { limit, cursor: before }) {
+      const { partner } = ctx.state.scope;
+      if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(allOf(partner, before)));
+      const found = await attributes.page(partner, { before, limit: limit + 1 }).toArray();
+      const page = cutPage(ctx, addressOf(ctx.path), found, { limit }, ({ _id }) => _id);
+      sendJson(ctx, await toRecords(page));
+    },
+  });
 
-  const change: Prepare = (ctx) => {
-    const { visibility } = validate(changeAttribute, ctx.request.body);
-    const id = parseId(ctx.params.attribute_id);
-    const { partner } = ctx.state.scope;
-    return direct({
-      intend: async () => null,
-      async apply() {
-        if (!(await attributes.setVisibility({ id, partner }, visibility))) throw notFound();
-        return { status: 204 };
-      },
-    });
-  };
+  const changeVisibility = change({
+    ...marketplace,
+    method: 'patch',
+    path: `${path}/:attribute_id`,
+    scopes: ['import'],
+    operationId: 'changeAttribute',
+    summary: 'Change who sees an attribute',
+    description:
+      'Makes one of your attributes public or private. It takes effect at once, also in reports that were computed before.',
+    body: { schema: changeAttribute },
+    answers: { 204: nothing('Changed') },
+    prepare(ctx, { visibility }) {
+      const id = parseId(ctx.params.attribute_id);
+      const { partner } = ctx.state.scope;
+      return direct({
+        intend: async () => null,
+        async apply() {
+          if (!(await attributes.setVisibility({ id, partner }, visibility))) throw notFound();
+          return { status: 204 };
+        },
+      });
+    },
+  });
 
-  return { list, change };
+  return [list, changeVisibility];
 }

@@ -1,130 +1,185 @@
 /** First-party audiences: /v2/firstparty/audience, and the same under /v1. */
-
 import { within } from '../../../pipeline/runtime/deadline.ts';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
-import type { AudienceDocument } from '../../../schemas/documents.ts';
-import { type Change, direct, type Prepare } from '../../http/change.ts';
-import type { Context, Handler } from '../../http/context.ts';
+import { audienceDetails, audienceIds } from '../../../schemas/http-answers.ts';
+import { dryRunId } from '../../../schemas/http-dry-runs.ts';
+import { dryRunQuery } from '../../../schemas/http-queries.ts';
+import { type Change, direct } from '../../http/change.ts';
+import type { Context } from '../../http/context.ts';
+import { change, type Operation, read } from '../../http/operation.ts';
 import { createPublicAddress } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
+import { example, json, location, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
-import { checkPrefixLeftOut, parseId, validate } from '../../http/validate.ts';
+import { checkPrefixLeftOut, parseId } from '../../http/validate.ts';
 import { filesOfAudience, toFileEntry } from '../../jobs/file-records.ts';
-import { type DryRuns, isDryRun } from '../dry-runs/dry-runs.ts';
-import type { Dependencies } from '../shared.ts';
-import { readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
-import { createListAudiences } from './list-audiences.ts';
+import type { QueueDryRun } from '../dry-runs/dry-runs.ts';
+import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
+import { audienceOf, readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
+import { listAudiences } from './list-audiences.ts';
 
 /** How long the response waits for the audience document. Its job is already queued and creates it otherwise. */
 const AUDIENCE_MS = 1_000;
 
-export function createFirstpartyAudience(deps: Dependencies, dryRuns: DryRuns) {
+const one = `${audiencePath}/:audience_id`;
+const changing = { ...firstparty, scopes: ['audience'] } as const;
+
+export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { audiences, bodies, log, config } = deps;
   const addressOf = createPublicAddress(config);
   const pathOf = (ctx: Context) => ctx.path.replace(/\/$/, '');
 
-  async function audienceOf(ctx: Context): Promise<AudienceDocument> {
-    const audience = await resolveAudience(deps, ctx.state.scope, parseId(ctx.params.audience_id));
-    if (!audience) throw notFound();
-    return audience;
-  }
-
-  const get: Handler = async (ctx) => {
-    const id = parseId(ctx.params.audience_id);
-    const open = await readOpenLoads(deps, ctx.state.scope.partner, id);
-    const audience = await audienceOf(ctx);
-    const head = `${JSON.stringify(toAudience(audience, open, config.privacyFloor)).slice(0, -1)},"file":[`;
-    const entries = mapEach(filesOfAudience(deps, id, audience.generation), toFileEntry);
-    await sendChunks(ctx, 'application/json', jsonArray(entries, head, ']}'));
-  };
-
-  const create: Prepare = (ctx) => {
-    const body = validate(bodies.createAudience, ctx.request.body);
-    const { partner, customer } = ctx.state.scope;
-    checkPrefixLeftOut(partner, body.file_path);
-    const request = {
-      kind: 'audience',
-      partner,
-      filePath: body.file_path,
-      audienceName: body.name,
-      customer,
-    } as const;
-    if (isDryRun(ctx)) return dryRuns.queue(ctx, request, customer);
-    return {
-      job: () => request,
-      async answer(job) {
-        // The job is queued, and dispatch creates the audience if this fails: the response is the same either way.
-        await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
-          log.warn(
-            { err: error, job: job._id },
-            'audience not created yet: dispatch creates it when it reaches the job',
-          ),
-        );
-        return {
-          status: 201,
-          body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
-          location: addressOf(`${pathOf(ctx)}/${job._id}`),
-        };
+  const create = change({
+    ...changing,
+    method: 'post',
+    path: audiencePath,
+    operationId: 'createAudience',
+    summary: 'Create an audience',
+    description: 'Creates the audience and queues the load of its files.',
+    query: dryRunQuery,
+    body: {
+      schema: bodies.createAudience,
+      examples: {
+        prefix: example('All files under a prefix', { name: 'Summer visitors', file_path: 'acme/summer/' }),
+        file: example('One file', { name: 'Summer visitors', file_path: 'acme/summer/1.csv.gz' }),
       },
-    };
-  };
+    },
+    answers: {
+      201: json(audienceIds, 'Created', { headers: location }),
+      202: json(dryRunId, 'The dry run is queued', { headers: location }),
+    },
+    problems: ['too_many_pending', 'quota_exceeded'],
+    prepare(ctx, { name: audienceName, file_path: filePath }, { dry_run }) {
+      const { partner, customer } = ctx.state.scope;
+      checkPrefixLeftOut(partner, filePath);
+      const request = { kind: 'audience', partner, filePath, audienceName, customer } as const;
+      if (dry_run) return queueDryRun(ctx, request, customer);
+      return {
+        job: () => request,
+        async answer(job) {
+          // The job is queued, and dispatch creates the audience if this fails: the response is the same either way.
+          await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
+            log.warn(
+              { err: error, job: job._id },
+              'audience not created yet: dispatch creates it when it reaches the job',
+            ),
+          );
+          return {
+            status: 201,
+            body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
+            location: addressOf(`${pathOf(ctx)}/${job._id}`),
+          };
+        },
+      };
+    },
+  });
 
-  const change: Prepare = (ctx) => {
-    const { file_path: filePath, name } = validate(bodies.changeAudience, ctx.request.body);
-    return filePath === undefined ? rename(ctx, name!) : append(ctx, filePath);
-  };
+  const get = read({
+    ...firstparty,
+    path: one,
+    operationId: 'getAudience',
+    summary: 'Get audience details',
+    description: 'The audience with its files. Poll until `status` is 2 or 3.',
+    answers: tagged(json(audienceDetails, 'The audience')),
+    async handle(ctx) {
+      const id = parseId(ctx.params.audience_id);
+      const open = await readOpenLoads(deps, ctx.state.scope.partner, id);
+      const audience = await audienceOf(deps, ctx);
+      const record = JSON.stringify(toAudience(audience, open, config.privacyFloor));
+      const entries = mapEach(filesOfAudience(deps, id, audience.generation), toFileEntry);
+      await sendChunks(ctx, 'application/json', jsonArray(entries, `${record.slice(0, -1)},"file":[`, ']}'));
+    },
+  });
 
   const rename = (ctx: Context, name: string): Change =>
     direct({
-      intend: async () => (await audienceOf(ctx))._id,
+      intend: async () => (await audienceOf(deps, ctx))._id,
       async apply(id) {
         await audiences.rename(ctx.state.scope, id, name);
         return { status: 204 };
       },
     });
-
   function append(ctx: Context, filePath: string): Change {
     const { partner } = ctx.state.scope;
     checkPrefixLeftOut(partner, filePath);
     return {
       async job() {
-        const { _id: audience, generation } = await audienceOf(ctx);
+        const { _id: audience, generation } = await audienceOf(deps, ctx);
         return { kind: 'audience', partner, filePath, audience, generation };
       },
       answer: (job) => ({ status: 204, location: addressOf(`${pathOf(ctx)}/loads/${job._id}`) }),
     };
   }
+  const renameOrAppend = change({
+    ...changing,
+    method: 'patch',
+    path: one,
+    operationId: 'changeAudience',
+    summary: 'Append files, or rename an audience',
+    description:
+      'With `name`, renames the audience at once. With `file_path`, queues a load that adds the devices of these files to the audience, each device once. Files that were already loaded with the same content are skipped; files that failed or were cancelled are loaded again. `Location` is the URL of the load.',
+    body: {
+      schema: bodies.changeAudience,
+      examples: {
+        prefix: example('All files under a prefix', { file_path: 'acme/summer/day-2/' }),
+        file: example('One file', { file_path: 'acme/summer/2.csv' }),
+      },
+    },
+    answers: { 204: nothing('Queued or renamed', location) },
+    problems: ['too_many_pending', 'quota_exceeded'],
+    prepare: (ctx, { file_path: filePath, name }) =>
+      filePath === undefined ? rename(ctx, name!) : append(ctx, filePath),
+  });
 
-  const clear: Prepare = (ctx) => {
-    validate(bodies.nothing, ctx.request.body);
-    return direct({
-      // The generation that was meant, and nothing that was appended since.
-      async intend() {
-        const { _id, generation } = await audienceOf(ctx);
-        return { id: _id, generation };
-      },
-      async apply({ id, generation }) {
-        await audiences.clear(ctx.state.scope, id, generation);
-        return { status: 204 };
-      },
-    });
-  };
+  const clear = change({
+    ...changing,
+    method: 'put',
+    path: one,
+    operationId: 'clearAudience',
+    summary: 'Clear an audience',
+    description:
+      'Takes effect immediately: removes all devices and cancels pending and running loads. Files appended afterwards are loaded in full, even if they were loaded before.',
+    body: { schema: bodies.nothing, optional: true },
+    answers: { 204: nothing('Cleared') },
+    prepare: (ctx) =>
+      direct({
+        // The generation that was meant, and nothing that was appended since.
+        async intend() {
+          const { _id, generation } = await audienceOf(deps, ctx);
+          return { id: _id, generation };
+        },
+        async apply({ id, generation }) {
+          await audiences.clear(ctx.state.scope, id, generation);
+          return { status: 204 };
+        },
+      }),
+  });
 
-  const remove: Prepare = (ctx) => {
-    validate(bodies.nothing, ctx.request.body);
-    const id = parseId(ctx.params.audience_id);
-    const { scope } = ctx.state;
-    return direct({
-      async intend() {
-        if (!(await resolveAudience(deps, scope, id)) && !(await audiences.isDeleted(scope, id)))
-          throw notFound();
-      },
-      async apply() {
-        await audiences.delete(scope, id);
-        return { status: 204 };
-      },
-    });
-  };
+  const remove = change({
+    ...changing,
+    method: 'delete',
+    path: one,
+    operationId: 'deleteAudience',
+    summary: 'Delete an audience',
+    description:
+      'Permanent, and takes effect immediately: what clearing does, and the audience with its loads, files and report is gone (404). Deleting it again changes nothing.',
+    body: { schema: bodies.nothing, optional: true },
+    answers: { 204: nothing('Deleted') },
+    prepare(ctx) {
+      const id = parseId(ctx.params.audience_id);
+      const { scope } = ctx.state;
+      return direct({
+        async intend() {
+          if (!(await resolveAudience(deps, scope, id)) && !(await audiences.isDeleted(scope, id)))
+            throw notFound();
+        },
+        async apply() {
+          await audiences.delete(scope, id);
+          return { status: 204 };
+        },
+      });
+    },
+  });
 
-  return { list: createListAudiences(deps), get, create, change, clear, remove, audienceOf };
+  return [listAudiences(deps), create, get, renameOrAppend, clear, remove];
 }

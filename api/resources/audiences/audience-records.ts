@@ -2,6 +2,9 @@
 import type { Scope } from '../../../pipeline/stores/audiences.ts';
 import type { OpenLoad as OpenJob } from '../../../pipeline/stores/job-queries.ts';
 import { type AudienceDocument, type JobPhase, JobStatus } from '../../../schemas/documents.ts';
+import type { Context } from '../../http/context.ts';
+import { notFound } from '../../http/problem.ts';
+import { parseId } from '../../http/validate.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import { createFloor } from './privacy-floor.ts';
 
@@ -78,4 +81,11 @@ export async function resolveAudience(
   if (!job) return null;
   await audiences.ensure(job);
   return audiences.find(scope, id);
+}
+
+/** The audience that the path names. */
+export async function audienceOf(stores: ApiStores, ctx: Context): Promise<AudienceDocument> {
+  const audience = await resolveAudience(stores, ctx.state.scope, parseId(ctx.params.audience_id));
+  if (!audience) throw notFound();
+  return audience;
 }

@@ -1,11 +1,14 @@
 /** The list of audiences, all of them or in pages, filtered by what the records show. */
+import { z } from 'zod';
 import { type AudienceDocument, JobStatus } from '../../../schemas/documents.ts';
+import { audience } from '../../../schemas/http-answers.ts';
 import { audienceQuery } from '../../../schemas/http-queries.ts';
-import { send } from '../../http/change.ts';
-import type { Handler } from '../../http/context.ts';
-import { createPublicAddress, nextPage, readQuery } from '../../http/pages.ts';
+import { sendJson } from '../../http/change.ts';
+import { type Operation, read } from '../../http/operation.ts';
+import { createPublicAddress, cutPage } from '../../http/pages.ts';
+import { json, link, tagged } from '../../http/responses.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
-import type { Dependencies } from '../shared.ts';
+import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { type OpenLoads, readOpenLoads, toAudience } from './audience-records.ts';
 
 /** What is stored of audiences that may have the status; whether they do, their record shows. */
@@ -34,28 +37,35 @@ async function firstOf<T>(items: AsyncGenerator<T>, count: number): Promise<T[]>
   return first;
 }
 
-export function createListAudiences(deps: Dependencies): Handler {
+export function listAudiences(deps: Dependencies): Operation {
   const { audiences, config } = deps;
   const addressOf = createPublicAddress(config);
 
-  return async (ctx) => {
-    const query = readQuery(ctx, audienceQuery);
-    const { limit, cursor: before, segment_id: segment, search, status } = query;
-    const open = await readOpenLoads(deps, ctx.state.scope.partner);
-    const found = audiences.list(ctx.state.scope, {
-      before,
-      segment,
-      search,
-      ...storedWith(status, open),
-      ...(limit !== undefined && status === undefined ? { limit: limit + 1 } : {}),
-      ...(search === undefined ? {} : { maxMs: config.limitBackendMs }),
-    });
-    const records = recordsOf(found, (one) => toAudience(one, open, config.privacyFloor), status);
-    if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(records));
-    const some = await firstOf(records, limit + 1);
-    const page = some.slice(0, limit);
-    if (some.length > limit)
-      ctx.set('Link', nextPage(addressOf(ctx.path), { ...query, cursor: page.at(-1)!.audience_id }));
-    send(ctx, { status: 200, body: JSON.stringify(page) });
-  };
+  return read({
+    ...firstparty,
+    path: audiencePath,
+    operationId: 'listAudiences',
+    summary: 'List audiences',
+    description:
+      'All audiences, or those that match all given filters, newest first, without their files. Use `limit` for pages.',
+    query: audienceQuery,
+    answers: tagged(json(z.array(audience), 'Audiences', { headers: link })),
+    async handle(ctx, query) {
+      const { limit, cursor: before, segment_id: segment, search, status } = query;
+      const open = await readOpenLoads(deps, ctx.state.scope.partner);
+      const found = audiences.list(ctx.state.scope, {
+        before,
+        segment,
+        search,
+        ...storedWith(status, open),
+        ...(limit !== undefined && status === undefined ? { limit: limit + 1 } : {}),
+        ...(search === undefined ? {} : { maxMs: config.limitBackendMs }),
+      });
+      const records = recordsOf(found, (one) => toAudience(one, open, config.privacyFloor), status);
+      if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(records));
+      const some = await firstOf(records, limit + 1);
+      const page = cutPage(ctx, addressOf(ctx.path), some, { ...query, limit }, (last) => last.audience_id);
+      sendJson(ctx, page);
+    },
+  });
 }

@@ -1,51 +1,102 @@
-/** …/audience/<id>/loads: every load of an audience with its status, counts and errors. */
-
+/** …/audience/<id>/loads: every load of an audience with its status, counts, errors and progress. */
+import { z } from 'zod';
+import { audienceLoad, audienceLoadDetails } from '../../../schemas/http-answers.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import { send } from '../../http/change.ts';
-import type { Handler } from '../../http/context.ts';
-import { createPublicAddress, nextPage, readQuery } from '../../http/pages.ts';
+import { sendJson } from '../../http/change.ts';
+import { type Operation, read } from '../../http/operation.ts';
+import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
+import { example, json, link, rejectsLink, tagged } from '../../http/responses.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
 import { parseId } from '../../http/validate.ts';
 import { filesOfJob, toFileReport } from '../../jobs/file-records.ts';
+import { createReadProgress, describedProgress, toProgress } from '../../jobs/progress-records.ts';
 import { linkRejects } from '../../jobs/reject-records.ts';
-import type { Dependencies } from '../shared.ts';
-import type { createFirstpartyAudience } from './audience-operations.ts';
-import { type ShownLoad, shownOfLoad, toLoad } from './load-records.ts';
+import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
+import { audienceOf } from './audience-records.ts';
+import { doneLoad, isCancelledByClear, shownOfLoad, toLoad } from './load-records.ts';
 
-const LISTED = 100;
+const path = `${audiencePath}/:audience_id/loads`;
 
-export function createAudienceLoads(
-  deps: Dependencies,
-  { audienceOf }: Pick<ReturnType<typeof createFirstpartyAudience>, 'audienceOf'>,
-) {
+const noFiles = {
+  ...doneLoad,
+  load_id: 58,
+  file_path: 'acme/sumer/',
+  status: 3,
+  files: 0,
+  files_done: 0,
+  unique_devices: 0,
+  total_rows: 0,
+  rows_accepted: 0,
+  rows_rejected: {},
+  new_devices: 0,
+  errors: [{ code: 'no_files', message: 'No object matches acme/sumer/.' }],
+};
+
+export function loadOperations(deps: Dependencies): Operation[] {
   const { jobs, config } = deps;
   const addressOf = createPublicAddress(config);
 
-  const list: Handler = async (ctx) => {
-    const { limit = LISTED, cursor } = readQuery(ctx, pageQuery);
-    const audience = await audienceOf(ctx);
-    const found = await jobs.listLoads(audience, shownOfLoad, { limit: limit + 1, before: cursor });
-    const page = found.slice(0, limit);
-    if (found.length > limit)
-      ctx.set('Link', nextPage(addressOf(ctx.path), { limit, cursor: page.at(-1)!._id }));
-    const record = (load: ShownLoad) => toLoad(load, audience);
-    send(ctx, { status: 200, body: JSON.stringify(page.map(record)) });
-  };
+  const list = read({
+    ...firstparty,
+    path,
+    operationId: 'listAudienceLoads',
+    summary: 'List the loads of an audience',
+    description:
+      'The initial load and every append, newest first, each with its status, counts and errors. 100 per page unless `limit` is given. Includes loads from before a clear.',
+    query: pageQuery,
+    answers: tagged(
+      json(z.array(audienceLoad), 'Loads', {
+        headers: link,
+        examples: {
+          loads: example('A load whose path matched no file, and one that is done', [noFiles, doneLoad]),
+        },
+      }),
+    ),
+    async handle(ctx, { limit = LISTED, cursor }) {
+      const audience = await audienceOf(deps, ctx);
+      const found = await jobs.listLoads(audience, shownOfLoad, { limit: limit + 1, before: cursor });
+      const page = cutPage(ctx, addressOf(ctx.path), found, { limit }, ({ _id }) => _id);
+      sendJson(
+        ctx,
+        page.map((load) => toLoad(load, audience)),
+      );
+    },
+  });
 
-  const get: Handler = async (ctx) => {
-    const id = parseId(ctx.params.load_id);
-    const audience = await audienceOf(ctx);
-    const load = await jobs.findLoad(audience, id, shownOfLoad);
-    if (!load) throw notFound();
-    linkRejects(ctx, load, addressOf(ctx.path.replace(/\/loads\/.*/, '/rejects')));
-    const head = `${JSON.stringify(toLoad(load, audience)).slice(0, -1)},"file":[`;
-    await sendChunks(
-      ctx,
-      'application/json',
-      jsonArray(mapEach(filesOfJob(deps, load), toFileReport), head, ']}'),
-    );
-  };
+  const get = read({
+    ...firstparty,
+    path: `${path}/:load_id`,
+    operationId: 'getAudienceLoad',
+    summary: 'Get a load of an audience',
+    description: 'The load with its files. Poll until `status` is 2 or 3.',
+    answers: tagged(json(audienceLoadDetails, 'The load', { headers: rejectsLink })),
+    async handle(ctx) {
+      const id = parseId(ctx.params.load_id);
+      const audience = await audienceOf(deps, ctx);
+      const load = await jobs.findLoad(audience, id, shownOfLoad);
+      if (!load) throw notFound();
+      linkRejects(ctx, load, addressOf(ctx.path.replace(/\/loads\/.*/, '/rejects')));
+      const head = `${JSON.stringify(toLoad(load, audience)).slice(0, -1)},"file":[`;
+      const files = mapEach(filesOfJob(deps, load), toFileReport);
+      await sendChunks(ctx, 'application/json', jsonArray(files, head, ']}'));
+    },
+  });
 
-  return { list, get };
+  const readProgress = createReadProgress(deps);
+  const progress = read({
+    ...firstparty,
+    ...describedProgress,
+    path: `${path}/:load_id/progress`,
+    operationId: 'getAudienceLoadProgress',
+    summary: 'Get the progress of a load',
+    async handle(ctx) {
+      const id = parseId(ctx.params.load_id);
+      const audience = await audienceOf(deps, ctx);
+      const { job, jobsAhead } = await readProgress(id, (found) => found.audience === audience._id);
+      sendJson(ctx, toProgress(job, { jobsAhead, isCancelled: isCancelledByClear(job, audience) }));
+    },
+  });
+
+  return [list, get, progress];
 }

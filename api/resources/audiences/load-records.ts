@@ -67,3 +67,21 @@ export function toLoad(load: ShownLoad, audience: Generation) {
     updated_at: load.updatedAt,
   };
 }
+
+/** An example in the OpenAPI document. */
+export const doneLoad = {
+  load_id: 57,
+  file_path: 'acme/summer/day-2/',
+  status: 2,
+  files: 2,
+  files_done: 2,
+  unique_devices: 4_800,
+  total_rows: 5_210,
+  rows_accepted: 5_200,
+  rows_rejected: { bad_identifier: 8, opted_out: 2 },
+  new_devices: 3_000,
+  audience_devices: 5_000,
+  errors: null,
+  created_at: '2026-06-02T08:30:00.000Z',
+  updated_at: '2026-06-02T08:31:12.000Z',
+};

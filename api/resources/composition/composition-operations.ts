@@ -1,29 +1,34 @@
-/** …/audience/<id>/composition: what an audience consists of, computed when somebody asks. */
+/** …/audience/<id>/composition: what an audience consists of, computed on request. */
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { CompositionReport } from '../../../schemas/composition-documents.ts';
 import type { AudienceDocument } from '../../../schemas/documents.ts';
+import { composition, compositionProgress, overlapRow } from '../../../schemas/http-composition.ts';
 import { compositionQuery, pageQuery } from '../../../schemas/http-queries.ts';
-import { direct, type Prepare, send } from '../../http/change.ts';
-import type { Context, Handler } from '../../http/context.ts';
-import { createPublicAddress, nextPage, parametersOf, readQuery } from '../../http/pages.ts';
+import { direct, sendJson } from '../../http/change.ts';
+import type { Context } from '../../http/context.ts';
+import { change, type Operation, read } from '../../http/operation.ts';
+import { createPublicAddress, LISTED, setNextPage } from '../../http/pages.ts';
+import { example, json, link, retryAfter, tagged } from '../../http/responses.ts';
 import { sendChunks } from '../../http/stream-json.ts';
 import { answerTagged } from '../../http/tag-answer.ts';
-import type { createFirstpartyAudience } from '../audiences/audience-operations.ts';
-import type { Dependencies } from '../shared.ts';
+import { audienceOf } from '../audiences/audience-records.ts';
+import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { compositionCsv } from './composition-csv.ts';
-import { createShowComposition, type ShownComposition } from './composition-records.ts';
+import { createShowComposition, type ShownComposition, sampleComposition } from './composition-records.ts';
 import type { Computing } from './reports.ts';
 
-export const compositionParameters = parametersOf(compositionQuery);
-
+const path = `${audiencePath}/:audience_id/composition`;
 const RETRY_SECONDS = '1';
-/** In the report; the others are listed in pages. */
-export const OVERLAPS_SHOWN = 100;
 
-export function createComposition(
-  deps: Dependencies,
-  { audienceOf }: Pick<ReturnType<typeof createFirstpartyAudience>, 'audienceOf'>,
-) {
+const report = json(composition, 'The report', {
+  examples: { report: example('A report', sampleComposition) },
+});
+const computing = json(compositionProgress, 'The report is being computed: ask again', {
+  headers: retryAfter,
+});
+
+export function compositionOperations(deps: Dependencies): Operation[] {
   const { compositionReports, compositions, config } = deps;
   const addressOf = createPublicAddress(config);
   const showComposition = createShowComposition(deps);
@@ -67,48 +72,85 @@ export function createComposition(
     ctx.set('Cache-Control', 'no-store');
   }
 
-  const get: Handler = async (ctx) => {
-    const query = readQuery(ctx, compositionQuery);
-    const ownOnly = query.attributes === 'own';
-    const audience = await audienceOf(ctx);
-    const asked = await compositionReports.ask(audience, ctx.state.scope.customer);
-    if ('claim' in asked) {
-      const wanted = query.previous === 'true' ? asked.previous : undefined;
-      const report = wanted && (await compositions.report(audience._id, wanted.token));
-      return sendProgress(
-        ctx,
-        asked,
-        report && (() => show(ctx, audience, { report, current: false }, ownOnly)),
-      );
-    }
-    ctx.vary('Accept');
-    const accepted = ctx.accepts('application/json', 'text/csv') === 'text/csv' ? 'csv' : 'json';
-    await sendReport(ctx, await show(ctx, audience, asked, ownOnly), query.format ?? accepted);
-  };
+  const get = read({
+    ...firstparty,
+    path,
+    operationId: 'getComposition',
+    summary: 'Get the composition of an audience',
+    description:
+      'Which marketplace attributes the devices of the audience have and to whom they belong, its events, and what it has in common with your other audiences. Exact. Attributes that are private to another partner are left out, and for a customer those that are private to you. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
+    query: compositionQuery,
+    answers: {
+      ...tagged({ ...report, content: { ...report.content, 'text/csv': { schema: z.string() } } }),
+      202: computing,
+    },
+    problems: ['too_many_pending'],
+    async handle(ctx, query) {
+      const ownOnly = query.attributes === 'own';
+      const audience = await audienceOf(deps, ctx);
+      const asked = await compositionReports.ask(audience, ctx.state.scope.customer);
+      if ('claim' in asked) {
+        const wanted = query.previous === 'true' ? asked.previous : undefined;
+        const last = wanted && (await compositions.report(audience._id, wanted.token));
+        return sendProgress(
+          ctx,
+          asked,
+          last && (() => show(ctx, audience, { report: last, current: false }, ownOnly)),
+        );
+      }
+      ctx.vary('Accept');
+      const accepted = ctx.accepts('application/json', 'text/csv') === 'text/csv' ? 'csv' : 'json';
+      await sendReport(ctx, await show(ctx, audience, asked, ownOnly), query.format ?? accepted);
+    },
+  });
 
-  /** A cursor is a place in the list. */
-  const listOverlaps: Handler = async (ctx) => {
-    const { limit = OVERLAPS_SHOWN, cursor = 0 } = readQuery(ctx, pageQuery);
-    const audience = await audienceOf(ctx);
-    const asked = await compositionReports.ask(audience, ctx.state.scope.customer);
-    if ('claim' in asked) return sendProgress(ctx, asked);
-    const { overlaps } = await show(ctx, audience, asked);
-    const end = cursor + limit;
-    if (end < overlaps.length) ctx.set('Link', nextPage(addressOf(ctx.path), { limit, cursor: end }));
-    send(ctx, { status: 200, body: JSON.stringify(overlaps.slice(cursor, end)) });
-  };
+  const listOverlaps = read({
+    ...firstparty,
+    path: `${path}/overlaps`,
+    operationId: 'listOverlaps',
+    summary: 'List the overlaps of an audience',
+    description:
+      'All overlaps of the report, most devices first, in pages of 100 unless `limit` is given. An audience is compared with up to 1,000 others, the largest of them; for an audience of a customer, those of the same customer come first. Like the report, it is computed first if something has changed.',
+    query: pageQuery,
+    answers: { ...tagged(json(z.array(overlapRow), 'Overlaps', { headers: link })), 202: computing },
+    problems: ['too_many_pending'],
+    /** The cursor is a position in the list. */
+    async handle(ctx, { limit = LISTED, cursor = 0 }) {
+      const audience = await audienceOf(deps, ctx);
+      const asked = await compositionReports.ask(audience, ctx.state.scope.customer);
+      if ('claim' in asked) return sendProgress(ctx, asked);
+      const { overlaps } = await show(ctx, audience, asked);
+      const end = cursor + limit;
+      if (end < overlaps.length) setNextPage(ctx, addressOf(ctx.path), { limit, cursor: end });
+      sendJson(ctx, overlaps.slice(cursor, end));
+    },
+  });
 
-  /** Computing a report twice is no different from computing it once. */
-  const compute: Prepare = (ctx) =>
-    direct({
-      intend: async () => void (await audienceOf(ctx)),
-      async apply() {
-        const asked = await compositionReports.askAnew(await audienceOf(ctx), ctx.state.scope.customer);
-        return { status: 202, body: `${progressHead(asked)}null}`, retryAfter: RETRY_SECONDS };
-      },
-    });
+  const compute = change({
+    ...firstparty,
+    method: 'post',
+    path,
+    // It computes a report and changes nothing.
+    scopes: ['read'],
+    operationId: 'computeComposition',
+    summary: 'Compute the composition anew',
+    description:
+      'Computes the report even if the last one is current, unless it is being computed already. Takes no body.',
+    answers: { 202: computing },
+    problems: ['too_many_pending'],
+    /** Computing a report twice is no different from computing it once. */
+    prepare: (ctx) =>
+      direct({
+        intend: async () => void (await audienceOf(deps, ctx)),
+        async apply() {
+          const audience = await audienceOf(deps, ctx);
+          const asked = await compositionReports.askAnew(audience, ctx.state.scope.customer);
+          return { status: 202, body: `${progressHead(asked)}null}`, retryAfter: RETRY_SECONDS };
+        },
+      }),
+  });
 
-  return { get, listOverlaps, compute };
+  return [get, listOverlaps, compute];
 }
 
 /** Up to the report that there was before. */
@@ -133,7 +175,8 @@ async function* compositionJson(
     yield rows.subarray(0, -1);
     separator = ',';
   }
-  const largest = overlaps.slice(0, OVERLAPS_SHOWN);
+  // The others are listed in pages.
+  const largest = overlaps.slice(0, LISTED);
   yield `],"events":${JSON.stringify(events)},"overlaps":${JSON.stringify(largest)}}${after}`;
 }
 

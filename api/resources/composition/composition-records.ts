@@ -122,3 +122,53 @@ export function createShowComposition({
     };
   };
 }
+
+/** An example in the OpenAPI document. */
+export const sampleComposition = {
+  audience_id: 42,
+  name: 'Summer visitors',
+  computed_at: '2026-06-01T08:35:00.000Z',
+  current: true,
+  floor: 100,
+  unique_devices: 5_000,
+  matched_devices: 4_100,
+  match_rate: 0.82,
+  marketplace_devices: 16_000,
+  overlap_count: 1,
+  overlaps_complete: true,
+  attributes: [
+    {
+      attribute_id: 17,
+      name: 'Frequent travellers',
+      owner: 'Acme Travel Data',
+      own: true,
+      visibility: 'private',
+      devices: 1_500,
+      share: 0.3,
+      index: 240,
+    },
+    {
+      attribute_id: 18,
+      name: 'Pet owners',
+      owner: 'Paws & Co.',
+      own: false,
+      visibility: 'public',
+      devices: 400,
+      share: 0.08,
+      index: 64,
+    },
+  ],
+  events: [
+    { event: 'purchase', devices: 900, rows: 1_100 },
+    { event: 'return', devices: null, rows: null },
+  ],
+  overlaps: [
+    {
+      audience_id: 40,
+      name: 'Spring visitors',
+      devices: 640,
+      share_of_this: 0.128,
+      share_of_other: 0.4,
+    },
+  ],
+};

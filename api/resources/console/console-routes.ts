@@ -1,6 +1,6 @@
 /** The routes of the console. They belong to its pages, not to the API, so the OpenAPI document does not have them. */
 import type { Handler } from '../../http/context.ts';
-import type { Route } from '../operations.ts';
+import type { Route } from '../../http/operation.ts';
 import type { Dependencies } from '../shared.ts';
 import { createConsolePages } from './console-pages.ts';
 import { createConsoleSession, type SessionDependencies } from './console-session.ts';
@@ -21,9 +21,16 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
     ['/console/*path', pages.missing],
   ];
   return [
-    { method: 'get', path: SESSION, access: 'user', handler: session.get },
-    { method: 'post', path: SESSION, access: 'console', body: 'required', handler: session.create },
-    { method: 'delete', path: SESSION, access: 'console', handler: session.end },
-    ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', handler })),
+    { method: 'get', path: SESSION, access: 'user', scopes: ['read'], handler: session.get },
+    {
+      method: 'post',
+      path: SESSION,
+      access: 'console',
+      scopes: [],
+      body: { schema: deps.bodies.signIn },
+      handler: session.create,
+    },
+    { method: 'delete', path: SESSION, access: 'console', scopes: [], handler: session.end },
+    ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', scopes: [], handler })),
   ];
 }

@@ -3,19 +3,18 @@ import { type JobRequest, numbered } from '../../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import { JobStatus } from '../../../schemas/documents.ts';
 import type { DryFile, DryRunDocument } from '../../../schemas/dry-run-documents.ts';
-import { dryRunQuery } from '../../../schemas/http-queries.ts';
-import { type Change, direct, send } from '../../http/change.ts';
-import type { Context, Handler } from '../../http/context.ts';
-import { createPublicAddress, readQuery } from '../../http/pages.ts';
+import { dryRun } from '../../../schemas/http-dry-runs.ts';
+import { type Change, direct, sendJson } from '../../http/change.ts';
+import type { Context } from '../../http/context.ts';
+import { read } from '../../http/operation.ts';
+import { createPublicAddress } from '../../http/pages.ts';
 import { notFound, tooManyUnfinished } from '../../http/problem.ts';
+import { json, tagged } from '../../http/responses.ts';
 import { parseId } from '../../http/validate.ts';
-import type { Dependencies } from '../shared.ts';
+import { audiencePath, type Dependencies, firstparty, importPath, marketplace } from '../shared.ts';
 
 /** Waiting and running ones. */
 const MAX_UNFINISHED = { perPartner: 10, perCustomer: 5 };
-
-export const isDryRun = (ctx: Context): boolean =>
-  ctx.querystring !== '' && readQuery(ctx, dryRunQuery).dry_run === true;
 
 const toFile = ({ path, rows, accepted, rejected, failure, examples, isWhole }: DryFile) => ({
   s3_path: path,
@@ -76,7 +75,7 @@ export function createDryRuns(deps: Dependencies) {
         const attributesAsOf = await counters.attributeSequence();
         const now = new Date();
         const { requestToken: _, ...job } = numbered(request, -id, attributesAsOf, now);
-        const dryRun: DryRunDocument = {
+        const document: DryRunDocument = {
           _id: id,
           partner,
           customer,
@@ -92,7 +91,7 @@ export function createDryRuns(deps: Dependencies) {
         };
         // An earlier try of the request may have stored it in the last free place.
         if (
-          (await dryRuns.insert(dryRun, MAX_UNFINISHED)) === 'full' &&
+          (await dryRuns.insert(document, MAX_UNFINISHED)) === 'full' &&
           !(await dryRuns.find(partner, customer, id))
         )
           throw tooManyUnfinished('dry runs', MAX_UNFINISHED, customer);
@@ -102,15 +101,31 @@ export function createDryRuns(deps: Dependencies) {
     });
   }
 
-  const find =
-    (kind: 'import' | 'audience'): Handler =>
-    async (ctx) => {
+  const shared = (kind: 'import' | 'audience') => ({
+    description: 'What would be loaded and rejected. Poll until `status` is 2 or 3. Kept for a day.',
+    answers: tagged(json(dryRun, 'The dry run')),
+    async handle(ctx: Context) {
       const { partner, customer } = ctx.state.scope;
       const found = await dryRuns.find(partner, customer, parseId(ctx.params.dry_run_id));
       if (found?.job.kind !== kind) throw notFound();
-      send(ctx, { status: 200, body: JSON.stringify(toDryRun(found)) });
-    };
+      sendJson(ctx, toDryRun(found));
+    },
+  });
+  const ofImport = read({
+    ...marketplace,
+    ...shared('import'),
+    path: `${importPath}/dry-runs/:dry_run_id`,
+    operationId: 'getImportDryRun',
+    summary: 'Get a dry run of an import',
+  });
+  const ofAudience = read({
+    ...firstparty,
+    ...shared('audience'),
+    path: `${audiencePath}/dry-runs/:dry_run_id`,
+    operationId: 'getAudienceDryRun',
+    summary: 'Get a dry run of an audience',
+  });
 
-  return { queue, ofImport: find('import'), ofAudience: find('audience') };
+  return { queue, ofImport, ofAudience };
 }
-export type DryRuns = ReturnType<typeof createDryRuns>;
+export type QueueDryRun = ReturnType<typeof createDryRuns>['queue'];

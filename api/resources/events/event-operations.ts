@@ -1,9 +1,14 @@
 /** Additions to the specification: changes of import logs, audiences and loads as server-sent events. */
+import { z } from 'zod';
 
 import { idleMsOf } from '../../http/connections.ts';
 import type { Context, Handler } from '../../http/context.ts';
+import { read } from '../../http/operation.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
-import type { Dependencies } from '../shared.ts';
+import { example, json } from '../../http/responses.ts';
+import { doneLoad } from '../audiences/load-records.ts';
+import { doneLog } from '../imports/import-records.ts';
+import { audiencePath, type Dependencies, firstparty, importPath, marketplace } from '../shared.ts';
 import type { RecordEvent } from './event-log.ts';
 import { createEventStream } from './event-stream.ts';
 
@@ -15,7 +20,31 @@ const isImport: IsVisible = ({ name, partner }, scope) => name === 'import' && p
 const isAudience: IsVisible = ({ name, partner, customer }, scope) =>
   name !== 'import' && partner === scope.partner && (scope.customer === null || customer === scope.customer);
 
-export function createEvents({ config, events, metrics }: Dependencies) {
+const lastEventId = z.object({
+  'Last-Event-ID': z.string().optional().meta({
+    description:
+      'The `id` of the last event received: what changed since is sent first. Browsers do this by themselves.',
+  }),
+});
+const about = (kinds: string) =>
+  `A stream of server-sent events that never ends. ${kinds} A burst of changes becomes a few events per second; the last one always shows the newest state. After \`resync\`, something may have been missed: read the lists again. A comment is sent every 15 seconds. To resume after a disconnect, send the \`id\` of the last event in \`Last-Event-ID\`.`;
+const streamed = (summary: string, name: string, data: unknown) => ({
+  headers: lastEventId,
+  answers: {
+    200: json(z.string(), 'Events', {
+      type: 'text/event-stream',
+      examples: {
+        events: example(
+          summary,
+          `retry: 1000\n\nid: 6a1f2c4800000007\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`,
+        ),
+      },
+    }),
+  },
+  problems: ['too_many_streams'] as const,
+});
+
+export function eventOperations({ config, events, metrics }: Dependencies) {
   // A connection without traffic is taken for dead.
   const heartbeatMs = Math.min(HEARTBEAT_MS, idleMsOf(config) / 2);
   const open = new Map<string, number>();
@@ -55,5 +84,25 @@ export function createEvents({ config, events, metrics }: Dependencies) {
       if (ctx.method === 'HEAD') ctx.res.end();
     };
 
-  return { imports: streamOf(isImport), audiences: streamOf(isAudience) };
+  const ofImports = read({
+    ...marketplace,
+    ...streamed('An import has ended', 'import', doneLog),
+    path: `${importPath}/events`,
+    operationId: 'streamImportEvents',
+    summary: 'Stream changes of import logs',
+    description: about('`import`: an import log that is new or has changed.'),
+    handle: streamOf(isImport),
+  });
+  const ofAudiences = read({
+    ...firstparty,
+    ...streamed('A load has ended', 'load', { audience_id: 42, ...doneLoad }),
+    path: `${audiencePath}/events`,
+    operationId: 'streamAudienceEvents',
+    summary: 'Stream changes of audiences and loads',
+    description: about(
+      '`audience`: an audience that is new or has changed, without its files. `load`: a load that is new or has changed, with its `audience_id`. `deleted`: the `audience_id` of an audience that was deleted.',
+    ),
+    handle: streamOf(isAudience),
+  });
+  return { ofImports, ofAudiences };
 }

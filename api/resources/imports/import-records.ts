@@ -34,3 +34,42 @@ export const toImportLog = (job: ShownJob) => ({
 
 export const findImportLog = ({ jobs }: ApiStores, partner: string, id: number) =>
   jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1, rejected: 1 });
+
+/** Examples in the OpenAPI document. */
+export const doneLog = {
+  import_log_id: 42,
+  file_path: 'day=2026-06-01/devices.csv',
+  path_type: 0,
+  key_type: 0,
+  status: 2,
+  log_type: 0,
+  keys: null,
+  unique_devices: '16000',
+  total_rows: '20000',
+  errors: null,
+  created_at: '2026-06-01T08:30:00.000Z',
+  updated_at: '2026-06-01T08:31:12.000Z',
+};
+export const failedLog = {
+  ...doneLog,
+  import_log_id: 44,
+  file_path: 'day=2026-06-02/',
+  status: 3,
+  errors: [
+    {
+      code: 'too_many_invalid',
+      message: 'The share of invalid rows is above the limit.',
+      file: 'p-tt6hkz9rv7bs/day=2026-06-02/2.csv',
+      count: 940,
+    },
+  ],
+};
+export const deletionLog = {
+  ...doneLog,
+  import_log_id: 43,
+  file_path: '',
+  log_type: 1,
+  keys: ['17', '18'],
+  unique_devices: '12000',
+  total_rows: '15000',
+};

@@ -1,0 +1,89 @@
+/**
+ * An operation is declared once, with `read` or `change`. The router, the checks before the handler and the OpenAPI document follow
+ * from the declaration.
+ */
+import type { z } from 'zod';
+import type { KeyScope } from '../../schemas/documents.ts';
+import type { ProblemCode } from '../../schemas/problems.ts';
+import type { Change } from './change.ts';
+import type { Context, Handler } from './context.ts';
+import type { Answers, Examples } from './responses.ts';
+import { readQuery, validate } from './validate.ts';
+
+interface Body<B extends z.ZodType = z.ZodType> {
+  schema: B;
+  examples?: Examples;
+  optional?: true;
+  /** If it may be larger than other bodies. */
+  maxBytes?: number;
+}
+
+/** What the router needs to know. Pages of the console are routes that the OpenAPI document leaves out. */
+interface Routed {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  path: string;
+  /**
+   * public: anyone; console: pages of the console, with or without a session; partner: an API key; user: an API key, and a user token where one
+   * is sent. Checked before the body is read.
+   */
+  access: 'public' | 'console' | 'partner' | 'user';
+  /** The scopes that an API key needs, all of them. A session of the console may call what needs `read` and nothing else. */
+  scopes: readonly KeyScope[];
+  /** Public routes ignore the query. */
+  query?: z.ZodObject;
+  body?: Body;
+}
+/** Whatever changes something takes an Idempotency-Key: api/jobs/idempotent.ts carries out what is prepared here. */
+export type Route = Routed & ({ handler: Handler } | { prepare(ctx: Context): Change | Promise<Change> });
+
+interface Described {
+  operationId: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  /** Beyond those that follow from the kind of operation: user token, ETag, Idempotency-Key. */
+  headers?: z.ZodObject;
+  /** Of the path, unless they are ids. */
+  params?: z.ZodObject;
+  answers: Answers;
+  /** Beyond those that follow from access, method, path and body. */
+  problems?: readonly ProblemCode[];
+  /** Instead of all problems. */
+  errors?: Answers;
+}
+export type Operation = Route & Described;
+
+interface Declared<Q extends z.ZodObject> extends Described {
+  path: string;
+  access: 'public' | 'partner' | 'user';
+  query?: Q;
+}
+interface Read<Q extends z.ZodObject> extends Declared<Q> {
+  scopes?: readonly KeyScope[];
+  handle(ctx: Context, query: z.output<Q>): Promise<void> | void;
+}
+interface Changing<B extends z.ZodType, Q extends z.ZodObject> extends Declared<Q> {
+  method: 'post' | 'put' | 'patch' | 'delete';
+  scopes: readonly KeyScope[];
+  body?: Body<B>;
+  /** Validates the request further. Nothing has been changed yet. */
+  prepare(ctx: Context, body: z.output<B>, query: z.output<Q>): Change | Promise<Change>;
+}
+
+export const read = <Q extends z.ZodObject>({ handle, ...declared }: Read<Q>): Operation => ({
+  scopes: ['read'],
+  ...declared,
+  method: 'get',
+  handler: (ctx) => handle(ctx, readQuery(ctx, declared.query)),
+});
+
+export const change = <B extends z.ZodType, Q extends z.ZodObject>({
+  prepare,
+  ...declared
+}: Changing<B, Q>): Operation => ({
+  ...declared,
+  prepare(ctx) {
+    const body = declared.body && validate(declared.body.schema, ctx.request.body);
+    return prepare(ctx, body as z.output<B>, readQuery(ctx, declared.query));
+  },
+});

@@ -1,0 +1,47 @@
+/** The requests that are sent to webhooks, for the OpenAPI document. */
+import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
+import { z } from 'zod';
+import { type WebhookEventType, webhookEvents } from '../../../schemas/http-webhooks.ts';
+import { bodyConfig } from '../../describe/openapi.ts';
+import { doneLoad } from '../audiences/load-records.ts';
+import { deletionLog, doneLog } from '../imports/import-records.ts';
+
+const headers = z.object({
+  'webhook-id': z.string().meta({ description: 'The same at every attempt: ignore one that you know.' }),
+  'webhook-timestamp': z.string().meta({ description: 'When this attempt was made, in seconds since 1970.' }),
+  'webhook-signature': z.string().meta({
+    description: '`v1,` and the signature in base64; two of them, separated by a space, after a rotation.',
+  }),
+});
+
+const sent: Record<WebhookEventType, { summary: string; at: string; data: object }> = {
+  'import.ended': { summary: 'An import has ended', at: doneLog.updated_at, data: doneLog },
+  'deletion.ended': { summary: 'A deletion has ended', at: deletionLog.updated_at, data: deletionLog },
+  'load.ended': {
+    summary: 'A load of an audience has ended',
+    at: doneLoad.updated_at,
+    data: { audience_id: 42, ...doneLoad },
+  },
+  'webhook.test': { summary: 'A test event', at: doneLog.updated_at, data: { webhook_id: 3 } },
+};
+
+export const sentEvents = (Object.keys(webhookEvents) as WebhookEventType[]).map((type): RouteConfig => {
+  const { summary, at, data } = sent[type];
+  const examples = { [type]: { summary: type, value: { type, timestamp: at, data } } };
+  return {
+    tags: ['Webhooks'],
+    security: [],
+    method: 'post',
+    path: type,
+    operationId: type.replace(/\.(\w)/, (_, letter: string) => letter.toUpperCase()),
+    summary,
+    description: 'Sent to your webhooks. The introduction shows how to verify the signature.',
+    request: { headers, body: bodyConfig({ schema: webhookEvents[type], examples }) },
+    responses: {
+      '2XX': {
+        description: 'Received. Anything else is tried again for 24 hours; redirects are not followed.',
+      },
+      410: { description: 'The receiver wants no more: the webhook is disabled.' },
+    },
+  };
+});

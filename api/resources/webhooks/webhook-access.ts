@@ -1,0 +1,37 @@
+/** What the operations of webhooks and of their deliveries share. */
+import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
+import type { Answer } from '../../http/change.ts';
+import type { Context } from '../../http/context.ts';
+import { createPublicAddress } from '../../http/pages.ts';
+import { notFound, Problem } from '../../http/problem.ts';
+import { parseId } from '../../http/validate.ts';
+import type { Dependencies } from '../shared.ts';
+
+export const webhookPath = '/v1/webhooks';
+export const oneWebhook = `${webhookPath}/:webhook_id`;
+export const webhookOperation = { tag: 'Webhooks', access: 'partner', scopes: ['read', 'webhook'] } as const;
+
+export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'webhooks' | 'config'>) {
+  const addressOf = createPublicAddress(config);
+  const answerOf = (status: number, value: unknown, location?: string): Answer => ({
+    status,
+    body: JSON.stringify(value),
+    ...(location ? { location: addressOf(location) } : {}),
+  });
+  async function webhookOf(ctx: Context): Promise<WebhookDocument> {
+    const found = await webhooks.find(ctx.state.scope.partner, parseId(ctx.params.webhook_id));
+    if (!found) throw notFound();
+    return found;
+  }
+  return {
+    webhookOf,
+    /** For what sends a request to it. */
+    async requireActive(ctx: Context): Promise<void> {
+      if (!(await webhookOf(ctx)).isActive)
+        throw new Problem('webhook_disabled', 'The webhook is disabled: enable it first.');
+    },
+    answerOf,
+    toBeSent: (id: number, delivery: number) =>
+      answerOf(202, { delivery_id: delivery }, `${webhookPath}/${id}/deliveries/${delivery}`),
+  };
+}

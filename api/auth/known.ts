@@ -12,7 +12,7 @@ import { Problem } from '../http/problem.ts';
 const KEPT_MS = 3_000;
 const MAX_KEPT = 10_000;
 
-export interface KnownTokenKey {
+interface KnownTokenKey {
   partner: string;
   secret: KeyObject;
 }

@@ -5,9 +5,9 @@ import { problem } from '../../schemas/http-answers.ts';
 import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
 import type { Operation } from '../http/operation.ts';
 import {
-  type Answers,
   challenge,
   type Headers,
+  type Responses,
   rateHeaders,
   requestId,
   retryAfter,
@@ -64,8 +64,8 @@ const fieldErrors: Partial<Record<ProblemCode, FieldError[]>> = {
 };
 
 /** One response for each status; codes of the same status become its examples. */
-function problemAnswers(codes: ProblemCode[]): Answers {
-  const answers: Answers = {};
+function problemResponses(codes: ProblemCode[]): Responses {
+  const responses: Responses = {};
   for (const status of new Set(codes.map((code) => problems[code].status))) {
     const ofStatus = codes.filter((code) => problems[code].status === status);
     const examples = ofStatus.map((code) => [
@@ -82,13 +82,13 @@ function problemAnswers(codes: ProblemCode[]): Answers {
         },
       },
     ]);
-    answers[status] = {
+    responses[status] = {
       description: ofStatus.map((code) => `\`${code}\`: ${problems[code].title}`).join('; '),
       headers: { ...requestId, ...extraHeaders[status] },
       content: { 'application/problem+json': { schema: problem, examples: Object.fromEntries(examples) } },
     };
   }
-  return answers;
+  return responses;
 }
 
 const ifNoneMatch = {
@@ -117,7 +117,7 @@ const userToken = {
 const headersOf = (operation: Operation) =>
   z.object({
     ...(operation.access === 'user' ? userToken : {}),
-    ...(304 in operation.answers ? ifNoneMatch : {}),
+    ...(304 in operation.responses ? ifNoneMatch : {}),
     ...('prepare' in operation ? idempotencyKey : {}),
     ...operation.headers?.shape,
   });
@@ -132,7 +132,7 @@ export const parametersIn = (path: string): string[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
 
 function routeConfig(operation: Operation): RouteConfig {
-  const { method, path, access, scopes, query, body, params, answers, errors } = operation;
+  const { method, path, access, scopes, query, body, params, responses, errors } = operation;
   const { operationId, tag, summary, description } = operation;
   const ids = parametersIn(path);
   return {
@@ -151,7 +151,7 @@ function routeConfig(operation: Operation): RouteConfig {
       ...(query ? { query } : {}),
       ...(body ? { body: bodyConfig(body) } : {}),
     },
-    responses: { ...answers, ...(errors ?? problemAnswers(problemsOf(operation))) },
+    responses: { ...responses, ...(errors ?? problemResponses(problemsOf(operation))) },
   };
 }
 

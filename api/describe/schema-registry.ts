@@ -15,10 +15,10 @@ import {
   subjectNotFound,
   versionNotFound,
 } from '../http/registry-problem.ts';
-import { type Answers, json } from '../http/responses.ts';
+import { json, type Responses } from '../http/responses.ts';
 import { parametersIn } from './openapi.ts';
 
-export interface Registered {
+interface Registered {
   subject: string;
   version: number;
   id: number;
@@ -76,7 +76,7 @@ const causes: Record<number, string | undefined> = {
   42202: 'version',
 };
 
-function errorAnswers(parameters: string[]): Answers {
+function errorResponses(parameters: string[]): Responses {
   const possible = errors.filter(({ errorCode }) => {
     const cause = causes[errorCode];
     return cause === undefined || parameters.includes(cause);
@@ -165,8 +165,8 @@ export function registryOperations(config: Pick<Config, 'topicPrefix'>): Operati
       params: z.object(
         Object.fromEntries(names.map((name) => [name, z.string().min(1).meta({ example: samples[name] })])),
       ),
-      answers: { 200: json(schema, summary, { type: REGISTRY_TYPE }) },
-      errors: errorAnswers(names),
+      responses: { 200: json(schema, summary, { type: REGISTRY_TYPE }) },
+      errors: errorResponses(names),
       handle(ctx) {
         const value = find(ctx);
         ctx.type = ctx.accepts(types) || REGISTRY_TYPE;

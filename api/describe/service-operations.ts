@@ -86,7 +86,7 @@ export function serviceOperations(
       path,
       operationId,
       summary,
-      answers: { 200: json(schema, summary, { type }) },
+      responses: { 200: json(schema, summary, { type }) },
       handle,
     });
   const html = { type: 'text/html' };

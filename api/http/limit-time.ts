@@ -26,7 +26,7 @@ export function beginAccepting(ctx: Context): void {
   ctx.state.accepting = true;
 }
 
-export type LimitTime = (ctx: Context, work: (ctx: Context) => Promise<void>) => Promise<void>;
+type LimitTime = (ctx: Context, work: (ctx: Context) => Promise<void>) => Promise<void>;
 
 export function createLimitTime(limitMs: number): LimitTime {
   const steps = new Map<number, Set<() => void>>();

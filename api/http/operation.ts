@@ -7,7 +7,7 @@ import type { KeyScope } from '../../schemas/documents.ts';
 import type { ProblemCode } from '../../schemas/problems.ts';
 import type { Change } from './change.ts';
 import type { Context, Handler } from './context.ts';
-import type { Answers, Examples } from './responses.ts';
+import type { Examples, Responses } from './responses.ts';
 import { readQuery, validate } from './validate.ts';
 
 interface Body<B extends z.ZodType = z.ZodType> {
@@ -36,7 +36,7 @@ interface Routed {
 /** Whatever changes something takes an Idempotency-Key: api/jobs/idempotent.ts carries out what is prepared here. */
 export type Route = Routed & ({ handler: Handler } | { prepare(ctx: Context): Change | Promise<Change> });
 
-interface Described {
+interface Description {
   operationId: string;
   tag: string;
   summary: string;
@@ -45,15 +45,15 @@ interface Described {
   headers?: z.ZodObject;
   /** Of the path, unless they are ids. */
   params?: z.ZodObject;
-  answers: Answers;
+  responses: Responses;
   /** Beyond those that follow from access, method, path and body. */
   problems?: readonly ProblemCode[];
   /** Instead of all problems. */
-  errors?: Answers;
+  errors?: Responses;
 }
-export type Operation = Route & Described;
+export type Operation = Route & Description;
 
-interface Declared<Q extends z.ZodObject> extends Described {
+interface Declared<Q extends z.ZodObject> extends Description {
   path: string;
   access: 'public' | 'partner' | 'user';
   query?: Q;

@@ -2,7 +2,7 @@
 import type { ResponseConfig } from '@asteasolutions/zod-to-openapi';
 import type { z } from 'zod';
 
-export type Answers = Record<number, ResponseConfig>;
+export type Responses = Record<number, ResponseConfig>;
 export type Examples = Record<string, { summary: string; value: unknown }>;
 export type Headers = Record<string, { description: string; schema: { type: 'string' } }>;
 
@@ -44,7 +44,7 @@ export const nothing = (description: string, headers: Headers = {}): ResponseCon
   headers: { ...requestId, ...headers },
 });
 /** A response that supports If-None-Match. */
-export const tagged = (answer: ResponseConfig): Answers => ({
+export const tagged = (answer: ResponseConfig): Responses => ({
   200: { ...answer, headers: { ...(answer.headers as Headers), ...etag } },
   304: nothing('Not modified: the `ETag` in `If-None-Match` is still current', etag),
 });

@@ -6,7 +6,7 @@ import { notFound } from '../http/problem.ts';
 import { example, json, tagged } from '../http/responses.ts';
 import { createSharedReads } from '../http/shared-reads.ts';
 
-export const shownInProgress = {
+const shownInProgress = {
   kind: 1,
   partner: 1,
   audience: 1,
@@ -23,7 +23,7 @@ export const shownInProgress = {
   decidedAt: 1,
   updatedAt: 1,
 } as const;
-export type JobInProgress = Pick<JobDocument, '_id' | keyof typeof shownInProgress>;
+type JobInProgress = Pick<JobDocument, '_id' | keyof typeof shownInProgress>;
 
 export interface Place {
   jobsAhead: number;
@@ -111,7 +111,7 @@ const loading = {
 export const describedProgress = {
   description:
     'How far the job has come, how many jobs are ahead of it, and an estimate of when it ends. Poll it once a second at most.',
-  answers: tagged(
+  responses: tagged(
     json(progress, 'The progress', {
       examples: {
         loading: example('Loading', loading),

@@ -37,7 +37,7 @@ const toRecord = ({ path }: Rejecting, { line, code, raw, isCut }: Row) => ({
   raw,
   ...(isCut ? { truncated: true } : {}),
 });
-export type RejectRecord = ReturnType<typeof toRecord> & { omitted?: number };
+type RejectRecord = ReturnType<typeof toRecord> & { omitted?: number };
 
 /** Ordered by file and line, at most `perFile` of each file. The last row of a file says how many of it are missing. */
 export async function* rejectedRows(

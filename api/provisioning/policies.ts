@@ -24,8 +24,7 @@ const objectActions = [
 ];
 
 /** Statement ids may have letters and digits only. */
-export const sidOf = (user: string, what: 'Objects' | 'List') =>
-  `${what}${user.replace(/[^A-Za-z0-9]/g, '')}`;
+const sidOf = (user: string, what: 'Objects' | 'List') => `${what}${user.replace(/[^A-Za-z0-9]/g, '')}`;
 
 export function partnerStatements(
   bucket: string,

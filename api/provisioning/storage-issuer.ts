@@ -11,7 +11,7 @@ export interface StoragePartner {
 }
 
 /** What somebody else has to do: make a user with this policy. */
-export interface ToIssue {
+interface ToIssue {
   policy: Policy;
 }
 

@@ -3,7 +3,7 @@ import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
 
-export interface AdminOptions {
+interface AdminOptions {
   endpoint: string;
   region: string;
   credentials: StorageCredentials;

@@ -108,9 +108,9 @@ describe('what a reader sees', () => {
         count++;
       }
     };
-    for (const { body, answers } of routes) {
+    for (const { body, responses } of routes) {
       if (body) check(body);
-      for (const { content = {} } of Object.values(answers))
+      for (const { content = {} } of Object.values(responses))
         for (const each of Object.values(content)) check(each!);
     }
     for (const { request } of sentEvents) check(request!.body!.content['application/json']!);

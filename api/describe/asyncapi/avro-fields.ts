@@ -1,7 +1,7 @@
 /** The fields of a message as rows of a table: those of inner records follow the field that has them. */
 import { type MessageName, messages, versionsOf } from '../../../schemas/topics.ts';
 
-export interface DescribedField {
+interface DescribedField {
   /** `groups[].key` for a field of the records in an array. */
   path: string;
   type: string;

@@ -50,7 +50,7 @@ export function attributeOperations({ attributes, attributeDevices, config }: De
     description:
       'Your attributes with their sizes, newest first. All of them, or a page if `limit` is given.',
     query: pageQuery,
-    answers: tagged(json(z.array(attribute), 'Attributes', { headers: link })),
+    responses: tagged(json(z.array(attribute), 'Attributes', { headers: link })),
     async handle(ctx, { limit, cursor: before }) {
       const { partner } = ctx.state.scope;
       if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(allOf(partner, before)));
@@ -70,7 +70,7 @@ export function attributeOperations({ attributes, attributeDevices, config }: De
     description:
       'Makes one of your attributes public or private. It takes effect at once, also in reports that were computed before.',
     body: { schema: changeAttribute },
-    answers: { 204: nothing('Changed') },
+    responses: { 204: nothing('Changed') },
     prepare(ctx, { visibility }) {
       const id = parseId(ctx.params.attribute_id);
       const { partner } = ctx.state.scope;

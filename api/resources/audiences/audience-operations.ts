@@ -44,7 +44,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
         file: example('One file', { name: 'Summer visitors', file_path: 'acme/summer/1.csv.gz' }),
       },
     },
-    answers: {
+    responses: {
       201: json(audienceIds, 'Created', { headers: location }),
       202: json(dryRunId, 'The dry run is queued', { headers: location }),
     },
@@ -80,7 +80,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
     operationId: 'getAudience',
     summary: 'Get audience details',
     description: 'The audience with its files. Poll until `status` is 2 or 3.',
-    answers: tagged(json(audienceDetails, 'The audience')),
+    responses: tagged(json(audienceDetails, 'The audience')),
     async handle(ctx) {
       const id = parseId(ctx.params.audience_id);
       const open = await readOpenLoads(deps, ctx.state.scope.partner, id);
@@ -125,7 +125,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
         file: example('One file', { file_path: 'acme/summer/2.csv' }),
       },
     },
-    answers: { 204: nothing('Queued or renamed', location) },
+    responses: { 204: nothing('Queued or renamed', location) },
     problems: ['too_many_pending', 'quota_exceeded'],
     prepare: (ctx, { file_path: filePath, name }) =>
       filePath === undefined ? rename(ctx, name!) : append(ctx, filePath),
@@ -140,7 +140,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
     description:
       'Takes effect immediately: removes all devices and cancels pending and running loads. Files appended afterwards are loaded in full, even if they were loaded before.',
     body: { schema: bodies.nothing, optional: true },
-    answers: { 204: nothing('Cleared') },
+    responses: { 204: nothing('Cleared') },
     prepare: (ctx) =>
       direct({
         // The generation that was meant, and nothing that was appended since.
@@ -164,7 +164,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
     description:
       'Permanent, and takes effect immediately: what clearing does, and the audience with its loads, files and report is gone (404). Deleting it again changes nothing.',
     body: { schema: bodies.nothing, optional: true },
-    answers: { 204: nothing('Deleted') },
+    responses: { 204: nothing('Deleted') },
     prepare(ctx) {
       const id = parseId(ctx.params.audience_id);
       const { scope } = ctx.state;

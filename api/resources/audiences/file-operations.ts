@@ -18,7 +18,7 @@ export function fileOperations(deps: Dependencies): Operation[] {
     operationId: 'listAudienceFiles',
     summary: 'List the files of an audience',
     description: 'Each file with its row counts, and the reason if it failed.',
-    answers: tagged(json(z.array(fileReport), 'Files')),
+    responses: tagged(json(z.array(fileReport), 'Files')),
     async handle(ctx) {
       const { _id, generation } = await audienceOf(deps, ctx);
       const found = filesOfAudience(deps, _id, generation);
@@ -37,7 +37,7 @@ export function fileOperations(deps: Dependencies): Operation[] {
     operationId: 'listAudienceRejects',
     summary: 'List the rejected rows of an audience',
     description: 'NDJSON: one JSON object per line, ordered by load, file and line. Empty after a clear.',
-    answers: tagged(json(rejectedRowOfLoad, 'Rejected rows', { type: 'application/x-ndjson' })),
+    responses: tagged(json(rejectedRowOfLoad, 'Rejected rows', { type: 'application/x-ndjson' })),
     async handle(ctx) {
       const { _id, generation } = await audienceOf(deps, ctx);
       await sendChunks(ctx, 'application/x-ndjson', jsonLines(rejectsOf(_id, generation)));

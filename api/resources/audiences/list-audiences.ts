@@ -49,7 +49,7 @@ export function listAudiences(deps: Dependencies): Operation {
     description:
       'All audiences, or those that match all given filters, newest first, without their files. Use `limit` for pages.',
     query: audienceQuery,
-    answers: tagged(json(z.array(audience), 'Audiences', { headers: link })),
+    responses: tagged(json(z.array(audience), 'Audiences', { headers: link })),
     async handle(ctx, query) {
       const { limit, cursor: before, segment_id: segment, search, status } = query;
       const open = await readOpenLoads(deps, ctx.state.scope.partner);

@@ -45,7 +45,7 @@ export function loadOperations(deps: Dependencies): Operation[] {
     description:
       'The initial load and every append, newest first, each with its status, counts and errors. 100 per page unless `limit` is given. Includes loads from before a clear.',
     query: pageQuery,
-    answers: tagged(
+    responses: tagged(
       json(z.array(audienceLoad), 'Loads', {
         headers: link,
         examples: {
@@ -70,7 +70,7 @@ export function loadOperations(deps: Dependencies): Operation[] {
     operationId: 'getAudienceLoad',
     summary: 'Get a load of an audience',
     description: 'The load with its files. Poll until `status` is 2 or 3.',
-    answers: tagged(json(audienceLoadDetails, 'The load', { headers: rejectsLink })),
+    responses: tagged(json(audienceLoadDetails, 'The load', { headers: rejectsLink })),
     async handle(ctx) {
       const id = parseId(ctx.params.load_id);
       const audience = await audienceOf(deps, ctx);

@@ -3,7 +3,7 @@
  * counts of an audience that is smaller itself. Otherwise an audience of one device would tell what is known about that device. It does
  * not protect against differencing: comparing reports before and after a change reveals what the change did.
  */
-export type Floor = (count: number) => number | null;
+type Floor = (count: number) => number | null;
 
 export const createFloor =
   (floor: number, audienceDevices: number): Floor =>

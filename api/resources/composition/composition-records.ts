@@ -8,7 +8,7 @@ import type { ApiStores } from '../../stores/api-stores.ts';
 import { createFloor, hiddenLast } from '../audiences/privacy-floor.ts';
 import { type RowFacts, selectRows } from './attribute-rows.ts';
 
-export interface CompositionView {
+interface CompositionView {
   audience: AudienceDocument;
   report: CompositionReport;
   current: boolean;

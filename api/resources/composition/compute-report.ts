@@ -18,7 +18,7 @@ export interface Claimed {
 }
 
 /** With how many other audiences one is compared at most: the largest. */
-export const MAX_COMPARED = 1_000;
+const MAX_COMPARED = 1_000;
 
 export interface ReportDependencies
   extends Pick<ApiStores, 'audiences' | 'compositions' | 'compositionRows' | 'counters' | 'setVersions'> {

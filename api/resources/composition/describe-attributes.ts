@@ -3,7 +3,7 @@ import type { Stores } from '../../../pipeline/stores/stores.ts';
 import type { AttributeRow } from './attribute-rows.ts';
 
 /** Devices of the audience that have the attribute. */
-export type Counted = [attribute: number, devices: number];
+type Counted = [attribute: number, devices: number];
 
 export interface CountedAudience {
   partner: string;

@@ -9,7 +9,7 @@ export interface NamedEvent {
   rows: number;
 }
 
-export interface EventsOf {
+interface EventsOf {
   audience: number;
   generation: number;
   /** The last load whose rows count. */

@@ -103,7 +103,7 @@ export function createDryRuns(deps: Dependencies) {
 
   const shared = (kind: 'import' | 'audience') => ({
     description: 'What would be loaded and rejected. Poll until `status` is 2 or 3. Kept for a day.',
-    answers: tagged(json(dryRun, 'The dry run')),
+    responses: tagged(json(dryRun, 'The dry run')),
     async handle(ctx: Context) {
       const { partner, customer } = ctx.state.scope;
       const found = await dryRuns.find(partner, customer, parseId(ctx.params.dry_run_id));

@@ -30,7 +30,7 @@ const about = (kinds: string) =>
   `A stream of server-sent events that never ends. ${kinds} A burst of changes becomes a few events per second; the last one always shows the newest state. After \`resync\`, something may have been missed: read the lists again. A comment is sent every 15 seconds. To resume after a disconnect, send the \`id\` of the last event in \`Last-Event-ID\`.`;
 const streamed = (summary: string, name: string, data: unknown) => ({
   headers: lastEventId,
-  answers: {
+  responses: {
     200: json(z.string(), 'Events', {
       type: 'text/event-stream',
       examples: {

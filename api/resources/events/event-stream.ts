@@ -16,8 +16,6 @@ const headers = {
   'X-Accel-Buffering': 'no',
 };
 
-export type EventStream = ReturnType<typeof createEventStream>;
-
 export function createEventStream({ res, state }: Context, heartbeatMs: number) {
   const timers: NodeJS.Timeout[] = [];
   /** What was sent before the response began. */

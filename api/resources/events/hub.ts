@@ -18,7 +18,7 @@ import { createEventLog, type EventLog, type EventLogLimits, type RecordEvent } 
 import { type Following, followChanges } from './follow-changes.ts';
 import type { RenderEvents } from './render-events.ts';
 
-export interface HubDependencies {
+interface HubDependencies {
   changes: ChangeStore;
   render: RenderEvents;
   log: Logger;

@@ -52,7 +52,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
     description:
       'Without parameters, the last 100 imports and deletions, newest first. With any of them, those that match all given filters, in pages of 100 unless `limit` is given.',
     query: importQuery,
-    answers: tagged(
+    responses: tagged(
       json(z.array(importLog), 'Import logs', {
         headers: link,
         examples: {
@@ -111,7 +111,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
         }),
       },
     },
-    answers: { 202: json(z.union([importLogId, dryRunId]), 'Queued', { headers: location }) },
+    responses: { 202: json(z.union([importLogId, dryRunId]), 'Queued', { headers: location }) },
     problems: ['too_many_pending', 'quota_exceeded'],
     prepare(ctx, body, { dry_run }) {
       const request: ImportRequest = {
@@ -151,7 +151,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
         foreign_keys: example('By partner_foreign_key', { key_type: 1, keys: ['colour:red'] }),
       },
     },
-    answers: { 202: json(importLogId, 'Queued', { headers: location }) },
+    responses: { 202: json(importLogId, 'Queued', { headers: location }) },
     problems: ['too_many_pending', 'unknown_keys'],
     async prepare(ctx, { key_type: keyType, keys }) {
       const { partner } = ctx.state.scope;
@@ -180,7 +180,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
     operationId: 'getImportLog',
     summary: 'Get an import log',
     description: 'Poll until `status` is 2 or 3.',
-    answers: tagged(
+    responses: tagged(
       json(importLog, 'The import log', {
         headers: rejectsLink,
         examples: {
@@ -204,7 +204,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
     summary: 'List the files of an import',
     description:
       'Each file with its row counts, and the reason if it failed. Empty until the job is running.',
-    answers: tagged(json(z.array(fileReport), 'Files')),
+    responses: tagged(json(z.array(fileReport), 'Files')),
     async handle(ctx) {
       const found = filesOfJob(deps, await jobOf(ctx));
       await sendChunks(ctx, 'application/json', jsonArray(mapEach(found, toFileReport)));
@@ -217,7 +217,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
     operationId: 'listImportRejects',
     summary: 'List the rejected rows of an import',
     description: 'NDJSON: one JSON object per line, ordered by file and line.',
-    answers: tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
+    responses: tagged(json(rejectedRow, 'Rejected rows', { type: 'application/x-ndjson' })),
     async handle(ctx) {
       const rows = rejectedRows(deps, await jobOf(ctx), config.rejectsPerFile);
       await sendChunks(ctx, 'application/x-ndjson', jsonLines(rows));

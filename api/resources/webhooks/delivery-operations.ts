@@ -30,7 +30,7 @@ export function deliveryOperations(deps: Dependencies): Operation[] {
     summary: 'List deliveries',
     description: 'Newest first, each with its attempts, in pages of 100 unless `limit` is given.',
     query: deliveryQuery,
-    answers: tagged(json(z.array(delivery), 'Deliveries', { headers: link })),
+    responses: tagged(json(z.array(delivery), 'Deliveries', { headers: link })),
     async handle(ctx, given) {
       const query = { limit: LISTED, ...given };
       const { limit, cursor: before, status } = query;
@@ -47,7 +47,7 @@ export function deliveryOperations(deps: Dependencies): Operation[] {
     operationId: 'getWebhookDelivery',
     summary: 'Get a delivery',
     description: 'With what is sent.',
-    answers: tagged(json(deliveryDetails, 'The delivery')),
+    responses: tagged(json(deliveryDetails, 'The delivery')),
     async handle(ctx) {
       const id = parseId(ctx.params.delivery_id);
       const found = await deliveries.find((await webhookOf(ctx))._id, id);
@@ -64,7 +64,7 @@ export function deliveryOperations(deps: Dependencies): Operation[] {
     summary: 'Send a delivery again',
     description:
       'The same event with the same `webhook-id`, at once, whatever became of it before; if it fails, it is tried again as a new one is.',
-    answers: { 202: json(deliveryId, 'To be sent', { headers: location }) },
+    responses: { 202: json(deliveryId, 'To be sent', { headers: location }) },
     problems: ['webhook_disabled'],
     prepare(ctx) {
       const id = parseId(ctx.params.delivery_id);

@@ -11,10 +11,10 @@ import { webhookUrlProblem } from './public-addresses.ts';
 import { keepingOf } from './record-events.ts';
 import { renderTest } from './render-event.ts';
 
-export type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'> & {
+type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'> & {
   config: Pick<Config, 'secret' | 'webhookAllowPrivate' | 'webhookRetryHours' | 'retentionDaysDeliveries'>;
 };
-export type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
+type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
 
 export class WebhookRefused extends Error {
   constructor(
@@ -36,12 +36,10 @@ interface Drawn {
   secret: string;
 }
 
-export const MAX_WEBHOOKS = 10;
+const MAX_WEBHOOKS = 10;
 /** After a rotation, the old secret signs for so long beside the new one. */
-export const OVERLAP_HOURS = 24;
+const OVERLAP_HOURS = 24;
 const HOUR_MS = 3_600_000;
-
-export type ManageWebhooks = ReturnType<typeof createManageWebhooks>;
 
 export function createManageWebhooks({ counters, deliveries, jobs, webhooks, config }: ManageDependencies) {
   function checkUrl(url: string): void {

@@ -50,7 +50,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'listWebhooks',
     summary: 'List webhooks',
     description: 'All of them, oldest first.',
-    answers: tagged(json(z.array(webhook), 'Webhooks')),
+    responses: tagged(json(z.array(webhook), 'Webhooks')),
     handle: async (ctx) => sendJson(ctx, (await webhooks.list(ctx.state.scope.partner)).map(toWebhook)),
   });
 
@@ -71,7 +71,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
         }),
       },
     },
-    answers: { 201: json(createdWebhook, 'The webhook, with its secret', { headers: location }) },
+    responses: { 201: json(createdWebhook, 'The webhook, with its secret', { headers: location }) },
     problems: ['webhook_exists', 'too_many_webhooks'],
     prepare(ctx, body) {
       const { partner } = ctx.state.scope;
@@ -91,7 +91,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'getWebhook',
     summary: 'Get a webhook',
     description: 'Without its secrets.',
-    answers: tagged(json(webhook, 'The webhook')),
+    responses: tagged(json(webhook, 'The webhook')),
     handle: async (ctx) => sendJson(ctx, toWebhook(await webhookOf(ctx))),
   });
 
@@ -104,7 +104,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     description:
       'Changes the fields that are given. One that is enabled again is told of the jobs that end from then on; pending deliveries go to the new URL.',
     body: { schema: changeWebhook },
-    answers: { 204: nothing('Changed') },
+    responses: { 204: nothing('Changed') },
     problems: ['webhook_exists'],
     prepare(ctx, { active, ...rest }) {
       const id = parseId(ctx.params.webhook_id);
@@ -126,7 +126,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'deleteWebhook',
     summary: 'Delete a webhook',
     description: 'With the log of its deliveries. What is pending is not sent any more.',
-    answers: { 204: nothing('Deleted') },
+    responses: { 204: nothing('Deleted') },
     prepare: (ctx) =>
       direct({
         intend: () => requireFound(ctx),
@@ -145,7 +145,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     summary: 'Replace the secret of a webhook',
     description:
       'The response has the new secret. For 24 hours deliveries are signed with both, so that the receiver can be changed meanwhile.',
-    answers: { 200: json(createdWebhook, 'The webhook, with its new secret') },
+    responses: { 200: json(createdWebhook, 'The webhook, with its new secret') },
     prepare: (ctx) =>
       direct({
         async intend() {
@@ -177,7 +177,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     summary: 'Send a test event',
     description:
       'Sends an event of type `webhook.test`, at most ten per minute. The delivery shows what the receiver answered.',
-    answers: { 202: json(deliveryId, 'To be sent', { headers: location }) },
+    responses: { 202: json(deliveryId, 'To be sent', { headers: location }) },
     problems: ['webhook_disabled'],
     prepare: (ctx) =>
       direct({

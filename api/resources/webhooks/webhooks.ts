@@ -11,7 +11,7 @@ import { createPostEvent } from './post-event.ts';
 import { createResolve, type Lookup } from './public-addresses.ts';
 import { createRecordEvents, type RecordDependencies } from './record-events.ts';
 
-export interface WebhookDependencies
+interface WebhookDependencies
   extends RecordDependencies,
     Omit<DeliverDependencies, 'config' | 'post' | 'stopping' | 'breakingOff'> {
   config: ConfigOf<'api'>;

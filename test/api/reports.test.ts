@@ -196,7 +196,9 @@ describe('rejects', () => {
       .insertMany([...files, fileDocument(unfrozen, 0, { path: 'p-x/none.csv' })]);
     await insertRejects(loads.map(({ _id }) => rejects(_id, 0, 0, [row(2)])));
 
-    const shown = z.array(fileReport).parse((await partner.call('GET', `${AUDIENCE}/${id}/files`)).json);
+    const listed = await partner.call('GET', `${AUDIENCE}/${id}/files`);
+    expect(listed.status, listed.text).toBe(200);
+    const shown = z.array(fileReport).parse(listed.json);
     expect(shown.map(({ s3_path, rows_uploaded }) => [s3_path, rows_uploaded])).toEqual(
       files.slice(1_100).map(({ path, accepted }) => [path, accepted]),
     );

@@ -13,4 +13,8 @@ export const clientVariables = {
 export type ClientVariable = (typeof clientVariables)[keyof typeof clientVariables];
 
 const names: ReadonlySet<string> = new Set(Object.values(clientVariables));
-export const isClientVariable = (name: string): boolean => names.has(name);
+
+/** Where the local stack runs its servers: `docker` or `local`. It is no setting of the service either. */
+export const serversVariable = 'HEADRACE_SERVERS';
+
+export const isClientVariable = (name: string): boolean => names.has(name) || name === serversVariable;

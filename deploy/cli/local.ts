@@ -58,6 +58,10 @@ export function registerLocalCommands(program: Command): void {
     .option('--json', 'print a JSON object')
     .action(async (options) => (await import('./status.ts')).status(options));
   program
+    .command('compose-setup', { hidden: true })
+    .description('initiate the replica set and create the bucket of deploy/compose.yaml')
+    .action(async () => (await import('./compose-setup.ts')).composeSetup(process.env));
+  program
     .command('demo')
     .description('start everything, create a demo partner and load sample files (same as npm start)')
     .option(...stateOption)

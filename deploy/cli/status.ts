@@ -1,10 +1,11 @@
 import { mongoHosts } from '../../pipeline/runtime/command-failed.ts';
 import { type Paint, paint, table } from '../../pipeline/runtime/terminal.ts';
+import { isUp, whereIsLog } from '../local/docker.ts';
 import { kindOf, type ProcessName, processesOf } from '../local/names.ts';
 import { describeServer } from '../local/servers.ts';
 import { apiUrl, consoleUrl, docsUrl, pipelineUrl, registryUrl, serviceProcess } from '../local/service.ts';
 import { clusterOf, readState, type StateFolder } from '../local/state.ts';
-import { runningProcess, type Startable } from '../local/supervise.ts';
+import type { Startable } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
 
 interface ProcessStatus {
@@ -14,6 +15,7 @@ interface ProcessStatus {
   readonly running: boolean;
   readonly healthy: boolean;
   readonly address: string;
+  /** A file, or for a container the command that shows it. */
   readonly log: string;
 }
 
@@ -48,13 +50,13 @@ function whereIs(folder: StateFolder, name: ProcessName): { address: string; els
 
 async function statusOf(folder: StateFolder, name: ProcessName): Promise<ProcessStatus> {
   const known = folder.state.processes[name];
-  const running = known !== undefined && ('container' in known || runningProcess(folder, name) !== undefined);
+  const running = known !== undefined && (await isUp(folder, name));
   return {
     ...whereIs(folder, name),
     pid: running ? known.pid : null,
     running,
     healthy: running && (await answersSoon(folder, name)),
-    log: folder.log(name),
+    log: whereIsLog(folder, name),
   };
 }
 

@@ -1,6 +1,6 @@
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { lastLines } from '../local/child.ts';
+import { isUp, lastLogLines } from '../local/docker.ts';
 import { type ClusterSize, type ProcessName, processesOf } from '../local/names.ts';
 import { type OthersStack, ownStack } from '../local/owner.ts';
 import type { ExactPorts, PortName } from '../local/ports.ts';
@@ -15,7 +15,7 @@ import {
 import { bringUp, type Stack, takeDown } from '../local/stack.ts';
 import { type Report, StartError } from '../local/start-error.ts';
 import { clusterOf, readState, type StateFolder } from '../local/state.ts';
-import { runningProcess, START_MS } from '../local/supervise.ts';
+import { START_MS } from '../local/supervise.ts';
 import { poll } from '../local/wait.ts';
 import { defaultState } from './environment.ts';
 
@@ -117,18 +117,16 @@ export function describe({ folder, addresses }: Stack): object {
 /** Reports processes that die, until it is told to stop. False: another command has stopped all of them. */
 async function stayUntilStopped(directory: string, report: Report, signal: AbortSignal): Promise<boolean> {
   const missed = new Set<ProcessName>();
-  const allGone = () => {
+  const allGone = async () => {
     const folder = readState(directory);
     if (folder === undefined) return true;
     const known = Object.keys(folder.state.processes) as ProcessName[];
     for (const name of known) {
-      const entry = folder.state.processes[name]!;
-      const running = 'container' in entry || runningProcess(folder, name) !== undefined;
-      if (running) missed.delete(name);
+      if (await isUp(folder, name).catch(() => false)) missed.delete(name);
       else if (!missed.has(name)) {
         missed.add(name);
         report(
-          `${name} has died; headrace up restarts it. The end of its log:\n${lastLines(folder.log(name), 5)}`,
+          `${name} has died; headrace up restarts it. The end of its log:\n${await lastLogLines(folder, name, 5)}`,
         );
       }
     }

@@ -1,9 +1,12 @@
 /** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
 import { abortOnSignal, howToStop, keepUntilStopped, startStack, type UpOptions } from '../cli/up.ts';
+import { whereIsLog } from '../local/docker.ts';
+import { serversOf, single } from '../local/names.ts';
 import { ownStack } from '../local/owner.ts';
 import { apiUrl, consoleUrl, docsUrl } from '../local/service.ts';
 import { type Stack, takeDown } from '../local/stack.ts';
+import type { StateFolder } from '../local/state.ts';
 import { createClient } from './client.ts';
 import { audiencePath, importPath, loadSamples } from './load-samples.ts';
 import { CUSTOMER, customerToken, type DemoPartner, type DemoReport, demoPartner } from './provision.ts';
@@ -34,6 +37,9 @@ async function ensureLoaded(
   return loaded;
 }
 
+const serverLogs = (folder: StateFolder) =>
+  serversOf(single).map((name) => `           ${whereIsLog(folder, name)}`);
+
 function showAddresses({ addresses, folder }: Stack, partner: DemoPartner | undefined, screen: Screen): void {
   const s3 = partner?.s3;
   screen.panel('headrace is running', [
@@ -46,6 +52,7 @@ function showAddresses({ addresses, folder }: Stack, partner: DemoPartner | unde
     `S3         ${addresses.s3.endpoint || 'AWS'}${s3 ? `   s3://${s3.bucket}/${s3.prefix}` : ''}`,
     ...(s3 ? [`S3 keys    ${s3.access_key_id}   ${s3.secret_access_key}`] : []),
     `logs       ${folder.directory}/logs`,
+    ...(folder.state.runtime === 'docker' ? serverLogs(folder) : []),
   ]);
 }
 

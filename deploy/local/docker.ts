@@ -1,15 +1,35 @@
-/** The three servers in containers, if a Docker engine is running. A stopped container keeps its data; a purge removes it. */
-import { existsSync } from 'node:fs';
+/**
+ * The three servers in containers, if a Docker engine is running. Data is in a named volume for each server, so that a container can be
+ * replaced at any time; a purge removes both.
+ */
+import { appendFileSync, existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { GenericContainer } from 'testcontainers';
+import type { ContainerRuntimeClient, GenericContainer } from 'testcontainers';
+import { lastLines } from './child.ts';
 import { kafkaSettings } from './kafka-properties.ts';
-import type { ProcessName } from './names.ts';
-import { StartError } from './start-error.ts';
+import { defaultCacheGb, mongodArguments } from './mongod.ts';
+import { kindOf, type ProcessName, type ServerKind, type ServerName, serversOf, single } from './names.ts';
+import { canBind } from './ports.ts';
+import { type Report, StartError } from './start-error.ts';
 import type { StateFolder } from './state.ts';
-import type { Run, Startable } from './supervise.ts';
+import {
+  attempts,
+  portIsTaken,
+  portWasTaken,
+  type Run,
+  runningProcess,
+  type Startable,
+  settlePorts,
+} from './supervise.ts';
 import { poll } from './wait.ts';
+
+export const images: Record<ServerKind, string> = {
+  kafka: 'apache/kafka:4.1.1',
+  mongod: 'mongo:8.0',
+  s3: 'versity/versitygw:v1.8.0',
+};
 
 /** A development dependency: an installation without it cannot use Docker. */
 async function testcontainers(): Promise<typeof import('testcontainers') | undefined> {
@@ -39,6 +59,33 @@ export async function dockerAnswers(): Promise<boolean> {
   return reachable && (await testcontainers()) !== undefined;
 }
 
+type Docker = ContainerRuntimeClient['container']['dockerode'];
+let connected: Docker | undefined;
+
+async function engine(): Promise<Docker> {
+  if (connected) return connected;
+  const library = await testcontainers();
+  if (!library)
+    throw new StartError(
+      'no_testcontainers',
+      'the containers of this state folder need the package testcontainers: run npm ci',
+    );
+  // testcontainers would look for other engines than the one that DOCKER_HOST names.
+  if (!(await dockerAnswers()))
+    throw new StartError(
+      'no_docker',
+      'no Docker engine responds, but the servers of this state folder run in its containers: start the engine and repeat the command',
+    );
+  connected = (await library.getContainerRuntimeClient()).container.dockerode;
+  return connected;
+}
+
+/** The name of a server's container, and of its volume. */
+export function containerName({ state }: StateFolder, name: ProcessName): string {
+  const id = Buffer.from(state.secrets.kafkaClusterId, 'base64url').toString('hex').slice(0, 8);
+  return `headrace-${id}-${name}`;
+}
+
 /** Published on the loopback interface only: Kafka and mongod run without authentication. */
 function onLoopback(Container: typeof GenericContainer): typeof GenericContainer {
   return class extends Container {
@@ -55,98 +102,241 @@ function onLoopback(Container: typeof GenericContainer): typeof GenericContainer
 export function describeContainer(
   Generic: typeof GenericContainer,
   folder: StateFolder,
-  name: ProcessName,
+  name: ServerName,
+  cacheGb = defaultCacheGb(),
 ): GenericContainer {
-  const Container = onLoopback(Generic);
+  const kind = kindOf(name);
   const { ports, secrets } = folder.state;
-  const published = (port: number) => ({ container: port, host: port });
-  if (name === 'kafka') {
-    const settings = kafkaSettings({
-      host: '0.0.0.0',
-      node: 1,
-      port: ports.kafka!,
-      controllers: [ports.kafkaController!],
-      logs: '/var/lib/kafka/data',
-    });
+  const port = ports[name]!;
+  const volume = (target: string) => [{ source: containerName(folder, name), target }];
+  const container = new (onLoopback(Generic))(images[kind])
+    .withName(containerName(folder, name))
+    .withExposedPorts({ container: port, host: port });
+  if (kind === 'kafka') {
+    const logs = '/var/lib/kafka/data';
+    const controllers = [ports.kafkaController!];
+    const settings = kafkaSettings({ host: '0.0.0.0', node: 1, port, controllers, logs });
     const environment = Object.entries(settings).map(([key, value]) => [
       `KAFKA_${key.toUpperCase().replaceAll('.', '_')}`,
       String(value),
     ]);
-    return new Container('apache/kafka:4.1.1')
+    return container
       .withEnvironment({ CLUSTER_ID: secrets.kafkaClusterId, ...Object.fromEntries(environment) })
-      .withExposedPorts(published(ports.kafka!));
+      .withBindMounts(volume(logs));
   }
-  if (name === 'mongod') {
-    return new Container('mongo:6.0')
-      .withCommand(['mongod', '--replSet', 'rs0', '--bind_ip_all', '--port', String(ports.mongod)])
-      .withExposedPorts(published(ports.mongod!));
-  }
-  return new Container('versity/versitygw:v1.8.0')
+  if (kind === 'mongod')
+    return container
+      .withCommand(['mongod', '--bind_ip_all', '--port', String(port), ...mongodArguments(cacheGb)])
+      .withBindMounts(volume('/data/db'));
+  return container
     .withEnvironment({ ROOT_ACCESS_KEY: secrets.s3AccessKeyId, ROOT_SECRET_KEY: secrets.s3SecretAccessKey })
     .withCommand([
-      ...['--port', `:${ports.s3}`, '--keep-alive', '--quiet', '--health', '/_health'],
-      ...['--iam-dir', '/tmp/users', 'posix', '--sidecar', '/tmp/metadata', '/tmp/files'],
+      ...['--port', `:${port}`, '--keep-alive', '--quiet', '--health', '/_health'],
+      ...['--iam-dir', '/data/users', 'posix', '--sidecar', '/data/metadata', '/data/files'],
     ])
-    .withCopyContentToContainer([
-      { content: '', target: '/tmp/users/.keep' },
-      { content: '', target: '/tmp/metadata/.keep' },
-      { content: '', target: '/tmp/files/.keep' },
-    ])
-    .withExposedPorts(published(ports.s3!));
-}
-
-async function containerClient() {
-  const library = await testcontainers();
-  if (!library)
-    throw new StartError(
-      'no_testcontainers',
-      'the containers of this state folder need the package testcontainers: run npm ci',
+    .withBindMounts(volume('/data'))
+    .withCopyContentToContainer(
+      ['users', 'metadata', 'files'].map((directory) => ({
+        content: '',
+        target: `/data/${directory}/.keep`,
+      })),
     );
-  return (await library.getContainerRuntimeClient()).container;
 }
 
-/** The pid of its main process, or undefined if it is not running. */
-async function containerPid(id: string): Promise<number | undefined> {
-  const client = await containerClient();
-  const inspected = await client.inspect(client.getById(id)).catch(() => undefined);
-  return inspected?.State.Running ? inspected.State.Pid : undefined;
+/** Fails if the registry does not give one. */
+export async function pullImages(names: readonly ServerName[], report: Report): Promise<void> {
+  const docker = await engine();
+  const pull = async (image: string) => {
+    if (
+      await docker
+        .getImage(image)
+        .inspect()
+        .catch(() => undefined)
+    )
+      return;
+    report(`pulling ${image} (first start only)`);
+    try {
+      const progress = await docker.pull(image);
+      await new Promise<void>((resolve, reject) => {
+        docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve()));
+      });
+    } catch (error) {
+      throw new StartError('no_image', `cannot pull ${image}: ${(error as Error).message.trim()}`);
+    }
+  };
+  await Promise.all([...new Set(names.map(kindOf))].map((kind) => pull(images[kind])));
 }
 
-export async function startContainer(run: Run, startable: Startable): Promise<void> {
+type ContainerState = { Running: boolean; Pid: number; ExitCode: number };
+
+/** Undefined if there is no such container. */
+async function inspect(container: string): Promise<ContainerState | undefined> {
+  try {
+    return (await (await engine()).getContainer(container).inspect()).State;
+  } catch (error) {
+    if ((error as { statusCode?: number }).statusCode === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a process or a container of the stack runs. */
+export async function isUp(folder: StateFolder, name: ProcessName): Promise<boolean> {
+  const known = folder.state.processes[name];
+  if (known && 'container' in known) return (await inspect(known.container))?.Running ?? false;
+  return runningProcess(folder, name) !== undefined;
+}
+
+/** What a container has written, without the header of eight bytes before each part. */
+async function logOf(container: string, tail?: number): Promise<string> {
+  const options = { follow: false, stdout: true, stderr: true, ...(tail ? { tail } : {}) } as const;
+  const all = await (await engine()).getContainer(container).logs(options);
+  let text = '';
+  for (let at = 0; at + 8 <= all.length; ) {
+    const end = at + 8 + all.readUInt32BE(at + 4);
+    text += all.toString('utf8', at + 8, end);
+    at = end;
+  }
+  return text;
+}
+
+/** The last lines of a process or a container. */
+export async function lastLogLines(folder: StateFolder, name: ProcessName, count = 15): Promise<string> {
+  const known = folder.state.processes[name];
+  if (!known || !('container' in known)) return lastLines(folder.log(name), count);
+  return (await logOf(known.container, count).catch(() => '(no log)')).trimEnd();
+}
+
+const ignoreMissing = (error: { statusCode?: number }) => {
+  if (error.statusCode !== 404) throw error;
+};
+
+/** Keeps its log, because the next container begins a new one. */
+async function removeOld(folder: StateFolder, name: ServerName): Promise<void> {
+  const container = containerName(folder, name);
+  if ((await inspect(container)) === undefined) return;
+  appendFileSync(folder.log(name), await logOf(container), { mode: 0o600 });
+  const docker = await engine();
+  await docker.getContainer(container).remove({ force: true, v: true }).catch(ignoreMissing);
+}
+
+/** An engine that runs elsewhere publishes the ports there. It takes a port before the server inside answers. */
+const PUBLISHED_MS = 5_000;
+
+async function waitUntilReady(
+  run: Run,
+  startable: Startable,
+): Promise<'answers' | 'died' | 'elsewhere' | undefined> {
+  const { folder, signal } = run;
+  const container = containerName(folder, startable.name);
+  const port = folder.state.ports[startable.ports[0]!]!;
+  const since = performance.now();
+  return poll(
+    async () => {
+      if (await startable.answers(folder)) return 'answers';
+      const isElsewhere = performance.now() - since > PUBLISHED_MS && (await canBind(port, '127.0.0.1'));
+      if (!(await inspect(container))?.Running) return 'died';
+      return isElsewhere ? 'elsewhere' : undefined;
+    },
+    { deadlineMs: startable.deadlineMs, everyMs: 100, signal },
+  );
+}
+
+async function startOnce(
+  run: Run,
+  startable: Startable & { name: ServerName },
+  cacheGb: number | undefined,
+): Promise<'answers' | 'port taken'> {
+  const { folder, signal } = run;
+  const { name } = startable;
+  const container = containerName(folder, name);
+  await removeOld(folder, name);
+  signal.throwIfAborted();
+  const { GenericContainer, Wait } = (await testcontainers())!;
+  folder.state.processes[name] = { container, pid: 0 };
+  folder.save();
+  run.started.add(name);
+  try {
+    // Not its own check of the ports: inside a container it asks at the gateway of the bridge, where nothing is published.
+    const described = describeContainer(GenericContainer, folder, name, cacheGb);
+    await described.withWaitStrategy(Wait.forAll([])).withAutoCleanup(false).start();
+  } catch (error) {
+    const { message } = error as Error;
+    if (portIsTaken.test(message)) return 'port taken';
+    const state = await inspect(container);
+    if (state === undefined || state.Running || state.ExitCode === 0)
+      throw new StartError('did_not_start', `cannot start the container ${container}: ${message.trim()}`);
+  }
+  folder.state.processes[name] = { container, pid: (await inspect(container))?.Pid ?? 0 };
+  folder.save();
+  const outcome = await waitUntilReady(run, startable);
+  if (outcome === 'answers') return outcome;
+  if (outcome === 'elsewhere')
+    throw new StartError(
+      'engine_elsewhere',
+      `${name} runs in the container ${container}, but its port is not published on 127.0.0.1 of this machine: the Docker engine runs elsewhere. In a dev container, give it an engine of its own (docker-in-docker) or the network of its host; or set HEADRACE_SERVERS=local to start local processes, or HEADRACE_KAFKA_BROKERS, HEADRACE_MONGO_URL and HEADRACE_S3_ENDPOINT to servers of your own.`,
+    );
+  const exited = `exited during startup with code ${(await inspect(container))?.ExitCode}`;
+  const what = outcome === 'died' ? exited : `was not ready within ${startable.deadlineMs / 1000} s`;
+  throw new StartError(
+    'did_not_start',
+    `${name} ${what}. The end of ${whereIsLog(folder, name)}:\n${await lastLogLines(folder, name)}`,
+  );
+}
+
+/** Does nothing if the container is running and ready. */
+export async function startContainer(
+  run: Run,
+  startable: Startable & { name: ServerName },
+  cacheGb?: number,
+): Promise<void> {
   const { folder, report } = run;
   const { name } = startable;
-  const known = folder.state.processes[name];
-  const client = await containerClient();
-  let id = known && 'container' in known ? known.container : undefined;
-  if (id !== undefined && (await containerPid(id)) === undefined) {
-    await client.start(client.getById(id)).catch(() => {
-      id = undefined;
-    });
+  const container = containerName(folder, name);
+  const since = Date.now();
+  if (await isUp(folder, name)) {
+    if ((await waitUntilReady(run, startable)) === 'answers')
+      return report(`${name} is already running (container ${container})`);
+    report(`${name} (container ${container}) does not respond: replacing it`);
+    await stopContainer(container, 10_000);
   }
-  if (id === undefined) {
-    const { GenericContainer } = (await testcontainers())!;
-    report(`starting ${name} in a container`);
-    id = (await describeContainer(GenericContainer, folder, name).withAutoCleanup(false).start()).getId();
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    if ((await startOnce(run, startable, cacheGb)) === 'answers') {
+      const seconds = ((Date.now() - since) / 1000).toFixed(1);
+      return report(
+        `${name} is ready on port ${folder.state.ports[name]} after ${seconds} s (container ${container})`,
+      );
+    }
+    // The port was free when we checked, and in use when the engine bound it.
+    await settlePorts(run, startable.ports, true);
   }
-  run.started.add(name);
-  folder.state.processes[name] = { container: id, pid: (await containerPid(id)) ?? 0 };
-  folder.save();
-  const answered = await poll(() => startable.answers(folder), {
-    deadlineMs: startable.deadlineMs,
-    signal: run.signal,
+  throw portWasTaken(name);
+}
+
+/** SIGTERM, then SIGKILL after the deadline; true if no SIGKILL was needed. */
+export async function stopContainer(container: string, deadlineMs: number): Promise<boolean> {
+  const killed = 137;
+  const before = await inspect(container);
+  if (!before?.Running) return true;
+  const stopping = (await engine()).getContainer(container).stop({ t: Math.ceil(deadlineMs / 1_000) });
+  await stopping.catch((error: { statusCode?: number }) => {
+    if (error.statusCode !== 304) ignoreMissing(error);
   });
-  if (!answered)
-    throw new StartError('did_not_start', `${name} does not respond: see docker logs ${id.slice(0, 12)}`);
-  report(`${name} is ready (container ${id.slice(0, 12)})`);
+  return (await inspect(container))?.ExitCode !== killed;
 }
 
-export async function stopContainer(id: string): Promise<void> {
-  if ((await containerPid(id)) === undefined) return;
-  const client = await containerClient();
-  await client.stop(client.getById(id), { timeout: 30 });
+export async function removeContainers(folder: StateFolder): Promise<void> {
+  const docker = await engine();
+  for (const name of serversOf(single)) {
+    const container = containerName(folder, name);
+    await docker.getContainer(container).remove({ force: true, v: true }).catch(ignoreMissing);
+    await docker.getVolume(container).remove().catch(ignoreMissing);
+  }
 }
 
-export async function removeContainer(id: string): Promise<void> {
-  const client = await containerClient();
-  await client.remove(client.getById(id), { removeVolumes: true }).catch(() => {});
-}
+const isServer = (name: ProcessName): name is ServerName => name !== 'api' && name !== 'pipeline';
+
+/** The file with the log of a process, or the command that shows the log of a container. */
+export const whereIsLog = (folder: StateFolder, name: ProcessName): string =>
+  folder.state.runtime === 'docker' && isServer(name)
+    ? `docker logs ${containerName(folder, name)}`
+    : folder.log(name);

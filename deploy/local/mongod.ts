@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { Db, MongoClient } from 'mongodb';
+import type { Db, MongoClient, MongoClientOptions } from 'mongodb';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
 import { type Cluster, type MemberName, membersOf, single } from './names.ts';
@@ -70,23 +70,34 @@ function configOf(hosts: readonly string[]) {
   return { _id: replicaSet, members, ...(hosts.length > 1 ? { settings: quickFailover } : {}) };
 }
 
+// A bundle has the exports of a CommonJS package on its default export only, tsx has them beside it.
+async function driver(): Promise<typeof import('mongodb')> {
+  const mongodb = await import('mongodb');
+  return mongodb.default ?? mongodb;
+}
+const limits = { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 };
+
+async function connectDirectly(
+  host: string,
+  tls = '',
+  login: Pick<MongoClientOptions, 'auth'> = {},
+): Promise<MongoClient> {
+  const { MongoClient } = await driver();
+  return MongoClient.connect(`mongodb://${host}/?directConnection=true${tls}`, { ...limits, ...login });
+}
+
 /** Without a login where there is no user yet: mongod lets somebody on this machine make the first one. */
 async function connectTo(
   folder: StateFolder,
   host: string,
 ): Promise<{ client: MongoClient; isLoggedIn: boolean }> {
-  // A bundle has the exports of a CommonJS package on its default export only, tsx has them beside it.
-  const mongodb = await import('mongodb');
-  const { MongoClient } = mongodb.default ?? mongodb;
-  const { secure } = folder.state;
-  const url = `mongodb://${host}/?directConnection=true${secure ? `&${mongoTls(folder)}` : ''}`;
-  const limits = { serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 };
-  if (!secure) return { client: await MongoClient.connect(url, limits), isLoggedIn: true };
+  if (!folder.state.secure) return { client: await connectDirectly(host), isLoggedIn: true };
   const auth = { username: superUser, password: passwordOf(folder, superUser) };
+  const tls = `&${mongoTls(folder)}`;
   try {
-    return { client: await MongoClient.connect(url, { ...limits, auth }), isLoggedIn: true };
+    return { client: await connectDirectly(host, tls, { auth }), isLoggedIn: true };
   } catch {
-    return { client: await MongoClient.connect(url, limits), isLoggedIn: false };
+    return { client: await connectDirectly(host, tls), isLoggedIn: false };
   }
 }
 
@@ -124,8 +135,29 @@ async function hasPrimary(folder: StateFolder, host: string): Promise<boolean> {
   }
 }
 
+/** Of one member, without a login, unless it has been initiated. True when it is the primary. */
+export async function initiateReplicaSet(host: string): Promise<boolean> {
+  const client = await connectDirectly(host);
+  try {
+    const admin = client.db('admin');
+    const { isWritablePrimary, setName } = await admin.command({ hello: 1 });
+    if (!setName) await admin.command({ replSetInitiate: configOf([host]) });
+    return isWritablePrimary;
+  } finally {
+    await client.close();
+  }
+}
+
 /** Everything else runs on this machine too: half of what mongod would take by itself. */
 export const defaultCacheGb = (): number => Math.max(1, Math.floor(totalmem() / 4 / 2 ** 30));
+
+/** Of a process and of a container alike. */
+export const mongodArguments = (cacheGb: number): string[] => [
+  ...['--replSet', replicaSet, '--wiredTigerCacheSizeGB', String(cacheGb), '--oplogSize', '512'],
+  ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+  // By default, a stopping member waits 15 s for its clients.
+  ...['--setParameter', 'shutdownTimeoutMillisForSignaledShutdown=500'],
+];
 
 export function mongodServer(
   name: MemberName,
@@ -142,16 +174,10 @@ export function mongodServer(
       const data = folder.data(name);
       mkdirSync(data, { recursive: true });
       const listen = ['--bind_ip', '127.0.0.1', '--port', String(folder.state.ports[name]), '--nounixsocket'];
-      const storage = ['--dbpath', data, '--wiredTigerCacheSizeGB', String(cache), '--oplogSize', '512'];
-      const parameters = [
-        'diagnosticDataCollectionEnabled=false',
-        // By default, a stopping member waits 15 s for its clients.
-        'shutdownTimeoutMillisForSignaledShutdown=500',
-      ].flatMap((parameter) => ['--setParameter', parameter]);
       return {
         command: join(await home(), 'mongod'),
         args: [
-          ...['--replSet', replicaSet, ...listen, ...storage, ...parameters],
+          ...['--dbpath', data, ...listen, ...mongodArguments(cache)],
           ...(folder.state.secure ? secureMongodArguments(folder) : []),
         ],
       };

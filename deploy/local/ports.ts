@@ -30,7 +30,7 @@ export type Ports = Record<PortName, number>;
 export const anyPorts = Object.fromEntries(Object.keys(defaultPorts).map((name) => [name, 0])) as Ports;
 
 /** Tests by binding the port for a moment. */
-function canBind(port: number, host: string): Promise<boolean> {
+export function canBind(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));

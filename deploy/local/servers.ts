@@ -2,9 +2,10 @@
  * Kafka, MongoDB and S3: at the address in the environment if there is one, otherwise in a container if a Docker engine is running,
  * otherwise as a local process.
  */
+import { serversVariable } from '../../schemas/client-variables.ts';
 import type { Environment, ServerAddresses } from './addresses.ts';
 import { cached, checkTools, type Download } from './cache.ts';
-import { dockerAnswers, startContainer } from './docker.ts';
+import { dockerAnswers, isUp, pullImages, startContainer } from './docker.ts';
 import { kafkaAlternative, kafkaDownload, kafkaServer } from './kafka.ts';
 import { mongodDownload, mongodServer, mongoUrl } from './mongod.ts';
 import {
@@ -25,7 +26,7 @@ import type { Ports } from './ports.ts';
 import { makeSharedBucket, s3Download, s3Endpoint, s3Region, s3Server, sharedBucket } from './s3.ts';
 import { kafkaLogin, prepareSecurity, superUser } from './security.ts';
 import { StartError } from './start-error.ts';
-import { clusterOf, type StateFolder } from './state.ts';
+import { clusterOf, type Runtime, type StateFolder } from './state.ts';
 import { ensureRunning, type Run, runningProcess, type Startable, settlePorts } from './supervise.ts';
 import { needJava, needTool } from './tools.ts';
 
@@ -82,11 +83,6 @@ function s3Address(env: Environment, given: boolean, folder: StateFolder): Serve
     secretAccessKey,
     issuer: 'versitygw',
   };
-}
-
-function isContainer(folder: StateFolder, name: ServerName): boolean {
-  const known = folder.state.processes[name];
-  return known !== undefined && 'container' in known;
 }
 
 const isMember = (name: ServerName): name is MemberName => memberNames.includes(name as MemberName);
@@ -156,16 +152,68 @@ function checkPortsKept(run: Run, missing: readonly ServerName[], before: Partia
   }
 }
 
+const placeOf: Record<Runtime, string> = {
+  docker: 'volumes of the Docker engine',
+  local: 'the folder, of local processes',
+};
+
+function wantedRuntime(env: Environment, known: Runtime | undefined): Runtime | undefined {
+  const wanted = env[serversVariable] || undefined;
+  if (wanted !== undefined && wanted !== 'docker' && wanted !== 'local')
+    throw new StartError('bad_variable', `${serversVariable}: expected docker or local, not ${wanted}`);
+  if (known && wanted && known !== wanted)
+    throw new StartError(
+      'other_runtime',
+      `the data of this state folder is in ${placeOf[known]}, but ${serversVariable} is ${wanted}: choose another folder with --state, or delete the data with headrace down --purge`,
+    );
+  return known ?? wanted;
+}
+
+/** Without a wish, containers if there is an engine that has or gets their images. */
+async function chooseRuntime(
+  { folder, report }: Run,
+  names: readonly ServerName[],
+  env: Environment,
+): Promise<Runtime> {
+  const { state } = folder;
+  const wanted = wantedRuntime(env, state.runtime);
+  const isCluster = Object.values(clusterOf(state)).some((size) => size > 1);
+  if (wanted === 'local') return wanted;
+  if (isCluster || state.secure) {
+    if (wanted === undefined) return 'local';
+    throw new StartError(
+      'not_in_containers',
+      `clusters and --secure run as local processes only, but ${serversVariable} is docker: remove one of the two`,
+    );
+  }
+  if (wanted === undefined && !(await dockerAnswers())) return 'local';
+  try {
+    await pullImages(names, report);
+    return 'docker';
+  } catch (error) {
+    if (wanted !== undefined || !(error instanceof StartError)) throw error;
+    report(`${error.message}; starting local processes instead`);
+    return 'local';
+  }
+}
+
 async function startInContainers(
   run: Run,
   names: readonly ServerName[],
   options: ServerOptions,
 ): Promise<void> {
-  const unknown = names.filter((name) => !isContainer(run.folder, name));
-  await settleServerPorts(run, unknown, options);
+  const running = await Promise.all(names.map((name) => isUp(run.folder, name)));
+  await settleServerPorts(
+    run,
+    names.filter((_, i) => !running[i]),
+    options,
+  );
   await allOrNone(
     run,
-    names.map((name) => (local) => startContainer(local, describeServer(name, local, options))),
+    names.map(
+      (name) => (local) =>
+        startContainer(local, { ...describeServer(name, local, options), name }, options.mongodCacheGb),
+    ),
   );
 }
 
@@ -241,18 +289,17 @@ export async function startServers(run: Run, options: ServerOptions): Promise<Se
     if (given[kind]) report(`${kind}: using the address from the environment`);
   }
   const names = options.only ? ours.filter((name) => options.only!.includes(name)) : ours;
-  // Neither a cluster nor a secure stack runs in containers: members reach each other on the loopback interface of this machine.
-  const isCluster = cluster.brokers > 1 || cluster.members > 1;
   const { secure } = folder.state;
   if (secure) {
     needTool('openssl', 'make certificates', kafkaAlternative);
     await prepareSecurity(folder);
   }
-  const docker =
-    names.some((name) => isContainer(folder, name)) ||
-    (!isCluster && !secure && names.length > 0 && (await dockerAnswers()));
-  if (docker) await startInContainers(run, names, options);
-  else await startLocally(run, names, options);
+  if (names.length > 0) {
+    folder.state.runtime = await chooseRuntime(run, names, options.env);
+    folder.save();
+    const start = folder.state.runtime === 'docker' ? startInContainers : startLocally;
+    await start(run, names, options);
+  }
   const addresses: ServerAddresses = {
     kafkaBrokers: given.kafka
       ? options.env.HEADRACE_KAFKA_BROKERS!.split(',')

@@ -72,9 +72,7 @@ export async function takeDown(
     delete folder.state.detached;
     folder.save();
     if (!purge) return undefined;
-    for (const running of Object.values(folder.state.processes)) {
-      if ('container' in running) await (await import('./docker.ts')).removeContainer(running.container);
-    }
+    if (folder.state.runtime === 'docker') await (await import('./docker.ts')).removeContainers(folder);
     if (existsSync(folder.directory)) rmSync(folder.directory, { recursive: true });
     return folder.directory;
   });

@@ -14,6 +14,9 @@ const lockName = 'state.lock';
 
 export type Running = ProcessIdentity | { readonly container: string; readonly pid: number };
 
+/** Containers with volumes, or processes with folders. */
+export type Runtime = 'docker' | 'local';
+
 export interface State {
   readonly product: 'headrace';
   readonly version: number;
@@ -21,6 +24,8 @@ export interface State {
   cluster?: Cluster;
   /** With TLS and logins; fixed by the first start. */
   secure?: boolean;
+  /** Where the servers run; fixed by the first start, because their data is there. */
+  runtime?: Runtime;
   ports: Partial<Ports>;
   readonly secrets: {
     readonly headrace: string;

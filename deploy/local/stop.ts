@@ -19,14 +19,11 @@ async function stopOne(
   { deadlineMs, report }: { deadlineMs: number; report: Report },
 ): Promise<void> {
   const known = folder.state.processes[name];
-  if (known && 'container' in known) {
-    const { stopContainer } = await import('./docker.ts');
-    await stopContainer(known.container);
-    return report(`${name} stopped`);
-  }
   const running = runningProcess(folder, name);
-  if (running) {
-    const clean = await stopProcess(running, deadlineMs);
+  if (known && ('container' in known || running)) {
+    const clean = await ('container' in known
+      ? (await import('./docker.ts')).stopContainer(known.container, deadlineMs)
+      : stopProcess(known, deadlineMs));
     report(
       clean || deadlineMs === 0
         ? `${name} stopped`

@@ -47,8 +47,8 @@ export interface Startable {
 }
 
 const servicePorts: ReadonlySet<PortName> = new Set<PortName>(['api', 'apiMetrics', 'pipeline']);
-const portIsTaken = /address already in use|EADDRINUSE|Address in use/i;
-const attempts = 3;
+export const portIsTaken = /address already in use|EADDRINUSE|Address in use|port is already allocated/i;
+export const attempts = 3;
 
 export function runningProcess(folder: StateFolder, name: ProcessName): ProcessIdentity | undefined {
   const known: Running | undefined = folder.state.processes[name];
@@ -142,8 +142,11 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
     // The port was free when we checked, and in use when the server bound it.
     await settlePorts(run, startable.ports, true);
   }
-  throw new StartError(
+  throw portWasTaken(name);
+}
+
+export const portWasTaken = (name: ProcessName): StartError =>
+  new StartError(
     'port_taken',
     `${name} could not bind a port in ${attempts} attempts, because other processes took them: start again`,
   );
-}

@@ -64,7 +64,7 @@ describe('the image', () => {
     expect(dockerfile).toContain('ENTRYPOINT ["node", "dist/headrace.js"]');
     const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(scripts.build).toBe('node deploy/build.mjs');
-    const letIn = [...read('Dockerfile.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path!);
+    const letIn = [...read('../.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path!);
     for (const path of letIn) expect(existsSync(new URL(`../../${path}`, import.meta.url)), path).toBe(true);
     // All that the build reads (deploy/build.mjs).
     expect(letIn).toEqual(expect.arrayContaining(['api', 'pipeline', 'schemas', 'deploy', 'package.json']));
@@ -74,7 +74,7 @@ describe('the image', () => {
     expect(dockerfile).toMatch(/^USER 1000:1000$/m);
     expect(dockerfile).toContain(`EXPOSE ${ports.api} ${ports.metrics} ${ports.pipeline}`);
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
-    expect(new Set(bases)).toEqual(new Set(['node:24-slim']));
+    expect(new Set(bases)).toEqual(new Set(['node:24-slim', 'packages']));
   });
 });
 

@@ -92,8 +92,8 @@ test('the README shows every command', () => {
   const missing = program.commands
     .map((command) => command.name())
     .filter((name) => !shown.includes(`headrace ${name}`));
-  // `npm start` is the demo.
-  expect(missing).toEqual(['demo']);
+  // compose.yaml runs the first, and `npm start` is the demo.
+  expect(missing).toEqual(['compose-setup', 'demo']);
 });
 
 test('what the test of the README does not run is still shown there', () => {

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openState } from '../../deploy/local/state.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -162,4 +163,39 @@ test.each([
   const { code, stdout } = await runHeadrace(command);
   expect(code).toBe(0);
   expect(stdout).toContain('Usage: headrace');
+});
+
+describe('HEADRACE_SERVERS', () => {
+  const start = (state: string, servers: string, ...more: string[]) =>
+    runHeadrace([...startServersIn(state), ...more], {
+      HEADRACE_SERVERS: servers,
+      DOCKER_HOST: 'unix:///nowhere.sock',
+    });
+  const oneLine = (text: RegExp) => expect.stringMatching(new RegExp(`^headrace: ${text.source}.*\n$`));
+
+  test('is docker or local', async () => {
+    const { code, stderr } = await start(temporaryFolder(), 'podman');
+    expect([code, stderr]).toEqual([1, oneLine(/HEADRACE_SERVERS: expected docker or local, not podman/)]);
+  });
+
+  test('docker: neither without an engine, nor for a cluster or logins', async () => {
+    const none = await start(temporaryFolder(), 'docker');
+    expect([none.code, none.stderr]).toEqual([1, oneLine(/no Docker engine responds/)]);
+    for (const more of [['--brokers', '3'], ['--secure']]) {
+      const { code, stderr } = await start(temporaryFolder(), 'docker', ...more);
+      expect([code, stderr]).toEqual([1, oneLine(/clusters and --secure run as local processes only/)]);
+    }
+  });
+
+  test('cannot move data that is elsewhere', async () => {
+    const state = temporaryFolder();
+    const folder = openState(state);
+    folder.state.runtime = 'docker';
+    folder.save();
+    const { code, stderr } = await start(state, 'local');
+    expect([code, stderr]).toEqual([
+      1,
+      oneLine(/the data of this state folder is in volumes of the Docker engine/),
+    ]);
+  });
 });

@@ -34,12 +34,13 @@ export interface RunningHeadrace {
 }
 
 /**
- * The run's own HEADRACE_ settings are left out, so that `up` starts servers instead of using the shared ones; and certificates that
- * nothing on this machine needs, because every process parses them at its start.
+ * The run's own HEADRACE_ settings are left out, so that `up` starts servers instead of using the shared ones: as local processes, which
+ * tests look at and kill. So are certificates that nothing on this machine needs, because every process parses them at its start.
  */
 export function cleanEnvironment(): Environment {
   const isLeftOut = (name: string) => name.startsWith('HEADRACE_') || name === 'NODE_EXTRA_CA_CERTS';
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isLeftOut(name)));
+  const others = Object.entries(process.env).filter(([name]) => !isLeftOut(name));
+  return { ...Object.fromEntries(others), HEADRACE_SERVERS: 'local' };
 }
 
 export function startHeadrace(

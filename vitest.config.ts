@@ -47,7 +47,7 @@ export default defineConfig({
         test: {
           name: 'stack',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.unit.test.ts'],
+          exclude: ['test/**/*.unit.test.ts', 'test/containers/**'],
           globalSetup: ['test/support/global-setup.ts'],
           // After the unit tests: a worker that changes to another project starts again.
           sequence: { groupOrder: 2 },

@@ -5,7 +5,8 @@
 import { serversVariable } from '../../schemas/client-variables.ts';
 import type { Environment, ServerAddresses } from './addresses.ts';
 import { cached, checkTools, type Download } from './cache.ts';
-import { dockerAnswers, isUp, pullImages, startContainer } from './docker.ts';
+import { pullImages, startContainer } from './containers.ts';
+import { dockerAnswers, isUp } from './docker.ts';
 import { kafkaAlternative, kafkaDownload, kafkaServer } from './kafka.ts';
 import { mongodDownload, mongodServer, mongoUrl } from './mongod.ts';
 import {

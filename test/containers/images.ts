@@ -7,11 +7,12 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cached, checkTools, type Download } from '../../deploy/local/cache.ts';
 import { runTool } from '../../deploy/local/child.ts';
-import { images } from '../../deploy/local/docker.ts';
+import { images } from '../../deploy/local/containers.ts';
 import { kafkaDownload } from '../../deploy/local/kafka.ts';
 import { logProperties } from '../../deploy/local/kafka-properties.ts';
 import { mongodDownload } from '../../deploy/local/mongod.ts';
 import { s3Download } from '../../deploy/local/s3.ts';
+import { StartError } from '../../deploy/local/start-error.ts';
 import { onPath } from '../../deploy/local/tools.ts';
 
 export const nodeImage = 'node:24-slim';
@@ -20,7 +21,8 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 const docker = (...args: string[]) => runTool('docker', args);
 
 function needs(tool: string, purpose: string): void {
-  if (!onPath(tool)) throw new Error(`${tool} is not on the PATH; it is needed to ${purpose}`);
+  if (!onPath(tool))
+    throw new StartError('missing_tool', `${tool} is not on the PATH; it is needed to ${purpose}`);
 }
 
 const debian: Download = {
@@ -132,7 +134,6 @@ async function get(download: Download, signal: AbortSignal): Promise<string> {
   return cached(download, say, signal);
 }
 
-/** `cp -al` is quick, and the build reads the same files. */
 async function buildFrom(
   image: string,
   dockerfile: string,

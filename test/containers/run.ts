@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { StartError } from '../../deploy/local/start-error.ts';
 import { findEngine, whyNone } from './engine.ts';
 import { dockerConfig, ensureImages } from './images.ts';
 
@@ -35,6 +36,10 @@ try {
   process.env.HEADRACE_TEST_MADE_IMAGES = (await ensureImages(interrupted.signal)).join();
   process.stderr.write(`engine and images are ready after ${Math.round((Date.now() - since) / 1000)} s\n`);
   process.exitCode = await runVitest(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof StartError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
 } finally {
   await engine.stop();
   rmSync(directory, { recursive: true, force: true });

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { DemoPartner } from '../../deploy/demo/provision.ts';
 import { audiences } from '../../deploy/demo/samples.ts';
 import { runTool } from '../../deploy/local/child.ts';
-import { containerName, images } from '../../deploy/local/docker.ts';
+import { images } from '../../deploy/local/containers.ts';
+import { containerName } from '../../deploy/local/docker.ts';
 import { serversOf, single } from '../../deploy/local/names.ts';
 import { readState } from '../../deploy/local/state.ts';
 import { cleanEnvironment, runHeadrace } from '../support/run-headrace.ts';

@@ -1,6 +1,6 @@
 import { GenericContainer } from 'testcontainers';
 import { expect, test } from 'vitest';
-import { describeContainer } from '../../deploy/local/docker.ts';
+import { describeContainer } from '../../deploy/local/containers.ts';
 import { openState } from '../../deploy/local/state.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -1,9 +1,10 @@
-/** Counts a failure that repeats. What fails for another reason than before begins anew. */
+/** Counts how often one piece of work has failed. Whatever the messages say: they carry tokens, sizes and times. */
 export const MAX_FAILURES = 3;
 export const FAILURE_PAUSE_MS = 1_000;
 
 export interface Failures {
   readonly count: number;
+  /** Of the last one. */
   readonly reason: string;
   add(error: unknown): void;
 }
@@ -19,9 +20,8 @@ export function countFailures(): Failures {
       return reason;
     },
     add(error) {
-      const given = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      count = given === reason ? count + 1 : 1;
-      reason = given;
+      count++;
+      reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     },
   };
 }

@@ -35,6 +35,8 @@ import { createRemoveJobs } from './stages/dispatch/remove-jobs.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
 import { createSweep, createSweepOrphans } from './stages/dispatch/sweep.ts';
 import { createDispatchJobs } from './stages/dispatch-jobs.ts';
+import { createReadCommitted } from './stages/sink/committed-jobs.ts';
+import { createDropJob } from './stages/sink/drop-job.ts';
 import { createLookAhead } from './stages/sink/look-ahead.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
 import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
@@ -98,6 +100,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         sweepOrphans: createSweepOrphans(shared),
         expireJobs: createExpireJobs({ ...shared, removeJobs }),
         cancelledAmong: cancellations.among,
+        cancellationOf: cancellations.of,
         filePartitions: partitions.files,
         devicePartitions: partitions.devices,
         readAheadBytes: config.readAheadMb * 1_000_000,
@@ -128,10 +131,12 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
     sink: () =>
       createSinkDevices({
         ...shared,
+        readCommitted: createReadCommitted(shared),
         verifySlots: createVerifySlots(shared),
         lookAhead: createLookAhead(shared),
         mergeJobs: createMergeJobs(shared),
         removeAttributes: createRemoveAttributes(shared),
+        dropJob: createDropJob(shared),
         devicePartitions: partitions.devices,
         memoryBytes: (config.sinkMemoryMb * 1_000_000) / config.threads,
       }),

@@ -29,6 +29,7 @@ export const fileFailureCodes = {
   cancelled: 'The audience was cleared while the file was pending or loading.',
   ledger_mismatch: 'The row counts do not add up; the file was not loaded.',
   internal_error: 'The service failed to process the file; the operator’s log has the cause.',
+  dropped: 'The operator ended the job while it was being merged; its error says what is stored.',
 } as const;
 export type FileFailureCode = keyof typeof fileFailureCodes;
 
@@ -49,5 +50,6 @@ export const jobFailureCodes = {
   ledger_mismatch: 'Devices were lost in processing, in every attempt; nothing was loaded.',
   internal_error: 'The service failed to process the job; the operator’s log has the cause.',
   cancelled: 'The job was cancelled, or its audience was cleared.',
+  dropped: 'The operator ended the job while it was being merged; the message says what is stored.',
 } as const;
 export type JobFailureCode = keyof typeof jobFailureCodes;

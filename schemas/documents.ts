@@ -197,6 +197,16 @@ export interface JobDocument {
   cancelRequested?: true;
   /** Why the service failed to process it: for the operator, not for the partner. */
   internalReason?: string;
+  /** Since when its merge is given up: it and the jobs behind it in its space wait until an operator retries or drops it. */
+  stoppedAt?: Date;
+  /** It was stopped, or came behind a stopped job of its space: jobs of other spaces may end before it. */
+  deferred?: true;
+  /** Of a deferred job that has ended: its end is recorded for webhooks. */
+  eventRecorded?: true;
+  /** An operator has dropped it, although it was decided: slots that have not merged it never will. */
+  dropRequested?: true;
+  /** Of a dropped job: the slots that have merged it, and those that have not. */
+  dropped?: { merged: number[]; notMerged: number[] };
   /** The last status may not have been published yet. */
   statusUnpublished?: true;
   fileCount: number;
@@ -374,6 +384,9 @@ export const collections = {
 export const spaces = {
   marketplace: 'm',
   audience: (audience: number, generation: number) => `a${audience}.${generation}`,
+  /** What a job changes. */
+  of: ({ audience, generation }: Pick<JobDocument, 'audience' | 'generation'>) =>
+    audience === null ? spaces.marketplace : spaces.audience(audience, generation!),
   /** Every generation of an audience begins so. */
   ofAudience: (audience: number) => `a${audience}.`,
   parse(space: string): { audience: number; generation: number } | undefined {

@@ -157,6 +157,16 @@ export const messages = {
         'Which stored verdict lists the files, if they are too many for a message.',
       ),
       files_counted: doc(otherwise(boolean, false), 'Nobody asks for the distinct pairs of each file.'),
+    })
+    .grow(14, {
+      after: doc(
+        otherwise(long, 0),
+        'The job of the same audience, or of the marketplace, that must be merged before this one; 0 if there is none.',
+      ),
+      drop: doc(
+        otherwise(boolean, false),
+        'Do not merge the job: an operator has dropped it. Slots that have merged it keep it.',
+      ),
     }),
 
   RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {

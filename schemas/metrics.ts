@@ -69,6 +69,11 @@ export const apiMetrics = {
   ),
   /** Exported by the API, so that they are there when no pipeline is. */
   jobs: gauge('headrace_jobs', 'Unfinished jobs by phase: accepted, loading, sealed.', ['phase']),
+  jobsStopped: gauge(
+    'headrace_jobs_stopped',
+    'Decided jobs that could not be merged and wait for an operator, and with them the jobs behind them.',
+    [],
+  ),
   oldestJobAge: gauge(
     'headrace_oldest_job_age_seconds',
     'Time since the oldest unfinished job of the phase was accepted; 0 if there is none.',

@@ -43,6 +43,8 @@ export interface CheckDocument {
   partition: number;
   /** Slots with missing devices. */
   lacking: number[];
+  /** Why the partition cannot check or merge the job: it failed again and again. */
+  failure?: string;
 }
 
 /** The ack of a slot that has merged a job. First writer wins. */
@@ -63,8 +65,10 @@ export interface AckDocument {
   audienceDevices: number;
   newDevices: number;
   matchedDevices: number;
-  /** Of imports: pairs added by attribute (packCounts in formats/number-table.ts). */
+  /** Pairs added by attribute, of an import, or removed, of a deletion (packCounts in formats/number-table.ts). */
   attributePairs?: Binary;
+  /** The job was dropped before the slot had merged it: nothing of it is stored here. */
+  dropped?: true;
 }
 
 /** Distinct pairs by file of an ack that would be too large with them: those of the files of one page. */
@@ -140,6 +144,8 @@ export interface ManifestChange {
   matched: number;
   /** Pairs added, or removed, by key (packCounts in formats/number-table.ts). */
   pairs: Binary;
+  /** The job was dropped and changed nothing. Such an entry stays: whoever still tries to merge the job finds it. */
+  dropped?: true;
 }
 
 /** A prefix of the address, and the levels that hold its devices, the largest first. */

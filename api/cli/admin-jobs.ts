@@ -24,6 +24,9 @@ const jobRecord = (job: JobDocument) => ({
   unique_devices: job.uniqueDevices,
   attempt: job.attempt ?? 0,
   cancel_requested: job.cancelRequested ?? false,
+  stopped_at: job.stoppedAt ?? null,
+  drop_requested: job.dropRequested ?? false,
+  dropped: job.dropped ? { merged_slots: job.dropped.merged, not_merged_slots: job.dropped.notMerged } : null,
   errors: job.errors,
   internal_reason: job.internalReason ?? null,
   created_at: job.createdAt,
@@ -41,6 +44,14 @@ const inspectedRecord = ({ job, files, undecided, ledger, checks, acks, waitsFor
   acks,
 });
 
+function phaseOf(job: JobDocument): string {
+  if (job.phase === 'ended') return job.dropped ? 'ended (dropped)' : job.phase;
+  if (job.stoppedAt) return `${job.phase} (stopped)`;
+  if (job.dropRequested) return `${job.phase} (drop)`;
+  if (job.cancelRequested) return `${job.phase} (cancel)`;
+  return job.deferred ? `${job.phase} (deferred)` : job.phase;
+}
+
 const listLines = (jobs: JobDocument[]) =>
   table(
     ['JOB', 'KIND', 'PARTNER', 'PHASE', 'STATUS', 'FILES', 'ROWS', 'LAST CHANGE', 'PATH'],
@@ -48,7 +59,7 @@ const listLines = (jobs: JobDocument[]) =>
       String(job._id),
       job.kind,
       job.partner,
-      job.cancelRequested && job.phase !== 'ended' ? `${job.phase} (cancel)` : job.phase,
+      phaseOf(job),
       String(job.status),
       `${job.filesDone}/${job.fileCount}`,
       String(job.rows),
@@ -58,12 +69,14 @@ const listLines = (jobs: JobDocument[]) =>
     'no unfinished jobs',
   );
 
+const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : '–');
+
 function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob): string[] {
   const lacking = checks.flatMap((check) => check.lacking);
   return [
     `job         ${job._id}   ${job.kind}   ${job.filePath}`,
     `partner     ${job.partner}`,
-    `phase       ${job.phase}   status ${job.status}   attempt ${job.attempt ?? 0}`,
+    `phase       ${phaseOf(job)}   status ${job.status}   attempt ${job.attempt ?? 0}`,
     ...(waitsFor === null
       ? [`ended       ${job.updatedAt.toISOString()}`]
       : [`waits for   ${waitsFor}`, `since       ${job.updatedAt.toISOString()}`]),
@@ -80,6 +93,9 @@ function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: In
           `checks      ${checks.length} partitions of ingest.devices${lacking.length > 0 ? `, slots with missing devices: ${lacking.join(', ')}` : ''}`,
           `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
         ]),
+    ...(job.dropped
+      ? [`dropped     merged by slots ${listOf(job.dropped.merged)}; not by ${listOf(job.dropped.notMerged)}`]
+      : []),
     ...(job.internalReason ? [`reason      ${job.internalReason}`] : []),
     ...(job.errors ?? []).map(({ code, message, file }) => `error       ${code}   ${file ?? ''} ${message}`),
   ];
@@ -90,7 +106,13 @@ export function registerJobCommands(
   run: ReturnType<typeof createAdminRunner>,
   common: (command: Command) => Command,
 ): void {
-  const job = admin.command('job').description('list, inspect and cancel jobs');
+  const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
+  const goOn = (command: Command, id: number, how: 'retry' | 'drop') =>
+    run(command, async (stores, config) => {
+      const changed = await createJobInspection(stores, config.jobWindow).goOn(id, how);
+      const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
+      return { json: jobRecord(changed), text: [text], partner: changed.partner };
+    });
   common(job.command('list').description('list unfinished jobs, oldest first'))
     .option('--partner <id>', 'only jobs of this partner')
     .option('--all', 'include ended jobs; newest first')
@@ -128,4 +150,18 @@ export function registerJobCommands(
         };
       }),
     );
+  common(
+    job
+      .command('retry')
+      .description('retry to merge a stopped job, and let the jobs that wait behind it go on'),
+  )
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) => goOn(command, id, 'retry'));
+  common(
+    job
+      .command('drop')
+      .description('end a stopped job without merging more of it; its record says what is and is not stored'),
+  )
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) => goOn(command, id, 'drop'));
 }

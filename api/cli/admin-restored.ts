@@ -51,7 +51,7 @@ export function registerRestoredCommand(
         const config = parseConfig(loadEnv(state), 'operator');
         const log = createLogger({ logLevel: 'silent' }, 'restored');
         const lost = await settleAfterRestore({ ...stores, config, log });
-        const unfinished = await stores.jobs.countBefore(Number.MAX_SAFE_INTEGER);
+        const unfinished = await stores.jobs.countUnfinished();
         return {
           json: { unfinished_jobs: unfinished, lost_jobs: lost.map(lostRecord) },
           text: [...lostLines(lost), `unfinished jobs that run again: ${unfinished}`],

@@ -37,8 +37,10 @@ export function createJobInspection(
 
   async function waitsFor(job: JobDocument, seen: Omit<InspectedJob, 'waitsFor' | 'job'>) {
     if (job.phase === 'ended' || job.phase === 'withdrawn') return null;
-    if (job.cancelRequested) return 'its cancellation by dispatch';
+    if (job.stoppedAt) return 'an operator to retry or drop it: it is decided and cannot be merged';
     const earlier = await jobs.earlierThan(job);
+    if (earlier.stopped !== undefined) return `job ${earlier.stopped}, which is stopped`;
+    if (job.cancelRequested) return 'its cancellation by dispatch';
     if (job.phase === 'accepted') {
       if (earlier.ofAudience)
         return `job ${earlier.ofAudience}, an earlier load of the same audience, to end`;
@@ -109,7 +111,19 @@ export function createJobInspection(
       const job = await jobs.find(id);
       if (!job) throw unknown(id);
       const why = job.phase === 'sealed' ? 'is being merged' : `is ${job.phase}`;
-      throw new ProvisioningError('cannot_cancel', `job ${id} ${why}: it can no longer be cancelled`);
+      const instead = job.stoppedAt ? `; to end it: headrace admin job drop ${id}` : '';
+      throw new ProvisioningError(
+        'cannot_cancel',
+        `job ${id} ${why}: it can no longer be cancelled${instead}`,
+      );
+    },
+
+    /** Of a stopped job. */
+    async goOn(id: number, how: 'retry' | 'drop'): Promise<JobDocument> {
+      const job = await jobs.goOn(id, how);
+      if (job) return job;
+      if (!(await jobs.find(id))) throw unknown(id);
+      throw new ProvisioningError('not_stopped', `job ${id} is not stopped`);
     },
   };
 }

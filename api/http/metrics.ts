@@ -18,7 +18,13 @@ export function createMetrics(): Metrics {
 const MAX_LOOK_MS = 1_500;
 
 /** Unfinished jobs, looked up when Prometheus asks: what waits shows although no pipeline runs. */
-export function exportJobs(metrics: Metrics, jobs: Pick<JobQueryStore, 'unfinishedByPhase'>): void {
+export function exportJobs(
+  metrics: Metrics,
+  jobs: Pick<JobQueryStore, 'unfinishedByPhase' | 'countStopped'>,
+): void {
+  metrics.onRead([metrics.jobsStopped], async () =>
+    metrics.jobsStopped.set(await jobs.countStopped(MAX_LOOK_MS)),
+  );
   metrics.onRead([metrics.jobs, metrics.oldestJobAge], async () => {
     for (const { phase, count, oldest } of await jobs.unfinishedByPhase(MAX_LOOK_MS)) {
       metrics.jobs.set({ phase }, count);

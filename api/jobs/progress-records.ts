@@ -11,6 +11,7 @@ const shownInProgress = {
   partner: 1,
   audience: 1,
   generation: 1,
+  deferred: 1,
   phase: 1,
   status: 1,
   fileCount: 1,
@@ -82,7 +83,7 @@ export function createReadProgress({ jobs }: { jobs: JobQueryStore }) {
   const readJob = createSharedReads(async (id) => {
     const job = await jobs.findShown(Number(id), shownInProgress);
     if (!job || job.phase === 'withdrawn') return null;
-    return { job, jobsAhead: job.phase === 'ended' ? 0 : await jobs.countBefore(job._id) };
+    return { job, jobsAhead: job.phase === 'ended' ? 0 : await jobs.countBefore(job) };
   });
   return async (id: number, isTheirs: (job: JobInProgress) => boolean) => {
     const found = await readJob(String(id));

@@ -1,8 +1,8 @@
 /**
  * Places at which a test lets this process die, freeze, fail or lose a message (`skip`): before and after each step of each stage, and
  * some of the API's and of webhooks. Armed by the environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the
- * second time that one is reached; each thread counts for itself, so one that is to stop may do so once a thread); a call of an empty
- * function otherwise.
+ * second time that one is reached; each thread counts for itself, so one that is to stop may do so once a thread. 2+ is every time
+ * from the second on, and sink:before-gather@7 counts job 7 alone); a call of an empty function otherwise.
  */
 import { writeSync } from 'node:fs';
 import type { StageName } from '../../schemas/stages.ts';
@@ -27,11 +27,14 @@ export const stepNames = {
     'seal',
     'number-events',
     'markers',
+    'stop',
+    'defer',
     'duplicates',
     'fail-files',
     'audience',
     'count-attributes',
     'count-usage',
+    'count-deferred',
     'end',
     'status',
     'forget',
@@ -43,12 +46,14 @@ export const stepNames = {
     'spill',
     'answer',
     'merge',
+    'gather',
     'pages',
     'manifest',
     'outcome',
     'ack',
     'forget-spills',
     'remove-keys',
+    'drop',
     'offsets',
   ],
 } as const satisfies Record<StageName, readonly string[]>;
@@ -91,25 +96,41 @@ export const faultPoints: Record<StageName | 'api', readonly FaultPoint[]> = {
 
 const SIGNAL_MS = 100;
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
-type Reached = (name: FaultPoint) => 'skip' | undefined;
+/** `job`: whose work it is, where that is known. */
+type Reached = (name: FaultPoint, job?: number) => 'skip' | undefined;
 
 const actions = ['kill', 'stop', 'skip', 'fail'] as const;
 
 function parseOrder(order: string) {
-  const [stage, place, nth, given] = order.split(':');
-  const name = `${stage}:${place}`;
+  const [stage, place = '', nth = '', given] = order.split(':');
+  const [step, job] = place.split('@');
+  const name = `${stage}:${step}`;
   const action = actions.find((known) => known === given);
   const known: readonly string[] = [...Object.values(faultPoints).flat(), ...webhookPoints];
-  if (!known.includes(name) || !(Number(nth) > 0) || !action)
+  const left = Number.parseInt(nth, 10);
+  if (!known.includes(name) || !(left > 0) || !action)
     throw new Error(`FAULT_POINT=${order}: expected a point, which time, and one of ${actions.join(', ')}`);
-  return { order, name, action, left: Number(nth) };
+  return {
+    order,
+    name,
+    job: job === undefined ? undefined : Number(job),
+    action,
+    left,
+    again: nth.endsWith('+'),
+  };
+}
+type Armed = ReturnType<typeof parseOrder>;
+
+function isDue(one: Armed, name: FaultPoint, job: number | undefined): boolean {
+  if (one.name !== name || (one.job !== undefined && one.job !== job)) return false;
+  return --one.left === 0 || (one.again && one.left < 0);
 }
 
 /** Several orders are separated by commas. */
 function arm(orders: string): Reached {
   const armed = orders.split(',').map(parseOrder);
-  return (reached) => {
-    const due = armed.filter((one) => one.name === reached && --one.left === 0)[0];
+  return (reached, job) => {
+    const due = armed.filter((one) => isDue(one, reached, job))[0];
     if (!due) return undefined;
     writeSync(2, `FAULT_POINT=${due.order}\n`);
     if (due.action === 'skip') return 'skip';

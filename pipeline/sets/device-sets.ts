@@ -11,7 +11,7 @@ import { createCounterStore } from '../stores/counters.ts';
 import { type CompositionRequest, composeSlot, type Pause, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
 import type { Devices } from './devices.ts';
-import type { Edited, SlotTarget } from './edit-slot.ts';
+import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
 import { createManifests, manifestId } from './manifests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
@@ -25,7 +25,7 @@ import { removeKeys } from './remove-keys.ts';
 import { createOrphanSweep } from './sweep-orphans.ts';
 
 export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
-export type { Edited, SlotTarget } from './edit-slot.ts';
+export type { Edited, SlotChange, SlotTarget } from './edit-slot.ts';
 export type { Merge } from './merge-devices.ts';
 export { ContendedError } from './races.ts';
 
@@ -106,6 +106,13 @@ export function createDeviceSets(
     /** Removes keys from a slot, once a job. */
     removeKeys: async (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>
       removeKeys(await withHash(), target, keys),
+
+    /**
+     * Sees to it that the job is never merged into the slot, not even by an owner that does not know that it was replaced. If it has
+     * been merged already, that stands: then its change is not marked as dropped.
+     */
+    drop: async (target: SlotTarget): Promise<Edited> =>
+      editSlot(await withHash(), target, async (edit) => edit.drop()),
 
     /** Distinct devices of a space. */
     async count(space: string): Promise<number> {

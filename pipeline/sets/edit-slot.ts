@@ -35,6 +35,10 @@ export interface SlotTarget {
   job: number;
   /** The last job of the slot that was acknowledged: what was merged behind it is still to be reported. */
   since: number;
+  /** Earlier ones that were not, because jobs of other spaces have overtaken them. */
+  deferred?: ReadonlySet<number> | undefined;
+  /** All of the jobs, if they are several. */
+  jobs?: readonly number[];
 }
 
 /** What a job, or several imports up to this one, has changed. */
@@ -46,6 +50,8 @@ export interface SlotChange {
   matched: number;
   /** Pairs added, or removed, by key. */
   pairs: Map<number, number>;
+  /** It was dropped instead. */
+  dropped?: true;
 }
 
 export interface Edited {
@@ -70,7 +76,12 @@ export interface SlotEdit {
   /** Puts others in the place of a region. */
   replace(region: RegionEntry, by: RegionEntry[]): void;
   regions(): RegionEntry[];
+  /** Stores that the job changes nothing, now or later. */
+  drop(): void;
 }
+
+/** One of several jobs that were to be merged together has been dropped: they have to be merged one by one. */
+export class DroppedMeanwhile extends Error {}
 
 const WRITE_BYTES = 4 << 20;
 
@@ -87,6 +98,8 @@ export async function editSlot(
   for (let attempt = 1; ; attempt++) {
     const manifest = await deps.manifests.read(target);
     if (manifest.job >= target.job) return { total: manifest.devices, changes: changesOf(manifest) };
+    if (manifest.changes.some(({ job, dropped }) => dropped && target.jobs?.includes(job)))
+      throw new DroppedMeanwhile(`a job was dropped that was to be merged into ${manifest._id}`);
     const done = await tryToEdit(deps, target, manifest, work);
     if (done) return done;
     await waitAfterLoss(attempt, manifest._id);
@@ -95,7 +108,7 @@ export async function editSlot(
 
 async function tryToEdit(
   deps: EditDeps,
-  { job, since }: SlotTarget,
+  { job, since, deferred }: SlotTarget,
   manifest: Manifest,
   work: (edit: SlotEdit) => Promise<void>,
 ): Promise<Edited | undefined> {
@@ -122,6 +135,10 @@ async function tryToEdit(
         if (!kept.has(level)) replaced.push(pagesOf(manifest._id, level, region));
     },
     regions: () => regions,
+    drop() {
+      isChanged = true;
+      change.dropped = true;
+    },
   };
   const giveUp = () => deps.pages.remove([writtenWith(manifest._id, token)]).catch(() => {});
   try {
@@ -142,7 +159,9 @@ async function tryToEdit(
     devices: edit.total,
     job,
     changes: [
-      ...manifest.changes.filter((before) => before.job > since),
+      ...manifest.changes.filter(
+        ({ job: before, dropped }) => before > since || deferred?.has(before) || dropped,
+      ),
       { ...change, pairs: new Binary(packCounts(change.pairs)) },
     ],
     regions,

@@ -4,10 +4,37 @@
  * term (dispatch/term.ts), to lose it ends the term.
  */
 import type { Stage } from '../kafka/stage.ts';
+import { linkedAbort } from '../runtime/linked-abort.ts';
+import type { Step } from '../runtime/step.ts';
 import { createTerm, type Term, type TermDependencies } from './dispatch/term.ts';
 
 export function createDispatchJobs(deps: TermDependencies): Stage<'dispatch'> {
   let term: Term | undefined;
+
+  /** A stopped job ends the term: the next one defers the jobs behind it, and goes on with the others as a successor would. */
+  function begin(assignment: Step<'dispatch'>): void {
+    const { controller, unlink } = linkedAbort(assignment.signal);
+    const own = createTerm(deps, assignment.until(controller.signal), () => {
+      if (controller.signal.aborted) return;
+      unlink();
+      controller.abort(new Error('stopping'));
+      const delivered = [...own.inFlight()];
+      begin(assignment);
+      for (const [job, offset] of delivered) term!.deliver(job, offset).catch(() => {});
+    });
+    term = own;
+  }
+
+  async function deliver(job: number, offset: bigint): Promise<void> {
+    for (let own = term; own; ) {
+      try {
+        return await own.deliver(job, offset);
+      } catch (error) {
+        if (own === term) throw error;
+        own = term;
+      }
+    }
+  }
 
   return {
     name: 'dispatch',
@@ -15,11 +42,12 @@ export function createDispatchJobs(deps: TermDependencies): Stage<'dispatch'> {
     /** One after the other. */
     weigh: () => Number.POSITIVE_INFINITY,
     async handle({ offset, message }) {
-      if (message.name === 'AcceptedJob') await term?.deliver(message.value.job, offset);
+      if (message.name === 'AcceptedJob') await deliver(message.value.job, offset);
     },
     committable: (_, handled) => term?.oldestOffset() ?? handled,
     assigned(partitions, step) {
-      term = partitions.length > 0 ? createTerm(deps, step) : undefined;
+      term = undefined;
+      if (partitions.length > 0) begin(step);
     },
   };
 }

@@ -116,6 +116,17 @@ export function createAckStore(db: Db) {
       return jobs.map((job) => byJob.get(job) ?? []);
     }),
 
+    /** The slots that have acknowledged each of the jobs. */
+    async slotsOf(jobs: number[]): Promise<Map<number, Set<number>>> {
+      if (jobs.length === 0) return new Map();
+      const found = await acks
+        .find(ofAny(jobs))
+        .project<Pick<AckDocument, 'job' | 'slot'>>({ _id: 0, job: 1, slot: 1 })
+        .toArray();
+      const byJob = groupBy(found, ({ job }) => job);
+      return new Map([...byJob].map(([job, some]) => [job, new Set(some.map(({ slot }) => slot))]));
+    },
+
     /** Distinct pairs by file over all slots, for the files of one page (`pagesIn`). */
     async filePairs(acked: AckDocument[], page: number): Promise<Map<number, number>> {
       const inPages = isPaged(acked);

@@ -28,11 +28,11 @@ export function createCheckStore(db: Db) {
       await checks.bulkWrite(operations, { ordered: true });
     }),
 
-    /** All answers for the first jobs; for the others only those of slots that lack something. */
-    answersTo: (all: number[], lacking: number[]) =>
-      checks
-        .find({ $or: [{ job: { $in: all } }, { job: { $in: lacking }, 'lacking.0': { $exists: true } }] })
-        .toArray(),
+    /** All answers for the first jobs; for the others only those of slots that lack something or have failed. */
+    answersTo(all: number[], merging: number[]) {
+      const isNotGood = { $or: [{ 'lacking.0': { $exists: true } }, { failure: { $exists: true } }] };
+      return checks.find({ $or: [{ job: { $in: all } }, { job: { $in: merging }, ...isNotGood }] }).toArray();
+    },
 
     ofAttempt: (job: number, attempt: number) =>
       checks.find({ job, attempt }).sort({ partition: 1 }).toArray(),

@@ -16,6 +16,9 @@ const DRY_RUNS = 'dry runs';
 /** Up to which job events for webhooks are recorded. */
 const RECORDED = 'webhook events recorded up to';
 
+/** How many deferred jobs have ended, or were about to. */
+export const DEFERRED_ENDS = 'deferred jobs ended';
+
 /** Up to which job expired history is removed. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
 
@@ -141,6 +144,10 @@ export function createCounterStore(db: Db) {
       const values = new Map(found.map(({ _id, value }) => [_id, value]));
       return names.map((name) => values.get(name) ?? 0);
     },
+
+    /** To be called before they end. */
+    deferredEnd: (count: number) =>
+      counters.updateOne({ _id: DEFERRED_ENDS }, { $inc: { value: count } }, { upsert: true }),
 
     raise: (numbers: Map<string, number>) =>
       counters.bulkWrite(

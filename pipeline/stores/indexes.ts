@@ -42,6 +42,11 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { audience: 1, _id: 1 }, name: 'loads', partialFilterExpression: ofAudience },
     { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
     {
+      key: { deferred: 1, phase: 1, eventRecorded: 1, _id: 1 },
+      name: 'deferred',
+      partialFilterExpression: { deferred: true },
+    },
+    {
       key: { statusUnpublished: 1, _id: 1 },
       name: 'unpublished',
       partialFilterExpression: { statusUnpublished: true },

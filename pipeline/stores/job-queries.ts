@@ -7,7 +7,7 @@ import {
   JobStatus,
 } from '../../schemas/documents.ts';
 import { containing, inScope, type Scope } from './audiences.ts';
-import { extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
+import { extentOf, inOrder, inSpaceOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
 import { READ_AT_ONCE } from './mongo.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
@@ -33,6 +33,12 @@ const importLogs = (partner: string): Filter<JobDocument> => ({
   kind: { $in: ['import', 'delete'] },
   phase: { $ne: 'withdrawn' },
 });
+
+/** Unfinished jobs that end before this one. */
+const aheadOf = (job: Pick<JobDocument, '_id' | 'audience' | 'deferred'>): Filter<JobDocument> =>
+  job.deferred
+    ? { ...unfinished, ...inSpaceOf(job), _id: { $lt: job._id } }
+    : { ...inOrder, _id: { $lt: job._id } };
 
 export interface ImportLogFilter {
   limit: number;
@@ -100,8 +106,10 @@ export function createJobQueryStore(db: Db) {
       jobs.findOne<Shown<Field>>({ _id: id, ...importLogs(partner) }, { projection: fields }),
 
     /** Every job before this one has ended. */
-    firstUnfinished: async (session?: ClientSession): Promise<number> =>
-      (await extentOf(jobs, session)).first,
+    firstUnfinished: async (): Promise<number> => (await extentOf(jobs)).first,
+    /** Every job before this one has ended, or is deferred. */
+    firstInOrder: async (session?: ClientSession): Promise<number> =>
+      (await extentOf(jobs, { among: inOrder, session })).first,
 
     /** Ended jobs of these partners between two numbers. */
     endedBetween: <Field extends keyof JobDocument>(
@@ -116,6 +124,25 @@ export function createJobQueryStore(db: Db) {
         .sort({ _id: 1 })
         .project<Shown<Field>>(fields)
         .toArray(),
+
+    /** Deferred jobs that have ended and whose ends are not recorded. */
+    deferredEnds: <Field extends keyof JobDocument>(
+      fields: Fields<Field>,
+      { limit, session }: { limit: number; session?: ClientSession },
+    ): Promise<Shown<Field>[]> =>
+      jobs
+        .find({ deferred: true, phase: 'ended', eventRecorded: { $exists: false } }, { session })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .project<Shown<Field>>(fields)
+        .toArray(),
+    hasDeferredEnds: async (): Promise<boolean> =>
+      (await jobs.findOne(
+        { deferred: true, phase: 'ended', eventRecorded: { $exists: false } },
+        { projection: { _id: 1 } },
+      )) !== null,
+    deferredEndsRecorded: (ids: number[]) =>
+      jobs.updateMany({ _id: { $in: ids } }, { $set: { eventRecorded: true } }),
 
     /** Pending and running loads of all the partner's audiences, or of one. */
     openLoads: (partner: string, audience?: number): Promise<OpenLoad[]> =>
@@ -236,21 +263,47 @@ export function createJobQueryStore(db: Db) {
         }),
       ),
 
+    countUnfinished: () => jobs.countDocuments(unfinished),
+    countStopped: (maxTimeMS: number) =>
+      jobs.countDocuments({ ...unfinished, deferred: true, stoppedAt: { $exists: true } }, { maxTimeMS }),
+
     /** How many unfinished jobs are ahead of this one. */
-    countBefore: (id: number) => jobs.countDocuments({ ...unfinished, _id: { $lt: id } }),
+    countBefore: (job: Pick<JobDocument, '_id' | 'audience' | 'deferred'>) =>
+      jobs.countDocuments(aheadOf(job)),
 
     /** The unfinished jobs ahead of this one. */
-    async earlierThan({ _id, audience }: JobDocument) {
-      const before: Filter<JobDocument> = { ...unfinished, _id: { $lt: _id } };
-      const [first, count, ofAudience] = await Promise.all([
+    async earlierThan(job: JobDocument) {
+      const { _id, audience } = job;
+      const before = aheadOf(job);
+      const stopped = {
+        ...inSpaceOf(job),
+        ...unfinished,
+        deferred: true as const,
+        stoppedAt: { $exists: true },
+      };
+      const [first, count, ofAudience, ofSpace] = await Promise.all([
         jobs.findOne(before, { sort: { _id: 1 }, projection: { _id: 1 } }),
         jobs.countDocuments(before),
         audience === null
           ? null
           : jobs.findOne({ ...before, audience }, { sort: { _id: -1 }, projection: { _id: 1 } }),
+        jobs.findOne({ ...stopped, _id: { $lt: _id } }, { sort: { _id: 1 }, projection: { _id: 1 } }),
       ]);
-      return { first: first?._id, count, ofAudience: ofAudience?._id };
+      return { first: first?._id, count, ofAudience: ofAudience?._id, stopped: ofSpace?._id };
     },
+
+    /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */
+    goOn: (id: number, how: 'retry' | 'drop') =>
+      jobs.findOneAndUpdate(
+        { _id: id, phase: 'sealed', stoppedAt: { $exists: true } },
+        {
+          $unset: { stoppedAt: '' },
+          // Sinks have given up the attempt before.
+          $inc: { attempt: 1 },
+          $set: { updatedAt: new Date(), ...(how === 'drop' ? { dropRequested: true as const } : {}) },
+        },
+        { returnDocument: 'after' },
+      ),
 
     /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is sealed or has ended: too late. */
     requestCancel: (id: number) =>

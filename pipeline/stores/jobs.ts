@@ -20,7 +20,7 @@ export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.
 /** The result of a job. */
 export type JobOutcome = Pick<
   JobDocument,
-  'status' | 'uniqueDevices' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices'
+  'status' | 'uniqueDevices' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices' | 'dropped'
 >;
 
 /** The decision about a job, before it is merged. */
@@ -62,17 +62,25 @@ const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : 
 export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'loading', 'sealed'];
 export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };
 
+/** Unfinished jobs that end in the order of their numbers. */
+export const inOrder: Filter<JobDocument> = { ...unfinished, deferred: { $exists: false } };
+/** Everything that one job may have to wait for: the loads of an audience, or the jobs of the marketplace. */
+export const inSpaceOf = ({ audience }: Pick<JobDocument, 'audience'>): Filter<JobDocument> =>
+  audience === null ? { kind: { $in: ['import', 'delete'] } } : { audience };
+
 /** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
 export async function extentOf(
   jobs: Collection<JobDocument>,
-  session?: ClientSession,
+  { among = unfinished, session }: { among?: Filter<JobDocument>; session?: ClientSession | undefined } = {},
 ): Promise<{ first: number; newest: number }> {
   // In this order: a job that is accepted between the two reads is found to be unfinished.
   const last = await jobs.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 }, session });
-  const oldest = await jobs.findOne(unfinished, { sort: { _id: 1 }, projection: { _id: 1 }, session });
+  const oldest = await jobs.findOne(among, { sort: { _id: 1 }, projection: { _id: 1 }, session });
   const newest = last?._id ?? 0;
   return { first: oldest?._id ?? newest + 1, newest };
 }
+
+export type DeferredJob = Pick<JobDocument, '_id' | 'audience' | 'attempt' | 'stoppedAt'>;
 
 export function createJobStore(db: Db) {
   const jobs = jobCollection(db);
@@ -126,6 +134,8 @@ export function createJobStore(db: Db) {
         .toArray(),
 
     extent: () => extentOf(jobs),
+    /** The same without deferred jobs: everything before the first has ended, or is deferred. */
+    extentInOrder: () => extentOf(jobs, { among: inOrder }),
 
     /**
      * Finished jobs behind this one and before the other, in the order in which they ended, as far as they ended so many days ago by
@@ -202,15 +212,66 @@ export function createJobStore(db: Db) {
 
     /** A sealed job ends otherwise than was decided, unless another dispatcher has advanced it. Returns the job as it is then. */
     async drop({ _id, attempt = 0 }: JobDocument, outcome: SealedOutcome): Promise<JobDocument> {
+      const set = { ...outcome, attempt: outcome.verdict.attempt, dropRequested: true as const };
       await jobs.updateOne(
         { _id, phase: 'sealed', attempt: attemptIs(attempt) },
-        { $set: { ...outcome, attempt: outcome.verdict.attempt, updatedAt: new Date() } },
+        { $set: { ...set, updatedAt: new Date() }, $unset: { stoppedAt: '' } },
       );
       const job = await jobs.findOne({ _id });
       if (!job || (job.phase === 'sealed' && (job.attempt ?? 0) === attempt))
         throw new StaleRead(`job ${_id} is not seen to be dropped`);
       return job;
     },
+
+    /**
+     * The merge is given up: the job waits for an operator. No effect if another dispatcher has advanced it. Returns the job as it is
+     * then.
+     */
+    async stop({ _id, attempt = 0 }: JobDocument, internalReason: string): Promise<JobDocument> {
+      const updatedAt = new Date();
+      await jobs.updateOne(
+        { _id, phase: 'sealed', attempt: attemptIs(attempt) },
+        { $set: { stoppedAt: updatedAt, deferred: true, internalReason, updatedAt } },
+      );
+      const job = await jobs.findOne({ _id });
+      if (!job || (job.phase === 'sealed' && (job.attempt ?? 0) === attempt && !job.stoppedAt))
+        throw new StaleRead(`job ${_id} is not seen to be stopped`);
+      return job;
+    },
+
+    /** Takes unfinished jobs behind stopped ones of their spaces out of the order. */
+    async deferBehindStopped(): Promise<void> {
+      const stopped = jobs
+        .find({ ...unfinished, deferred: true, stoppedAt: { $exists: true } })
+        .project<DeferredJob>({ audience: 1 });
+      for await (const { _id, audience } of stopped)
+        await jobs.updateMany(
+          { ...inOrder, ...inSpaceOf({ audience }), _id: { $gt: _id } },
+          { $set: { deferred: true } },
+        );
+    },
+
+    /** Takes one more job out of the order, unless it has ended. */
+    defer: (id: number) => jobs.updateOne({ _id: id, ...unfinished }, { $set: { deferred: true } }),
+
+    /** Unfinished jobs that are taken out of the order, oldest first. */
+    deferred: () =>
+      jobs
+        .find({ ...unfinished, deferred: true })
+        .sort({ _id: 1 })
+        .project<DeferredJob>({ audience: 1, attempt: 1, stoppedAt: 1 })
+        .toArray(),
+
+    /** Whether an earlier job of the same space is unfinished. */
+    hasEarlierInSpace: async ({ _id, audience }: DeferredJob): Promise<boolean> =>
+      (await jobs.findOne(
+        { ...unfinished, ...inSpaceOf({ audience }), _id: { $lt: _id } },
+        { projection: { _id: 1 } },
+      )) !== null,
+
+    /** Those of the jobs up to this one that are unfinished. */
+    unfinishedUpTo: (id: number) => idsOf({ ...unfinished, _id: { $lte: id } }),
+    unfinishedAmong: (ids: number[]) => idsOf({ ...unfinished, _id: { $in: ids } }),
 
     async recordReason(id: number, internalReason: string): Promise<void> {
       await jobs.updateOne({ _id: id }, { $set: { internalReason } });
@@ -237,12 +298,16 @@ export function createJobStore(db: Db) {
       await jobs.updateMany({ _id: { $in: ids } }, { $unset: { statusUnpublished: '' } });
     }),
 
-    /** Ends the jobs, in the order given, and erases their storage credentials. */
-    end: (endings: { id: number; outcome: JobOutcome }[]) =>
+    /** Ends the jobs, in the order given, and erases their storage credentials. Leaves one that was dropped meanwhile as it is. */
+    end: (endings: { job: Pick<JobDocument, '_id' | 'dropRequested'>; outcome: JobOutcome }[]) =>
       take(
-        endings.map(({ id, outcome }) => ({
-          id,
+        endings.map(({ job: { _id, dropRequested }, outcome }) => ({
+          id: _id,
           from: ['sealed'],
+          when: {
+            filter: { dropRequested: dropRequested ?? { $exists: false } },
+            holds: (job) => job.dropRequested === dropRequested,
+          },
           set: { ...outcome, phase: 'ended', statusUnpublished: true },
           unset: { credentials: '', verdict: '', listed: '', onHold: '' },
         })),

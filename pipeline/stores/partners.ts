@@ -23,6 +23,7 @@ export class ProvisioningError extends Error {
       | 'rotating'
       | 'unknown_job'
       | 'cannot_cancel'
+      | 'not_stopped'
       | 'unknown_webhook'
       | 'webhook_refused'
       | 'not_configured',

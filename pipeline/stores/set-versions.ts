@@ -1,13 +1,13 @@
 /**
  * How far the jobs have come that change device sets. A set is changed only by a job that is being merged: sealed, and so is every
  * job before it. Jobs end in their order. So where none was being merged and the last ended one is the same before and after, no
- * set has changed in between. Old jobs are removed; of those, the last is known.
+ * set has changed in between. Deferred jobs are out of that order; their ends are counted. Old jobs are removed; of those, the last is known.
  */
 import type { Db, Filter } from 'mongodb';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
-import { createCounterStore, lastRemoved } from './counters.ts';
-import { jobCollection, unfinished } from './jobs.ts';
+import { createCounterStore, DEFERRED_ENDS, lastRemoved } from './counters.ts';
+import { inOrder, jobCollection } from './jobs.ts';
 
 export type SetVersions = ReturnType<typeof createSetVersions>;
 
@@ -37,10 +37,10 @@ export function createSetVersions(db: Db) {
   };
 
   async function merging(partner: string, audience: number): Promise<Merging> {
-    // A sealed job behind one that is still loading waits for it.
-    const inTurn = await before({ phase: { $in: ['accepted', 'loading'] } });
+    // A sealed job behind one that is still loading waits for it, unless it is deferred.
+    const inTurn = await before({ ...inOrder, phase: { $in: ['accepted', 'loading'] } });
     const sealed = await jobs
-      .find({ ...inTurn, phase: 'sealed' })
+      .find({ phase: 'sealed', $or: [inTurn, { deferred: true }] })
       .project<Pick<JobDocument, 'kind' | 'partner' | 'audience'>>({
         _id: 0,
         kind: 1,
@@ -58,7 +58,7 @@ export function createSetVersions(db: Db) {
 
   async function ended(partner: string): Promise<EndedJobs> {
     // The bound keeps the look-up short: without it, all that waits would be passed over one by one.
-    const done = await before(unfinished);
+    const done = await before(inOrder);
     const last = async (filter: Filter<JobDocument>, hint: string): Promise<number> => {
       const found = jobs.find({ ...filter, ...done, phase: 'ended' }, { hint }).sort({ _id: -1 });
       return ((await found.limit(1).project({ _id: 1 }).next())?._id as number | undefined) ?? 0;
@@ -70,13 +70,15 @@ export function createSetVersions(db: Db) {
       last({ kind: 'audience', partner }, 'by_partner'),
     ]);
     // After the jobs: one that is removed in between is found in one of the two.
-    const [fromMarketplace = 0, fromLoads = 0] = await counters.highest([
+    const [fromMarketplace = 0, fromLoads = 0, deferred = 0] = await counters.highest([
       lastRemoved({ kind: 'import', partner }),
       lastRemoved({ kind: 'audience', partner }),
+      DEFERRED_ENDS,
     ]);
     return {
       marketplace: Math.max(imports, deletions, fromMarketplace),
-      loads: Math.max(loads, fromLoads),
+      // It grows with every end: a deferred load may end behind later ones of other audiences.
+      loads: Math.max(loads, fromLoads) + deferred,
     };
   }
 

@@ -105,8 +105,8 @@ export function createSpillStore(db: Db) {
       }
     },
 
-    forget: (slots: number[], upToJob: number) =>
-      removeInSteps(spills, { slot: { $in: slots }, job: { $lte: upToJob } }, undefined, { pauses: false }),
+    forget: (slots: number[], jobs: number[]) =>
+      removeInSteps(spills, { slot: { $in: slots }, job: { $in: jobs } }, undefined, { pauses: false }),
     forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

@@ -1,10 +1,10 @@
 /**
  * What each partner has loaded, by day (UTC) of acceptance. A document carries the last job that it includes: jobs end in their order, so
- * a job that is recorded again changes nothing.
+ * a job that is recorded again changes nothing. Deferred jobs end in the order of their space alone, and each space has a number.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { UsageDocument } from '../../schemas/account-documents.ts';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { collections, type JobDocument, spaces } from '../../schemas/documents.ts';
 
 export type Usage = Pick<UsageDocument, 'job' | 'jobs' | 'bytes' | 'rows'>;
 export interface LoadedJob {
@@ -28,12 +28,18 @@ export function createUsageStore(db: Db) {
   const ensure = (_id: string): Operation => ({
     updateOne: { filter: { _id }, update: { $setOnInsert: none }, upsert: true },
   });
-  const add = (_id: string, { job, rows }: LoadedJob): Operation => ({
-    updateOne: {
-      filter: { _id, job: { $lt: job._id } },
-      update: { $inc: { jobs: 1, bytes: job.unpackedBytes ?? job.bytes ?? 0, rows }, $set: { job: job._id } },
-    },
-  });
+  const add = (_id: string, { job, rows }: LoadedJob): Operation => {
+    const last = job.deferred ? `deferred.${job.audience ?? spaces.marketplace}` : 'job';
+    return {
+      updateOne: {
+        filter: { _id, [last]: { $not: { $gte: job._id } } },
+        update: {
+          $inc: { jobs: 1, bytes: job.unpackedBytes ?? job.bytes ?? 0, rows },
+          $set: { [last]: job._id },
+        },
+      },
+    };
+  };
 
   return {
     /** One write, in the order given. */
@@ -72,6 +78,7 @@ export function createUsageStore(db: Db) {
         .find({ _id: { $gt: idOf(partner, ''), $lt: idOf(partner, ':') } })
         .sort({ _id: -1 })
         .limit(limit)
+        .project<Omit<UsageDocument, 'deferred'>>({ deferred: 0 })
         .toArray();
       return found.map(({ _id, ...rest }) => ({ day: _id.slice(idOf(partner, '').length), ...rest }));
     },

@@ -140,3 +140,35 @@ describe('cancel', () => {
     await expect(inspection.cancel(99)).rejects.toThrow('no job 99');
   });
 });
+
+describe('a stopped job', () => {
+  const stop = (id: number) =>
+    mongo.db.collection<JobDocument>(collections.jobs).updateOne(
+      { _id: id },
+      {
+        $set: { stoppedAt: new Date(), deferred: true, internalReason: 'sink: RangeError: out of bounds' },
+      },
+    );
+
+  it('is listed, with what waits behind it; it can be retried and dropped, and nothing else can', async () => {
+    await stop(2);
+    const { stdout } = await run('list');
+    expect(stdout).toMatch(/^2 .*sealed \(stopped\)/m);
+    expect(await json('show', '2')).toMatchObject({
+      waits_for: expect.stringContaining('an operator to retry or drop it'),
+      internal_reason: 'sink: RangeError: out of bounds',
+      stopped_at: expect.any(String),
+    });
+    // The next import waits for it, the load of an audience does not.
+    expect((await inspection.show(3)).waitsFor).toBe('job 2, which is stopped');
+    expect((await inspection.show(5)).waitsFor).toContain('job 4');
+    expect(await refused('cancel', '2')).toContain('to end it: headrace admin job drop 2');
+    expect(await refused('drop', '3')).toBe('headrace: job 3 is not stopped\n');
+    expect(await refused('retry', '99')).toBe('headrace: there is no job 99\n');
+
+    expect(await json('retry', '2')).toMatchObject({ stopped_at: null, attempt: 1, drop_requested: false });
+    await stop(2);
+    expect(await json('drop', '2')).toMatchObject({ stopped_at: null, attempt: 2, drop_requested: true });
+    await expect(inspection.goOn(2, 'retry')).rejects.toThrow('job 2 is not stopped');
+  });
+});

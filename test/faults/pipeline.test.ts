@@ -4,6 +4,7 @@ import { loadsKilled } from './scenarios/loads-killed.ts';
 import { lostMessages } from './scenarios/lost-messages.ts';
 import { pipelineKilled } from './scenarios/pipeline-killed.ts';
 import { poisonedJob } from './scenarios/poisoned-job.ts';
+import { stoppedJob } from './scenarios/stopped-job.ts';
 import { zombie } from './scenarios/zombie.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
@@ -26,6 +27,7 @@ describe('killed at the end of loads', () => loadsKilled(faults, random));
 describe('frozen', () => zombie(faults, random));
 describe('messages lost', () => lostMessages(faults));
 describe('a job that cannot be processed', () => poisonedJob(faults, random));
+describe('a decided job that cannot be merged', () => stoppedJob(faults));
 
 it('everything that was asked for ended as the oracle says, and nothing is left behind', async () => {
   await faults.killPipeline();

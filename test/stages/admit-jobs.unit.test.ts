@@ -4,7 +4,7 @@ import { type AdmissionDependencies, createAdmission } from '../../pipeline/stag
 import { eventually } from '../support/eventually.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
-function setUp({ accepted = 9, jobWindow = 3 } = {}) {
+function setUp({ accepted = 9, jobWindow = 3, deferred = [] as number[] } = {}) {
   const environment = recordingEnvironment('dispatch');
   const running = new Map<number, { end(): void; afterLoad: boolean }>();
   const begun: number[] = [];
@@ -25,6 +25,7 @@ function setUp({ accepted = 9, jobWindow = 3 } = {}) {
           begun.push(_id);
           running.set(_id, { end: resolve, afterLoad: earlierLoad !== undefined });
         }),
+      defer: async ({ _id }) => deferred.includes(_id),
       onEnded: () => {},
     },
   );
@@ -71,6 +72,17 @@ it('jobs that no message follows are found by looking', async () => {
   expect(begun).toEqual([]);
   await admission.takeLost();
   expect(begun).toEqual([1, 2]);
+});
+
+it('deferred jobs are passed over: they take no room, and their messages need not be read again', async () => {
+  const { admission, begun } = setUp({ accepted: 6, jobWindow: 2, deferred: [1, 2, 4] });
+  for (const job of [1, 2, 3, 4, 5]) await admission.take(job, BigInt(job));
+  expect(begun).toEqual([3, 5]);
+  expect(admission.oldestOffset()).toBe(3n);
+  expect([...admission.inFlight()]).toEqual([
+    [3, 3n],
+    [5, 5n],
+  ]);
 });
 
 it('a number that nobody accepted is passed over', async () => {

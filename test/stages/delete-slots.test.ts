@@ -1,6 +1,7 @@
 /** A slot says that a deletion is done when the devices are gone; begun again after a crash, it tells the first count. */
 import { expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { spaces } from '../../schemas/documents.ts';
@@ -34,7 +35,8 @@ it('removes, and only then acknowledges; begun again, it tells the first count',
       },
     },
   });
-  const run = () => removeAttributes(marker, [SLOT], new Map([[SLOT, 8]]), recordedStep('sink'));
+  const committed = () => createCommittedJobs(new Map([[SLOT, { last: 8, deferred: new Set() }]]));
+  const run = () => removeAttributes(marker, [SLOT], committed(), recordedStep('sink'));
 
   await expect(run()).rejects.toThrow('a crash');
   expect(await createStoredSets(db).count(setNames.attribute(2))).toBe(0);

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createDeviceSets, type DeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
@@ -105,7 +106,9 @@ describe.each([
         });
         if (isSpilled) await uncommitted.spill((batch) => spills.save(batch, testPlacement.hash));
       }
-      const committed = new Map(SLOTS.map((slot) => [slot, 0]));
+      const committed = createCommittedJobs(
+        new Map(SLOTS.map((slot) => [slot, { last: 0, deferred: new Set() }])),
+      );
       const markers = jobs.map(({ marker }) => marker);
       await mergeJobs({ markers, slots: SLOTS, committed, uncommitted }, recordedStep('sink'));
       for (const { marker, messages } of jobs) {

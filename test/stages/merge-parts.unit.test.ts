@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { cutByAddress, RANGES } from '../../pipeline/formats/address-ranges.ts';
 import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
 import type { Devices } from '../../pipeline/sets/devices.ts';
+import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import type { Ack } from '../../pipeline/stores/acks.ts';
@@ -75,7 +76,8 @@ describe.each([
     const uncommitted = createUncommitted();
     for (const [offset, message] of messages.entries()) uncommitted.add(message, BigInt(offset));
     if (isSpilled) await uncommitted.spill(spills.save);
-    const run = { markers: [markerOf({ job: 1 })], slots: [SLOT], committed: new Map([[SLOT, 0]]) };
+    const committed = createCommittedJobs(new Map([[SLOT, { last: 0, deferred: new Set() }]]));
+    const run = { markers: [markerOf({ job: 1 })], slots: [SLOT], committed };
     await mergeJobs({ ...run, uncommitted }, recordedStep('sink'));
 
     const addresses = parts.flatMap((one) => [...one.addresses]);

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
 import type { JudgedFile } from '../../pipeline/stages/dispatch/loading-job.ts';
-import { createRunJob, type RunDependencies, type Turns } from '../../pipeline/stages/dispatch/run-job.ts';
+import { createRunJob, type OwnTurns, type RunDependencies } from '../../pipeline/stages/dispatch/run-job.ts';
+import { SinkFailed } from '../../pipeline/stages/dispatch/watch-slots.ts';
 import type { SealedOutcome } from '../../pipeline/stores/jobs.ts';
 import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
@@ -29,14 +30,22 @@ interface Given {
   clearedWhenSealed?: FileFailure;
   failsToList?: number;
   tooMany?: JobError;
+  failsToEnd?: number;
+  sinkFails?: string;
 }
 
 function setUp(given: Given = {}) {
   const { job = {}, problem, cancelled, lacking = [], lackingAtMerge = [], clearedWhenSealed } = given;
   const { judged = good, tooMany } = given;
-  let { failsToList = 0 } = given;
+  let { failsToList = 0, failsToEnd = 0 } = given;
   const environment = recordingEnvironment('dispatch');
-  const { actions, step } = environment;
+  const { actions } = environment;
+  // A stopped job ends the term.
+  const term = new AbortController();
+  const step = Object.assign(environment.step, {
+    signal: term.signal,
+    pause: async () => term.signal.throwIfAborted(),
+  });
   let current = aJob(job);
   let concluded: JobDocument | undefined;
   function take<T>(name: string, result?: T): T {
@@ -55,6 +64,7 @@ function setUp(given: Given = {}) {
       drop: (_: JobDocument, outcome: SealedOutcome) =>
         set({ ...outcome, attempt: outcome.verdict.attempt! }),
       find: async () => current,
+      stop: (_: JobDocument, internalReason: string) => set({ stoppedAt: new Date(), internalReason }),
     },
     files: { forgetOthers: async () => {} },
     ledger: { slotTotals: async () => noTotals() },
@@ -86,13 +96,25 @@ function setUp(given: Given = {}) {
     slots: {
       check: async () => take('check', lacking.shift() ?? []),
       mark: async () => take('mark again'),
-      merged: async () => take('merged', lackingAtMerge.shift() ?? []),
+      async merged(job: JobDocument) {
+        if (given.sinkFails) throw new SinkFailed(job, given.sinkFails);
+        return take('merged', lackingAtMerge.shift() ?? []);
+      },
     },
-    markers: { pass: async () => take('mark') },
-    ends: { pass: async () => take('end', set({ phase: 'ended' })) },
+    gates: {
+      markers: { pass: async () => take('mark') },
+      ends: {
+        async pass() {
+          if (failsToEnd-- > 0) throw new Error('it cannot');
+          return take('end', set({ phase: 'ended' }));
+        },
+      },
+    },
+    number: 7,
+    onStopped: () => term.abort(new Error('stopping')),
     readAhead: { use: (_: number, __: number, load: () => Promise<unknown>) => load() },
     mayBeListed: () => false,
-  } as unknown as Turns;
+  } as unknown as OwnTurns;
   return {
     actions,
     run: () => run(current, { ...turns, earlierLoad: undefined }),
@@ -197,4 +219,32 @@ it('a failure of our own is tried again; the third time it ends the job', async 
     internalReason: 'dispatch: Error: it cannot',
   });
   expect(actions.slice(-6)).toEqual(['seal', ...merging]);
+});
+
+it('a decided job that a sink cannot merge is stopped: the decision stands, and the term ends', async () => {
+  const { run, job, actions } = setUp({ sinkFails: 'sink: RangeError: too large' });
+  await expect(run()).rejects.toThrow('stopping');
+  expect(job()).toMatchObject({
+    phase: 'sealed',
+    stoppedAt: expect.any(Date),
+    internalReason: 'sink: RangeError: too large',
+    errors: null,
+  });
+  expect(actions).toEqual([...loading, 'seal', 'mark', 'stop']);
+});
+
+it('so is one that dispatch cannot end, the third time; it is merged once', async () => {
+  const twice = setUp({ failsToEnd: 2 });
+  await twice.run();
+  expect(twice.job().phase).toBe('ended');
+  const { run, job } = setUp({ failsToEnd: 3 });
+  await expect(run()).rejects.toThrow('stopping');
+  expect(job()).toMatchObject({ phase: 'sealed', internalReason: 'dispatch: Error: it cannot' });
+});
+
+it('and one whose devices are lost after the decision and cannot be loaded again', async () => {
+  const { run, job, actions } = setUp({ lackingAtMerge: [[3], [3], [3], [3]] });
+  await expect(run()).rejects.toThrow('stopping');
+  expect(job()).toMatchObject({ phase: 'sealed', attempt: 3, stoppedAt: expect.any(Date) });
+  expect(actions.filter((action) => action === 'load')).toHaveLength(4);
 });

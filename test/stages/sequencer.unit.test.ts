@@ -32,18 +32,34 @@ describe('a gate that lets numbers through in order', () => {
     );
   });
 
-  it('lets nobody past a step that failed', async () => {
-    const stop = new AbortController();
+  it('of several, only the one fails for which the step fails alone; nobody passes it, and it may try again', async () => {
     const groups: number[][] = [];
-    const gate = createSequencer(1, stop.signal, async (some: number[]) => {
+    let isBad = true;
+    const gate = createSequencer(1, never(), async (some: number[]) => {
       groups.push(some);
-      throw new Error('no');
+      if (isBad && some.includes(3)) throw new Error('no');
+      return some;
     });
-    const late = gate.pass(3, 3);
-    const [first, second] = [gate.pass(1, 1), gate.pass(2, 2)];
-    await Promise.all([first, second, late].map((one) => expect(one).rejects.toThrow('no')));
-    await expect(gate.pass(4, 4)).rejects.toThrow('no');
-    expect(groups).toEqual([[1]]);
+    const later = [2, 3, 4].map((number) => gate.pass(number, number));
+    const first = gate.pass(1, 1);
+    await expect(later[1]).rejects.toThrow('no');
+    expect(await Promise.all([first, later[0]])).toEqual([1, 2]);
+    await expect(gate.pass(3, 3)).rejects.toThrow('no');
+    expect(groups).toEqual([[1, 2, 3, 4], [1], [2], [3], [3, 4], [3]]);
+    isBad = false;
+    expect(await Promise.all([gate.pass(3, 3), later[2]])).toEqual([3, 4]);
+    expect(groups.slice(6)).toEqual([[3, 4]]);
+  });
+
+  it('takes one that has passed again, alone and at once', async () => {
+    const groups: number[][] = [];
+    const gate = createSequencer(1, never(), async (some: number[]) => {
+      groups.push(some);
+      return some;
+    });
+    await gate.pass(1, 1);
+    expect(await gate.pass(1, 7)).toBe(7);
+    expect(groups).toEqual([[1], [7]]);
   });
 
   it('listens once for its end, however many wait', async () => {

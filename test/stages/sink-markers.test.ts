@@ -1,96 +1,17 @@
 /** A dispatcher that takes over sends the markers of unfinished jobs again: however they lie in a partition, each job counts once. */
 import { expect, it } from 'vitest';
 import { unpackCounts } from '../../pipeline/formats/number-table.ts';
-import type { Delivery } from '../../pipeline/kafka/stage.ts';
-import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { createLookAhead } from '../../pipeline/stages/sink/look-ahead.ts';
-import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
-import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
-import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
-import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
-import { createAckStore } from '../../pipeline/stores/acks.ts';
-import { createCheckStore } from '../../pipeline/stores/checks.ts';
-import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
-import { createSpillStore } from '../../pipeline/stores/spills.ts';
-import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
-import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { spaces } from '../../schemas/documents.ts';
-import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
-import { createGate, emptyDatabase, openDatabase } from '../sets/database.ts';
-import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
-import { markerOf } from '../support/markers.ts';
+import type { ValidatedDevices } from '../../schemas/topics.ts';
+import { createGate } from '../sets/database.ts';
+import { keyed, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
-import { createStoredSets, setNames } from '../support/stored-sets.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { setNames } from '../support/stored-sets.ts';
+import { openSinkScene, PARTITION } from './sink-scene.ts';
 
-const database = openDatabase();
-const PARTITION = 3;
-const step = recordedStep('sink');
-const { hash: hashDevice } = testPlacement;
-
-async function createSink(mergesMay: () => Promise<void> = async () => {}, assignment = step) {
-  const { db } = database;
-  await emptyDatabase(db);
-  const log = createLogger({ logLevel: 'silent' }, 'test');
-  const verdicts = createVerdictStore(db);
-  const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
-  const eventValues = createEventValueStore(db);
-  const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts, hashDevice });
-  const checks = createCheckStore(db);
-  const sink = createSinkDevices({
-    log,
-    acks,
-    checks,
-    spills,
-    verifySlots: createVerifySlots({ spills, verdicts }),
-    lookAhead: createLookAhead({ sets, verdicts, hashDevice }),
-    async mergeJobs(...args) {
-      await mergesMay();
-      await mergeJobs(...args);
-    },
-    removeAttributes: createRemoveAttributes({ sets, acks }),
-    // A slot a partition.
-    slots: 16,
-    hashDevice,
-    devicePartitions: 16,
-    memoryBytes: 1_000_000,
-    news: { tell() {} },
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-  sink.assigned!([PARTITION], assignment);
-  const committedJob = async () => (await acks.committedJobs([PARTITION])).get(PARTITION);
-  /** Jobs are merged while the partition is read on. */
-  const untilMerged = (job: number) =>
-    waitFor(async () => (await committedJob()) === job, { what: `job ${job} to be merged` });
-  /** All before the offset may be committed. */
-  const untilCommittable = (next: bigint) =>
-    waitFor(() => sink.committable!(PARTITION, offset) === next, { what: `offset ${next}` });
-  let offset = 0n;
-  const deliver = (message: Delivery['message']): Delivery<'sink'> => ({
-    partition: PARTITION,
-    offset: offset++,
-    message,
-    step,
-  });
-  const messageOf = (job: number, batch = 0) => ({
-    job,
-    file: 0,
-    batch,
-    slot: PARTITION,
-    part: 0,
-    groups: encodeGroups([{ key: '1', devices: numberedDevices(1_000 * batch, 1_000 * batch + 10 * job) }]),
-  });
-  const devices = (job: number, batch = 0) =>
-    deliver({ name: 'ValidatedDevices', value: messageOf(job, batch) });
-  const marker = (job: number, fields: Partial<CommitMarker> = {}, batches = [0]) => {
-    const expected = batches.map((batch) => messageOf(job, batch));
-    return deliver({ name: 'CommitMarker', value: markerOf({ job, ...fields }, expected) });
-  };
-  return { sink, sets: createStoredSets(db), acks, checks, devices, marker, untilMerged, untilCommittable };
-}
+const { database, step, createSink } = openSinkScene();
 
 it.each([
   ['one after the other', [1, 1, 2, 2]],
@@ -114,7 +35,7 @@ it.each([
 
 it('a marker is not passed by the offsets before its job is merged, though devices of later jobs wait behind it', async () => {
   const gate = createGate();
-  const { sink, acks, devices, marker, untilCommittable } = await createSink(gate.wait);
+  const { sink, acks, devices, marker, untilCommittable } = await createSink({ mergesMay: gate.wait });
   await sink.handleAll!(PARTITION, [devices(9)], step);
   expect(sink.committable!(PARTITION, 1n)).toBe(0n);
   // A new owner, to whom only the end of this is new: nothing stands before the first marker.
@@ -129,16 +50,18 @@ it('a marker is not passed by the offsets before its job is merged, though devic
 });
 
 it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {
-  const { sink, sets, acks, devices, marker, untilMerged } = await createSink(async () => {
-    const { groups } = devices(1).message.value as ValidatedDevices;
-    const own = keyed(
-      ...decodeGroups(groups).map((group) => ({ key: Number(group.key), devices: group.devices })),
-    );
-    const target = { space: spaces.marketplace, slot: PARTITION, job: 1, since: 0 };
-    await createDeviceSets(database.db).merge(target, onePart(own));
-    const counts = { pairs: 10, uniqueDevices: 10, filePairs: [0, 10] };
-    const none = { audienceDevices: 0, newDevices: 0, matchedDevices: 0 };
-    await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts, ...none }]);
+  const { sink, sets, acks, devices, marker, untilMerged } = await createSink({
+    mergesMay: async () => {
+      const { groups } = devices(1).message.value as ValidatedDevices;
+      const own = keyed(
+        ...decodeGroups(groups).map((group) => ({ key: Number(group.key), devices: group.devices })),
+      );
+      const target = { space: spaces.marketplace, slot: PARTITION, job: 1, since: 0 };
+      await createDeviceSets(database.db).merge(target, onePart(own));
+      const counts = { pairs: 10, uniqueDevices: 10, filePairs: [0, 10] };
+      const none = { audienceDevices: 0, newDevices: 0, matchedDevices: 0 };
+      await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts, ...none }]);
+    },
   });
   await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], step);
   await untilMerged(2);
@@ -191,7 +114,7 @@ it('a merge waits for the one that must come before it, however the markers were
 it('step by step: a check is answered; a marker is merged and acknowledged before its offset may be committed', async () => {
   const actions: string[] = [];
   const recorded = recordedStep('sink', actions);
-  const { sink, devices, marker, untilCommittable } = await createSink(undefined, recorded);
+  const { sink, devices, marker, untilCommittable } = await createSink({ assignment: recorded });
   await sink.handleAll!(PARTITION, [devices(1), marker(1, { check: true })], recorded);
   expect(actions).toEqual(['answer']);
   expect(sink.committable!(PARTITION, 2n)).toBe(0n);
@@ -202,7 +125,7 @@ it('step by step: a check is answered; a marker is merged and acknowledged befor
 
 it('what comes while a job is merged is collected, and merged behind it', async () => {
   const gate = createGate();
-  const { sink, sets, acks, devices, marker, untilCommittable } = await createSink(gate.wait);
+  const { sink, sets, acks, devices, marker, untilCommittable } = await createSink({ mergesMay: gate.wait });
   await sink.handleAll!(PARTITION, [devices(1), marker(1)], step);
   await gate.reached;
   await sink.handleAll!(PARTITION, [devices(2), devices(3), marker(2), marker(3), devices(3)], step);

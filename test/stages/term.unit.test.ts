@@ -19,13 +19,19 @@ it('sweeps, the search for orphaned pages and the removal of history do not wait
   createTerm(
     {
       log,
-      jobs: { extent: async () => ({ first: 1, newest: 0 }), range: async () => [] },
+      jobs: {
+        extentInOrder: async () => ({ first: 1, newest: 0 }),
+        range: async () => [],
+        deferBehindStopped: async () => {},
+        deferred: async () => [],
+      },
       status: { publishMissed: async () => {} },
       news: { listen() {} },
       jobWindow: 1,
       ...Object.fromEntries(chores.map((chore) => [chore, never(chore)])),
     } as unknown as TermDependencies,
     createStep('dispatch', createRetry(log), ending.signal),
+    () => {},
   );
   await waitFor(() => begun.size === chores.length, { what: chores.join() });
   ending.abort();

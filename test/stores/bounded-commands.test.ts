@@ -143,7 +143,7 @@ it('spills are forgotten, and their sizes known without reading them', async () 
       [4, groups.length],
     ]),
   );
-  await expectSmallCommands(() => spills.forget([3], 1));
+  await expectSmallCommands(() => spills.forget([3], [1]));
   expect([await spills.jobsIn([3]), await spills.jobsIn([4])]).toEqual([[2], [1]]);
 });
 

@@ -21,6 +21,8 @@ export function markerOf(
     attempt: 0,
     expected: noTotals(),
     previous: 0,
+    after: 0,
+    drop: false,
     ...fields,
   };
   const isPassed = createFileRanges(marker.passed);

@@ -78,6 +78,8 @@ export const examples: MessageTypes = {
     previous: 40,
     verdict: '',
     files_counted: true,
+    after: 38,
+    drop: false,
   },
   RejectedRows: {
     job: file.job,

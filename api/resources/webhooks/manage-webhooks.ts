@@ -61,7 +61,7 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
   ): Promise<WithSecret> {
     checkUrl(url);
     const { id, secret } = drawn ?? (await draw());
-    const since = await jobs.firstUnfinished();
+    const since = await jobs.firstInOrder();
     const now = new Date();
     const wanted = {
       _id: id,
@@ -107,7 +107,7 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
       const known = await webhooks.find(partner, id);
       if (!known) return null;
       const isEnabled = change.isActive === true && !known.isActive;
-      const since = isEnabled ? { since: await jobs.firstUnfinished() } : {};
+      const since = isEnabled ? { since: await jobs.firstInOrder() } : {};
       const changed = await webhooks.change(partner, id, { ...change, ...since });
       if (changed === 'taken') throw taken();
       if (isEnabled) await counters.webhooksChanged();

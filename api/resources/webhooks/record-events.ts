@@ -2,7 +2,8 @@
  * Records the ends of jobs as deliveries to the webhooks of their partners. Jobs end in the order of their numbers, so a number says
  * up to which job this is done: nothing has to be written when a job ends, and partners without webhooks cost nothing. A job is
  * passed only when its deliveries are stored, and a delivery that is stored already is not stored again: no end is lost, and none
- * is told twice, wherever a process dies.
+ * is told twice, wherever a process dies. Deferred jobs are passed before they have ended; their ends are found by themselves, and
+ * each says when it is recorded.
  *
  * A webhook that is registered meanwhile raises the version of that number. Whoever has not seen the webhook cannot pass a job then.
  */
@@ -24,9 +25,16 @@ export const keepingOf = ({ webhookRetryHours, retentionDaysDeliveries }: Record
   days: retentionDaysDeliveries,
 });
 
-const eventsOf = (ended: ShownEnded[], webhooks: WebhookDocument[]): Omit<NewDelivery, '_id'>[] =>
+/** `deferred`: they have ended just now, whatever their number. */
+const eventsOf = (
+  ended: ShownEnded[],
+  webhooks: WebhookDocument[],
+  { deferred = false } = {},
+): Omit<NewDelivery, '_id'>[] =>
   ended.flatMap((job) => {
-    const told = webhooks.filter(({ partner, since }) => partner === job.partner && since <= job._id);
+    const told = webhooks.filter(
+      ({ partner, since }) => partner === job.partner && (deferred || since <= job._id),
+    );
     if (told.length === 0) return [];
     const event = renderEnd(job);
     return told.map(({ _id }) => ({ ...event, webhook: _id, job: job._id }));
@@ -41,7 +49,7 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks, confi
       if (active.length === 0) return undefined;
       const first = active.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY);
       const after = Math.max(job, first - 1);
-      const last = (await jobs.firstUnfinished(session)) - 1;
+      const last = (await jobs.firstInOrder(session)) - 1;
       const upTo = Math.min(last, after + AT_ONCE);
       if (upTo <= after) return undefined;
       const partners = [...new Set(active.map(({ partner }) => partner))];
@@ -60,8 +68,23 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks, confi
     faultPoint('webhooks:after-record');
   }
 
+  /** Ends of deferred jobs, up to a limit. Without webhooks, too: a later one is not told of them. */
+  async function recordDeferred(): Promise<void> {
+    const { ended, active, version } = await webhooks.inSession(async (session) => ({
+      version: (await counters.recordedUpTo(session)).version,
+      active: await webhooks.active(session),
+      ended: await jobs.deferredEnds(shownOfEnded, { limit: AT_ONCE, session }),
+    }));
+    if (ended.length === 0) return;
+    await store(eventsOf(ended, active, { deferred: true }));
+    // Otherwise it is tried again with the webhooks of then.
+    if ((await counters.recordedUpTo()).version === version)
+      await jobs.deferredEndsRecorded(ended.map(({ _id }) => _id));
+  }
+
   /** Until all ends are recorded. */
   return async (signal: AbortSignal): Promise<void> => {
+    await recordDeferred();
     while (!signal.aborted) {
       const read = await readEnded();
       if (!read) return;

@@ -24,6 +24,8 @@ interface Term {
   step: Step<'dispatch'>;
   /** Runs the job to its end. Never rejects. `earlierLoad`: the load before it of the same audience. */
   run(job: JobDocument, earlierLoad: Promise<void> | undefined): Promise<void>;
+  /** True if the job is deferred: it is not run here. */
+  defer(job: JobDocument): Promise<boolean>;
   onEnded(): void;
 }
 
@@ -35,7 +37,7 @@ const READ_AT_ONCE = 100;
 
 export function createAdmission(
   { log, publisher, jobs, jobWindow }: AdmissionDependencies,
-  { first, step, run, onEnded }: Term,
+  { first, step, run, defer, onEnded }: Term,
 ) {
   /** In the order of their numbers. Where the message of each job stands, if it came by one. */
   const inFlight = new Map<number, bigint | null>();
@@ -57,9 +59,11 @@ export function createAdmission(
   }
 
   async function admit(job: JobDocument, offset: bigint | null): Promise<void> {
-    await untilRoom();
+    const isDeferred = await defer(job);
+    if (!isDeferred) await untilRoom();
     next = job._id + 1;
-    if (offset === null && job.phase === 'accepted') await republish(job);
+    if (offset === null && job.phase === 'accepted' && !job.deferred) await republish(job);
+    if (isDeferred) return;
     const { audience } = job;
     const earlierLoad = audience === null ? undefined : lastLoad.get(audience);
     inFlight.set(job._id, offset);
@@ -108,6 +112,9 @@ export function createAdmission(
       looksWithoutMessage = waiting.length > 0 && inFlight.size < jobWindow ? looksWithoutMessage + 1 : 0;
       if (looksWithoutMessage >= LOST_AFTER) await take(waiting.at(-1)!._id, null);
     },
+
+    /** Jobs in flight, and where the message of each stands. */
+    inFlight: (): ReadonlyMap<number, bigint | null> => inFlight,
 
     isOldest: (job: number) => inFlight.keys().next().value === job,
 

@@ -1,4 +1,4 @@
-/** Ends a job that every slot has merged: sums the slots' counts and writes the results. */
+/** Ends a job that every slot has merged, or never will: sums the slots' counts and writes the results. */
 
 import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import type { AckDocument } from '../../../schemas/stage-documents.ts';
@@ -10,18 +10,30 @@ import type { AttributeChange } from '../../stores/attribute-devices.ts';
 import type { JobOutcome } from '../../stores/jobs.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
 import type { Stores } from '../../stores/stores.ts';
+import { describeDrop } from './describe-drop.ts';
 
 export interface Ending {
   job: JobDocument;
   outcome: JobOutcome;
-  /** Pairs added by attribute. */
+  /** Pairs added by attribute; of a deletion, removed. */
   attributePairs: Map<number, number>;
+  /** Some slots have not merged it, and never will. */
+  isIncomplete?: boolean | undefined;
 }
 
 interface Dependencies
   extends Pick<
     Stores,
-    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'checks' | 'verdicts' | 'usage'
+    | 'jobs'
+    | 'files'
+    | 'attributeDevices'
+    | 'audiences'
+    | 'counters'
+    | 'ledger'
+    | 'acks'
+    | 'checks'
+    | 'verdicts'
+    | 'usage'
   > {
   log: Logger;
   slots: number;
@@ -66,11 +78,14 @@ export function createEndJobs(deps: Dependencies) {
   }
 
   /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
-  async function allAcks(job: number): Promise<AckDocument[] | null> {
-    const found = await acks.ofJob(job);
-    if (found.length === slots) return found;
-    if ((await jobs.endedAmong([job])).has(job)) return null;
-    throw new StaleRead(`${found.length} slots have acknowledged job ${job}`);
+  async function allAcks({ _id, dropRequested }: JobDocument): Promise<AckDocument[] | null> {
+    const found = await acks.ofJob(_id);
+    const isDropped = found.some(({ dropped }) => dropped);
+    if (found.length === slots && (dropRequested || !isDropped)) return found;
+    if ((await jobs.endedAmong([_id])).has(_id)) return null;
+    throw new StaleRead(
+      `${found.length} slots have acknowledged job ${_id}${isDropped ? ', some a drop' : ''}`,
+    );
   }
 
   /** Distinct pairs by file over all slots: at once, or page by page where there are pages. */
@@ -87,17 +102,20 @@ export function createEndJobs(deps: Dependencies) {
   return {
     /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
     async conclude(job: JobDocument, step: Step<'dispatch'>): Promise<Ending | null> {
-      const acked = await step.read('read the acks', () => allAcks(job._id));
+      const acked = await step.read('read the acks', () => allAcks(job));
       if (!acked) return null;
-      const { errors } = job;
       const listing = job.listing!;
       for await (const pairs of pagesOfPairs(acked, step))
         await step('duplicates', () => files.recordDistinctPairs({ listing, pairs }));
       // Nothing of it counts, so no file of it is loaded, whatever was decided of the file itself and merged before a clear.
-      const wholeFailure = errors?.find(({ file }) => file === undefined);
+      const wholeFailure = job.errors?.find(({ file }) => file === undefined);
       const isNothing = wholeFailure !== undefined && job.verdict!.passed.length === 0;
-      if (job.listing && isNothing) {
-        const { code, message } = wholeFailure;
+      const drop = job.dropRequested && !isNothing ? describeDrop(job, acked) : undefined;
+      const errors = drop ? [...(job.errors ?? []), drop.error] : job.errors;
+      // So that they are loaded again when they are submitted again.
+      const failure = isNothing ? wholeFailure : drop?.isIncomplete && drop.error;
+      if (job.listing && failure) {
+        const { code, message } = failure;
         await step('fail-files', () => files.failAll(listing, { code, message } as FileFailure));
       }
       if (job.audience !== null) await step('audience', () => updateAudience(job, acked, errors));
@@ -111,8 +129,9 @@ export function createEndJobs(deps: Dependencies) {
         rows: job.kind === 'delete' ? sum(acked, 'pairs') : job.rows,
         errors,
         ...(job.audience === null ? {} : growth),
+        ...(drop ? { dropped: drop.slots } : {}),
       };
-      return { job, outcome, attributePairs: pairsByAttribute(acked) };
+      return { job, outcome, attributePairs: pairsByAttribute(acked), isIncomplete: drop?.isIncomplete };
     },
 
     /** Jobs in their order; null for one that had ended before. */
@@ -120,16 +139,18 @@ export function createEndJobs(deps: Dependencies) {
       const open = endings.filter((ending) => ending !== null);
       if (open.length === 0) return endings.map(() => null);
       const changes = open.flatMap(changeOf);
+      const deferred = open.filter(({ job }) => job.deferred).length;
       const loaded = open
         .filter(({ job }) => job.kind !== 'delete')
         .map(({ job, outcome: { rows } }) => ({ job, rows }));
       await Promise.all([
         changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
         loaded.length > 0 && step('count-usage', () => usage.record(loaded)),
+        deferred > 0 && step('count-deferred', () => deps.counters.deferredEnd(deferred)),
       ]);
-      const ended = await step('end', () =>
-        jobs.end(open.map(({ job, outcome }) => ({ id: job._id, outcome }))),
-      );
+      const ended = await step('end', () => jobs.end(open.map(({ job, outcome }) => ({ job, outcome }))));
+      const dropped = ended.find(({ phase }) => phase !== 'ended');
+      if (dropped) throw new Error(`job ${dropped._id} was dropped meanwhile`);
       // Nothing asks for these again; should the process die first, the sweep finds them.
       forgetSoon(
         ended.map(({ _id }) => _id),
@@ -159,8 +180,12 @@ function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
 }
 
 /** What the job changed in attributes, if anything. */
-function changeOf({ job, attributePairs }: Ending): AttributeChange[] {
-  const emptied = job.kind === 'delete' && !job.errors ? job.attributes! : [];
-  if (attributePairs.size + emptied.length === 0) return [];
-  return [{ job: job._id, added: attributePairs, emptied }];
+function changeOf({ job, attributePairs, isIncomplete }: Ending): AttributeChange[] {
+  if (job.kind === 'delete' && !isIncomplete) {
+    const emptied = job.errors ? [] : job.attributes!;
+    return emptied.length > 0 ? [{ job: job._id, added: new Map(), emptied }] : [];
+  }
+  const sign = job.kind === 'delete' ? -1 : 1;
+  const added = new Map([...attributePairs].map(([attribute, pairs]) => [attribute, sign * pairs]));
+  return added.size > 0 ? [{ job: job._id, added, emptied: [] }] : [];
 }

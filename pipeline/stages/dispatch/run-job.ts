@@ -2,7 +2,7 @@
  * One job, from accepted to ended: list → load → check → seal → mark → merge → end. Marking and ending wait their turn, so that
  * jobs are merged and finished strictly in the order of their numbers; everything else runs ahead. Nothing is merged before every
  * slot has said that it holds all of the job. Every step can be taken again by a successor: what was decided is in MongoDB before
- * it is acted upon.
+ * it is acted upon. What fails again and again ends the job if it is not decided, and stops it if it is (deferred-jobs.ts).
  */
 import { Binary } from 'mongodb';
 import { jobFailureCodes } from '../../../schemas/codes.ts';
@@ -32,7 +32,7 @@ import type { JudgedFile } from './loading-job.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
-import type { SlotWatch } from './watch-slots.ts';
+import { SinkFailed, type SlotWatch } from './watch-slots.ts';
 
 export interface RunDependencies
   extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {
@@ -53,18 +53,27 @@ export type RunJob = ReturnType<typeof createRunJob>;
 /** What the jobs in flight in one term share. */
 export interface Turns {
   step: Step<'dispatch'>;
-  /** Tells the slots to merge a sealed job. Null: there is nothing to merge. */
-  markers: Sequencer<JobDocument | null, void>;
-  /** Ends a job. Null: it had ended before. */
-  ends: Sequencer<Ending | null, JobDocument | null>;
+  gates: Gates;
   files: FileLoader;
   slots: SlotWatch;
   readAhead: ReadAhead;
   /** Whether an earlier dispatcher may have begun with the job. */
   mayBeListed(job: number): boolean;
+  /** A job was stopped: the term is over, and the next one defers the jobs behind it. */
+  onStopped(): void;
 }
 
-interface OwnTurns extends Turns {
+/** Where jobs wait for those before them: all jobs at the same, deferred ones at those of their space. */
+export interface Gates {
+  /** Tells the slots to merge a sealed job. Null: there is nothing to merge. */
+  markers: Sequencer<JobDocument | null, void>;
+  /** Ends a job. Null: it had ended before. */
+  ends: Sequencer<Ending | null, JobDocument | null>;
+}
+
+export interface OwnTurns extends Turns {
+  /** The job's number at the gates. */
+  number: number;
   /** Resolves when the job before this one of the same audience has ended: what it loaded is not loaded again. */
   earlierLoad: Promise<void> | undefined;
 }
@@ -83,7 +92,7 @@ function excessOf(totals: SlotTotal[]): JobError | undefined {
   const message = `The files hold ${all} pairs of device and key; one job may load about ${totals.length * MAX_PAIRS_A_SLOT}. Load them with several jobs.`;
   return { code: 'too_many_rows', message };
 }
-const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
+export const nothing = (attempt = 0, errors: JobError[] | null = null): SealedOutcome => ({
   verdict: { passed: [], collapsed: [], attempt, expected: noneExpected },
   rows: 0,
   accepted: 0,
@@ -224,12 +233,17 @@ export function createRunJob(deps: RunDependencies) {
   }
 
   /** Has every slot merge the job, and gives it as it is then. What was lost since the check is loaded again: the decision stands. */
-  async function merge(job: JobDocument, turns: Turns): Promise<JobDocument> {
-    await turns.markers.pass(job._id, job);
+  async function merge(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+    await turns.gates.markers.pass(turns.number, job);
     let current = job;
     let tries = 0;
     for (let lacking = await turns.slots.merged(current); lacking.length > 0; ) {
-      // What cannot be loaded again (its file is gone, too) waits for the operator, and must not keep everybody busy.
+      // It cannot be loaded again: its file is gone, too.
+      if (tries === MAX_ATTEMPTS)
+        throw new SinkFailed(
+          current,
+          `slots ${lacking.join(', ')} miss devices that could not be loaded again`,
+        );
       if (tries > 0) await turns.step.pause(backoff(tries, MERGE_PAUSE_MS, MAX_MERGE_PAUSE_MS));
       tries++;
       // After sealing only a clear can be it: split and validate would not send anything of it any more, and whatever a slot has
@@ -247,20 +261,57 @@ export function createRunJob(deps: RunDependencies) {
     return current;
   }
 
-  return async (job: JobDocument, turns: OwnTurns): Promise<void> => {
-    const { step } = turns;
-    const log = deps.log.child({ job: job._id });
-    let current = await prepareOrFail(job, turns);
-    // No other list can become the job's any more: those that dispatchers wrote and did not live to freeze are nobody's.
-    if (current.listed || turns.mayBeListed(job._id))
-      await step('forget-lists', () => files.forgetOthers(job._id, current.listing));
+  /** Merges and ends a decided job. `ended` is null if it had ended before. */
+  async function commit(job: JobDocument, turns: OwnTurns) {
+    const { step, gates, number } = turns;
+    // Delete listings left by dispatchers that crashed before freezing theirs.
+    if (job.listed || turns.mayBeListed(job._id))
+      await step('forget-lists', () => files.forgetOthers(job._id, job.listing));
+    let current = job;
     if (current.phase === 'sealed') current = await merge(current, turns);
-    else await turns.markers.pass(job._id, null);
+    else await gates.markers.pass(number, null);
     // What a load adds to its audience is counted after the load before it, whatever became of the two.
     await turns.earlierLoad;
     const ending = current.phase === 'sealed' ? await deps.endJobs.conclude(current, step) : null;
-    const ended = await turns.ends.pass(job._id, ending);
-    current = ended ?? current;
+    return { current, ended: await gates.ends.pass(number, ending) };
+  }
+
+  /** A decided job cannot be given up: one that cannot be merged waits for an operator, and its dependants with it. */
+  async function commitOrStop(job: JobDocument, turns: OwnTurns) {
+    const { step } = turns;
+    const failures = countFailures();
+    for (let current = job; ; ) {
+      try {
+        return await commit(current, turns);
+      } catch (error) {
+        step.signal.throwIfAborted();
+        failures.add(error);
+        const { count, reason } = failures;
+        deps.log.error({ job: job._id, err: error, failures: count }, 'the service failed to merge the job');
+        // A sink has tried often enough.
+        if (error instanceof SinkFailed) await stop(error.job, error.message, turns);
+        else if (count >= MAX_FAILURES) await stop(current, `dispatch: ${reason}`, turns);
+        await step.pause(FAILURE_PAUSE_MS * count);
+      }
+      current = (await step.read('read the job', () => jobs.find(job._id))) ?? current;
+    }
+  }
+
+  async function stop(job: JobDocument, reason: string, { step, onStopped }: OwnTurns): Promise<void> {
+    const stopped = await step('stop', () => jobs.stop(job, reason));
+    if (!stopped.stoppedAt) return;
+    deps.log.error(
+      { job: job._id, audience: job.audience, reason },
+      'job stopped: it is decided and cannot be merged; retry or drop it with headrace admin job',
+    );
+    onStopped();
+  }
+
+  return async (job: JobDocument, turns: OwnTurns): Promise<void> => {
+    const { step } = turns;
+    const log = deps.log.child({ job: job._id });
+    const { current: merged, ended } = await commitOrStop(await prepareOrFail(job, turns), turns);
+    const current = ended ?? merged;
     if (ended) await deps.status.publishEnd(ended, step);
     if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');
     else

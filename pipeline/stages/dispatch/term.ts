@@ -7,8 +7,8 @@
  *   starting  it reads which job is the first unfinished one. Messages wait.
  *   active    jobs are admitted in the order of their numbers (admit-jobs.ts) and run to their ends (run-job.ts). Jobs whose
  *             message never came are looked for, and what nobody needs any more is swept.
- *   over      the partition was taken away or the process stops: every step of the term rejects. What was decided is in MongoDB,
- *             so the next term, here or elsewhere, goes on from there.
+ *   over      the partition was taken away, the process stops, or a job was stopped (deferred-jobs.ts): every step of the term
+ *             rejects. What was decided is in MongoDB, so the next term, here or elsewhere, goes on from there.
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -16,18 +16,20 @@ import type { News } from '../../runtime/news.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
+import { createDeferredJobs, type DeferredDependencies, type Place } from './deferred-jobs.ts';
 import type { EndJobs } from './end-jobs.ts';
 import { createFileLoader, type LoadDependencies } from './load-files.ts';
 import type { NumberEvents } from './number-events.ts';
 import { createPoll } from './poll.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import { createReadAhead } from './read-ahead.ts';
-import type { RunJob, Turns } from './run-job.ts';
+import type { Gates, RunJob, Turns } from './run-job.ts';
 import { createSequencer } from './sequencer.ts';
 import { createSlotWatch, type SlotDependencies } from './watch-slots.ts';
 
 export interface TermDependencies
   extends AdmissionDependencies,
+    DeferredDependencies,
     Omit<LoadDependencies, 'readAhead'>,
     SlotDependencies {
   log: Logger;
@@ -56,7 +58,8 @@ const SWEEP_MS = 30_000;
 const SWEEP_ORPHANS_MS = 15 * 60_000;
 const EXPIRE_MS = 60_000;
 
-export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
+/** `onStopped`: a job was stopped, and another term is to begin. */
+export function createTerm(deps: TermDependencies, step: Step<'dispatch'>, onStopped: () => void) {
   const { log, jobs } = deps;
   let admission: Admission | undefined;
 
@@ -66,13 +69,15 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
 
   /** starting ─► active */
   async function start(): Promise<Admission> {
-    const { first, newest } = await step.read('find the first unfinished job', () => jobs.extent());
-    const isOldest = (job: number) => admitted.isOldest(job);
-    const turns = createTurns({ first, newest, isOldest });
-    const run = async (job: JobDocument, earlierLoad: Promise<void> | undefined) => {
+    await step('defer', () => jobs.deferBehindStopped());
+    const { first, newest } = await step.read('find the first unfinished job', () => jobs.extentInOrder());
+    const deferred = await step.read('find deferred jobs', () => jobs.deferred());
+    const isOldest = (job: number) => admitted.isOldest(job) || lanes.isFirst(job);
+    const { createGates, ...turns } = createTurns({ first, newest, isOldest });
+    const run = async (job: JobDocument, place: Place) => {
       deps.onJobsInFlight(1);
       try {
-        await deps.runJob(job, { ...turns, earlierLoad });
+        await deps.runJob(job, { ...turns, ...place });
       } catch (error) {
         fail(error);
       } finally {
@@ -80,7 +85,16 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
       }
     };
     const onEnded = () => turns.readAhead.admit();
-    const admitted = createAdmission(deps, { first, step, run, onEnded });
+    const lanes = createDeferredJobs(deps, { step, deferred, createGates, run, onError: fail });
+    async function defer(job: JobDocument): Promise<boolean> {
+      if (!(await lanes.take(job))) return false;
+      const { markers, ends } = turns.gates;
+      for (const passed of [markers.pass(job._id, null), ends.pass(job._id, null)]) passed.catch(() => {});
+      return true;
+    }
+    const runInOrder = (job: JobDocument, earlierLoad: Promise<void> | undefined) =>
+      run(job, { gates: turns.gates, number: job._id, earlierLoad });
+    const admitted = createAdmission(deps, { first, step, run: runInOrder, defer, onEnded });
     admission = admitted;
     deps.onActive?.(!step.signal.aborted);
     step.signal.addEventListener('abort', () => deps.onActive?.(false), { once: true });
@@ -94,24 +108,29 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
   }
 
   /** What the jobs in flight share. */
-  function createTurns(at: { first: number; newest: number; isOldest(job: number): boolean }): Turns {
+  function createTurns(at: { first: number; newest: number; isOldest(job: number): boolean }) {
     const wake = () => poll();
     const slots = createSlotWatch(deps, step, wake);
     const readAhead = createReadAhead(deps.readAheadBytes, at.isOldest);
     const files = createFileLoader({ ...deps, readAhead }, step, wake);
     const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
-    return {
-      step,
-      files,
-      slots,
-      markers: createSequencer(at.first, step.signal, async (some) => {
+    const createGates = (first: number): Gates => ({
+      markers: createSequencer(first, step.signal, async (some) => {
         await deps.numberEvents(some, step);
         return slots.mark(some);
       }),
-      ends: createSequencer(at.first, step.signal, (some) => deps.endJobs.end(some, step)),
+      ends: createSequencer(first, step.signal, (some) => deps.endJobs.end(some, step)),
+    });
+    const turns: Turns = {
+      step,
+      files,
+      slots,
+      gates: createGates(at.first),
       readAhead,
       mayBeListed: (job) => job <= at.newest,
+      onStopped,
     };
+    return { ...turns, createGates };
   }
 
   /** Until the term is over. */
@@ -135,8 +154,10 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>) {
 
   return {
     /** Resolves when the job is admitted. */
-    deliver: async (job: number, offset: bigint) => (await started).take(job, offset),
+    deliver: async (job: number, offset: bigint | null) => (await started).take(job, offset),
     /** Where the oldest message of a job in flight stands. */
     oldestOffset: () => admission?.oldestOffset(),
+    /** Jobs in flight, and where the message of each stands. */
+    inFlight: () => admission?.inFlight() ?? new Map<number, bigint | null>(),
   };
 }

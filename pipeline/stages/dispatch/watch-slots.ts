@@ -3,7 +3,7 @@
  * done so. Markers that nobody answers are sent again, in their order: a partition may have lost them.
  */
 
-import type { JobDocument, JobVerdict } from '../../../schemas/documents.ts';
+import { type JobDocument, type JobVerdict, spaces } from '../../../schemas/documents.ts';
 import { unpackTotals } from '../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
 import { groupBy } from '../../runtime/group-by.ts';
@@ -32,6 +32,18 @@ interface Waiting {
   pauseMs: number;
   /** Slots that lack something; none: all hold the job, or all have merged it. */
   resolve(lacking: number[]): void;
+  reject(error: SinkFailed): void;
+}
+
+/** A sink has failed to check or to merge the job, again and again. */
+export class SinkFailed extends Error {
+  constructor(
+    readonly job: JobDocument,
+    reason: string,
+  ) {
+    super(reason);
+    this.name = 'SinkFailed';
+  }
 }
 
 const MAX_RESEND_MS = 60_000;
@@ -43,9 +55,13 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
   const { publisher, jobs, acks, checks } = deps;
   const checking = new Map<number, Waiting>();
   const merging = new Map<number, Waiting>();
-  /** Which job is merged before each. What comes before the first of this dispatcher has been merged by every slot. */
-  const previousOf = new Map<number, number>();
+  /**
+   * Which job is merged before each, of all and of its space. What comes before the first of this dispatcher has been merged by every
+   * slot, or is deferred. A deferred job waits only for those of its space, and nobody else waits for it.
+   */
+  const before = new Map<number, { previous: number; after: number }>();
   let lastMarked = 0;
+  const lastInSpace = new Map<string, number>();
   let lookedForEnded = 0;
 
   function encodeMarker(job: JobDocument, verdict: JobVerdict, check: boolean): Buffer {
@@ -63,8 +79,17 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
       generation: job.generation,
       attempt: job.attempt ?? 0,
       expected: unpackTotals(verdict.expected.buffer),
-      previous: check ? 0 : (previousOf.get(job._id) ?? 0),
+      ...((!check && before.get(job._id)) || { previous: 0, after: 0 }),
+      drop: job.dropRequested ?? false,
     });
+  }
+
+  function line(job: JobDocument): void {
+    const space = spaces.of(job);
+    const after = lastInSpace.get(space) ?? 0;
+    before.set(job._id, { previous: job.deferred ? 0 : lastMarked, after });
+    lastInSpace.set(space, job._id);
+    if (!job.deferred) lastMarked = job._id;
   }
 
   async function send(name: 'check' | 'markers', waiting: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
@@ -77,9 +102,9 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
   }
 
   function wait(among: Map<number, Waiting>, job: JobDocument, marker: Buffer): Promise<number[]> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const pauseMs = deps.stallMs;
-      among.set(job._id, { job, marker, due: performance.now() + pauseMs, pauseMs, resolve });
+      among.set(job._id, { job, marker, due: performance.now() + pauseMs, pauseMs, resolve, reject });
       wake();
     });
   }
@@ -87,6 +112,13 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
   function settle(among: Map<number, Waiting>, job: number, lacking: number[]): void {
     among.get(job)?.resolve(lacking);
     among.delete(job);
+  }
+
+  function fail(job: JobDocument, reason: string): void {
+    for (const among of [checking, merging]) {
+      among.get(job._id)?.reject(new SinkFailed(job, reason));
+      among.delete(job._id);
+    }
   }
 
   /** Slots merge in the order of jobs: markers that came too early were dropped, and are wanted now. */
@@ -108,6 +140,12 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
       const waiting = checking.get(job) ?? merging.get(job);
       const own = all.filter(({ attempt }) => attempt === (waiting?.job.attempt ?? 0));
       const lacking = own.flatMap((answer) => answer.lacking);
+      const failure = own.find((answer) => answer.failure !== undefined)?.failure;
+      if (failure !== undefined) {
+        fail(waiting!.job, failure);
+        changed = true;
+        continue;
+      }
       const isAnswered = checking.has(job) && own.length === deps.devicePartitions;
       if (!isAnswered && (checking.has(job) || lacking.length === 0)) continue;
       settle(checking, job, lacking);
@@ -161,10 +199,7 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
     /** Tells the slots to merge the jobs, in their order; null for one that ended without. */
     async mark(some: (JobDocument | null)[]): Promise<undefined> {
       const told = some.filter((job) => job !== null);
-      for (const { _id } of told) {
-        if (!previousOf.has(_id)) previousOf.set(_id, lastMarked);
-        lastMarked = Math.max(lastMarked, _id);
-      }
+      for (const job of told) if (!before.has(job._id)) line(job);
       await send(
         'markers',
         told.map((job) => ({ job, marker: encodeMarker(job, job.verdict!, false) })),
@@ -174,8 +209,10 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
     /** Resolves when every slot has merged the marked job: with nothing, or with the slots that lack something of it. */
     async merged(job: JobDocument): Promise<number[]> {
       const lacking = await wait(merging, job, encodeMarker(job, job.verdict!, false));
-      if (lacking.length === 0) previousOf.delete(job._id);
-      return lacking;
+      if (lacking.length > 0) return lacking;
+      before.delete(job._id);
+      if (lastInSpace.get(spaces.of(job)) === job._id) lastInSpace.delete(spaces.of(job));
+      return [];
     },
 
     isNeeded: () => checking.size + merging.size > 0,

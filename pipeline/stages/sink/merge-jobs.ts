@@ -9,6 +9,7 @@ import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/a
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packCounts } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
+import { faultPoint } from '../../runtime/fault-points.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
@@ -18,6 +19,8 @@ import type { EventValueStore } from '../../stores/event-values.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import { framedIn } from '../../wire/framed-devices.ts';
+import type { CommittedJobs } from './committed-jobs.ts';
+import { notMerged } from './drop-job.ts';
 import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
@@ -38,8 +41,7 @@ export interface Run {
   markers: CommitMarker[];
   /** Slots that have not merged all of them. */
   slots: number[];
-  /** The last job that a slot has merged. */
-  committed: ReadonlyMap<number, number>;
+  committed: CommittedJobs;
   uncommitted: Uncommitted;
 }
 
@@ -64,16 +66,17 @@ export function createMergeJobs(deps: Dependencies) {
         };
 
   async function mergeSlot(run: Run, slot: number, bytes: number, step: SinkStep): Promise<Ack[]> {
-    const since = run.committed.get(slot)!;
-    const markers = run.markers.filter(({ job }) => job > since);
-    const { audience, generation } = markers[0]!;
-    const { job } = markers.at(-1)!;
-    const isLoad = audience !== null;
+    const { last: since, deferred } = run.committed.of(slot);
+    const markers = run.markers.filter(({ job }) => run.committed.isOpen(slot, job));
+    const jobs = markers.map(({ job }) => job);
+    const isLoad = markers[0]!.audience !== null;
     const target = {
       slot,
-      job,
+      job: jobs.at(-1)!,
+      jobs,
       since,
-      space: isLoad ? spaces.audience(audience, generation!) : spaces.marketplace,
+      deferred,
+      space: spaces.of(markers[0]!),
       matchIn: isLoad ? spaces.marketplace : undefined,
     };
     const counts = new Map<number, Counts>();
@@ -83,6 +86,7 @@ export function createMergeJobs(deps: Dependencies) {
     if (counts.size === 0) await step.read('count a slot', () => drain(parts()));
     return markers.map((marker): Ack => {
       const change = changes.find((one) => one.job === marker.job);
+      if (change?.dropped) return notMerged(marker.job, slot, isLoad ? total : 0);
       const { filePairs, ...counted } = counts.get(marker.job)!;
       const added = isLoad
         ? { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 }
@@ -132,7 +136,9 @@ export function createMergeJobs(deps: Dependencies) {
           isCollapsed: await verdicts.collapsedOf(marker),
         };
         const ranges = both(spilled, inMemory);
+        faultPoint('sink:before-gather', job);
         const one = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, where);
+        faultPoint('sink:after-gather', job);
         addTo(counts, job, one);
         gathered.push(one.devices);
       }
@@ -140,22 +146,32 @@ export function createMergeJobs(deps: Dependencies) {
     }
   }
 
+  /** What could be merged is acknowledged, whatever became of the rest. */
+  async function mergeSlots(run: Run, some: number[], bytesOf: (slot: number) => number, step: SinkStep) {
+    const merging = some.map((slot) => mergeSlot(run, slot, bytesOf(slot), step));
+    const settled = await Promise.allSettled(merging);
+    const merged = some.filter((_, i) => settled[i]!.status === 'fulfilled');
+    const entries = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    if (entries.length > 0) await step('ack', () => acks.recordAndAdvance(entries));
+    const jobs = run.markers.map(({ job }) => job);
+    for (const slot of merged) {
+      run.committed.add(slot, jobs);
+      run.uncommitted.forgetSlot(slot, jobs);
+    }
+    await Promise.all(merging);
+  }
+
   return async (run: Run, step: SinkStep): Promise<void> => {
     const { markers, slots, uncommitted } = run;
-    const last = markers.at(-1)!.job;
     const spilled = markers.filter(({ job }) => uncommitted.hasSpilled(job)).map(({ job }) => job);
     const spilledBytes = await sizesOf(spilled, slots, step);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
     for (const some of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
-      await budget.use(Math.min(bytes, groupBytes), async () => {
-        const entries = await Promise.all(some.map((slot) => mergeSlot(run, slot, sizeOf(slot), step)));
-        await step('ack', () => acks.recordAndAdvance(entries.flat()));
-      });
-      for (const slot of some) uncommitted.forgetSlot(slot, last);
+      await budget.use(Math.min(bytes, groupBytes), () => mergeSlots(run, some, sizeOf, step));
     }
-    if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, Math.max(...spilled)));
+    if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, spilled));
   };
 
   async function sizesOf(spilled: number[], slots: number[], step: SinkStep): Promise<Map<number, number>> {

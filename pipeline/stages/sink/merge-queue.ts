@@ -1,9 +1,14 @@
 /**
  * The jobs of one partition that are to be merged, in the order of their markers. They are merged while the partition is read on: what
  * comes meanwhile gathers, and several imports share the next merge.
+ *
+ * A merge that fails is tried again, several jobs one by one. One that fails too often is given up, and with it what must be merged
+ * behind it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommitMarker } from '../../../schemas/topics.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
+import { backoff } from '../../runtime/retry.ts';
 import { GROUP_BYTES } from './merge-jobs.ts';
 
 export interface QueuedJob {
@@ -13,48 +18,91 @@ export interface QueuedJob {
   bytes: number;
 }
 
+export interface MergeWork {
+  /** Gets several imports, or one job of another kind. */
+  merge(markers: CommitMarker[]): Promise<void>;
+  onFailure(jobs: number[], error: unknown): void;
+  onGivenUp(marker: CommitMarker, reason: string): Promise<void>;
+  /** Whether all that must be merged before it is merged or queued. */
+  isInSequence(marker: CommitMarker): boolean;
+  /** Between two tries. */
+  pause(ms: number): Promise<void>;
+  /** Nothing is merged any more once it is aborted. */
+  signal: AbortSignal;
+}
+
 /** Under load, jobs gather for as long as the last merge took: fewer merges cost less. A job that comes alone has been merged by then. */
 const MAX_GATHER_MS = 200;
+const MAX_FAILURE_PAUSE_MS = 4 * FAILURE_PAUSE_MS;
 
 export type MergeQueue = ReturnType<typeof createMergeQueue>;
 
-/** `merge` gets several imports, or one job of another kind. What it rejects with is the end of the queue. */
-export function createMergeQueue(
-  merge: (markers: CommitMarker[]) => Promise<void>,
-  onFailed: (error: unknown) => void,
-) {
+export function createMergeQueue(work: MergeWork) {
+  const { merge, onFailure, onGivenUp, isInSequence, pause, signal } = work;
+  /** With those that are being merged. */
   let waiting: QueuedJob[] = [];
+  const queued = new Set<number>();
   let merging: Promise<void> | undefined;
-  let lastJob = 0;
-  /** Of the oldest job that is not merged. */
-  let oldestOffset: bigint | undefined;
+  let failures = countFailures();
+  /** How many jobs are merged one by one, because they failed together. */
+  let alone = 0;
 
   async function mergeAll(): Promise<void> {
-    try {
-      while (waiting.length > 0) {
-        const run = firstRun(waiting);
-        waiting = waiting.slice(run.length);
-        const began = performance.now();
+    while (waiting.length > 0 && !signal.aborted) {
+      const run = alone > 0 ? waiting.slice(0, 1) : firstRun(waiting);
+      const began = performance.now();
+      try {
         await merge(run.map(({ marker }) => marker));
-        oldestOffset = waiting[0]?.offset;
+        waiting = waiting.slice(run.length);
+        for (const { marker } of run) queued.delete(marker.job);
+        alone = Math.max(0, alone - 1);
+        failures = countFailures();
         await sleep(Math.min(performance.now() - began, MAX_GATHER_MS));
+      } catch (error) {
+        if (!signal.aborted) await afterFailure(run, error);
       }
-      merging = undefined;
-    } catch (error) {
-      onFailed(error);
     }
+    merging = undefined;
+  }
+
+  async function afterFailure(run: QueuedJob[], error: unknown): Promise<void> {
+    onFailure(
+      run.map(({ marker }) => marker.job),
+      error,
+    );
+    if (run.length > 1) {
+      alone = run.length;
+      return;
+    }
+    failures.add(error);
+    if (failures.count < MAX_FAILURES) {
+      // Not in step with merges of other partitions that failed with it.
+      await pause(backoff(failures.count + 1, FAILURE_PAUSE_MS, MAX_FAILURE_PAUSE_MS)).catch(() => {});
+      return;
+    }
+    const { reason } = failures;
+    failures = countFailures();
+    alone = Math.max(0, alone - 1);
+    const [{ marker }, ...rest] = waiting as [QueuedJob, ...QueuedJob[]];
+    waiting = [];
+    queued.clear();
+    for (const job of rest) if (isInSequence(job.marker)) enqueue(job);
+    await onGivenUp(marker, reason);
+  }
+
+  function enqueue(job: QueuedJob): void {
+    waiting.push(job);
+    queued.add(job.marker.job);
   }
 
   return {
     add(job: QueuedJob): void {
-      waiting.push(job);
-      lastJob = job.marker.job;
-      oldestOffset ??= job.offset;
+      enqueue(job);
       merging ??= mergeAll();
     },
-    /** The newest job that was added. */
-    lastJob: () => lastJob,
-    oldestOffset: () => oldestOffset,
+    has: (job: number): boolean => queued.has(job),
+    /** Of the oldest job that is not merged. */
+    oldestOffset: (): bigint | undefined => waiting[0]?.offset,
     /** Resolves when everything that was added is merged, or never will be. */
     idle: () => merging,
   };
@@ -63,11 +111,13 @@ export function createMergeQueue(
 /** What an audience matches depends on the imports before it, and on none behind it. */
 function firstRun(waiting: QueuedJob[]): QueuedJob[] {
   const [first] = waiting as [QueuedJob];
-  if (first.marker.kind !== 'import') return [first];
+  if (!isShareable(first)) return [first];
   let bytes = 0;
   const end = waiting.findIndex((job, i) => {
     bytes += job.bytes;
-    return job.marker.kind !== 'import' || (i > 0 && bytes > GROUP_BYTES);
+    return !isShareable(job) || (i > 0 && bytes > GROUP_BYTES);
   });
-  return end < 0 ? waiting : waiting.slice(0, end);
+  return waiting.slice(0, end < 0 ? waiting.length : end);
 }
+
+const isShareable = ({ marker }: QueuedJob) => marker.kind === 'import' && !marker.drop;

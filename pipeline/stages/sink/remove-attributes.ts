@@ -1,9 +1,13 @@
 /** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
+import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
+import { packNumbers } from '../../formats/number-table.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
-import type { AckStore } from '../../stores/acks.ts';
+import type { Ack, AckStore } from '../../stores/acks.ts';
+import type { CommittedJobs } from './committed-jobs.ts';
+import { noChange, notMerged } from './drop-job.ts';
 
 interface Dependencies {
   sets: Pick<DeviceSets, 'removeKeys'>;
@@ -14,18 +18,24 @@ export function createRemoveAttributes({ sets, acks }: Dependencies) {
   return async (
     { job, attributes }: CommitMarker,
     slots: number[],
-    committed: ReadonlyMap<number, number>,
+    committed: CommittedJobs,
     step: Step<'sink'>,
   ): Promise<void> => {
     const keys = new Set(attributes);
     for (const slot of slots) {
-      const target = { space: spaces.marketplace, slot, job, since: committed.get(slot)! };
+      const { last: since, deferred } = committed.of(slot);
+      const target = { space: spaces.marketplace, slot, job, since, deferred };
       const { changes } = await step('remove-keys', () => sets.removeKeys(target, keys));
       const change = changes.find((one) => one.job === job);
-      const pairs = [...(change?.pairs.values() ?? [])].reduce((sum, count) => sum + count, 0);
-      const counted = { uniqueDevices: change?.devices ?? 0, pairs, filePairs: [] };
-      const entry = { job, slot, ...counted, audienceDevices: 0, newDevices: 0, matchedDevices: 0 };
-      await step('ack', () => acks.recordAndAdvance([entry]));
+      const removed = [...(change?.pairs ?? [])];
+      const entry: Ack = {
+        ...noChange(job, slot, 0),
+        uniqueDevices: change?.devices ?? 0,
+        pairs: removed.reduce((sum, [, count]) => sum + count, 0),
+        ...(removed.length > 0 ? { attributePairs: new Binary(packNumbers(removed)) } : {}),
+      };
+      await step('ack', () => acks.recordAndAdvance([change?.dropped ? notMerged(job, slot, 0) : entry]));
+      committed.add(slot, [job]);
     }
   };
 }

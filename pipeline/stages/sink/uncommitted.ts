@@ -16,13 +16,16 @@ export interface Uncommitted {
   ): Promise<number>;
   /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
   hasSpilled(job: number): boolean;
+  /** For how long the oldest of them has been in memory. */
+  heldForMs(): number;
   /** The slot has merged the jobs. */
-  forgetSlot(slot: number, upToJob: number): void;
-  forgetUpTo(job: number): void;
+  forgetSlot(slot: number, jobs: readonly number[]): void;
+  forget(jobs: readonly number[]): void;
 }
 
 interface JobDevices {
   firstOffset: bigint;
+  since: number;
   slots: Map<number, SlotDevices>;
 }
 
@@ -57,7 +60,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
     add(devices, offset) {
       let job = jobs.get(devices.job);
       if (!job) {
-        job = { firstOffset: offset, slots: new Map() };
+        job = { firstOffset: offset, since: performance.now(), slots: new Map() };
         jobs.set(devices.job, job);
       }
       let slot = job.slots.get(devices.slot);
@@ -97,16 +100,22 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       return before - bytes;
     },
     hasSpilled: (job) => spilled.has(job),
-    forgetSlot(slot, last) {
-      for (const [number, job] of jobs) {
-        if (number > last) continue;
-        bytes -= job.slots.get(slot)?.bytes ?? 0;
-        job.slots.delete(slot);
+    heldForMs() {
+      const oldest = jobs.values().next();
+      return oldest.done ? 0 : performance.now() - oldest.value.since;
+    },
+    forgetSlot(slot, merged) {
+      for (const number of merged) {
+        const job = jobs.get(number);
+        bytes -= job?.slots.get(slot)?.bytes ?? 0;
+        job?.slots.delete(slot);
       }
     },
-    forgetUpTo(last) {
-      for (const job of spilled) if (job <= last) spilled.delete(job);
-      for (const job of [...jobs.keys()]) if (job <= last) drop(job);
+    forget(merged) {
+      for (const job of merged) {
+        spilled.delete(job);
+        drop(job);
+      }
     },
   };
 }

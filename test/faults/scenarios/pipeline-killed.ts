@@ -19,8 +19,9 @@ const needsWaitingJobs = (point: FaultPoint) => /forget-lists|republish/.test(po
 
 export function pipelineKilled(faults: FaultFixture, random: Random): void {
   const { api: _, ...stages } = faultPoints;
-  /** A message is given up only after several failures: poisoned-job.ts. */
-  const reachable = Object.values(stages).map((of) => of.filter((point) => !/give-up/.test(point)));
+  /** A message is given up, and a job is stopped, only after several failures: poisoned-job.ts, stopped-job.ts. */
+  const afterFailures = /give-up|-stop$|-drop$|count-deferred/;
+  const reachable = Object.values(stages).map((of) => of.filter((point) => !afterFailures.test(point)));
   const points = pointsOf(reachable.flat(), () => reachable.map((of) => random.pick<FaultPoint>(of)));
 
   /** Something of every kind, so that every point is reached. */

@@ -16,7 +16,7 @@ import { untilAllEnded } from '../support/settle.ts';
 
 const isBefore = (point: FaultPoint) =>
   /before-|after-(listing|freeze|seal|devices)/.test(point) &&
-  !/spill|cancel|republish|forget-lists|progress|give-up/.test(point);
+  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$|count-deferred/.test(point);
 const candidates = [
   ...faultPoints.sink,
   ...faultPoints.dispatch,

@@ -20,7 +20,11 @@ export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
     const last = await jobs.find({ phase: 'ended' }, { session }).sort({ _id: -1 }).limit(1).next();
     if (!last) return;
     // Asked after the other: what is unfinished now was unfinished then. The session keeps it so when another member is primary now.
-    const earlier: Filter<JobDocument> = { ...unfinished, _id: { $lt: last._id } };
+    const earlier: Filter<JobDocument> = {
+      ...unfinished,
+      deferred: { $exists: false },
+      _id: { $lt: last._id },
+    };
     const open = await jobs.findOne(earlier, { session });
     if (open) wrong.push(`job ${last._id} had ended, job ${open._id} had not`);
   }

@@ -108,7 +108,7 @@ async function compareWhole(driver: Driver, violations: Violations, inOrder: boo
   if (gap >= 0) violations.push(`job ${gap + 1} is missing`);
   const withSecrets = jobs.filter(({ credentials }) => credentials != null).map(({ _id }) => _id);
   if (withSecrets.length > 0) violations.push(`jobs ${withSecrets} still hold credentials`);
-  const ended = jobs.filter(({ phase }) => phase === 'ended');
+  const ended = jobs.filter(({ phase, deferred }) => phase === 'ended' && !deferred);
   if (inOrder)
     for (const [i, job] of ended.entries())
       if (i > 0 && job.updatedAt < ended[i - 1]!.updatedAt)

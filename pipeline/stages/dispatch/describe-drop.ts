@@ -1,0 +1,56 @@
+/** What is stored of a job that was dropped, and what is not: by the acks of its slots, which say it of each. */
+import type { JobDocument, JobError } from '../../../schemas/documents.ts';
+import type { AckDocument } from '../../../schemas/stage-documents.ts';
+import { unpackTotals } from '../../formats/slot-totals.ts';
+
+export interface Drop {
+  error: JobError;
+  slots: NonNullable<JobDocument['dropped']>;
+  /** Something of it is not stored. */
+  isIncomplete: boolean;
+}
+
+const inEnglish = new Intl.NumberFormat('en');
+const count = (number: number, what: string) =>
+  `${inEnglish.format(number)} ${what}${number === 1 ? '' : 's'}`;
+const slotsIn = (slots: number[]) => `slot${slots.length === 1 ? '' : 's'} ${slots.join(', ')}`;
+
+export function describeDrop(job: JobDocument, acked: AckDocument[]): Drop {
+  const inOrder = acked.toSorted((a, b) => a.slot - b.slot);
+  const slotsWhere = (isWanted: (ack: AckDocument) => boolean) =>
+    inOrder.filter(isWanted).map(({ slot }) => slot);
+  const slots = {
+    merged: slotsWhere(({ dropped }) => !dropped),
+    notMerged: slotsWhere(({ dropped }) => dropped === true),
+  };
+  const devices = acked.reduce((sum, { uniqueDevices }) => sum + uniqueDevices, 0);
+  const what = job.kind === 'delete' ? deleted(job, acked, devices, slots) : stored(job, devices, slots);
+  const message = `The operator ended the job, which could not be merged. ${what}`;
+  return { error: { code: 'dropped', message }, slots, isIncomplete: slots.notMerged.length > 0 };
+}
+
+function stored({ verdict }: JobDocument, devices: number, { merged, notMerged }: Drop['slots']): string {
+  if (notMerged.length === 0) return `All of it is stored: ${count(devices, 'device')}.`;
+  const expected = unpackTotals(verdict!.expected.buffer);
+  const missing = notMerged.reduce((sum, slot) => sum + (expected[slot]?.pairs ?? 0), 0);
+  const not = `${count(missing, 'pair')} of device and key`;
+  if (merged.length === 0) return `Nothing of it is stored: ${not} are not.`;
+  return (
+    `Stored: ${count(devices, 'device')}, those of ${slotsIn(merged)}. ` +
+    `Not stored: ${not}, those of ${slotsIn(notMerged)}.`
+  );
+}
+
+function deleted(
+  { attributes }: JobDocument,
+  acked: AckDocument[],
+  devices: number,
+  { merged, notMerged }: Drop['slots'],
+): string {
+  const from = `from ${count(devices, 'device')}`;
+  const pairs = acked.reduce((sum, ack) => sum + ack.pairs, 0);
+  const what = `${count(pairs, 'pair')} of device and key, of ${count(attributes!.length, 'attribute')}`;
+  if (notMerged.length === 0) return `All of it is deleted: ${what}, ${from}.`;
+  if (merged.length === 0) return 'Nothing is deleted.';
+  return `Deleted: ${what}, ${from}, those of ${slotsIn(merged)}. Not deleted: all of ${slotsIn(notMerged)}.`;
+}

@@ -1,0 +1,72 @@
+/**
+ * Ends a job that an operator has dropped, in the slots that have not merged it: they never will, whoever tries. A slot whose merge was
+ * stored but not acknowledged keeps it, and says so. Done again after a crash it ends the same.
+ */
+import { Binary } from 'mongodb';
+import { spaces } from '../../../schemas/documents.ts';
+import type { CommitMarker } from '../../../schemas/topics.ts';
+import { packNumbers } from '../../formats/number-table.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { DeviceSets, SlotChange } from '../../sets/device-sets.ts';
+import type { Ack, AckStore } from '../../stores/acks.ts';
+import type { CommittedJobs } from './committed-jobs.ts';
+
+interface Dependencies {
+  sets: Pick<DeviceSets, 'drop'>;
+  acks: Pick<AckStore, 'recordAndAdvance'>;
+}
+
+export function createDropJob({ sets, acks }: Dependencies) {
+  return async (
+    marker: CommitMarker,
+    slots: number[],
+    committed: CommittedJobs,
+    step: Step<'sink'>,
+  ): Promise<void> => {
+    const { job } = marker;
+    const space = spaces.of(marker);
+    for (const slot of slots) {
+      const { last: since, deferred } = committed.of(slot);
+      const { total, changes } = await step('drop', () => sets.drop({ space, slot, job, since, deferred }));
+      const change = changes.find((one) => one.job === job);
+      const audienceDevices = marker.audience === null ? 0 : total;
+      const isMerged = !change?.dropped;
+      const ack = isMerged
+        ? merged(job, slot, audienceDevices, change)
+        : notMerged(job, slot, audienceDevices);
+      await step('ack', () => acks.recordAndAdvance([ack]));
+      committed.add(slot, [job]);
+    }
+  };
+}
+
+/** The ack of a slot in which the job has changed nothing. */
+export const noChange = (job: number, slot: number, audienceDevices: number): Ack => ({
+  job,
+  slot,
+  uniqueDevices: 0,
+  pairs: 0,
+  filePairs: [],
+  audienceDevices,
+  newDevices: 0,
+  matchedDevices: 0,
+});
+
+export const notMerged = (job: number, slot: number, audienceDevices: number): Ack => ({
+  ...noChange(job, slot, audienceDevices),
+  dropped: true,
+});
+
+/** How many of its devices were stored before is not known any more: it counts those that are new with it. */
+const merged = (job: number, slot: number, audienceDevices: number, change: SlotChange | undefined): Ack => ({
+  ...noChange(job, slot, audienceDevices),
+  ...(change
+    ? {
+        uniqueDevices: change.devices,
+        pairs: [...change.pairs.values()].reduce((sum, count) => sum + count, 0),
+        newDevices: change.devices,
+        matchedDevices: change.matched,
+        attributePairs: new Binary(packNumbers([...change.pairs])),
+      }
+    : {}),
+});

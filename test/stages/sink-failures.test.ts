@@ -1,0 +1,152 @@
+/** A job that a sink cannot check or merge is reported, and the others go on: behind it only what depends on it waits. */
+import { expect, it } from 'vitest';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
+import { type JobDocument, spaces } from '../../schemas/documents.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+import { recordedStep } from '../support/recorded-step.ts';
+import { aJob } from '../support/recording-environment.ts';
+import { setNames } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { openSinkScene, PARTITION } from './sink-scene.ts';
+
+const { database, createSink } = openSinkScene();
+/** Of three tries nobody has to wait for the second. */
+const step = Object.assign(recordedStep('sink'), { pause: async () => {} });
+const audience = { kind: 'audience', audience: 3, generation: 1 } as const;
+const ANOTHER = setNames.audience(3, 1);
+
+const sealed = (_id: number, job: Partial<JobDocument> = {}) =>
+  aJob({ _id, kind: 'import', audience: null, generation: null, phase: 'sealed', ...job });
+
+/** Job 2 fails for as long as it is told to. */
+async function createScene() {
+  let isBad = true;
+  let tries = 0;
+  const scene = await createSink({
+    assignment: step,
+    async mergesMay(jobs) {
+      if (isBad && jobs.includes(2)) throw new RangeError(`try ${++tries}: offset is out of bounds`);
+    },
+  });
+  // As dispatch does before it tells the slots to merge the load.
+  await createEventValueStore(database.db).assign(3, 1, ['1']);
+  const untilGivenUp = () =>
+    waitFor(async () => (await scene.checks.answersTo([], [2])).length > 0, {
+      what: 'the report of a failure',
+    });
+  const handle = (...deliveries: Parameters<typeof scene.sink.handleAll & object>[1]) =>
+    scene.sink.handleAll!(PARTITION, deliveries, step);
+  return {
+    ...scene,
+    handle,
+    untilGivenUp,
+    tries: () => tries,
+    mend() {
+      isBad = false;
+    },
+  };
+}
+
+it('fails three times, whatever the messages say, is reported, and the next audience is merged', async () => {
+  const { handle, devices, marker, untilGivenUp, untilMerged, checks, acks, sets, tries } =
+    await createScene();
+  await handle(devices(1), devices(2), devices(3), devices(4));
+  await handle(marker(1), marker(2, { previous: 1 }), marker(3, { ...audience, previous: 2 }));
+  await untilGivenUp();
+  expect(tries()).toBe(3);
+  expect(await checks.answersTo([], [2])).toMatchObject([
+    {
+      job: 2,
+      attempt: 0,
+      partition: PARTITION,
+      lacking: [],
+      failure: expect.stringContaining('sink: RangeError'),
+    },
+  ]);
+  // What dispatch sends once it has stopped the job: the audience does not wait for it, the next import does.
+  await handle(marker(3, { ...audience, previous: 1 }), marker(4, { previous: 3, after: 2 }));
+  await untilMerged(3);
+  expect([(await acks.ofJob(2)).length, (await acks.ofJob(4)).length]).toEqual([0, 0]);
+  expect([await sets.count(setNames.attribute(1)), await sets.count(ANOTHER)]).toEqual([10, 30]);
+  // Sent again, its marker is answered, not tried.
+  await handle(marker(2, { previous: 1 }));
+  expect(tries()).toBe(3);
+});
+
+it('a new owner knows that later jobs have overtaken it, and merges it when it is retried; then those behind it', async () => {
+  const { sink, handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, jobs, mend } =
+    await createScene();
+  await jobs.insertMany([1, 2, 3, 4].map((_id) => sealed(_id, _id === 3 ? audience : {})));
+  await handle(devices(1), devices(2), devices(3), marker(1), marker(2, { previous: 1 }));
+  await untilGivenUp();
+  await handle(marker(3, { ...audience, previous: 1 }));
+  await untilMerged(3);
+  mend();
+  await jobs.updateOne({ _id: 2 }, { $set: { deferred: true, stoppedAt: new Date() } });
+  sink.assigned!([PARTITION], step);
+  // The old marker, too: a stopped job is not merged because its partition has another owner.
+  await handle(devices(2), marker(2, { previous: 1 }));
+  // Redelivered, together with an old marker of a job that must not overtake: the one before it of all jobs is merged.
+  await handle(devices(3), devices(4), marker(4, { previous: 3, after: 2 }));
+  expect(await acks.ofJob(2)).toEqual([]);
+  await handle(marker(2, { attempt: 1 }));
+  await untilAcked(2);
+  expect(await sets.count(setNames.attribute(1))).toBe(20);
+  await handle(marker(4, { after: 2 }));
+  await untilMerged(4);
+  for (const job of [2, 4]) expect(await acks.ofJob(job)).toMatchObject([{ uniqueDevices: 10 * job }]);
+  expect(await sets.count(setNames.attribute(1))).toBe(40);
+});
+
+it('dropped: the slot never merges it, not even through an owner that was replaced, alone or with others', async () => {
+  const { handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, mend } =
+    await createScene();
+  await handle(devices(1), devices(2), marker(1), marker(2, { previous: 1 }));
+  await untilGivenUp();
+  mend();
+  await handle(marker(2, { attempt: 1, drop: true }));
+  await untilAcked(2);
+  expect(await acks.ofJob(2)).toMatchObject([{ slot: PARTITION, dropped: true, uniqueDevices: 0, pairs: 0 }]);
+
+  const zombie = createDeviceSets(database.db);
+  const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
+  const target = { space: spaces.marketplace, slot: PARTITION, since: 1 };
+  expect((await zombie.merge({ ...target, job: 2 }, own)).changes).toMatchObject([{ job: 2, dropped: true }]);
+  await handle(devices(4), marker(4, { after: 2 }));
+  await untilMerged(4);
+  // After the next job has changed the slot, too.
+  await expect(zombie.merge({ ...target, job: 5, jobs: [2, 5] }, own)).rejects.toThrow('dropped');
+  expect(await sets.count(setNames.attribute(1))).toBe(40);
+});
+
+it('dropped when it was merged already, and only not acknowledged: that stands', async () => {
+  const { handle, devices, marker, untilGivenUp, untilAcked, acks, sets } = await createScene();
+  await handle(devices(1), devices(2), marker(1), marker(2, { previous: 1 }));
+  await untilGivenUp();
+  const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
+  const target = { space: spaces.marketplace, slot: PARTITION, job: 2, since: 1 };
+  await createDeviceSets(database.db).merge(target, own);
+  await handle(marker(2, { attempt: 1, drop: true }));
+  await untilAcked(2);
+  const [ack] = await acks.ofJob(2);
+  expect([ack!.dropped, ack!.uniqueDevices]).toEqual([undefined, 10]);
+  expect(await sets.count(setNames.attribute(1))).toBe(20);
+});
+
+it('a job that cannot be checked is reported before it is decided, and the next one is checked', async () => {
+  const { sink, checks, devices, marker } = await createSink({
+    assignment: step,
+    async checksMay(job) {
+      if (job === 1) throw new RangeError('Set maximum size exceeded');
+    },
+  });
+  const ask = { check: true };
+  await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1, ask), marker(2, ask)], step);
+  const answers = await checks.answersTo([1, 2], []);
+  expect(answers.toSorted((a, b) => a.job - b.job)).toMatchObject([
+    { job: 1, lacking: [], failure: expect.stringContaining('Set maximum size exceeded') },
+    { job: 2, lacking: [] },
+  ]);
+  expect(answers.find(({ job }) => job === 2)!.failure).toBeUndefined();
+});

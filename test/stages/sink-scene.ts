@@ -1,0 +1,123 @@
+/** A sink over a real database, with one slot; what it is delivered, and what may go wrong when it checks and merges. */
+import type { Delivery } from '../../pipeline/kafka/stage.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
+import type { Step } from '../../pipeline/runtime/step.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { createReadCommitted } from '../../pipeline/stages/sink/committed-jobs.ts';
+import { createDropJob } from '../../pipeline/stages/sink/drop-job.ts';
+import { createLookAhead } from '../../pipeline/stages/sink/look-ahead.ts';
+import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
+import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
+import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
+import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createCheckStore } from '../../pipeline/stores/checks.ts';
+import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
+import { createJobStore } from '../../pipeline/stores/jobs.ts';
+import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
+import type { CommitMarker } from '../../schemas/topics.ts';
+import { emptyDatabase, openDatabase } from '../sets/database.ts';
+import { numberedDevices, testPlacement } from '../sets/devices.ts';
+import { markerOf } from '../support/markers.ts';
+import { recordedStep } from '../support/recorded-step.ts';
+import { createStoredSets } from '../support/stored-sets.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+export const PARTITION = 3;
+
+export function openSinkScene() {
+  const database = openDatabase();
+  const step = recordedStep('sink');
+  const { hash: hashDevice } = testPlacement;
+
+  interface Options {
+    /** Before the jobs are merged. */
+    mergesMay?(jobs: number[]): Promise<void>;
+    checksMay?(job: number): Promise<void>;
+    assignment?: Step<'sink'>;
+  }
+
+  async function createSink({ mergesMay, checksMay, assignment = step }: Options = {}) {
+    const { db } = database;
+    await emptyDatabase(db);
+    const log = createLogger({ logLevel: 'silent' }, 'test');
+    const verdicts = createVerdictStore(db);
+    const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
+    const eventValues = createEventValueStore(db);
+    const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts, hashDevice });
+    const verifySlots = createVerifySlots({ spills, verdicts });
+    const checks = createCheckStore(db);
+    const jobs = db.collection<JobDocument>(collections.jobs);
+    const sink = createSinkDevices({
+      log,
+      checks,
+      spills,
+      readCommitted: createReadCommitted({ acks, jobs: createJobStore(db) }),
+      async verifySlots(marker, ...args) {
+        await checksMay?.(marker.job);
+        return verifySlots(marker, ...args);
+      },
+      lookAhead: createLookAhead({ sets, verdicts, hashDevice }),
+      async mergeJobs(run, ...args) {
+        await mergesMay?.(run.markers.map(({ job }) => job));
+        await mergeJobs(run, ...args);
+      },
+      removeAttributes: createRemoveAttributes({ sets, acks }),
+      dropJob: createDropJob({ sets, acks }),
+      // A slot a partition.
+      slots: 16,
+      hashDevice,
+      devicePartitions: 16,
+      memoryBytes: 1_000_000,
+      news: { tell() {} },
+    });
+    sink.assigned!([PARTITION], assignment);
+    const committedJob = async () => (await acks.committedJobs([PARTITION])).get(PARTITION);
+    /** Jobs are merged while the partition is read on. */
+    const untilMerged = (job: number) =>
+      waitFor(async () => (await committedJob()) === job, { what: `job ${job} to be merged` });
+    const untilAcked = (job: number) =>
+      waitFor(async () => (await acks.ofJob(job)).length > 0, { what: `the ack of job ${job}` });
+    /** All before the offset may be committed. */
+    const untilCommittable = (next: bigint) =>
+      waitFor(() => sink.committable!(PARTITION, offset) === next, { what: `offset ${next}` });
+    let offset = 0n;
+    const deliver = (message: Delivery['message']): Delivery<'sink'> => ({
+      partition: PARTITION,
+      offset: offset++,
+      message,
+      step: assignment,
+    });
+    const messageOf = (job: number, batch = 0) => ({
+      job,
+      file: 0,
+      batch,
+      slot: PARTITION,
+      part: 0,
+      groups: encodeGroups([{ key: '1', devices: numberedDevices(1_000 * batch, 1_000 * batch + 10 * job) }]),
+    });
+    const devices = (job: number, batch = 0) =>
+      deliver({ name: 'ValidatedDevices', value: messageOf(job, batch) });
+    const marker = (job: number, fields: Partial<CommitMarker> = {}, batches = [0]) => {
+      const expected = batches.map((batch) => messageOf(job, batch));
+      return deliver({ name: 'CommitMarker', value: markerOf({ job, ...fields }, expected) });
+    };
+    return {
+      sink,
+      sets: createStoredSets(db),
+      jobs,
+      acks,
+      checks,
+      devices,
+      marker,
+      untilMerged,
+      untilAcked,
+      untilCommittable,
+    };
+  }
+
+  return { database, step, createSink };
+}

@@ -39,6 +39,7 @@ import { createReadCommitted } from './stages/sink/committed-jobs.ts';
 import { createDropJob } from './stages/sink/drop-job.ts';
 import { createLookAhead } from './stages/sink/look-ahead.ts';
 import { createMergeJobs } from './stages/sink/merge-jobs.ts';
+import { createMergeWithCare } from './stages/sink/merge-with-care.ts';
 import { createRemoveAttributes } from './stages/sink/remove-attributes.ts';
 import { createVerifySlots } from './stages/sink/verify-slots.ts';
 import { createSinkDevices } from './stages/sink-devices.ts';
@@ -137,6 +138,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         mergeJobs: createMergeJobs(shared),
         removeAttributes: createRemoveAttributes(shared),
         dropJob: createDropJob(shared),
+        mergeWithCare: createMergeWithCare(shared),
         devicePartitions: partitions.devices,
         memoryBytes: (config.sinkMemoryMb * 1_000_000) / config.threads,
       }),

@@ -3,6 +3,7 @@
  * partition, so one consumer of the group is the active dispatcher and the others stand by: to be assigned the partition begins a
  * term (dispatch/term.ts), to lose it ends the term.
  */
+import { setMaxListeners } from 'node:events';
 import type { Stage } from '../kafka/stage.ts';
 import { linkedAbort } from '../runtime/linked-abort.ts';
 import type { Step } from '../runtime/step.ts';
@@ -14,6 +15,8 @@ export function createDispatchJobs(deps: TermDependencies): Stage<'dispatch'> {
   /** A stopped job ends the term: the next one defers the jobs behind it, and goes on with the others as a successor would. */
   function begin(assignment: Step<'dispatch'>): void {
     const { controller, unlink } = linkedAbort(assignment.signal);
+    // Every job in flight listens to it.
+    setMaxListeners(0, controller.signal);
     const own = createTerm(deps, assignment.until(controller.signal), () => {
       if (controller.signal.aborted) return;
       unlink();

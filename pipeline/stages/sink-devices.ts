@@ -19,6 +19,7 @@ import type { createDropJob } from './sink/drop-job.ts';
 import type { createLookAhead } from './sink/look-ahead.ts';
 import type { createMergeJobs } from './sink/merge-jobs.ts';
 import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
+import type { Care, createMergeWithCare } from './sink/merge-with-care.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
@@ -33,6 +34,7 @@ export interface SinkDependencies {
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
   dropJob: ReturnType<typeof createDropJob>;
+  mergeWithCare: ReturnType<typeof createMergeWithCare>;
   slots: number;
   hashDevice: DeviceHash;
   devicePartitions: number;
@@ -53,6 +55,7 @@ interface OwnedPartition {
   verified: Map<number, number>;
   /** Jobs that were given up, in this attempt. */
   failed: Map<number, { attempt: number; reason: string }>;
+  care: Care;
   merges: MergeQueue;
 }
 
@@ -86,10 +89,16 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     const uncommitted = createUncommitted(
       await step.read('see what was spilled', () => spills.jobsIn(slots)),
     );
+    const care = await deps.mergeWithCare(partition, own);
     const merges = createMergeQueue({
       signal: own.signal,
       pause: own.pause,
-      merge: (markers) => merge(owner, markers, own),
+      async merge(markers) {
+        const [first] = markers as [CommitMarker];
+        if (!care.isSuspect(first.job)) return merge(owner, markers, own);
+        await care.use(first, () => merge(owner, markers, own), own);
+      },
+      isAlone: ({ job }) => care.isSuspect(job),
       isInSequence: (marker) => isInSequence(owner, marker),
       onFailure: (jobs, error) => deps.log.error({ err: error, jobs, partition }, 'the merge failed'),
       async onGivenUp(marker, reason) {
@@ -106,6 +115,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
       uncommitted,
       verified: new Map(),
       failed: new Map(),
+      care,
       merges,
     };
     return owner;
@@ -157,7 +167,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     if (lacking.length === 0) {
       owner.verified.set(job, attempt);
       // Not waited for. If it fails, the merge looks for itself.
-      deps.lookAhead(marker, behind, owner.uncommitted).catch(() => {});
+      if (!owner.care.isSuspect(job)) deps.lookAhead(marker, behind, owner.uncommitted).catch(() => {});
     } else
       deps.log.warn(
         { job, attempt, slots: lacking },

@@ -11,9 +11,20 @@ import type { CrashDocument } from '../../schemas/stage-documents.ts';
 const CAREFUL_FROM = 3;
 const MAX_KEPT = 10;
 
+export type CrashStore = ReturnType<typeof createCrashStore>;
+
 export function createCrashStore(db: Db) {
   const crashes = db.collection<CrashDocument>(collections.crashes);
   const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
+
+  /** By message: those in front of the one that crashes processes are handled again and again, and are none of its deaths. */
+  async function countDeath({ _id, offset, inHand }: CrashDocument): Promise<void> {
+    if (inHand)
+      await crashes.updateOne(
+        { _id, offset, inHand },
+        { $inc: { [`deaths.${inHand}`]: 1 }, $set: { inHand: null } },
+      );
+  }
 
   return {
     async begin(stage: string, partition: number, offset: string, owner: string): Promise<boolean> {
@@ -27,14 +38,18 @@ export function createCrashStore(db: Db) {
         await crashes.replaceOne({ _id }, fresh, { upsert: true });
         return false;
       }
-      const { owners, inHand } = before;
-      // By message: those in front of the one that crashes processes are handled again and again, and are none of its deaths.
-      if (inHand)
-        await crashes.updateOne(
-          { _id, offset, inHand },
-          { $inc: { [`deaths.${inHand}`]: 1 }, $set: { inHand: null } },
-        );
-      return new Set([...owners, owner]).size >= CAREFUL_FROM;
+      await countDeath(before);
+      return new Set([...before.owners, owner]).size >= CAREFUL_FROM;
+    },
+
+    /** A new owner, wherever it begins. True if the owner before it crashed. */
+    async succeed(stage: string, partition: number, owner: string): Promise<boolean> {
+      const _id = idOf(stage, partition);
+      const before = await crashes.findOne({ _id });
+      if (before) await countDeath(before);
+      const $setOnInsert = { offset: '', inHand: null, deaths: {} };
+      await crashes.updateOne({ _id }, { $set: { owners: [owner] }, $setOnInsert }, { upsert: true });
+      return before !== null && before.owners.length > 0;
     },
 
     /** The owner has lost the partition, alive. */

@@ -1,4 +1,5 @@
 /** The stores that the stages share, each over one collection. */
+
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';
 import { createAttributeDeviceStore } from './attribute-devices.ts';
@@ -8,6 +9,7 @@ import { createCheckStore } from './checks.ts';
 import { createCompositionRowStore } from './composition-rows.ts';
 import { createCompositionStore } from './compositions.ts';
 import { createCounterStore } from './counters.ts';
+import { createCrashStore } from './crashes.ts';
 import { createDryRunStore } from './dry-runs.ts';
 import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
@@ -36,6 +38,7 @@ export const createStores = (db: Db) => ({
   counters: createCounterStore(db),
   acks: createAckStore(db),
   checks: createCheckStore(db),
+  crashes: createCrashStore(db),
   verdicts: createVerdictStore(db),
   spills: createSpillStore(db),
   rejects: createRejectStore(db),

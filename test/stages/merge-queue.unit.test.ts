@@ -7,7 +7,7 @@ import { markerOf } from '../support/markers.ts';
 type Kind = CommitMarker['kind'];
 
 /** A queue whose merges end when they are told to. */
-function createScene() {
+function createScene(suspects: number[] = []) {
   const merges: number[][] = [];
   const givenUp: [number, string][] = [];
   const over = new AbortController();
@@ -19,6 +19,7 @@ function createScene() {
         settle = { resolve, reject };
       });
     },
+    isAlone: ({ job }) => suspects.includes(job),
     onFailure: () => {},
     isInSequence: ({ previous }) => previous === 0 || queue.has(previous),
     onGivenUp: async ({ job }, reason) => void givenUp.push([job, reason]),
@@ -41,6 +42,17 @@ function createScene() {
     untilMerges,
   };
 }
+
+it('a job that must not share its merge does not', async () => {
+  const { queue, add, merges, finish, untilMerges } = createScene([2, 3]);
+  for (const job of [1, 2, 3, 4, 5]) add(job);
+  for (let done = 1; done <= 4; done++) {
+    await untilMerges(done);
+    finish();
+  }
+  await queue.idle();
+  expect(merges).toEqual([[1], [2], [3], [4, 5]]);
+});
 
 it('imports that wait share a merge, anything else is merged alone, and all of it in order', async () => {
   const { queue, add, merges, finish, untilMerges } = createScene();

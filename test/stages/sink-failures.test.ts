@@ -134,6 +134,42 @@ it('dropped when it was merged already, and only not acknowledged: that stands',
   expect(await sets.count(setNames.attribute(1))).toBe(20);
 });
 
+it('processes that die of a merge count as its failures; one that is merged beside it is none', async () => {
+  let isDeadly = true;
+  let begun = 0;
+  const start = async (isSuccessor: boolean) => {
+    const scene = await createSink({
+      isSuccessor,
+      assignment: step,
+      async mergesMay(jobs) {
+        if (!jobs.includes(2)) return;
+        begun++;
+        // Of a process that dies here nothing is heard again.
+        if (isDeadly) await new Promise(() => {});
+      },
+    });
+    const { sink, jobs, devices, marker } = scene;
+    if (!isSuccessor) await jobs.insertMany([sealed(1), sealed(2)]);
+    const deliveries = [devices(1), devices(2), marker(1), marker(2, { previous: 1 })];
+    await sink.handleAll!(PARTITION, deliveries, step);
+    return scene;
+  };
+  for (let deaths = 0; deaths < 4; deaths++) {
+    await start(deaths > 0);
+    await waitFor(() => begun === deaths + 1, { what: 'the merge' });
+  }
+  const { sink, checks, acks, marker, untilAcked } = await start(true);
+  await waitFor(async () => (await checks.answersTo([], [2])).length > 0, { what: 'the report' });
+  expect(await checks.answersTo([], [2])).toMatchObject([
+    { job: 2, failure: 'sink: Error: 3 processes died while merging it' },
+  ]);
+  expect(begun).toBe(4);
+  isDeadly = false;
+  await sink.handleAll!(PARTITION, [marker(2, { attempt: 1 })], step);
+  await untilAcked(2);
+  expect(await acks.ofJob(2)).toMatchObject([{ uniqueDevices: 20 }]);
+});
+
 it('a job that cannot be checked is reported before it is decided, and the next one is checked', async () => {
   const { sink, checks, devices, marker } = await createSink({
     assignment: step,

@@ -7,11 +7,13 @@ import { createReadCommitted } from '../../pipeline/stages/sink/committed-jobs.t
 import { createDropJob } from '../../pipeline/stages/sink/drop-job.ts';
 import { createLookAhead } from '../../pipeline/stages/sink/look-ahead.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { createMergeWithCare } from '../../pipeline/stages/sink/merge-with-care.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createCheckStore } from '../../pipeline/stores/checks.ts';
+import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createJobStore } from '../../pipeline/stores/jobs.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
@@ -38,11 +40,13 @@ export function openSinkScene() {
     mergesMay?(jobs: number[]): Promise<void>;
     checksMay?(job: number): Promise<void>;
     assignment?: Step<'sink'>;
+    /** It follows another one. */
+    isSuccessor?: boolean;
   }
 
-  async function createSink({ mergesMay, checksMay, assignment = step }: Options = {}) {
+  async function createSink({ mergesMay, checksMay, assignment = step, isSuccessor }: Options = {}) {
     const { db } = database;
-    await emptyDatabase(db);
+    if (!isSuccessor) await emptyDatabase(db);
     const log = createLogger({ logLevel: 'silent' }, 'test');
     const verdicts = createVerdictStore(db);
     const [sets, acks, spills] = [createDeviceSets(db), createAckStore(db), createSpillStore(db)];
@@ -67,6 +71,7 @@ export function openSinkScene() {
       },
       removeAttributes: createRemoveAttributes({ sets, acks }),
       dropJob: createDropJob({ sets, acks }),
+      mergeWithCare: createMergeWithCare({ crashes: createCrashStore(db), jobs: createJobStore(db) }),
       // A slot a partition.
       slots: 16,
       hashDevice,

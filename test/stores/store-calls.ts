@@ -264,6 +264,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     },
     crashes: {
       begin: [['sink', 0, '1', 'me']],
+      succeed: [['sink', 0, 'me']],
       leave: [['sink', 0, 'me']],
       take: [['sink', 0, '1']],
       release: [['sink', 0]],

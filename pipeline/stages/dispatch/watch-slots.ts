@@ -138,11 +138,13 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
     let changed = false;
     for (const [job, all] of groupBy(answers, (answer) => answer.job)) {
       const waiting = checking.get(job) ?? merging.get(job);
-      const own = all.filter(({ attempt }) => attempt === (waiting?.job.attempt ?? 0));
+      // Settled by its acks meanwhile.
+      if (!waiting) continue;
+      const own = all.filter(({ attempt }) => attempt === (waiting.job.attempt ?? 0));
       const lacking = own.flatMap((answer) => answer.lacking);
       const failure = own.find((answer) => answer.failure !== undefined)?.failure;
       if (failure !== undefined) {
-        fail(waiting!.job, failure);
+        fail(waiting.job, failure);
         changed = true;
         continue;
       }

@@ -21,6 +21,8 @@ export interface QueuedJob {
 export interface MergeWork {
   /** Gets several imports, or one job of another kind. */
   merge(markers: CommitMarker[]): Promise<void>;
+  /** Whether the job must not share its merge. */
+  isAlone(marker: CommitMarker): boolean;
   onFailure(jobs: number[], error: unknown): void;
   onGivenUp(marker: CommitMarker, reason: string): Promise<void>;
   /** Whether all that must be merged before it is merged or queued. */
@@ -38,7 +40,7 @@ const MAX_FAILURE_PAUSE_MS = 4 * FAILURE_PAUSE_MS;
 export type MergeQueue = ReturnType<typeof createMergeQueue>;
 
 export function createMergeQueue(work: MergeWork) {
-  const { merge, onFailure, onGivenUp, isInSequence, pause, signal } = work;
+  const { merge, isAlone, onFailure, onGivenUp, isInSequence, pause, signal } = work;
   /** With those that are being merged. */
   let waiting: QueuedJob[] = [];
   const queued = new Set<number>();
@@ -47,9 +49,11 @@ export function createMergeQueue(work: MergeWork) {
   /** How many jobs are merged one by one, because they failed together. */
   let alone = 0;
 
+  const isShareable = ({ marker }: QueuedJob) => marker.kind === 'import' && !marker.drop && !isAlone(marker);
+
   async function mergeAll(): Promise<void> {
     while (waiting.length > 0 && !signal.aborted) {
-      const run = alone > 0 ? waiting.slice(0, 1) : firstRun(waiting);
+      const run = alone > 0 ? waiting.slice(0, 1) : firstRun(waiting, isShareable);
       const began = performance.now();
       try {
         await merge(run.map(({ marker }) => marker));
@@ -109,7 +113,7 @@ export function createMergeQueue(work: MergeWork) {
 }
 
 /** What an audience matches depends on the imports before it, and on none behind it. */
-function firstRun(waiting: QueuedJob[]): QueuedJob[] {
+function firstRun(waiting: QueuedJob[], isShareable: (job: QueuedJob) => boolean): QueuedJob[] {
   const [first] = waiting as [QueuedJob];
   if (!isShareable(first)) return [first];
   let bytes = 0;
@@ -119,5 +123,3 @@ function firstRun(waiting: QueuedJob[]): QueuedJob[] {
   });
   return waiting.slice(0, end < 0 ? waiting.length : end);
 }
-
-const isShareable = ({ marker }: QueuedJob) => marker.kind === 'import' && !marker.drop;

@@ -57,6 +57,16 @@ export function stoppedJob(faults: FaultFixture): void {
     faults.pipeline.start(env);
   }
 
+  /** The pipeline dies of it and is started again, as a supervisor does, until the job is stopped. */
+  async function restartUntilStopped(job: number, env: Record<string, string>): Promise<number> {
+    const stopped = untilStopped(job).then(() => true);
+    for (let deaths = 0; ; deaths++) {
+      faults.pipeline.start(env);
+      if (await Promise.race([stopped, faults.pipeline.gone().then(() => false)])) return deaths;
+      await faults.killPipeline();
+    }
+  }
+
   /** The record says what is stored: slot by slot, and in numbers. Gives how many devices are. */
   async function expectRecord(job: JobDocument, space: string, key?: number): Promise<number> {
     const { merged, notMerged } = job.dropped!;
@@ -152,10 +162,29 @@ export function stoppedJob(faults: FaultFixture): void {
     expect(audience).toMatchObject({ uniqueDevices: 2 * ROWS, uploadedDevices: 2 * ROWS, outcome: 2 });
 
     expect((await find(deletion)).stoppedAt).toBeDefined();
-    expect((await find(later.id)).phase).toBe('accepted');
+    expect((await find(later.id)).phase).not.toBe('ended');
     await inspection().goOn(deletion, 'retry');
     expect(await driver().ended(deletion)).toMatchObject({ status: 2, uniqueDevices: ROWS, rows: ROWS });
     expect(await driver().ended(later.id)).toMatchObject(done);
     expect(await driver().members(setNames.attribute(one.attribute))).toEqual(asMembers(later.devices));
+  });
+
+  it('a load that its process dies of, again and again: stopped, too, and retried it is loaded', async () => {
+    await faults.killPipeline();
+    const [one, two] = [await newPartner(), await newPartner()];
+    const bad = await one.load();
+    const [behind, other] = [await one.load(bad.id), await two.import()];
+    const fault = { FAULT_POINT: `sink:before-gather@${bad.id}:1+:kill` };
+    // One crash that could be anyone's, and three with the job in hand.
+    expect(await restartUntilStopped(bad.id, fault)).toBeGreaterThanOrEqual(4);
+    expect(await driver().ended(other.id)).toMatchObject(done);
+    expect((await find(bad.id)).internalReason).toMatch(/processes died while merging it/);
+    expect((await find(behind.id)).phase).not.toBe('ended');
+
+    await restart();
+    await inspection().goOn(bad.id, 'retry');
+    for (const { id } of [bad, behind]) expect(await driver().ended(id)).toMatchObject(done);
+    const everything = asMembers([...bad.devices, ...behind.devices]);
+    expect(await driver().members(setNames.audience(bad.id, 1))).toEqual(everything);
   });
 }

@@ -80,7 +80,17 @@ export async function extentOf(
   return { first: oldest?._id ?? newest + 1, newest };
 }
 
-export type DeferredJob = Pick<JobDocument, '_id' | 'audience' | 'attempt' | 'stoppedAt'>;
+const deferredFields = {
+  partner: 1,
+  audience: 1,
+  deferred: 1,
+  attempt: 1,
+  stoppedAt: 1,
+  createdAt: 1,
+  bytes: 1,
+  unpackedBytes: 1,
+} as const;
+export type DeferredJob = Pick<JobDocument, '_id' | keyof typeof deferredFields>;
 
 export function createJobStore(db: Db) {
   const jobs = jobCollection(db);
@@ -243,7 +253,7 @@ export function createJobStore(db: Db) {
     async deferBehindStopped(): Promise<void> {
       const stopped = jobs
         .find({ ...unfinished, deferred: true, stoppedAt: { $exists: true } })
-        .project<DeferredJob>({ audience: 1 });
+        .project<Pick<JobDocument, '_id' | 'audience'>>({ audience: 1 });
       for await (const { _id, audience } of stopped)
         await jobs.updateMany(
           { ...inOrder, ...inSpaceOf({ audience }), _id: { $gt: _id } },
@@ -259,11 +269,11 @@ export function createJobStore(db: Db) {
       jobs
         .find({ ...unfinished, deferred: true })
         .sort({ _id: 1 })
-        .project<DeferredJob>({ audience: 1, attempt: 1, stoppedAt: 1 })
+        .project<DeferredJob>(deferredFields)
         .toArray(),
 
     /** Whether an earlier job of the same space is unfinished. */
-    hasEarlierInSpace: async ({ _id, audience }: DeferredJob): Promise<boolean> =>
+    hasEarlierInSpace: async ({ _id, audience }: Pick<JobDocument, '_id' | 'audience'>): Promise<boolean> =>
       (await jobs.findOne(
         { ...unfinished, ...inSpaceOf({ audience }), _id: { $lt: _id } },
         { projection: { _id: 1 } },

@@ -6,7 +6,7 @@ import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { UsageDocument } from '../../schemas/account-documents.ts';
 import { collections, type JobDocument, spaces } from '../../schemas/documents.ts';
 
-export type Usage = Pick<UsageDocument, 'job' | 'jobs' | 'bytes' | 'rows'>;
+export type Usage = Pick<UsageDocument, 'job' | 'deferred' | 'jobs' | 'bytes' | 'rows'>;
 export interface LoadedJob {
   job: JobDocument;
   rows: number;
@@ -20,6 +20,12 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 /** Days of a partner stand side by side, in their order. */
 const idOf = (partner: string, day: string) => `${partner}/${day}`;
 
+type Counted = Pick<JobDocument, '_id' | 'audience' | 'deferred'>;
+const laneOf = ({ audience }: Counted) => String(audience ?? spaces.marketplace);
+/** Whether the usage includes the job. */
+export const includes = (used: Usage, job: Counted): boolean =>
+  job._id <= ((job.deferred ? used.deferred?.[laneOf(job)] : used.job) ?? 0);
+
 export function createUsageStore(db: Db) {
   const usage = db.collection<UsageDocument>(collections.usage);
   type Operation = AnyBulkWriteOperation<UsageDocument>;
@@ -29,7 +35,7 @@ export function createUsageStore(db: Db) {
     updateOne: { filter: { _id }, update: { $setOnInsert: none }, upsert: true },
   });
   const add = (_id: string, { job, rows }: LoadedJob): Operation => {
-    const last = job.deferred ? `deferred.${job.audience ?? spaces.marketplace}` : 'job';
+    const last = job.deferred ? `deferred.${laneOf(job)}` : 'job';
     return {
       updateOne: {
         filter: { _id, [last]: { $not: { $gte: job._id } } },

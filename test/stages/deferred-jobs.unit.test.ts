@@ -19,12 +19,14 @@ function setUp(documents: JobDocument[], { jobWindow = 9, earlier = false } = {}
   const set = (id: number, fields: Partial<JobDocument>) => byId.set(id, { ...byId.get(id)!, ...fields });
   const running = new Map<number, { number: number; afterLoad: boolean; end(): void }>();
   const begun: number[] = [];
+  const held: number[] = [];
   let cleared: FileFailure | undefined;
   let hasEarlier = earlier;
   const lanes = createDeferredJobs(
     {
       jobWindow,
       cancellationOf: async () => cleared,
+      quotas: { hold: ({ _id }: JobDocument) => held.push(_id) },
       jobs: {
         find: async (id: number) => byId.get(id)!,
         defer: async (id: number) => set(id, { deferred: true }),
@@ -51,6 +53,7 @@ function setUp(documents: JobDocument[], { jobWindow = 9, earlier = false } = {}
     ...environment,
     lanes,
     begun,
+    held,
     running,
     set,
     add: (job: JobDocument) => {
@@ -70,7 +73,7 @@ const turns = () => new Promise<void>((go) => setTimeout(go, 5));
 
 it('nothing of a space runs behind its stopped job until that goes on; another space is not concerned', async () => {
   const load = (_id: number, fields = {}) => aJob({ _id, audience: 5, deferred: true, ...fields });
-  const { lanes, begun, running, set, add } = setUp([
+  const { lanes, begun, held, running, set, add } = setUp([
     imported(10, { stoppedAt }),
     imported(11),
     load(12, { stoppedAt }),
@@ -80,6 +83,7 @@ it('nothing of a space runs behind its stopped job until that goes on; another s
   expect(await lanes.take(aJob({ _id: 15, audience: 6 }))).toBe(false);
   await turns();
   expect(begun).toEqual([]);
+  expect(held).toEqual([10, 11, 12, 13, 14]);
   set(10, { stoppedAt: undefined as never });
   await eventually(() => begun).toEqual([10, 11, 14]);
   expect([10, 11, 14].map((id) => running.get(id)!.number)).toEqual([1, 2, 3]);

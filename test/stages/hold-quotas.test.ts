@@ -56,6 +56,18 @@ describe('bytes', () => {
     expect(await admit(job(3), 20)).toBeUndefined();
   });
 
+  it('a deferred job counts until it has ended, though later ones have', async () => {
+    const { admit, hold } = await createHold({ bytesPerDay: 100 });
+    const deferred = { ...job(1, 30), deferred: true as const, unpackedBytes: 60 };
+    hold(deferred);
+    expect(await admit(job(2), 40)).toBeUndefined();
+    await end(2, 40);
+    expect(await admit(job(3), 1)).toEqual(refused);
+    for (let time = 0; time < 2; time++) await stores.usage.record([{ job: deferred, rows: 0 }]);
+    expect(await admit(job(4), 1)).toEqual(refused);
+    expect((await stores.usage.of(partner, '2026-11-16')).bytes).toBe(100);
+  });
+
   it('a job that unpacks to more counts with that, and is refused when it is too much', async () => {
     const { admit, grow } = await createHold({ bytesPerDay: 100 });
     expect(await admit(job(1), 10)).toBeUndefined();

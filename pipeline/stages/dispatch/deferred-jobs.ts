@@ -9,10 +9,12 @@
 import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeferredJob, JobStore } from '../../stores/jobs.ts';
+import type { QuotaHold } from './hold-quotas.ts';
 import { type Gates, nothing } from './run-job.ts';
 
 export interface DeferredDependencies {
   jobs: Pick<JobStore, 'find' | 'defer' | 'drop' | 'hasEarlierInSpace'>;
+  quotas: Pick<QuotaHold, 'hold'>;
   /** How many jobs of a lane may be in flight. */
   jobWindow: number;
   /** Why the job is not wanted any more. */
@@ -53,13 +55,15 @@ const LOOK_MS = 1_000;
 const FIRST = 1;
 
 export function createDeferredJobs(
-  { jobs, jobWindow, cancellationOf }: DeferredDependencies,
+  { jobs, quotas, jobWindow, cancellationOf }: DeferredDependencies,
   { step, deferred, createGates, run, onError }: Term,
 ) {
   /** By audience; null: of the marketplace. */
   const lanes = new Map<JobDocument['audience'], Lane>();
 
-  function join({ _id, audience }: DeferredJob): void {
+  function join(job: DeferredJob): void {
+    const { _id, audience } = job;
+    quotas.hold(job);
     const known = lanes.get(audience);
     const lane: Lane = known ?? {
       gates: createGates(FIRST),
@@ -127,7 +131,7 @@ export function createDeferredJobs(
       if (!lane || job.phase === 'ended' || job.phase === 'withdrawn') return false;
       if (lane.ids.has(job._id)) return true;
       await step('defer', () => jobs.defer(job._id));
-      join(job);
+      join({ ...job, deferred: true });
       return true;
     },
 

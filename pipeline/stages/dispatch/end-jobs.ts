@@ -145,9 +145,10 @@ export function createEndJobs(deps: Dependencies) {
         .map(({ job, outcome: { rows } }) => ({ job, rows }));
       await Promise.all([
         changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
-        loaded.length > 0 && step('count-usage', () => usage.record(loaded)),
         deferred > 0 && step('count-deferred', () => deps.counters.deferredEnd(deferred)),
       ]);
+      // Last: a job that cannot be ended is deferred, and would be counted in another order.
+      if (loaded.length > 0) await step('count-usage', () => usage.record(loaded));
       const ended = await step('end', () => jobs.end(open.map(({ job, outcome }) => ({ job, outcome }))));
       const dropped = ended.find(({ phase }) => phase !== 'ended');
       if (dropped) throw new Error(`job ${dropped._id} was dropped meanwhile`);

@@ -10,47 +10,59 @@ import type { JobDocument, JobError } from '../../../schemas/documents.ts';
 import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../accept/quotas.ts';
 import { keepPartners } from '../../stores/partners.ts';
 import type { Stores } from '../../stores/stores.ts';
-import { dayOf } from '../../stores/usage.ts';
+import { dayOf, includes } from '../../stores/usage.ts';
 import { problem } from './find-objects.ts';
+
+type HeldJob = Pick<
+  JobDocument,
+  '_id' | 'partner' | 'audience' | 'deferred' | 'createdAt' | 'bytes' | 'unpackedBytes'
+>;
+interface Held {
+  job: HeldJob;
+  bytes: number;
+}
 
 export type QuotaHold = ReturnType<typeof createQuotaHold>;
 
 export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & DefaultQuotas) {
   const { partners, usage } = deps;
   const lookUp = keepPartners(partners);
-  /** Bytes by partner and day, and job. */
-  const held = new Map<string, Map<number, number>>();
+  /** By partner and day, and number. */
+  const held = new Map<string, Map<number, Held>>();
 
-  function heldOn(partner: string, day: string): Map<number, number> {
+  function heldOn(partner: string, day: string): Map<number, Held> {
     const key = `${partner}/${day}`;
-    const jobs = held.get(key) ?? new Map<number, number>();
+    const jobs = held.get(key) ?? new Map<number, Held>();
     held.set(key, jobs);
     return jobs;
   }
 
   /** How the partner stands on the day of the job, with these bytes of it. Undefined: it has no quota. */
-  async function standing({ _id, partner, createdAt }: JobDocument, bytes: number) {
+  async function standing(job: JobDocument, bytes: number) {
+    const { _id, partner, createdAt } = job;
     const quotas = quotasOf(await lookUp(partner), deps);
     if (!hasDailyQuota(quotas)) return undefined;
     const day = dayOf(createdAt);
     const used = await usage.of(partner, day);
     const jobs = heldOn(partner, day);
-    for (const job of jobs.keys()) if (job <= used.job || job === _id) jobs.delete(job);
-    const all = [...jobs.values()].reduce((sum, each) => sum + each, used.bytes + bytes);
+    for (const one of jobs.values())
+      if (includes(used, one.job) || one.job._id === _id) jobs.delete(one.job._id);
+    const all = [...jobs.values()].reduce((sum, one) => sum + one.bytes, used.bytes + bytes);
     return {
       quotas,
       used,
       isOverBytes: quotas.bytesPerDay > 0 && all > quotas.bytesPerDay,
-      hold: () => jobs.set(_id, bytes),
+      hold: () => jobs.set(_id, { job, bytes }),
       refuse: (what: string) =>
         problem('quota_exceeded', `Your quota for ${day} is ${what}; nothing was loaded.`),
     };
   }
 
   return {
-    /** A predecessor has listed the job. */
-    hold({ _id, partner, createdAt, bytes = 0 }: JobDocument): void {
-      heldOn(partner, dayOf(createdAt)).set(_id, bytes);
+    /** A predecessor has listed the job, or it is deferred. */
+    hold(job: HeldJob): void {
+      const bytes = job.unpackedBytes ?? job.bytes ?? 0;
+      heldOn(job.partner, dayOf(job.createdAt)).set(job._id, { job, bytes });
     },
 
     /** Holds the job with these bytes, or says why it cannot be loaded. */

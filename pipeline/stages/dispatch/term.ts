@@ -18,6 +18,7 @@ import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
 import { createDeferredJobs, type DeferredDependencies, type Place } from './deferred-jobs.ts';
 import type { EndJobs } from './end-jobs.ts';
+import type { QuotaHold } from './hold-quotas.ts';
 import { createFileLoader, type LoadDependencies } from './load-files.ts';
 import type { NumberEvents } from './number-events.ts';
 import { createPoll } from './poll.ts';
@@ -29,9 +30,10 @@ import { createSlotWatch, type SlotDependencies } from './watch-slots.ts';
 
 export interface TermDependencies
   extends AdmissionDependencies,
-    DeferredDependencies,
-    Omit<LoadDependencies, 'readAhead'>,
+    Omit<DeferredDependencies, 'quotas'>,
+    Omit<LoadDependencies, 'readAhead' | 'quotas'>,
     SlotDependencies {
+  quotas: Pick<QuotaHold, 'hold' | 'grow'>;
   log: Logger;
   jobs: JobStore;
   runJob: RunJob;

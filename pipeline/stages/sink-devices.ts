@@ -239,6 +239,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     const { job, attempt, check } = marker;
     const { partition } = owner;
     // A repetition by a dispatcher that took over.
+    if (!check) owner.merges.renew(marker);
     if (owner.merges.has(job) || owner.committed.hasAll(job)) return [];
     if (owner.committed.isGivenUp(job, attempt)) return [];
     const failed = owner.failed.get(job);

@@ -111,6 +111,24 @@ it('of imports that fail together, the one is given up that fails alone, three t
   expect(givenUp).toEqual([[3, 'Error: failure 3']]);
 });
 
+it('what is queued behind a job that is given up stays, if its marker has come again without it', async () => {
+  const { queue, add, merges, finish, fail, untilMerges } = createScene();
+  add(1);
+  add(2, 'audience', { previous: 1 });
+  add(3, 'audience', { previous: 2 });
+  queue.renew(markerOf({ job: 2, kind: 'audience', previous: 0 }));
+  for (const failure of [1, 2, 3]) {
+    await untilMerges(failure);
+    fail(new Error('again'));
+  }
+  for (const done of [4, 5]) {
+    await untilMerges(done);
+    finish();
+  }
+  await queue.idle();
+  expect(merges).toEqual([[1], [1], [1], [2], [3]]);
+});
+
 it('failures before a success do not count', async () => {
   const { queue, add, givenUp, finish, fail, untilMerges } = createScene();
   for (const job of [1, 2, 3]) add(job, 'audience');

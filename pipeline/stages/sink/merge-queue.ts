@@ -105,6 +105,12 @@ export function createMergeQueue(work: MergeWork) {
       merging ??= mergeAll();
     },
     has: (job: number): boolean => queued.has(job),
+    /** The marker of a job that is queued has come again: what must be merged before it may have changed. */
+    renew(marker: CommitMarker): void {
+      const { job, attempt } = marker;
+      const same = waiting.find((one) => one.marker.job === job && one.marker.attempt === attempt);
+      if (same) same.marker = marker;
+    },
     /** Of the oldest job that is not merged. */
     oldestOffset: (): bigint | undefined => waiting[0]?.offset,
     /** Resolves when everything that was added is merged, or never will be. */

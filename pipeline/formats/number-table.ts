@@ -55,7 +55,8 @@ export function unpackCounts(packed: Uint8Array): Map<number, number> {
   const next = () => {
     let number = 0;
     for (let scale = 1; ; scale *= 0x80) {
-      const byte = packed[at++]!;
+      const byte = packed[at++];
+      if (byte === undefined) throw new RangeError('counts are cut off');
       number += (byte & 0x7f) * scale;
       if (byte < 0x80) return number;
     }

@@ -35,3 +35,9 @@ it('the counts of a million attributes leave room in a document of 16 MB', () =>
   for (let i = 0; i < 1_000_000; i++) counts.set(i * 4_294, 2 ** 20 + i);
   expect(packCounts(counts).byteLength).toBeLessThan(6_000_000);
 });
+
+it('counts that are cut off, or something else, are an error and no endless loop', () => {
+  const counts = packCounts(new Map([[300, 300]]));
+  expect(() => unpackCounts(counts.subarray(0, -1))).toThrow(RangeError);
+  expect(() => unpackCounts(packNumbers([[6, 53]]))).toThrow(RangeError);
+});

@@ -1,5 +1,6 @@
 /** A job that a sink cannot check or merge is reported, and the others go on: behind it only what depends on it waits. */
 import { expect, it } from 'vitest';
+import { unpackCounts } from '../../pipeline/formats/number-table.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { type JobDocument, spaces } from '../../schemas/documents.ts';
@@ -120,19 +121,26 @@ it('dropped: the slot never merges it, not even through an owner that was replac
   expect(await sets.count(setNames.attribute(1))).toBe(40);
 });
 
-it('dropped when it was merged already, and only not acknowledged: that stands', async () => {
-  const { handle, devices, marker, untilGivenUp, untilAcked, acks, sets } = await createScene();
-  await handle(devices(1), devices(2), marker(1), marker(2, { previous: 1 }));
-  await untilGivenUp();
-  const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
-  const target = { space: spaces.marketplace, slot: PARTITION, job: 2, since: 1 };
-  await createDeviceSets(database.db).merge(target, own);
-  await handle(marker(2, { attempt: 1, drop: true }));
-  await untilAcked(2);
-  const [ack] = await acks.ofJob(2);
-  expect([ack!.dropped, ack!.uniqueDevices]).toEqual([undefined, 10]);
-  expect(await sets.count(setNames.attribute(1))).toBe(20);
-});
+it.each([
+  ['an import', {}, spaces.marketplace, { devices: 10, added: new Map([[1, 10]]) }],
+  ['a load', audience, spaces.audience(3, 1), { devices: 20, added: undefined }],
+])(
+  '%s, dropped when it was merged already, and only not acknowledged: that stands',
+  async (_, fields, space, expected) => {
+    const { handle, devices, marker, untilGivenUp, untilAcked, acks, sets } = await createScene();
+    await handle(devices(1), devices(2), marker(1), marker(2, { ...fields, previous: 1 }));
+    await untilGivenUp();
+    const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
+    await createDeviceSets(database.db).merge({ space, slot: PARTITION, job: 2, since: 1 }, own);
+    await handle(marker(2, { ...fields, attempt: 1, drop: true }));
+    await untilAcked(2);
+    const [ack] = await acks.ofJob(2);
+    expect([ack!.dropped, ack!.uniqueDevices]).toEqual([undefined, expected.devices]);
+    expect(ack!.attributePairs && unpackCounts(ack!.attributePairs.buffer)).toEqual(expected.added);
+    const name = fields === audience ? ANOTHER : setNames.attribute(1);
+    expect(await sets.count(name)).toBe(20);
+  },
+);
 
 it('processes that die of a merge count as its failures; one that is merged beside it is none', async () => {
   let isDeadly = true;

@@ -5,7 +5,7 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
-import { packNumbers } from '../../formats/number-table.ts';
+import { packCounts } from '../../formats/number-table.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets, SlotChange } from '../../sets/device-sets.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
@@ -29,11 +29,9 @@ export function createDropJob({ sets, acks }: Dependencies) {
       const { last: since, deferred } = committed.of(slot);
       const { total, changes } = await step('drop', () => sets.drop({ space, slot, job, since, deferred }));
       const change = changes.find((one) => one.job === job);
-      const audienceDevices = marker.audience === null ? 0 : total;
-      const isMerged = !change?.dropped;
-      const ack = isMerged
-        ? merged(job, slot, audienceDevices, change)
-        : notMerged(job, slot, audienceDevices);
+      const ack = change?.dropped
+        ? notMerged(job, slot, marker.audience === null ? 0 : total)
+        : merged(marker, slot, total, change);
       await step('ack', () => acks.recordAndAdvance([ack]));
       committed.add(slot, [job]);
     }
@@ -58,15 +56,17 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
 });
 
 /** How many of its devices were stored before is not known any more: it counts those that are new with it. */
-const merged = (job: number, slot: number, audienceDevices: number, change: SlotChange | undefined): Ack => ({
-  ...noChange(job, slot, audienceDevices),
-  ...(change
-    ? {
-        uniqueDevices: change.devices,
-        pairs: [...change.pairs.values()].reduce((sum, count) => sum + count, 0),
-        newDevices: change.devices,
-        matchedDevices: change.matched,
-        attributePairs: new Binary(packNumbers([...change.pairs])),
-      }
-    : {}),
+function merged({ job, audience }: CommitMarker, slot: number, total: number, change?: SlotChange): Ack {
+  const { attributePairs, ...counts } = countsOf(change);
+  if (audience === null)
+    return { ...noChange(job, slot, 0), ...counts, ...(attributePairs ? { attributePairs } : {}) };
+  const added = { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 };
+  return { ...noChange(job, slot, total), ...counts, ...added };
+}
+
+/** As the manifest has them. */
+export const countsOf = (change: SlotChange | undefined) => ({
+  uniqueDevices: change?.devices ?? 0,
+  pairs: [...(change?.pairs.values() ?? [])].reduce((sum, count) => sum + count, 0),
+  ...(change ? { attributePairs: new Binary(packCounts(change.pairs)) } : {}),
 });

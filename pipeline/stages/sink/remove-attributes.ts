@@ -1,13 +1,11 @@
 /** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
-import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { CommitMarker } from '../../../schemas/topics.ts';
-import { packNumbers } from '../../formats/number-table.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
-import type { Ack, AckStore } from '../../stores/acks.ts';
+import type { AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
-import { noChange, notMerged } from './drop-job.ts';
+import { countsOf, noChange, notMerged } from './drop-job.ts';
 
 interface Dependencies {
   sets: Pick<DeviceSets, 'removeKeys'>;
@@ -27,13 +25,7 @@ export function createRemoveAttributes({ sets, acks }: Dependencies) {
       const target = { space: spaces.marketplace, slot, job, since, deferred };
       const { changes } = await step('remove-keys', () => sets.removeKeys(target, keys));
       const change = changes.find((one) => one.job === job);
-      const removed = [...(change?.pairs ?? [])];
-      const entry: Ack = {
-        ...noChange(job, slot, 0),
-        uniqueDevices: change?.devices ?? 0,
-        pairs: removed.reduce((sum, [, count]) => sum + count, 0),
-        ...(removed.length > 0 ? { attributePairs: new Binary(packNumbers(removed)) } : {}),
-      };
+      const entry = { ...noChange(job, slot, 0), ...countsOf(change) };
       await step('ack', () => acks.recordAndAdvance([change?.dropped ? notMerged(job, slot, 0) : entry]));
       committed.add(slot, [job]);
     }

@@ -69,6 +69,8 @@ export interface AckDocument {
   attributePairs?: Binary;
   /** The job was dropped before the slot had merged it: nothing of it is stored here. */
   dropped?: true;
+  /** It was dropped when the slot had merged it but not counted it: the devices and pairs are those that were new. */
+  onlyNew?: true;
 }
 
 /** Distinct pairs by file of an ack that would be too large with them: those of the files of one page. */
@@ -144,7 +146,7 @@ export interface ManifestChange {
   matched: number;
   /** Pairs added, or removed, by key (packCounts in formats/number-table.ts). */
   pairs: Binary;
-  /** The job was dropped and changed nothing. Such an entry stays: whoever still tries to merge the job finds it. */
+  /** The job was dropped and changed nothing. Such an entry stays: a replaced owner that still tries to merge the job finds it. */
   dropped?: true;
 }
 

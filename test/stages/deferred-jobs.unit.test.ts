@@ -97,7 +97,7 @@ it('when its last job has ended, the space is in the order of all jobs again', a
   const { lanes, running, begun, add } = setUp([imported(10), imported(11)], { jobWindow: 1 });
   await eventually(() => begun).toEqual([10]);
   expect(await add(imported(12))).toBe(true);
-  // Found again by whoever reads all jobs.
+  // Found again by the search for lost messages.
   expect(await lanes.take(imported(12))).toBe(true);
   for (const id of [10, 11, 12]) {
     await eventually(() => running.has(id)).toBe(true);

@@ -32,7 +32,7 @@ describe('a gate that lets numbers through in order', () => {
     );
   });
 
-  it('of several, only the one fails for which the step fails alone; nobody passes it, and it may try again', async () => {
+  it('of several, only the one fails for which the step fails alone; none passes it, and it may try again', async () => {
     const groups: number[][] = [];
     let isBad = true;
     const gate = createSequencer(1, never(), async (some: number[]) => {

@@ -12,7 +12,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { openSinkScene, PARTITION } from './sink-scene.ts';
 
 const { database, createSink } = openSinkScene();
-/** Of three tries nobody has to wait for the second. */
+/** Without pauses between tries. */
 const step = Object.assign(recordedStep('sink'), { pause: async () => {} });
 const audience = { kind: 'audience', audience: 3, generation: 1 } as const;
 const ANOTHER = setNames.audience(3, 1);
@@ -20,7 +20,7 @@ const ANOTHER = setNames.audience(3, 1);
 const sealed = (_id: number, job: Partial<JobDocument> = {}) =>
   aJob({ _id, kind: 'import', audience: null, generation: null, phase: 'sealed', ...job });
 
-/** Job 2 fails for as long as it is told to. */
+/** Job 2 fails until it is repaired. */
 async function createScene() {
   let isBad = true;
   let tries = 0;
@@ -43,7 +43,7 @@ async function createScene() {
     handle,
     untilGivenUp,
     tries: () => tries,
-    mend() {
+    repair() {
       isBad = false;
     },
   };
@@ -76,14 +76,14 @@ it('fails three times, whatever the messages say, is reported, and the next audi
 });
 
 it('a new owner knows that later jobs have overtaken it, and merges it when it is retried; then those behind it', async () => {
-  const { sink, handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, jobs, mend } =
+  const { sink, handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, jobs, repair } =
     await createScene();
   await jobs.insertMany([1, 2, 3, 4].map((_id) => sealed(_id, _id === 3 ? audience : {})));
   await handle(devices(1), devices(2), devices(3), marker(1), marker(2, { previous: 1 }));
   await untilGivenUp();
   await handle(marker(3, { ...audience, previous: 1 }));
   await untilMerged(3);
-  mend();
+  repair();
   await jobs.updateOne({ _id: 2 }, { $set: { deferred: true, stoppedAt: new Date() } });
   sink.assigned!([PARTITION], step);
   // The old marker, too: a stopped job is not merged because its partition has another owner.
@@ -101,11 +101,11 @@ it('a new owner knows that later jobs have overtaken it, and merges it when it i
 });
 
 it('dropped: the slot never merges it, not even through an owner that was replaced, alone or with others', async () => {
-  const { handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, mend } =
+  const { handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, repair } =
     await createScene();
   await handle(devices(1), devices(2), marker(1), marker(2, { previous: 1 }));
   await untilGivenUp();
-  mend();
+  repair();
   await handle(marker(2, { attempt: 1, drop: true }));
   await untilAcked(2);
   expect(await acks.ofJob(2)).toMatchObject([{ slot: PARTITION, dropped: true, uniqueDevices: 0, pairs: 0 }]);
@@ -135,7 +135,8 @@ it.each([
     await handle(marker(2, { ...fields, attempt: 1, drop: true }));
     await untilAcked(2);
     const [ack] = await acks.ofJob(2);
-    expect([ack!.dropped, ack!.uniqueDevices]).toEqual([undefined, expected.devices]);
+    expect(ack).toMatchObject({ onlyNew: true, uniqueDevices: expected.devices });
+    expect(ack!.dropped).toBeUndefined();
     expect(ack!.attributePairs && unpackCounts(ack!.attributePairs.buffer)).toEqual(expected.added);
     const name = fields === audience ? ANOTHER : setNames.attribute(1);
     expect(await sets.count(name)).toBe(20);

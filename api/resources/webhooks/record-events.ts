@@ -68,7 +68,7 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks, confi
     faultPoint('webhooks:after-record');
   }
 
-  /** Ends of deferred jobs, up to a limit. Without webhooks, too: a later one is not told of them. */
+  /** Ends of deferred jobs, up to a limit. Without webhooks, too: one that is added later gets none of them. */
   async function recordDeferred(): Promise<void> {
     const { ended, active, version } = await webhooks.inSession(async (session) => ({
       version: (await counters.recordedUpTo(session)).version,

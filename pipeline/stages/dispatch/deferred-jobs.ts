@@ -125,7 +125,7 @@ export function createDeferredJobs(
   for (const job of deferred) join(job);
 
   return {
-    /** True if the job belongs into a lane: nobody waits for it any more. */
+    /** True if the job belongs to a lane: later jobs of other spaces do not wait for it. */
     async take(job: JobDocument): Promise<boolean> {
       const lane = lanes.get(job.audience);
       if (!lane || job.phase === 'ended' || job.phase === 'withdrawn') return false;

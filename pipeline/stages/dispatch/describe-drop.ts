@@ -24,7 +24,10 @@ export function describeDrop(job: JobDocument, acked: AckDocument[]): Drop {
     notMerged: slotsWhere(({ dropped }) => dropped === true),
   };
   const devices = acked.reduce((sum, { uniqueDevices }) => sum + uniqueDevices, 0);
-  const what = job.kind === 'delete' ? deleted(job, acked, devices, slots) : stored(job, devices, slots);
+  const what =
+    job.kind === 'delete'
+      ? deleted(job, acked, devices, slots)
+      : stored(job, devices, slots) + uncounted(slotsWhere(({ onlyNew }) => onlyNew === true));
   const message = `The operator ended the job, which could not be merged. ${what}`;
   return { error: { code: 'dropped', message }, slots, isIncomplete: slots.notMerged.length > 0 };
 }
@@ -40,6 +43,9 @@ function stored({ verdict }: JobDocument, devices: number, { merged, notMerged }
     `Not stored: ${not}, those of ${slotsIn(notMerged)}.`
   );
 }
+
+const uncounted = (slots: number[]): string =>
+  slots.length === 0 ? '' : ` In ${slotsIn(slots)}, only devices that were new are counted.`;
 
 function deleted(
   { attributes }: JobDocument,

@@ -2,7 +2,7 @@
 export interface Sequencer<Item, Result> {
   /**
    * Resolves with what the step made of the item, when every number before this one has passed or passes with it. Rejects if the step
-   * fails for it alone: nobody passes it then, and it may try again.
+   * fails for it alone: no later number passes it then, and it may try again.
    */
   pass(number: number, item: Item): Promise<Result>;
 }

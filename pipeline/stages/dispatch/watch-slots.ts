@@ -57,7 +57,7 @@ export function createSlotWatch(deps: SlotDependencies, step: Step<'dispatch'>, 
   const merging = new Map<number, Waiting>();
   /**
    * Which job is merged before each, of all and of its space. What comes before the first of this dispatcher has been merged by every
-   * slot, or is deferred. A deferred job waits only for those of its space, and nobody else waits for it.
+   * slot, or is deferred. A deferred job waits only for those of its space, and only they wait for it.
    */
   const before = new Map<number, { previous: number; after: number }>();
   let lastMarked = 0;

@@ -23,7 +23,7 @@ export function createCommittedJobs(
   const has = ({ last, deferred }: SlotProgress, job: number) => job <= last && !deferred.has(job);
 
   return {
-    /** Whether the slot is one of ours and has not merged the job. */
+    /** Whether the slot belongs to the partition and has not merged the job. */
     isOpen(slot: number, job: number): boolean {
       const progress = bySlot.get(slot);
       return progress !== undefined && !has(progress, job);

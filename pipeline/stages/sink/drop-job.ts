@@ -1,5 +1,5 @@
 /**
- * Ends a job that an operator has dropped, in the slots that have not merged it: they never will, whoever tries. A slot whose merge was
+ * Ends a job that an operator has dropped, in the slots that have not merged it: they never will, not even through a replaced owner. A slot whose merge was
  * stored but not acknowledged keeps it, and says so. Done again after a crash it ends the same.
  */
 import { Binary } from 'mongodb';
@@ -55,13 +55,14 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
   dropped: true,
 });
 
-/** How many of its devices were stored before is not known any more: it counts those that are new with it. */
-function merged({ job, audience }: CommitMarker, slot: number, total: number, change?: SlotChange): Ack {
-  const { attributePairs, ...counts } = countsOf(change);
-  if (audience === null)
-    return { ...noChange(job, slot, 0), ...counts, ...(attributePairs ? { attributePairs } : {}) };
+function merged({ job, kind }: CommitMarker, slot: number, total: number, change?: SlotChange): Ack {
+  const counts = countsOf(change);
+  if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
+  // How many of its devices were stored before is not known any more.
+  if (kind === 'import') return { ...noChange(job, slot, 0), ...counts, onlyNew: true };
+  const { attributePairs: _, ...ofEvents } = counts;
   const added = { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 };
-  return { ...noChange(job, slot, total), ...counts, ...added };
+  return { ...noChange(job, slot, total), ...ofEvents, ...added, onlyNew: true };
 }
 
 /** As the manifest has them. */

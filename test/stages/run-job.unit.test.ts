@@ -32,6 +32,7 @@ interface Given {
   tooMany?: JobError;
   failsToEnd?: number;
   sinkFails?: string;
+  failsToCheck?: string;
 }
 
 function setUp(given: Given = {}) {
@@ -94,7 +95,10 @@ function setUp(given: Given = {}) {
     step,
     files: { load: async () => take('load', { judged: [judged], bytes: 0 }) },
     slots: {
-      check: async () => take('check', lacking.shift() ?? []),
+      async check(job: JobDocument) {
+        if (given.failsToCheck) throw new SinkFailed(job, given.failsToCheck);
+        return take('check', lacking.shift() ?? []);
+      },
       mark: async () => take('mark again'),
       async merged(job: JobDocument) {
         if (given.sinkFails) throw new SinkFailed(job, given.sinkFails);
@@ -219,6 +223,18 @@ it('a failure of our own is tried again; the third time it ends the job', async 
     internalReason: 'dispatch: Error: it cannot',
   });
   expect(actions.slice(-6)).toEqual(['seal', ...merging]);
+});
+
+it('a job that a sink cannot check fails, the third time; the decision is none of the attempts that sinks have given up', async () => {
+  const { run, job } = setUp({ failsToCheck: 'sink: RangeError: too large' });
+  await run();
+  expect(job()).toMatchObject({
+    phase: 'ended',
+    attempt: 3,
+    internalReason: 'dispatch: SinkFailed: sink: RangeError: too large',
+    errors: [{ code: 'internal_error' }],
+    verdict: { passed: [], attempt: 3 },
+  });
 });
 
 it('a decided job that a sink cannot merge is stopped: the decision stands, and the term ends', async () => {

@@ -226,6 +226,8 @@ export function createRunJob(deps: RunDependencies) {
           { job: job._id, err: error, failures: count },
           'the service failed to process the job',
         );
+        // Sinks have given up this attempt, and with it the decision that nothing is merged.
+        if (error instanceof SinkFailed) await step('attempt', () => jobs.nextAttempt(error.job));
         await step.pause(FAILURE_PAUSE_MS * count);
       }
       current = (await step.read('read the job', () => jobs.find(job._id))) ?? current;

@@ -151,6 +151,8 @@ describe('an admin action', () => {
       'attribute visibility': ['--attribute', '1', '--private'],
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
       'job cancel': ['1'],
+      'job drop': ['1'],
+      'job retry': ['1'],
       restored: [],
       'secret rotate': [],
       'webhook add': ['--partner', 'p-none', '--url', 'https://example.com/hook'],

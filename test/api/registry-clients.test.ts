@@ -176,8 +176,8 @@ describe('confluent-kafka for Python', () => {
     const answers = JSON.parse(await run('ask_registry.py', service.apiUrl, subject));
     expect(answers).toEqual({
       subjects: expect.arrayContaining([subject, `${topicOf('jobs')}-value`]),
-      versions: [1, 2, 3],
-      latest: [subject, 3, messages.CommitMarker.id],
+      versions: [1, 2, 3, 4],
+      latest: [subject, 4, messages.CommitMarker.id],
       schema: 'CommitMarker',
       types: ['AVRO'],
       found_in: [subject],

@@ -144,7 +144,7 @@ it('a sweep reads each manifest once, however many merges and regions it has', a
   const merges = new Set(
     (await pagesOf(db).find().project({ _id: 1 }).toArray()).map(({ _id }) => _id.split('.')[0]),
   );
-  expect(merges.size).toBeGreaterThan(5);
+  expect(merges.size).toBeGreaterThan(1);
   const [stored] = await pagesOf(db).find().limit(1).toArray();
   // More than one step removes.
   const orphans = Array.from({ length: 6_000 }, (_, i) => ({

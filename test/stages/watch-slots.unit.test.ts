@@ -61,3 +61,41 @@ it('markers that nobody answers are sent again, ever more seldom; at once when t
   expect(await merged[0]).toEqual([]);
   expect(await after(2)).toEqual([2, 3]);
 });
+
+it('a job is decided only when every partition has voted, and merged only when every slot has acknowledged', async () => {
+  const { step, publisher } = recordingEnvironment('dispatch');
+  const votes: { job: number; attempt: number; partition: number; lacking: number[] }[] = [];
+  const counts = new Map<number, number>();
+  const deps = {
+    publisher,
+    slots: 4,
+    devicePartitions: 3,
+    stallMs: 60_000,
+    acks: { countByJob: async () => counts },
+    checks: { answersTo: async () => votes },
+    jobs: { endedAmong: async () => new Set() },
+  } as unknown as SlotDependencies;
+  const watch = createSlotWatch(deps, step, () => {});
+  const job = sealed({ _id: 1 });
+  const settled: string[] = [];
+  const checked = watch.check(job, verdict).then(() => settled.push('voted'));
+  await watch.look();
+  for (const partition of [0, 1]) votes.push({ job: 1, attempt: 0, partition, lacking: [] });
+  await watch.look();
+  expect(settled).toEqual([]);
+  votes.push({ job: 1, attempt: 0, partition: 2, lacking: [] });
+  await watch.look();
+  await checked;
+  expect(settled).toEqual(['voted']);
+
+  await watch.mark([job]);
+  const merged = watch.merged(job).then(() => settled.push('merged'));
+  counts.set(1, 3);
+  await watch.look();
+  await Promise.resolve();
+  expect(settled).toEqual(['voted']);
+  counts.set(1, 4);
+  await watch.look();
+  await merged;
+  expect(settled).toEqual(['voted', 'merged']);
+});

@@ -195,8 +195,7 @@ export function createOpenApi(
       },
       {
         name: 'Webhooks',
-        description:
-          'Be told when a job ends: signed POST requests to a URL of yours, with a log of all deliveries.',
+        description: 'Signed POST requests to your URL when a job ends, with a log of all deliveries.',
       },
       {
         name: 'Service',

@@ -213,7 +213,7 @@ async function makeNode(image: string, signal: AbortSignal): Promise<void> {
   const certificates = '/etc/ssl/certs/ca-certificates.crt';
   const dockerfile = `COPY node /usr/local/bin/node
 COPY npm /usr/local/lib/node_modules/npm
-COPY npmrc /root/.npmrc
+COPY npmrc /usr/local/etc/npmrc
 COPY certificates ${certificates}
 RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && chmod 755 /usr/local/bin/npm
 ENV NODE_EXTRA_CA_CERTS=${certificates}

@@ -1,4 +1,4 @@
-/** `headrace webhook …`: where a partner is told of the ends of jobs. */
+/** `headrace webhook …`: signed requests to a partner's URL when jobs end. */
 import { type Command, Option } from 'commander';
 import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../console/answers.ts';
 import { askFirst, yesOption } from './ask-first.ts';
@@ -26,11 +26,7 @@ const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =
   print(made, () => webhookDetails(made, colours, made.secret));
 
 export function registerWebhookCommands(program: Command): void {
-  const group = addGroup(
-    program,
-    'webhook',
-    'be told of the ends of jobs by signed requests to a URL of yours',
-  );
+  const group = addGroup(program, 'webhook', 'receive a signed request at your URL when a job ends');
 
   addCommand(group, 'add', 'register a URL and print its secret')
     .argument('<url>', 'https, with public addresses only')

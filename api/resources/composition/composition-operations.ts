@@ -51,7 +51,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
   async function sendReport(ctx: Context, shown: ShownComposition, format: 'json' | 'csv'): Promise<void> {
     ctx.status = 200;
     ctx.set('Cache-Control', 'private, no-cache');
-    // Before its rows are read: whoever has this version already needs none of them.
+    // Before its rows are read: a client that already has this version needs none of them.
     answerTagged(ctx, tagOf(shown, format));
     if (ctx.status === 304) return;
     if (format === 'json') return sendChunks(ctx, 'application/json', compositionJson(shown));

@@ -133,7 +133,7 @@ export function createCompositionReports(deps: ReportDependencies) {
     const [now, visibilityNow] = await Promise.all([setVersions.ended(partner), counters.visibility()]);
     const isSame = now.marketplace === ended.marketplace && now.loads === ended.loads;
     const current = !overtaken && isSame && visibilityNow === visibility;
-    // Nobody can make the reports of others outdated again and again by changing what is visible.
+    // A partner cannot keep making the reports of others outdated by changing what is visible.
     if (!current && !((overtaken || isSame) && ageMs < SHOW_OVERTAKEN_MS)) return undefined;
     const report = await compositions.report(_id, token);
     return report ? { report, current } : null;

@@ -101,7 +101,7 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
     draw,
     register,
 
-    /** Null if there is none. One that is enabled is told of the jobs that end from then on. */
+    /** Null if there is none. One that is enabled receives events for jobs that end from then on. */
     async change(partner: string, id: number, change: WebhookChange): Promise<WebhookDocument | null> {
       if (change.url !== undefined) checkUrl(change.url);
       const known = await webhooks.find(partner, id);

@@ -1,11 +1,11 @@
 /**
  * Records the ends of jobs as deliveries to the webhooks of their partners. Jobs end in the order of their numbers, so a number says
  * up to which job this is done: nothing has to be written when a job ends, and partners without webhooks cost nothing. A job is
- * passed only when its deliveries are stored, and a delivery that is stored already is not stored again: no end is lost, and none
- * is told twice, wherever a process dies. Deferred jobs are passed before they have ended; their ends are found by themselves, and
- * each says when it is recorded.
+ * passed only when its deliveries are stored, and storing a delivery twice has no effect: wherever a process dies, no end is lost and
+ * none is delivered twice. Deferred jobs are passed before they have ended; their ends are found by a query of their own, and each is
+ * marked once it is recorded.
  *
- * A webhook that is registered meanwhile raises the version of that number. Whoever has not seen the webhook cannot pass a job then.
+ * Registering a webhook raises the version of that number, so a process that has not seen the webhook cannot pass a job.
  */
 import { faultPoint } from '../../../pipeline/runtime/fault-points.ts';
 import type { NewDelivery } from '../../../pipeline/stores/deliveries.ts';

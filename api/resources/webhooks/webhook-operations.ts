@@ -61,7 +61,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'createWebhook',
     summary: 'Register a webhook',
     description:
-      'It is told of every job that ends after this response. The `secret` is in no other response: a lost one is replaced by another.',
+      'It receives an event for every job that ends after this response. The `secret` is in no other response; if you lose it, rotate it.',
     body: {
       schema: createWebhook,
       examples: {
@@ -102,7 +102,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'changeWebhook',
     summary: 'Change a webhook',
     description:
-      'Changes the fields that are given. One that is enabled again is told of the jobs that end from then on; pending deliveries go to the new URL.',
+      'Changes the fields that are given. A webhook that is enabled again receives events for jobs that end from then on; pending deliveries go to the new URL.',
     body: { schema: changeWebhook },
     responses: { 204: nothing('Changed') },
     problems: ['webhook_exists'],
@@ -125,7 +125,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     path: oneWebhook,
     operationId: 'deleteWebhook',
     summary: 'Delete a webhook',
-    description: 'With the log of its deliveries. What is pending is not sent any more.',
+    description: 'Also deletes the log of its deliveries. Pending deliveries are no longer sent.',
     responses: { 204: nothing('Deleted') },
     prepare: (ctx) =>
       direct({

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool, startDetached, stopProcess, textFrom } from './child.ts';
 import { asProperties, type BrokerAt, kafkaSettings, logProperties } from './kafka-properties.ts';
+import { withLock } from './lock.ts';
 import { type BrokerName, brokerNames, brokersOf, type Cluster, single } from './names.ts';
 import { anyFreePort, type PortName } from './ports.ts';
 import { isRunning } from './process-identity.ts';
@@ -86,13 +87,11 @@ export function brokerAt({ state }: StateFolder, name: BrokerName) {
 }
 
 /**
- * An archive of the classes that a broker loads, which the JVM maps at every start instead of loading them again: a broker then takes
- * half the CPU time to start. Made at the first start of all by a broker that runs for a moment, under a temporary name: a JVM dies on
- * a partial archive.
+ * An archive of the classes that a broker loads, which the JVM maps at every start instead of loading them again: a broker then takes a
+ * third less CPU time to start. The first start of all makes it with a broker that runs for a moment, under a temporary name: a JVM dies
+ * on a partial archive.
  */
-async function classArchive(kafka: string): Promise<string> {
-  const archive = join(kafka, 'broker-classes.jsa');
-  if (existsSync(archive)) return archive;
+async function makeClassArchive(kafka: string, archive: string): Promise<void> {
   const folder = mkdtempSync(join(kafka, 'archive-'));
   try {
     const port = await anyFreePort();
@@ -107,13 +106,20 @@ async function classArchive(kafka: string): Promise<string> {
     await poll(() => !isRunning(broker) || textFrom(log, 0).includes('Kafka Server started'), {
       deadlineMs: START_MS,
     });
-    await stopProcess(broker, START_MS);
-    // A JVM that cannot make one logs that, and works without.
-    if (existsSync(unfinished)) renameSync(unfinished, archive);
+    if (await stopProcess(broker, START_MS)) renameSync(unfinished, archive);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  return archive;
+}
+
+/** The option of the JVM; none where there is no archive and none can be made: a broker starts without, too. */
+async function classSharing(kafka: string): Promise<string[]> {
+  const archive = join(kafka, 'broker-classes.jsa');
+  const makeOnce = async () => {
+    if (!existsSync(archive)) await makeClassArchive(kafka, archive);
+  };
+  if (!existsSync(archive)) await withLock(`${archive}.lock`, makeOnce).catch(() => {});
+  return existsSync(archive) ? [`-XX:SharedArchiveFile=${archive}`] : [];
 }
 
 const javaOptions = [
@@ -165,16 +171,16 @@ export function kafkaServer(
         ? { sslPort: folder.state.ports[sslOf(name)]!, settings: secureKafkaSettings(folder) }
         : undefined;
       const kafka = await home();
-      const sharing = `-XX:SharedArchiveFile=${await classArchive(kafka)}`;
+      const sharing = await classSharing(kafka);
       const at = { ...brokerAt(folder, name), host: '127.0.0.1', advertised, logs, secure };
       const { java, properties } = configure(kafka, data, at);
       if (!existsSync(join(logs, 'meta.properties'))) {
         const format = formatArguments(properties, folder.state.secrets.kafkaClusterId);
         const scram = secure ? scramArguments(folder) : [];
-        await runTool('java', ['-XX:TieredStopAtLevel=1', sharing, ...java, ...format, ...scram]);
+        await runTool('java', ['-XX:TieredStopAtLevel=1', ...sharing, ...java, ...format, ...scram]);
       }
       const heap = isOne ? ['-Xms256m', '-Xmx512m'] : ['-Xms128m', '-Xmx192m'];
-      const options = [...javaOptions, ...(secure ? secureJavaOptions(folder) : []), sharing];
+      const options = [...javaOptions, ...(secure ? secureJavaOptions(folder) : []), ...sharing];
       return { command: 'java', args: [...heap, ...options, ...java, 'kafka.Kafka', properties] };
     },
     answers: (folder) => brokerAnswers(folder, name),

@@ -17,7 +17,7 @@ export interface CompositionRequest {
 /** Their manifests and pages are read together: few round trips, and up to 8 MB of each in memory. */
 const OTHERS_AT_ONCE = 16;
 
-/** Called between small pieces of work: others may work first. Rejects if the composition is not wanted any more. */
+/** Called between small pieces of work: others may work first. Rejects if the composition is no longer wanted. */
 export type Pause = () => Promise<void>;
 
 export interface SlotComposition {

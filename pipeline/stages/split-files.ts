@@ -164,7 +164,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
     return resume === 'complete' ? [] : failFile(file, resume, failure);
   }
 
-  /** What the ledger lacks of the file. Undefined: the file is not wanted any more, or complete. */
+  /** What the ledger lacks of the file. Undefined: the file is no longer wanted, or complete. */
   async function read(file: ListedFile, { step, trace }: Reading): Promise<Placed | undefined> {
     const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
     if (!context?.wanted) return undefined;

@@ -138,7 +138,7 @@ export function createCompositionStore(db: Db) {
       );
     },
 
-    /** Stores the report if the claim is still ours. Gives the token of the computation that is not needed any more, if there is one. */
+    /** Stores the report if the claim is still ours. Gives the token of the computation that is no longer needed, if there is one. */
     async finish(audience: number, token: string, report: NewReport): Promise<string | undefined> {
       const times = { startedAt: '$claim.startedAt', computedAt: '$$NOW' };
       const whole = { $mergeObjects: [{ $literal: { ...report, token } }, times] };

@@ -17,7 +17,7 @@ export interface DeferredDependencies {
   quotas: Pick<QuotaHold, 'hold'>;
   /** How many jobs of a lane may be in flight. */
   jobWindow: number;
-  /** Why the job is not wanted any more. */
+  /** Why the job is no longer wanted. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
 }
 
@@ -100,7 +100,7 @@ export function createDeferredJobs(
     lanes.delete(audience);
   }
 
-  /** The job, once it is not stopped any more. */
+  /** The job, once it is no longer stopped. */
   async function untilItGoesOn(id: number): Promise<JobDocument> {
     for (;;) {
       const job = (await step.read('read the job', () => jobs.find(id)))!;

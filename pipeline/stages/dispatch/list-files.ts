@@ -28,7 +28,7 @@ export interface ListDependencies {
   files: FileStore;
   listings: ListingStore;
   sourceOf: SourceOf;
-  /** Why the job is not wanted any more. */
+  /** Why the job is no longer wanted. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   /** Why the partner may not load a job with so many bytes. */
   quotas: Pick<QuotaHold, 'admit'>;

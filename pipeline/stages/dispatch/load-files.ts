@@ -21,7 +21,7 @@ export interface LoadDependencies extends PublishDependencies, DecideDependencie
   ledger: LedgerStore;
   quotas: Pick<QuotaHold, 'grow'>;
   readAhead: Pick<ReadAhead, 'grow' | 'mustWait'>;
-  /** Why some of the jobs are not wanted any more. */
+  /** Why some of the jobs are no longer wanted. */
   cancelledAmong(jobs: JobDocument[]): Promise<Map<number, FileFailure>>;
 }
 
@@ -60,7 +60,7 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
   const isRead = ({ inFlight, nextFile, job }: LoadingJob) =>
     inFlight.size === 0 && nextFile >= job.fileCount;
 
-  /** Compressed files show what they come to while they are read. What was decided is not refused any more. */
+  /** Compressed files show what they come to while they are read. What was decided is no longer refused. */
   async function countGrowth(entry: LoadingJob): Promise<void> {
     const { job, counted } = entry;
     const bytes = unpackedBytes(entry);

@@ -42,7 +42,7 @@ export interface RunDependencies
   limitAttributes: LimitAttributes;
   endJobs: EndJobs;
   status: StatusPublisher;
-  /** Why the job is not wanted any more. */
+  /** Why the job is no longer wanted. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   /** The files of a job are dispatched again. */
   onRepeated?(): void;
@@ -149,7 +149,7 @@ export function createRunJob(deps: RunDependencies) {
     outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));
     const lacking = await turns.slots.check(job, outcome.verdict);
     if (lacking.length === 0) return outcome;
-    // What is not wanted any more is not sent any more either, and sealing drops the rest.
+    // What is no longer wanted is not sent any more either, and sealing drops the rest.
     if (await step.read('look for a cancellation', () => deps.cancellationOf(job))) return outcome;
     if (attempt + 1 < MAX_ATTEMPTS) {
       const next = await nextAttempt(job, lacking, turns);

@@ -1,6 +1,6 @@
 /**
- * Ends a job that an operator has dropped, in the slots that have not merged it: they never will, not even through a replaced owner. A slot whose merge was
- * stored but not acknowledged keeps it, and says so. Done again after a crash it ends the same.
+ * Ends a job that an operator has dropped, in the slots that have not merged it: they never will, not even through a replaced owner. A
+ * slot whose merge was stored but not acknowledged keeps it, and says so. Repeated after a crash, it ends the same.
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
@@ -58,7 +58,7 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
 function merged({ job, kind }: CommitMarker, slot: number, total: number, change?: SlotChange): Ack {
   const counts = countsOf(change);
   if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
-  // How many of its devices were stored before is not known any more.
+  // How many of its devices were stored before is no longer known.
   if (kind === 'import') return { ...noChange(job, slot, 0), ...counts, onlyNew: true };
   const { attributePairs: _, ...ofEvents } = counts;
   const added = { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 };

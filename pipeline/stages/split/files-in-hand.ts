@@ -14,7 +14,7 @@ type SplitStep = Step<'split'>;
 interface FileInHand {
   /** The same in every thread. */
   name: string;
-  /** False once the file is not wanted any more. */
+  /** False once the file is no longer wanted. */
   isWanted(): Promise<boolean>;
   read(step: SplitStep): Promise<void>;
 }

@@ -48,15 +48,20 @@ async function withMongo<T>(work: (client: MongoClient) => Promise<T>): Promise<
   const client = await MongoClient.connect(first.mongo_url, { serverSelectionTimeoutMS: 60_000 });
   return work(client).finally(() => client.close());
 }
-async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise<T>): Promise<T> {
-  const admin = new Kafka({ brokers: first.kafka_brokers, logLevel: logLevel.NOTHING }).admin();
-  await admin.connect();
-  return work(admin).finally(() => admin.disconnect());
-}
-const partitions = async () =>
+/** Asks until it succeeds: a broker learns of a topic some time after the controller created it. */
+const withAdmin = <T>(ask: (admin: ReturnType<Kafka['admin']>) => Promise<NonNullable<T>>) =>
+  waitFor(
+    async () => {
+      const admin = new Kafka({ brokers: first.kafka_brokers, logLevel: logLevel.NOTHING }).admin();
+      await admin.connect();
+      return ask(admin).finally(() => admin.disconnect());
+    },
+    { what: 'an answer of a broker' },
+  );
+const partitions = () =>
   withAdmin(async (admin) => (await admin.fetchTopicMetadata({ topics: ['kept'] })).topics[0]!.partitions);
 
-/** Somebody else listens there meanwhile. */
+/** Another process listens there meanwhile. */
 async function whileTaken<T>(address: string, work: () => Promise<T>): Promise<T> {
   const [host, port] = address.split(':');
   const stranger = createServer((socket) => socket.destroy());
@@ -88,9 +93,10 @@ test('starts three brokers and three members, and status shows each', async () =
 });
 
 test('topics have three replicas of which two must be in sync; the set has three members and elects quickly', async () => {
-  await withAdmin((admin) =>
-    admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }], waitForLeaders: true }),
-  );
+  await withAdmin(async (admin) => {
+    await admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }], waitForLeaders: false });
+    return true;
+  });
   for (const { replicas } of await partitions()) expect([...replicas].sort()).toEqual([1, 2, 3]);
   const settings = await withAdmin((admin) =>
     admin.describeConfigs({

@@ -39,7 +39,7 @@ describe('cutting', () => {
         if (whole.length > 2) several++;
         expect(summary(cut(bytes, size, sizes))).toEqual(summary(whole));
       }),
-      { numRuns: 250 },
+      { numRuns: 100 },
     );
     expect(several).toBeGreaterThan(0);
   });
@@ -68,7 +68,7 @@ describe('cutting', () => {
         const text = bytes.toString('latin1').replace('\xef\xbb\xbf', '');
         expect(lines).toBe(text.split('\n').length - (text.endsWith('\n') || text === '' ? 1 : 0));
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 
@@ -82,7 +82,7 @@ describe('cutting', () => {
         const rest = bytes.subarray(resume.end);
         expect(summary(cut(rest, size, sizes, resume))).toEqual(summary(cuts.slice(done)));
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 

@@ -8,7 +8,6 @@ const numbers = fc.oneof(fc.nat(200), fc.nat(2 ** 33), fc.constant(Number.MAX_SA
 it('each part of a batch is new once, as in a set of names', () => {
   const parts = fc.array(fc.record({ file: numbers, batch: numbers, part: fc.nat(100) }), {
     maxLength: 300,
-    size: 'max',
   });
   fc.assert(
     fc.property(parts, (some) => {

@@ -111,7 +111,7 @@ describe('cutting and parsing a file', () => {
       fc.property(generatedFile, batchBytes, chunkSizes, (file, size, sizes) => {
         outcomes[agrees(file, size, sizes)]++;
       }),
-      { numRuns: 800 },
+      { numRuns: 300 },
     );
     expect(Math.min(outcomes.loads, outcomes.fails)).toBeGreaterThan(0);
   });
@@ -180,7 +180,7 @@ describe('the oracle', () => {
           );
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -198,7 +198,7 @@ describe('the oracle', () => {
         const { events } = readFileOracle(Buffer.from(text), { layout: 'audience' });
         expect(new Set(events.keys())).toEqual(new Set(reference.map(([, event]) => event)));
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

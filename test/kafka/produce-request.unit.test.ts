@@ -75,7 +75,7 @@ describe('the produce request', () => {
         }
         expect(decoder.offset).toBe(payload.buffer.length);
       }),
-      { numRuns: 100 },
+      { numRuns: 15 },
     );
   });
 

@@ -3,7 +3,7 @@
  * are started again.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,6 +18,7 @@ import { violationsOf } from './support/settle.ts';
 
 const random = roundSeed('disk-full');
 const SIZE = '800m';
+const PIECE_BYTES = 1_000_000;
 
 /** Needs to be root, and a kernel that lets us; without, there is no small disk to fill. */
 function mountSmallDisk(): string | undefined {
@@ -64,14 +65,15 @@ async function prepare(lane: Lane): Promise<Request[]> {
 
 const ballast = () => join(disk!, 'ballast');
 
-/** Takes what is left, to the last byte; again and again, because what is given back is taken anew. */
+/** Takes what is left, to the last block; again and again, because what is given back is taken anew. */
 function fill(): void {
-  const { bavail, bsize } = statfsSync(disk!);
-  const piece = Buffer.alloc(bsize, 1);
-  try {
-    for (let left = bavail; left >= 0; left--) writeFileSync(ballast(), piece, { flag: 'a' });
-  } catch {
-    // Full.
+  for (const bytes of [PIECE_BYTES, statfsSync(disk!).bsize]) {
+    const piece = Buffer.alloc(bytes, 1);
+    try {
+      for (;;) appendFileSync(ballast(), piece);
+    } catch {
+      // Full.
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { ensureBuilt } from '../../deploy/build.mjs';
 import type { ServerAddresses } from '../../deploy/local/addresses.ts';
 import { anyPorts } from '../../deploy/local/ports.ts';
 import { bringUp } from '../../deploy/local/stack.ts';
@@ -25,12 +26,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await release();
   };
   try {
-    const stack = await bringUp({
+    const bringingUp = bringUp({
       directory,
       report: (line) => process.stderr.write(`  ${line}\n`),
       wantedPorts: anyPorts,
       mongodCacheGb: 1,
     });
+    // Compiled once: otherwise each process that the first tests start compiles the same.
+    const [stack] = await Promise.all([bringingUp, ensureBuilt()]);
     project.provide('servers', stack.addresses);
     project.provide('scratch', directory);
   } catch (error) {

@@ -43,10 +43,10 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   const tokenKeys = createKnownTokenKeys(deps.tokenKeys, config);
   const sessions = createSessions({ config, endedSessions, keys, tokenKeys, knownPartners });
   const verify = createVerifyUserToken(config, tokenKeys);
-  const signIn = createSignIn({ config, partners, knownPartners, keys, verify, guesses });
+  const signIn = createSignIn({ partners, knownPartners, keys, verify, guesses });
 
   const authenticate = createAuthenticate(keys, sessions);
-  const limitRate = createLimitRate(config.ratePerSecond, config.rateBurst);
+  const limitRate = createLimitRate(config.ratePerSecond, config.ratePerSecond * config.rateBurstSeconds);
   const authenticateUser = createAuthenticateUser(verify, tokenKeys);
   const checksOf = (route: Route): Handler[] =>
     ({

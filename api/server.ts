@@ -75,7 +75,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
   const stores = createApiStores(mongo.db);
   exportJobs(metrics, stores.jobs);
-  exportOldestDelivery(metrics, () => stores.deliveries.oldestPendingSeconds(config.webhookRetryHours));
+  exportOldestDelivery(metrics, () => stores.deliveries.oldestPendingSeconds());
   const queue = createAcceptQueue({
     ...stores,
     publisher,
@@ -128,7 +128,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
   const metricsAt = await listen(
     metricsServer,
     config.apiMetricsPort,
-    config.apiMetricsHost,
+    config.metricsHost,
     'HEADRACE_API_METRICS_PORT',
   );
   const url = `http://${config.apiHost}:${api.port}`;
@@ -164,7 +164,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
 
   return {
     url,
-    metricsUrl: `http://${config.apiMetricsHost}:${metricsAt.port}`,
+    metricsUrl: `http://${config.metricsHost}:${metricsAt.port}`,
     connected: connect(),
     stopping: [
       ['end the event streams', () => events.close()],

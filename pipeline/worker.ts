@@ -47,7 +47,7 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   ]);
   const ofThreads = threads.map((thread) => ({ read: () => thread.ask<object[]>('metrics') }));
   const metrics = [createProcessMetrics(readiness), ...ofThreads];
-  const health = await serveHealth({ host: config.pipelineHost, port: config.pipelinePort }, readiness, () =>
+  const health = await serveHealth({ host: config.metricsHost, port: config.pipelinePort }, readiness, () =>
     readAll(metrics),
   );
   log.info({ health: health.address(), stages: chosen, threads: threads.length }, 'starting');

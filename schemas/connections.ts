@@ -1,61 +1,95 @@
-/** The settings of the connections to Kafka, MongoDB and S3. */
+/** Settings of the connections to Kafka, MongoDB and S3. A description becomes the comment in `headrace config reference`. */
 import { z } from 'zod';
 import { endpoint, flag, httpsUrl, ownKey, readableFile, text } from './settings.ts';
 
 export const saslMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const;
 
-export const connections = {
+export const kafka = {
   HEADRACE_KAFKA_BROKERS: z
     .string('expected host:port, or several separated by commas')
     .regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'expected host:port, or several separated by commas')
-    .transform((list) => list.split(',')),
-  HEADRACE_KAFKA_TLS: flag,
-  /** Those who sign the brokers' certificates; without it, those that Node.js trusts. */
-  HEADRACE_KAFKA_TLS_CA_FILE: readableFile.optional(),
-  /** Our own certificate and its key, for brokers that ask for one. */
-  HEADRACE_KAFKA_TLS_CERT_FILE: readableFile.optional(),
-  HEADRACE_KAFKA_TLS_KEY_FILE: readableFile.optional(),
+    .transform((list) => list.split(','))
+    .meta({ description: 'host:port, or several separated by commas. Required.', example: 'kafka:9092' }),
+  HEADRACE_KAFKA_TLS: flag.describe('1: connect with TLS.'),
+  HEADRACE_KAFKA_TLS_CA_FILE: readableFile.optional().meta({
+    description: 'CA of the brokers’ certificates (PEM). Unset: the CAs that Node.js trusts.',
+    example: '/etc/headrace/kafka-ca.pem',
+  }),
+  HEADRACE_KAFKA_TLS_CERT_FILE: readableFile.optional().meta({
+    description: 'Client certificate and key (PEM), for mutual TLS.',
+    example: '/etc/headrace/kafka-client.pem',
+  }),
+  HEADRACE_KAFKA_TLS_KEY_FILE: readableFile.optional().meta({ example: '/etc/headrace/kafka-client.key' }),
   HEADRACE_KAFKA_SASL_MECHANISM: z
     .enum(saslMechanisms, `expected one of ${saslMechanisms.join(', ')}`)
-    .optional(),
-  HEADRACE_KAFKA_SASL_USERNAME: text('a user name').optional(),
-  HEADRACE_KAFKA_SASL_PASSWORD: ownKey('a password').optional(),
-  /** OAUTHBEARER: where tokens are got with the client credentials. */
-  HEADRACE_KAFKA_OAUTH_TOKEN_URL: httpsUrl.optional(),
-  HEADRACE_KAFKA_OAUTH_CLIENT_ID: text('a client id').optional(),
-  HEADRACE_KAFKA_OAUTH_CLIENT_SECRET: ownKey('a client secret').optional(),
-  HEADRACE_KAFKA_OAUTH_SCOPE: text('scopes, separated by spaces').optional(),
+    .optional()
+    .meta({
+      description:
+        'PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, with user and password; or OAUTHBEARER, with the token endpoint below.',
+      example: 'SCRAM-SHA-512',
+    }),
+  HEADRACE_KAFKA_SASL_USERNAME: text('a user name').optional().meta({ example: 'headrace' }),
+  HEADRACE_KAFKA_SASL_PASSWORD: ownKey('a password').optional().meta({ example: 'change-me' }),
+  HEADRACE_KAFKA_OAUTH_TOKEN_URL: httpsUrl.optional().meta({
+    description: 'Token endpoint for client credentials: https, or http for localhost.',
+    example: 'https://login.example.com/oauth2/token',
+  }),
+  HEADRACE_KAFKA_OAUTH_CLIENT_ID: text('a client id').optional().meta({ example: 'headrace' }),
+  HEADRACE_KAFKA_OAUTH_CLIENT_SECRET: ownKey('a client secret').optional().meta({ example: 'change-me' }),
+  HEADRACE_KAFKA_OAUTH_SCOPE: text('scopes, separated by spaces').optional().meta({ example: 'kafka' }),
+};
 
+export const mongo = {
   HEADRACE_MONGO_URL: z
     .string('expected mongodb://… or mongodb+srv://…')
-    .regex(/^mongodb(\+srv)?:\/\/.+/, 'expected mongodb://… or mongodb+srv://…'),
+    .regex(/^mongodb(\+srv)?:\/\/.+/, 'expected mongodb://… or mongodb+srv://…')
+    .meta({
+      description:
+        'mongodb://… or mongodb+srv://…, a replica set or a sharded cluster, with any option of the driver (tls, tlsCAFile, authSource). Required.',
+      example: 'mongodb://mongo:27017/?replicaSet=rs0',
+    }),
   HEADRACE_MONGO_DATABASE: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected a database name of letters, digits, dash or underscore')
     .default('headrace'),
-  /** Instead of a user and a password in the URL. */
-  HEADRACE_MONGO_USERNAME: text('a user name').optional(),
-  HEADRACE_MONGO_PASSWORD: ownKey('a password').optional(),
+  HEADRACE_MONGO_USERNAME: text('a user name').optional().meta({
+    description: 'User and password, if they are not in the URL.',
+    example: 'headrace',
+  }),
+  HEADRACE_MONGO_PASSWORD: ownKey('a password').optional().meta({ example: 'change-me' }),
+};
 
-  HEADRACE_S3_ENDPOINT: endpoint,
-  /** The S3 endpoint of partners' own buckets. */
-  HEADRACE_PARTNER_S3_ENDPOINT: endpoint,
+export const storage = {
+  HEADRACE_S3_ENDPOINT: endpoint.describe('http(s)://host[:port]; empty: AWS.'),
+  HEADRACE_PARTNER_S3_ENDPOINT: endpoint.describe(
+    'Endpoint of partners’ own buckets (path_type 1); empty: AWS.',
+  ),
   HEADRACE_S3_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'expected a region such as us-east-1')
     .default('us-east-1'),
   HEADRACE_S3_BUCKET: z
     .string('expected the name of the shared bucket')
-    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket'),
-  /** Without them, the credentials that the AWS SDK finds: in its own variables, of a web identity, of the machine's role. */
-  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id').optional(),
-  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key').optional(),
-  /** Which system issues partners' storage credentials; `manual`: the operator does it himself. */
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of the shared bucket')
+    .meta({
+      description: 'The shared bucket, in which every partner has a prefix. Required.',
+      example: 'headrace-shared',
+    }),
+  HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id').optional().meta({
+    description:
+      'Credentials of the service. Unset: those that the AWS SDK finds (its own variables, a web identity, the role of the machine). The pipeline lists and reads the bucket; `headrace admin partner create` issues credentials.',
+    example: 'change-me',
+  }),
+  HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key').optional().meta({ example: 'change-me' }),
   HEADRACE_S3_ISSUER: z
     .enum(['aws', 'versitygw', 'manual'], 'expected aws, versitygw or manual')
-    .default('aws'),
+    .default('aws')
+    .describe(
+      'Issuer of partners’ storage credentials: aws, versitygw, or manual (the command prints the policy).',
+    ),
 };
 
+const connections = { ...kafka, ...mongo, ...storage };
 const shape = z.object(connections);
 export type Connections = z.output<typeof shape>;
 
@@ -65,7 +99,7 @@ export interface Disagreement {
   message: string;
 }
 
-/** What each setting alone cannot tell: settings that need each other. */
+/** Settings that need each other. */
 export function disagreements(env: Partial<Connections>): Disagreement[] {
   const found: Disagreement[] = [];
   const need = (name: Name, because: string) => {

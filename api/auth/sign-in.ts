@@ -1,7 +1,6 @@
 /** Opens a session for whoever has an API key or a user token. */
 import { randomBytes } from 'node:crypto';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import type { Config } from '../../schemas/config.ts';
 import { Problem } from '../http/problem.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import { type KeyCheck, requireScopes } from './check-key.ts';
@@ -11,7 +10,6 @@ import type { Session } from './session-cookie.ts';
 import { badUserToken, type UserToken, type VerifyUserToken } from './user-tokens.ts';
 
 interface Environment {
-  config: Pick<Config, 'consoleSessionSeconds'>;
   partners: ApiStores['partners'];
   knownPartners: KnownPartners;
   keys: KeyCheck;
@@ -19,12 +17,15 @@ interface Environment {
   guesses: GuessLimit;
 }
 
+/** Longest session; none outlives its user token or API key. */
+const SESSION_MS = 8 * 3_600_000;
+
 const newId = () => randomBytes(12).toString('base64url');
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ config, partners, knownPartners, keys, verify, guesses }: Environment) {
-  const latestEnd = () => Date.now() + config.consoleSessionSeconds * 1_000;
+export function createSignIn({ partners, knownPartners, keys, verify, guesses }: Environment) {
+  const latestEnd = () => Date.now() + SESSION_MS;
 
   /** No API key vouches for the partner here: the token alone names it. */
   async function verifyAlone(token: string): Promise<UserToken> {

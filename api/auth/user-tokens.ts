@@ -44,12 +44,11 @@ export function refusalOf(error: unknown): 'expired' | 'invalid' | 'suspended' |
 /** The keys could not be fetched, so the token is neither valid nor invalid. */
 class KeysUnreadable extends Error {}
 
-type Settings = Pick<
-  Config,
-  'userTokenJwksUrl' | 'userTokenIssuer' | 'userTokenAudience' | 'userTokenMaxSeconds' | 'limitBackendMs'
->;
+type Settings = Pick<Config, 'userTokenJwksUrl' | 'userTokenIssuer' | 'userTokenAudience' | 'limitBackendMs'>;
 
 const CLOCK_TOLERANCE_S = 5;
+/** From iat to exp. */
+export const MAX_TOKEN_SECONDS = 7 * 86_400;
 // No HMAC here: a public key must never serve as a shared secret.
 const publicKeyAlgorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
 
@@ -94,11 +93,11 @@ export function createVerifyUserToken(
   config: Settings,
   tokenKeys: Pick<KnownTokenKeys, 'lookUp'>,
 ): VerifyUserToken {
-  const { userTokenJwksUrl: url, userTokenIssuer: issuer, userTokenMaxSeconds: maxSeconds } = config;
+  const { userTokenJwksUrl: url, userTokenIssuer: issuer } = config;
   const required: JWTVerifyOptions = {
     requiredClaims: ['exp', 'iat', 'customer'],
     audience: config.userTokenAudience,
-    maxTokenAge: maxSeconds,
+    maxTokenAge: MAX_TOKEN_SECONDS,
     clockTolerance: CLOCK_TOLERANCE_S,
   };
   const remote = url === undefined ? undefined : remoteKeys(url, config.limitBackendMs);
@@ -126,8 +125,8 @@ export function createVerifyUserToken(
       throw refusal(cause);
     });
     const { partner, customer, exp, iat } = claims;
-    if (exp! - iat! > maxSeconds)
-      throw badUserToken(`The lifetime of a user token must be at most ${maxSeconds} seconds.`);
+    if (exp! - iat! > MAX_TOKEN_SECONDS)
+      throw badUserToken(`The lifetime of a user token must be at most ${MAX_TOKEN_SECONDS} seconds.`);
     const isOthers = typeof partner !== 'string' || (expected !== undefined && partner !== expected);
     if (isOthers || typeof customer !== 'string' || customer === '')
       throw badUserToken('The user token does not belong to this partner, or names no customer.');
@@ -140,7 +139,7 @@ export async function signUserToken(
   { id, partner, secret }: SigningKey,
   customer: string,
   expiresIn: string,
-  { userTokenAudience, userTokenMaxSeconds }: Pick<Config, 'userTokenAudience' | 'userTokenMaxSeconds'>,
+  { userTokenAudience }: Pick<Config, 'userTokenAudience'>,
 ): Promise<string> {
   const signed = await new SignJWT({ customer })
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: id })
@@ -150,10 +149,10 @@ export async function signUserToken(
     .setExpirationTime(expiresIn)
     .sign(new TextEncoder().encode(secret));
   const { exp, iat } = decodeJwt(signed);
-  if (exp! - iat! > userTokenMaxSeconds)
+  if (exp! - iat! > MAX_TOKEN_SECONDS)
     throw new ProvisioningError(
       'bad_argument',
-      `a user token may be valid for ${userTokenMaxSeconds} seconds at most (HEADRACE_USER_TOKEN_MAX_SECONDS)`,
+      `a user token may be valid for at most ${MAX_TOKEN_SECONDS / 86_400} days`,
     );
   return signed;
 }

@@ -1,8 +1,10 @@
 /** The introduction of the API reference. Codes and limits come from the code tables and the configuration. */
+import { KEPT_DAYS, RETRY_HOURS } from '../../pipeline/stores/deliveries.ts';
 import { fileFailureCodes, jobFailureCodes, rejectCodes } from '../../schemas/codes.ts';
 import type { Config } from '../../schemas/config.ts';
 import { deletionBytes } from '../../schemas/http.ts';
 import { problems } from '../../schemas/problems.ts';
+import { MAX_TOKEN_SECONDS } from '../auth/user-tokens.ts';
 
 export type Described = Pick<
   Config,
@@ -17,16 +19,13 @@ export type Described = Pick<
   | 'retentionDaysJobs'
   | 'retentionDaysRejects'
   | 'ratePerSecond'
-  | 'rateBurst'
+  | 'rateBurstSeconds'
   | 'maxPendingJobs'
   | 'maxBytesPerDay'
   | 'maxRowsPerDay'
   | 'limitStreams'
   | 'userTokenAudience'
-  | 'userTokenMaxSeconds'
   | 'webhookTimeoutMs'
-  | 'webhookRetryHours'
-  | 'retentionDaysDeliveries'
 >;
 
 const quota = (value: number, what: string) =>
@@ -139,10 +138,7 @@ ${table(
   ['`iss`', 'your partner id'],
   ['`aud`', `\`${config.userTokenAudience}\``],
   ['`customer`', 'your name for the customer: any text'],
-  [
-    '`iat`, `exp`',
-    `when it was made and when it ends, at most ${number(config.userTokenMaxSeconds)} seconds later`,
-  ],
+  ['`iat`, `exp`', `when it was made and when it ends, at most ${number(MAX_TOKEN_SECONDS)} seconds later`],
 )}
 
 All of them are required. A key signs for your customers alone. Sign on your server, never in a browser: with the secret, anyone can
@@ -235,10 +231,10 @@ function isGenuine(headers, body, secret) {
 \`\`\`
 
 \`body\` is what was received, byte for byte, before it is parsed. Answer with any 2xx within ${config.webhookTimeoutMs / 1_000} seconds, and do the work afterwards.
-Anything else is tried again after 1, 2, 4 … seconds, later every hour, for ${config.webhookRetryHours} hours; then the delivery is \`failed\`. An event may come
+Anything else is tried again after 1, 2, 4 … seconds, later every hour, for ${RETRY_HOURS} hours; then the delivery is \`failed\`. An event may come
 more than once, always with the same \`webhook-id\`. Each job has one event, and its attempts follow each other; events of different jobs
 may overtake each other. Redirects are not followed, and only public addresses are called. A receiver that fails is not disabled,
-unless it answers 410. Every delivery is kept for ${config.retentionDaysDeliveries} days with its attempts, and can be sent again.`;
+unless it answers 410. Every delivery is kept for ${KEPT_DAYS} days with its attempts, and can be sent again.`;
 
 const errors = () => `
 ## Errors
@@ -283,7 +279,7 @@ ${table(
   ['`keys` of a deletion', `${number(config.limitKeys)}, each of 256 bytes`],
   [
     'requests per API key',
-    `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.rateBurst)}`,
+    `${number(config.ratePerSecond)} per second, bursts of up to ${number(config.ratePerSecond * config.rateBurstSeconds)}`,
   ],
   ['unfinished jobs', `${number(config.maxPendingJobs)}; above that 429 \`too_many_pending\``],
   ['unfinished dry runs', '10, and 5 of one customer; above that 429 `too_many_pending`'],

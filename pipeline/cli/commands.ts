@@ -1,6 +1,7 @@
-/** `headrace tap`, `topics`, `replay`, `doctor` and `config check`: for those who read the topics or have to mend something. */
+/** `headrace tap`, `topics`, `replay`, `doctor` and `config`: for those who read the topics or have to mend something. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseConfig, type Role } from '../../schemas/config.ts';
+import { settingsReference } from '../../schemas/settings-reference.ts';
 import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
 import { checkSettings, type DoctorOptions, doctor } from '../doctor/doctor.ts';
 import { listTopics } from './list-topics.ts';
@@ -95,9 +96,12 @@ export function registerPipelineCommands(program: Command, loadEnvironment: Load
     .option('--json', 'print a JSON object')
     .addOption(stateOption())
     .action((options: DoctorOptions & { state?: string }) => doctor(loadEnvironment(options.state), options));
-  program
-    .command('config')
-    .description('check the settings')
+  const settings = program.command('config').description('check or list the settings');
+  settings
+    .command('reference')
+    .description('print every setting with its default and its meaning, as an environment file')
+    .action(() => void process.stdout.write(settingsReference()));
+  settings
     .command('check')
     .description('check the settings without any connection; exits with 1 if something is wrong')
     .addOption(roleOption(['api', 'pipeline', 'admin']))

@@ -1,5 +1,6 @@
 /** The settings: whether they are valid, and which of them suit a trial but no deployment. */
 import { type Config, ConfigError, parseConfig, type Role } from '../../schemas/config.ts';
+import { isTestOverride } from '../../schemas/tuning.ts';
 import { type Finding, ok, problem, unless, warning } from './findings.ts';
 
 type Environment = Record<string, string | undefined>;
@@ -20,7 +21,7 @@ function checkNode(): Finding {
   return ok('node', `Node ${version}`);
 }
 
-function risksOf(config: Config): Finding[] {
+function risksOf(config: Config, env: Environment): Finding[] {
   const found: Finding[] = [];
   const risk = (setting: string, what: string, advice: string) =>
     found.push(warning('settings', `${setting}: ${what}`, advice));
@@ -48,6 +49,8 @@ function risksOf(config: Config): Finding[] {
       'old secrets are still accepted',
       'run headrace admin secret rotate; when it says that they are no longer needed, remove them',
     );
+  for (const name of Object.keys(env).filter(isTestOverride))
+    risk(name, 'overrides a constant of the service, for tests', 'unset it');
   if (config.publicUrl?.startsWith('http://') && !/\/\/(localhost|127\.|\[::1\])/.test(config.publicUrl))
     risk(
       'HEADRACE_PUBLIC_URL',
@@ -66,11 +69,11 @@ export function checkConfig(
     // What the role does without is not looked at below.
     const config = parseConfig(env, role) as Config;
     const set = Object.keys(env).filter((name) => name.startsWith('HEADRACE_')).length;
-    const risks = risksOf(config);
+    const risks = risksOf(config, env);
     return { config, findings: [checkNode(), ok('settings', `valid; ${set} are set`), ...risks] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const advice = 'deploy/config/reference.env has every setting with its default';
+    const advice = 'headrace config reference prints every setting with its default';
     const problems = error.message.split('\n').map((line) => problem('settings', line, advice));
     return { config: undefined, findings: [checkNode(), ...unless(problems, ok('settings', 'valid'))] };
   }

@@ -19,9 +19,7 @@ import { failureOf } from '../stages/split-files.ts';
 export interface ReadDependencies {
   sourceOf: SourceOf;
   keysOf(job: JobDocument): Promise<KeyTable>;
-  maxFiles: number;
   batchBytes: number;
-  gzipRatio: number;
   maxInvalidShare: number;
   dryRunMb: number;
   /** Counts what was read; says why no more may be read. */
@@ -46,7 +44,7 @@ export function createReadDryRun(deps: ReadDependencies) {
     let fileCount = 0;
     for await (const page of findObjects(deps.sourceOf, job, signal)) {
       fileCount += page.objects.length;
-      const error = problemOf(job, fileCount, page, deps.maxFiles);
+      const error = problemOf(job, fileCount, page);
       if (error) return { fileCount, bytes, objects: [], errors: [error] };
       for (const object of page.objects) {
         bytes += object.size;
@@ -74,7 +72,7 @@ export function createReadDryRun(deps: ReadDependencies) {
     const tally = noBatches();
     const examples: DryFile['examples'] = [];
     let refused: JobError | undefined;
-    for await (const cut of cutFile(listed, null, { open, failureOf, maxRatio: deps.gzipRatio })) {
+    for await (const cut of cutFile(listed, null, { open, failureOf })) {
       signal.throwIfAborted();
       const parsed = cut.failure ? null : rowFormatOf(path).parse({ ...cut, layout }, options);
       countBatch(tally, entryOf(cut, parsed));

@@ -13,7 +13,6 @@ export interface CutSource {
   open(from: number): AsyncIterable<Buffer>;
   /** The failure of the file that an error of `open` means; null for any other error, which is rethrown. */
   failureOf(error: unknown): FileFailure | null;
-  maxRatio: number;
 }
 
 const createCutter = ({ path, batch_bytes }: FileToCut, resume: ResumePoint | null) =>
@@ -23,7 +22,7 @@ const createCutter = ({ path, batch_bytes }: FileToCut, resume: ResumePoint | nu
 export async function* cutFile(
   file: FileToCut,
   resume: ResumePoint | null,
-  { open, failureOf, maxRatio }: CutSource,
+  { open, failureOf }: CutSource,
 ): AsyncGenerator<Cut, void, undefined> {
   const compression = compressionOf(file);
   // Compressed data has no random access: it is read from the start again, and batches up to the resume point are skipped.
@@ -32,7 +31,7 @@ export async function* cutFile(
   const isNew = ({ batch }: Cut) => !resume || batch > resume.batch;
   try {
     const stored = open(entry?.end ?? 0);
-    for await (const chunk of compression ? decode(compression, stored, maxRatio) : stored)
+    for await (const chunk of compression ? decode(compression, stored) : stored)
       yield* cutter.push(chunk).filter(isNew);
     yield* cutter.finish().filter(isNew);
   } catch (error) {

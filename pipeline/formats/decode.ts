@@ -27,11 +27,13 @@ export class FormatFailure extends Error {
 /** Small files may be repetitive; a decompression bomb exceeds this size. */
 const RATIO_AFTER_BYTES = 32 * 1024 * 1024;
 
+const MAX_RATIO = 200;
+
 /** `maxRatio`: decompressed bytes per compressed byte; not checked for the first 32 MiB. */
 export async function* decode(
   compression: Compression,
   packed: AsyncIterable<Buffer>,
-  maxRatio: number,
+  maxRatio = MAX_RATIO,
 ): AsyncGenerator<Buffer, void, undefined> {
   let packedBytes = 0;
   let unpackedBytes = 0;

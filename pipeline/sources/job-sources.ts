@@ -22,6 +22,8 @@ export interface JobSource {
 
 const KEPT_CLOCKS = 10_000;
 const KEPT_PREFIXES = 10_000;
+/** Bytes per second of a file, on average over the storage deadline; a slower one fails with storage_too_slow. */
+const MIN_RATE = 65_536;
 
 export function createJobSources(
   config: Config,
@@ -30,7 +32,7 @@ export function createJobSources(
   onRetry: (error: unknown) => void = () => {},
 ) {
   const partners = createPartnerStore(db);
-  const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs, storageMinRate: minRate } = config;
+  const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
   const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
     region: config.s3Region,
@@ -63,7 +65,7 @@ export function createJobSources(
     const isShared = ownBucket === undefined;
     const patience = createPatience({
       deadlineMs,
-      minRate,
+      minRate: MIN_RATE,
       log: log.child({ partner }),
       onRetry,
       ...(isShared ? { isReadable: probe.isReadable } : {}),

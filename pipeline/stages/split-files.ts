@@ -44,7 +44,6 @@ export interface SplitDependencies {
   /** The storage that holds a job's files, opened with the credentials that the job has. */
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
   rowPartitions: number;
-  gzipRatio: number;
   /** A reader that is gone for this long has lost its files, as it has lost its partitions. */
   sessionTimeoutMs: number;
   /** Bytes of a file have arrived. */
@@ -141,7 +140,6 @@ export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
         ofStorage = failureOf(error);
         return ofStorage;
       },
-      maxRatio: deps.gzipRatio,
     };
     for await (const cut of cutFile(file, resume, source)) {
       step.signal.throwIfAborted();

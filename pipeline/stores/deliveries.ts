@@ -15,20 +15,17 @@ export type NewDelivery = Pick<DeliveryDocument, '_id' | 'webhook' | 'job' | 'ty
 /** `retryMs`: undefined if it is not to be sent again. */
 export type Attempted = Omit<DeliveryAttempt, 'at'> & { isDelivered: boolean; retryMs?: number };
 
-interface Keeping {
-  retryHours: number;
-  days: number;
-}
-
 const MAX_ATTEMPTS_KEPT = 50;
 const GIVE_UP_AT_ONCE = 1_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+export const RETRY_HOURS = 24;
+/** After the event, or after the last redelivery. */
+export const KEPT_DAYS = 30;
+const KEPT_MS = KEPT_DAYS * DAY_MS;
+const RETRY_MS = RETRY_HOURS * HOUR_MS;
 /** Whatever is due is sent once more; this is for those that nobody sends, because their webhook is disabled. */
 const GRACE_MS = HOUR_MS / 6;
-
-/** Never less than it is tried for. */
-const keptMs = ({ retryHours, days }: Keeping) => Math.max(days * DAY_MS, retryHours * HOUR_MS + DAY_MS);
 
 export function createDeliveryStore(db: Db) {
   const deliveries = db.collection<DeliveryDocument>(collections.deliveries);
@@ -39,14 +36,14 @@ export function createDeliveryStore(db: Db) {
     now,
 
     /** Of an event that was recorded before, the first record stays. */
-    async insert(events: NewDelivery[], { retryHours, days }: Keeping): Promise<void> {
+    async insert(events: NewDelivery[]): Promise<void> {
       if (events.length === 0) return;
       const createdAt = await now();
       const later = (ms: number) => new Date(createdAt.getTime() + ms);
       const times = {
         dueAt: createdAt,
-        giveUpAt: later(retryHours * HOUR_MS),
-        expiresAt: later(keptMs({ retryHours, days })),
+        giveUpAt: later(RETRY_MS),
+        expiresAt: later(KEPT_MS),
       };
       await insertNew(
         deliveries,
@@ -142,12 +139,7 @@ export function createDeliveryStore(db: Db) {
       deliveries.updateOne({ _id, sender }, [{ $set: { dueAt: '$$NOW', sender: '$$REMOVE' } }]),
 
     /** Sends it once more for the request, with all the time that a new one has. No effect while it is being sent. */
-    async sendAgain(
-      webhook: number,
-      id: number,
-      request: string,
-      { retryHours, days }: Keeping,
-    ): Promise<boolean> {
+    async sendAgain(webhook: number, id: number, request: string): Promise<boolean> {
       const isNew = { sender: { $exists: false }, resentBy: { $ne: request } };
       await deliveries.updateOne({ _id: id, webhook, ...isNew }, [
         {
@@ -155,8 +147,8 @@ export function createDeliveryStore(db: Db) {
             resentBy: request,
             status: 'pending',
             dueAt: '$$NOW',
-            giveUpAt: { $add: ['$$NOW', retryHours * HOUR_MS] },
-            expiresAt: { $max: ['$expiresAt', { $add: ['$$NOW', keptMs({ retryHours, days })] }] },
+            giveUpAt: { $add: ['$$NOW', RETRY_MS] },
+            expiresAt: { $max: ['$expiresAt', { $add: ['$$NOW', KEPT_MS] }] },
             endedAt: '$$REMOVE',
           },
         },
@@ -184,7 +176,7 @@ export function createDeliveryStore(db: Db) {
     },
 
     /** For how many seconds the oldest one has been pending; 0 if there is none. */
-    async oldestPendingSeconds(retryHours: number): Promise<number> {
+    async oldestPendingSeconds(): Promise<number> {
       const [oldest] = await deliveries
         .find({ status: 'pending' })
         .sort({ giveUpAt: 1 })
@@ -192,7 +184,7 @@ export function createDeliveryStore(db: Db) {
         .project<Pick<DeliveryDocument, 'giveUpAt'>>({ giveUpAt: 1 })
         .toArray();
       if (!oldest) return 0;
-      const since = oldest.giveUpAt.getTime() - retryHours * HOUR_MS;
+      const since = oldest.giveUpAt.getTime() - RETRY_MS;
       return Math.max(0, ((await now()).getTime() - since) / 1_000);
     },
 

@@ -281,10 +281,10 @@ describe('signing out', () => {
 describe('limits', () => {
   it('wrong keys and tokens are counted together, by address; requests by key', async () => {
     const small = await startApi({
-      HEADRACE_WRONG_KEYS_PER_MINUTE: '6',
+      HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '6',
       HEADRACE_TRUSTED_PROXIES: '1',
       HEADRACE_RATE_PER_SECOND: '1',
-      HEADRACE_RATE_BURST: '10',
+      HEADRACE_TEST_RATE_BURST_SECONDS: '10',
     });
     try {
       const someone = await small.partner();

@@ -9,7 +9,7 @@ import { bigFile, file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 
-const test = withService({ env: { HEADRACE_DRY_RUN_MB: '1', HEADRACE_BATCH_BYTES: '20000' } });
+const test = withService({ env: { HEADRACE_TEST_DRY_RUN_MB: '1', HEADRACE_TEST_BATCH_BYTES: '20000' } });
 
 async function dryRun(call: Call, path: string, body: object) {
   const reply = await call('POST', `${path}?dry_run=true`, { body });

@@ -15,10 +15,10 @@ let api: Api<OwnService>;
 let partner: TestPartner;
 beforeAll(async () => {
   api = await startApiProcess({
-    HEADRACE_LIMIT_STREAMS: String(STREAMS),
+    HEADRACE_TEST_LIMIT_STREAMS: String(STREAMS),
     // Comments come twice in the time after which a silent connection is taken for dead, which is twelve seconds now.
-    HEADRACE_LIMIT_STALL_MS: '10000',
-    HEADRACE_LIMIT_REQUEST_MS: '10000',
+    HEADRACE_TEST_LIMIT_STALL_MS: '10000',
+    HEADRACE_TEST_LIMIT_REQUEST_MS: '10000',
     HEADRACE_LIMIT_BACKEND_MS: '10000',
   });
   partner = await api.partner();

@@ -9,14 +9,14 @@ let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
   api = await startApi({
-    HEADRACE_LIMIT_BODY_BYTES: '2048',
-    HEADRACE_LIMIT_JSON_DEPTH: '2',
-    HEADRACE_LIMIT_KEYS: '3',
-    HEADRACE_LIMIT_PATH_BYTES: '10',
+    HEADRACE_TEST_LIMIT_BODY_BYTES: '2048',
+    HEADRACE_TEST_LIMIT_JSON_DEPTH: '2',
+    HEADRACE_TEST_LIMIT_KEYS: '3',
+    HEADRACE_TEST_LIMIT_PATH_BYTES: '10',
     HEADRACE_RATE_PER_SECOND: '2',
-    HEADRACE_RATE_BURST: '20',
+    HEADRACE_TEST_RATE_BURST_SECONDS: '10',
     HEADRACE_MAX_PENDING_JOBS: '5',
-    HEADRACE_WRONG_KEYS_PER_MINUTE: '6',
+    HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '6',
     HEADRACE_TRUSTED_PROXIES: '1',
   });
 });
@@ -81,7 +81,10 @@ describe('sizes', () => {
 describe('time', () => {
   let hurried: Api;
   beforeAll(async () => {
-    hurried = await startApi({ HEADRACE_LIMIT_REQUEST_MS: '1500', HEADRACE_LIMIT_HEADERS_MS: '800' });
+    hurried = await startApi({
+      HEADRACE_TEST_LIMIT_REQUEST_MS: '1500',
+      HEADRACE_TEST_LIMIT_HEADERS_MS: '800',
+    });
   });
   afterAll(() => hurried?.stop());
   const answerTo = async (beginning: string) => {

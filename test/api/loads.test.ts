@@ -13,7 +13,7 @@ let partner: TestPartner;
 beforeAll(async () => {
   api = await startApiOnOwnData({
     HEADRACE_PUBLIC_URL: `${PUBLIC}/`,
-    HEADRACE_API_METRICS_HOST: '127.0.0.2',
+    HEADRACE_METRICS_HOST: '127.0.0.2',
   });
   partner = await api.partner();
 });

@@ -13,8 +13,8 @@ beforeAll(async () => {
     ...addressesAsEnvironment(servers().addresses),
     // Longer than a connection may be silent: a client that waits for a backend is not cut off.
     HEADRACE_LIMIT_BACKEND_MS: '10000',
-    HEADRACE_LIMIT_REQUEST_MS: '5000',
-    HEADRACE_LIMIT_STALL_MS: '1000',
+    HEADRACE_TEST_LIMIT_REQUEST_MS: '5000',
+    HEADRACE_TEST_LIMIT_STALL_MS: '1000',
   });
   partner = await api.partner();
 });

@@ -11,7 +11,11 @@ import { openEvents } from './event-client.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 
 // One job at a time: the second one waits until the first has ended. Small batches: each tells something of its progress.
-const settings = { HEADRACE_JOB_WINDOW: '1', HEADRACE_BATCH_BYTES: '20000', HEADRACE_S3_IDLE_MS: '3000' };
+const settings = {
+  HEADRACE_TEST_JOB_WINDOW: '1',
+  HEADRACE_TEST_BATCH_BYTES: '20000',
+  HEADRACE_TEST_S3_IDLE_MS: '3000',
+};
 let proxy: FaultyProxy;
 let service: OwnService;
 let driver: Driver;

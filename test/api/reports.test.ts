@@ -18,7 +18,7 @@ import {
 let api: Api;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApi({ HEADRACE_REJECTS_PER_FILE: '3' });
+  api = await startApi({ HEADRACE_TEST_REJECTS_PER_FILE: '3' });
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

@@ -15,7 +15,7 @@ let api: Api<OwnService>;
 beforeAll(async () => {
   api = await startApiProcess({
     HEADRACE_LIMIT_BACKEND_MS: String(BACKEND_MS),
-    HEADRACE_LIMIT_REQUEST_MS: String(REQUEST_MS),
+    HEADRACE_TEST_LIMIT_REQUEST_MS: String(REQUEST_MS),
     FAULT_POINT: 'api:after-claim:1:stop',
   });
 });

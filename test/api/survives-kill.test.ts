@@ -6,7 +6,7 @@ import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.t
 let api: Api<OwnService>;
 let partner: TestPartner;
 beforeAll(async () => {
-  api = await startApiProcess({ HEADRACE_RATE_PER_SECOND: '100000', HEADRACE_RATE_BURST: '100000' });
+  api = await startApiProcess({ HEADRACE_RATE_PER_SECOND: '100000' });
   partner = await api.partner();
 });
 afterAll(() => api?.stop());

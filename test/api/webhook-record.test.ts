@@ -65,8 +65,8 @@ it('a webhook that is registered while events are recorded misses none that end 
     }
     return stores.deliveries.insert(...args);
   };
-  await createRecordEvents({ ...stores, config, deliveries: { ...stores.deliveries, insert } })(signal);
-  await createRecordEvents({ ...stores, config })(signal);
+  await createRecordEvents({ ...stores, deliveries: { ...stores.deliveries, insert } })(signal);
+  await createRecordEvents(stores)(signal);
   expect(await told(early._id)).toEqual(range(1, 5));
   expect(await told(late!._id)).toEqual(range(4, 5));
 });
@@ -79,11 +79,10 @@ it('a recorder that dies, or comes late, records nothing twice', async () => {
   const die = () => Promise.reject(new Error('killed'));
   const dying = createRecordEvents({
     ...stores,
-    config,
     counters: { ...stores.counters, moveRecorded: die },
   });
   await expect(dying(signal)).rejects.toThrow('killed');
-  const recorders = [1, 2, 3].map(() => createRecordEvents({ ...stores, config })(signal));
+  const recorders = [1, 2, 3].map(() => createRecordEvents(stores)(signal));
   await Promise.all(recorders);
   const found = await told(webhook._id);
   expect(found.toSorted((a, b) => a! - b!)).toEqual(range(first, jobs));
@@ -97,7 +96,7 @@ it('a job that has not ended stops all behind it; a withdrawn one stops nobody',
   const set = (phase: JobDocument['phase']) =>
     jobsOf(database.db).updateOne({ _id: first + 1 }, { $set: { phase } });
   await set('sealed');
-  const record = createRecordEvents({ ...stores, config });
+  const record = createRecordEvents(stores);
   await record(signal);
   expect(await told(webhook._id)).toEqual([first]);
   await set('withdrawn');

@@ -20,7 +20,7 @@ let driver: Driver;
 let receiver: Receiver;
 beforeAll(async () => {
   service = await startService({
-    env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_WEBHOOK_TIMEOUT_MS: '60000' },
+    env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '60000' },
   });
   driver = await createDriver(service.config);
   receiver = await startReceiver();

@@ -22,7 +22,7 @@ import { waitFor } from '../support/wait-for.ts';
 const test = withService({
   parts: ['pipeline'],
   stages: ['dispatch', 'split', 'sink'],
-  env: { HEADRACE_STALL_MS: '3600000' },
+  env: { HEADRACE_TEST_STALL_MS: '3600000' },
 });
 
 interface Result {

@@ -42,7 +42,7 @@ export const healthIs = (container: string, wanted: 'healthy' | 'unhealthy') =>
 /** As the deployments run it, but in the network of this machine and on its loopback interface. */
 export function runOptions(env: Settings): string[] {
   const here = '127.0.0.1';
-  const hosts = { HEADRACE_API_HOST: here, HEADRACE_API_METRICS_HOST: here, HEADRACE_PIPELINE_HOST: here };
+  const hosts = { HEADRACE_API_HOST: here, HEADRACE_METRICS_HOST: here };
   return [
     ...['--network', 'host', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
     ...Object.entries({ ...env, ...hosts }).flatMap(([name, value]) => ['--env', `${name}=${value}`]),

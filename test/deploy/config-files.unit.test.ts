@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { ConfigError, environmentVariables, parseConfig } from '../../schemas/config.ts';
-import { readConfigFile, readEnvFile } from '../support/env-file.ts';
+import { environmentVariables, parseConfig } from '../../schemas/config.ts';
+import { settingsReference } from '../../schemas/settings-reference.ts';
+import { readConfigFile } from '../support/env-file.ts';
 
 const file = (name: string) => new URL(`../../deploy/config/${name}`, import.meta.url);
 
@@ -17,27 +19,41 @@ describe('deploy/config', () => {
     }
   });
 
-  test('reference.env names every variable and no other, each with a value or as an example', () => {
-    const named = readFileSync(file('reference.env'), 'utf8').matchAll(/^(?:# )?(HEADRACE_\w+)=/gm);
+  test('the reference has every variable and no other, each with a value or as an example', () => {
+    const named = settingsReference().matchAll(/^(?:# )?(HEADRACE_\w+)=(?!undefined)/gm);
     expect([...named].map(([, name]) => name).sort()).toEqual([...environmentVariables].sort());
   });
 
-  test('what reference.env gives as a default is the default', () => {
+  test('what the reference gives as a default is the default', () => {
     // A floor of 0 suits a demo with few devices, one replica suits a single broker; neither suits a deployment.
     const forDeployments = { privacyFloor: undefined, replicationFactor: undefined };
     const others = { secret: undefined, ...forDeployments };
-    const reference = parseConfig(readConfigFile('reference.env'));
+    const reference = parseConfig(readConfigFile('reference'));
     const minimal = parseConfig(readConfigFile('minimal.env'));
     expect({ ...reference, ...others }).toEqual({ ...minimal, ...others });
   });
 
-  test.each(['minimal.env', 'reference.env'])(
-    'the example secret of %s is refused, and nothing else of it',
-    (name) => {
-      const refused = 'HEADRACE_SECRET: expected your own value, not the example from deploy/config';
-      expect(() => parseConfig(readEnvFile(file(name)))).toThrow(new ConfigError(refused));
-    },
-  );
+  test.each([
+    ['minimal.env', readFileSync(file('minimal.env'), 'utf8')],
+    ['the reference', settingsReference()],
+    ['the reference with all options', settingsReference().replaceAll('# HEADRACE_', 'HEADRACE_')],
+  ])('the examples of %s are refused as secrets', (_, text) => {
+    const refused = 'HEADRACE_SECRET: expected your own value, not the example from deploy/config';
+    expect(() => parseConfig(parseEnv(text))).toThrow(refused);
+  });
+
+  test('there are about 60 settings', () => {
+    expect(environmentVariables.length).toBeLessThanOrEqual(61);
+  });
+
+  test('a test can override a constant, with a number', () => {
+    const minimal = readConfigFile('minimal.env');
+    expect(parseConfig({ ...minimal, HEADRACE_TEST_S3_IDLE_MS: '7' }).s3IdleMs).toBe(7);
+    expect(() => parseConfig({ ...minimal, HEADRACE_TEST_S3_IDLE_MS: 'x' })).toThrow(
+      'HEADRACE_TEST_S3_IDLE_MS: expected a whole number',
+    );
+    expect(() => parseConfig({ ...minimal, HEADRACE_S3_IDLE_MS: '7' })).toThrow('unknown setting');
+  });
 
   test('a wrong value and an unknown name are told by their variable', () => {
     const minimal = readConfigFile('minimal.env');

@@ -125,9 +125,6 @@ describe('the Kubernetes manifests', () => {
   );
   const config: Config = parseConfig({
     ...readConfigFile('minimal.env'),
-    ...Object.fromEntries(
-      Object.entries(readConfigFile('reference.env')).filter(([name]) => secrets.has(name)),
-    ),
     ...settings,
   });
 

@@ -16,8 +16,8 @@ const faults = setUpFaults(random, {
   lanes: 1,
   more: {
     HEADRACE_SINK_MEMORY_MB: '1',
-    HEADRACE_FILE_WINDOW: '2',
-    HEADRACE_LIST_PAGE: '2',
+    HEADRACE_TEST_FILE_WINDOW: '2',
+    HEADRACE_TEST_LIST_PAGE: '2',
     HEADRACE_PARTITIONS: '2',
   },
 });

@@ -30,7 +30,7 @@ let driver: Driver;
 let feeding: Managed;
 let sink: Managed;
 let api: Managed;
-const { HEADRACE_BATCH_BYTES: _, ...settings } = faultSettings(servers(), {
+const { HEADRACE_TEST_BATCH_BYTES: _, ...settings } = faultSettings(servers(), {
   HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
 });
 beforeAll(async () => {

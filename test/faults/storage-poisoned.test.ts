@@ -39,11 +39,11 @@ const proxy = await startFaultyProxy(servers().s3.endpoint);
 const faults = setUpFaults(roundSeed('storage-poisoned'), {
   apis: 0,
   lanes: 0,
-  more: { HEADRACE_PARTITIONS: '2', HEADRACE_FILE_WINDOW: '8' },
+  more: { HEADRACE_PARTITIONS: '2', HEADRACE_TEST_FILE_WINDOW: '8' },
   processesOnly: {
     HEADRACE_S3_ENDPOINT: proxy.endpoint,
     HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
-    HEADRACE_S3_IDLE_MS: '3000',
+    HEADRACE_TEST_S3_IDLE_MS: '3000',
     HEADRACE_STORAGE_DEADLINE_MS: String(DEADLINE_MS),
   },
 });

@@ -19,7 +19,7 @@ const proxy = await startFaultyProxy(servers().s3.endpoint);
 const faults = setUpFaults(random, {
   apis: 0,
   lanes: 0,
-  more: { HEADRACE_S3_IDLE_MS: '1000', HEADRACE_BATCH_BYTES: '200000' },
+  more: { HEADRACE_TEST_S3_IDLE_MS: '1000', HEADRACE_TEST_BATCH_BYTES: '200000' },
   processesOnly: { HEADRACE_S3_ENDPOINT: proxy.endpoint },
 });
 

@@ -17,7 +17,7 @@ const random = roundSeed('webhooks');
 const points = pointsOf(webhookPoints, () => random.some<FaultPoint>(webhookPoints, 3));
 const faults = setUpFaults(random, {
   apis: 2,
-  more: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_WEBHOOK_TIMEOUT_MS: '2000' },
+  more: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '2000' },
 });
 const deliveries = () => faults.service.driver.db.collection<DeliveryDocument>(collections.deliveries);
 

@@ -34,10 +34,10 @@ beforeAll(async () => {
     stages: ['dispatch', 'split', 'sink'],
     env: {
       HEADRACE_S3_ENDPOINT: proxy.endpoint,
-      HEADRACE_S3_IDLE_MS: '1000',
-      HEADRACE_BATCH_BYTES: String(BATCH),
-      HEADRACE_FILE_WINDOW: String(WINDOW),
-      HEADRACE_ROWS_AHEAD_MB: '1',
+      HEADRACE_TEST_S3_IDLE_MS: '1000',
+      HEADRACE_TEST_BATCH_BYTES: String(BATCH),
+      HEADRACE_TEST_FILE_WINDOW: String(WINDOW),
+      HEADRACE_TEST_ROWS_AHEAD_MB: '1',
       HEADRACE_READ_AHEAD_MB: '6',
       // Nobody is to lose anything because the machine halts.
       HEADRACE_SESSION_TIMEOUT_MS: '120000',

@@ -22,7 +22,7 @@ let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
   // Small batches, so that even small files have many.
-  service = await startService({ parts: ['pipeline'], env: { HEADRACE_BATCH_BYTES: '4000' } });
+  service = await startService({ parts: ['pipeline'], env: { HEADRACE_TEST_BATCH_BYTES: '4000' } });
   driver = await createDriver(service.config);
 });
 afterAll(async () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   proxy = await startFaultyProxy(servers().s3.endpoint);
   service = await startService({
     parts: ['pipeline'],
-    env: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_S3_IDLE_MS: '3000' },
+    env: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_TEST_S3_IDLE_MS: '3000' },
   });
   driver = await createDriver(service.config);
 });

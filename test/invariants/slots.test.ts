@@ -19,7 +19,7 @@ const KNOWN = 500;
 const env = {
   HEADRACE_SLOTS: String(SLOTS),
   HEADRACE_PARTITIONS: String(SLOTS),
-  HEADRACE_BATCH_BYTES: '4000',
+  HEADRACE_TEST_BATCH_BYTES: '4000',
 };
 const test = withService({ env });
 

@@ -4,7 +4,7 @@ import { topicSettings } from '../../pipeline/kafka/topics.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { readConfigFile } from '../support/env-file.ts';
 
-const config = parseConfig(readConfigFile('reference.env'));
+const config = parseConfig(readConfigFile('reference'));
 const asConfigured = new Map(Object.entries(topicSettings(config, 'status')));
 const weaknesses = (replicas: number, changed: Record<string, string> = {}) =>
   findWeaknesses(config, 'status', {

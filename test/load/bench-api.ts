@@ -104,7 +104,6 @@ try {
     HEADRACE_API_PORT: String(await anyFreePort()),
     HEADRACE_API_METRICS_PORT: String(await anyFreePort()),
     HEADRACE_RATE_PER_SECOND: '1000000',
-    HEADRACE_RATE_BURST: '1000000',
     HEADRACE_MAX_PENDING_JOBS: '10000000',
   };
   const config = parseConfig(env);

@@ -99,7 +99,6 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
   };
   const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id, since: 0 };
   const report = { generation, ended: { marketplace: 0, loads: 0 } } as never;
-  const keeping = { retryHours: 24, days: 30 };
   const webhook = {
     _id: 1,
     partner,
@@ -272,7 +271,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
     deliveries: {
       // Asks for the time.
       now: [],
-      insert: [[[{ _id: -1, webhook: 1, job: 1, type: 'import.ended', body: '' }], keeping]],
+      insert: [[[{ _id: -1, webhook: 1, job: 1, type: 'import.ended', body: '' }]]],
       find: [[1, 1]],
       list: [
         [1, { limit: 10 }],
@@ -286,9 +285,9 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
         [{ _id: 1, sender: 'me' } as never, { isDelivered: false, retryMs: 1, code: 500, error: '$', ms: 1 }],
       ],
       release: [[{ _id: 1, sender: 'me' } as never]],
-      sendAgain: [[1, 1, 'request', keeping]],
+      sendAgain: [[1, 1, 'request']],
       giveUp: [[]],
-      oldestPendingSeconds: [[24]],
+      oldestPendingSeconds: [[]],
       removeOf: [[1]],
     },
     dryRuns: {

@@ -74,7 +74,7 @@ async function startShared(name: SharedName): Promise<Service> {
     ...addressesAsEnvironment({ ...servers(), s3 }),
     ...patient,
     // All tests have one address.
-    HEADRACE_WRONG_KEYS_PER_MINUTE: '100000',
+    HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '100000',
     HEADRACE_MONGO_DATABASE: `shared-${name}`,
     HEADRACE_TOPIC_PREFIX: `shared-${name}`,
     HEADRACE_GROUP_PREFIX: `shared-${name}`,

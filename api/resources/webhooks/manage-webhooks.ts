@@ -8,11 +8,10 @@ import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import { webhookUrlProblem } from './public-addresses.ts';
-import { keepingOf } from './record-events.ts';
 import { renderTest } from './render-event.ts';
 
 type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'> & {
-  config: Pick<Config, 'secret' | 'webhookAllowPrivate' | 'webhookRetryHours' | 'retentionDaysDeliveries'>;
+  config: Pick<Config, 'secret' | 'webhookAllowPrivate'>;
 };
 type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
 
@@ -134,11 +133,10 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
     /** Sends a test event as the delivery of this id, unless that is there already. */
     async test(webhook: number, id: number): Promise<void> {
       const event = { _id: id, webhook, job: null, ...renderTest(webhook, await deliveries.now()) };
-      await deliveries.insert([event], keepingOf(config));
+      await deliveries.insert([event]);
     },
 
     /** Once for each request. */
-    sendAgain: (webhook: number, id: number, request: string) =>
-      deliveries.sendAgain(webhook, id, request, keepingOf(config)),
+    sendAgain: (webhook: number, id: number, request: string) => deliveries.sendAgain(webhook, id, request),
   };
 }

@@ -9,21 +9,13 @@
  */
 import { faultPoint } from '../../../pipeline/runtime/fault-points.ts';
 import type { NewDelivery } from '../../../pipeline/stores/deliveries.ts';
-import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import { renderEnd, type ShownEnded, shownOfEnded } from './render-event.ts';
 
-export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'> & {
-  config: Pick<Config, 'webhookRetryHours' | 'retentionDaysDeliveries'>;
-};
+export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'>;
 
 const AT_ONCE = 1_000;
-
-export const keepingOf = ({ webhookRetryHours, retentionDaysDeliveries }: RecordDependencies['config']) => ({
-  retryHours: webhookRetryHours,
-  days: retentionDaysDeliveries,
-});
 
 /** `deferred`: they have ended just now, whatever their number. */
 const eventsOf = (
@@ -40,7 +32,7 @@ const eventsOf = (
     return told.map(({ _id }) => ({ ...event, webhook: _id, job: job._id }));
   });
 
-export function createRecordEvents({ counters, deliveries, jobs, webhooks, config }: RecordDependencies) {
+export function createRecordEvents({ counters, deliveries, jobs, webhooks }: RecordDependencies) {
   /** Jobs that have ended and are not passed yet, up to a limit. */
   const readEnded = () =>
     webhooks.inSession(async (session) => {
@@ -61,10 +53,7 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks, confi
     if (events.length === 0) return;
     faultPoint('webhooks:before-record');
     const first = await counters.take('deliveries', events.length);
-    await deliveries.insert(
-      events.map((event, i) => ({ ...event, _id: first + i })),
-      keepingOf(config),
-    );
+    await deliveries.insert(events.map((event, i) => ({ ...event, _id: first + i })));
     faultPoint('webhooks:after-record');
   }
 

@@ -28,12 +28,14 @@ export async function* findObjects(
   else for await (const page of store.list(bucket, key, { after, signal })) yield { ...page, isExact: false };
 }
 
+const MAX_FILES = 1_000_000;
+
 /** Why the job cannot be loaded, by what was found of it so far. */
 export function problemOf(
   job: Pick<JobDocument, 'kind' | 'compressed' | 'filePath'>,
   found: number,
   page: Pick<FoundPage, 'isLast' | 'isExact'>,
-  maxFiles: number,
+  maxFiles = MAX_FILES,
 ): JobError | undefined {
   if (found > maxFiles) return problem('too_many_files', `More than ${maxFiles} files match the path.`);
   if (page.isLast && found === 0) return problem('no_files', `No object matches ${job.filePath}.`);

@@ -32,7 +32,7 @@ export interface ListDependencies {
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   /** Why the partner may not load a job with so many bytes. */
   quotas: Pick<QuotaHold, 'admit'>;
-  maxFiles: number;
+  maxFiles?: number;
   batchBytes: number;
   /** How many files may be in flight: those that are published at once begin as running. */
   fileWindow: number;

@@ -151,11 +151,11 @@ async function runOn(
     apis: 2,
     pipelines: 2,
     lanes: 3,
-    more: { HEADRACE_THREADS: '2', HEADRACE_SINK_MEMORY_MB: '2', HEADRACE_FILE_WINDOW: '3' },
+    more: { HEADRACE_THREADS: '2', HEADRACE_SINK_MEMORY_MB: '2', HEADRACE_TEST_FILE_WINDOW: '3' },
     processesOnly: {
       HEADRACE_S3_ENDPOINT: proxy.endpoint,
       HEADRACE_PARTNER_S3_ENDPOINT: proxy.endpoint,
-      HEADRACE_S3_IDLE_MS: '2000',
+      HEADRACE_TEST_S3_IDLE_MS: '2000',
     },
     patienceMs: PATIENCE_MS,
   });

@@ -14,7 +14,7 @@ import { removeRecords } from '../support/remove-records.ts';
 
 const ROWS = 3_000;
 /** What is lost is missed soon. */
-const soon = { HEADRACE_STALL_MS: '1000' };
+const soon = { HEADRACE_TEST_STALL_MS: '1000' };
 
 export function lostMessages(faults: FaultFixture): void {
   async function startWith(...orders: string[]): Promise<void> {

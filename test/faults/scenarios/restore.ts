@@ -31,7 +31,7 @@ interface Restored {
   lost_jobs: { job: number; partner_id: string }[];
 }
 
-const more = { HEADRACE_STALL_MS: '3000' };
+const more = { HEADRACE_TEST_STALL_MS: '3000' };
 
 /** The pipeline is frozen in the middle of jobs, and more of them wait behind those. */
 async function freezeInFlight({ service }: FaultFixture, random: Random): Promise<void> {

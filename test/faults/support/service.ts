@@ -62,10 +62,9 @@ export interface ServiceOptions {
 /** Small batches: a small file has many of them. One thread: a pipeline that is started again and again takes half as long. */
 export const faultSettings = (addresses: ServerAddresses, more: Settings = {}): Settings =>
   uniqueSettings(addresses, {
-    HEADRACE_BATCH_BYTES: '20000',
+    HEADRACE_TEST_BATCH_BYTES: '20000',
     HEADRACE_THREADS: '1',
     HEADRACE_RATE_PER_SECOND: '100000',
-    HEADRACE_RATE_BURST: '100000',
     HEADRACE_LIMIT_BACKEND_MS: '2500',
     ...more,
   });

@@ -1,7 +1,8 @@
 /** Connections: how many a client may open, how long it may take to send a request and stop reading, and what Node itself refuses. */
 import type { Server, ServerOptions } from 'node:http';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import ipaddr from 'ipaddr.js';
 import type { Config } from '../../schemas/config.ts';
 import type { ProblemCode } from '../../schemas/problems.ts';
 import { Problem } from './problem.ts';
@@ -55,13 +56,14 @@ export function limitConnections(server: Server, config: Limits): void {
 
 /** The network that a client is counted under. An IPv6 client can use any address of its /64, so the /64 is counted. */
 export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!plain.includes(':')) return plain;
-  const [head = '', tail] = plain.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? 0 : tail.split(':').length;
-  while (groups.length < 8 - after) groups.push('0');
-  return groups.slice(0, 4).join(':');
+  if (isIP(address) === 0) return address;
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv6
+    ? parsed.parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(':')
+    : parsed.toString();
 }
 
 const codes: Record<string, ProblemCode> = {

@@ -25,16 +25,17 @@ export const licenceProblems = (packages: LockedPackage[]): string[] =>
 
 export function renderLicences(packages: LockedPackage[]): string {
   const all = production(packages);
-  const rows = all.map(({ name, version, license }) => `| ${name} | ${version} | ${license ?? '(none)'} |`);
+  const licences = [...new Set(all.map(({ license = '(none)' }) => license))].sort();
+  const listed = (licence: string) =>
+    all
+      .filter(({ license = '(none)' }) => license === licence)
+      .map(({ name, version }) => `${name} ${version}`);
   return [
     '# Licences of production dependencies',
     '',
     `${all.length} packages, from package-lock.json; platform packages that are not installed everywhere included.`,
     'Written by `npm run check:dependencies -- --write`.',
     '',
-    '| package | version | licence |',
-    '|---|---|---|',
-    ...rows,
-    '',
+    ...licences.flatMap((licence) => [`**${licence}**: ${listed(licence).join(', ')}`, '']),
   ].join('\n');
 }

@@ -1,9 +1,10 @@
 /**
- * Where webhooks may be sent to: public unicast addresses and no others, so that nobody reaches our own network through us. A name
- * is resolved once for each attempt, and the connection is made to that address: a name that changes in between changes nothing.
+ * Webhooks are sent to public unicast addresses only, so that no partner reaches our network through us. A name is resolved once per
+ * attempt and the connection uses that address, which rules out DNS rebinding.
  */
 import { lookup as lookupName, Resolver } from 'node:dns/promises';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 export interface Address {
   address: string;
@@ -15,39 +16,19 @@ export class ForbiddenAddress extends Error {
   readonly code = 'forbidden_address';
 }
 
-/** IANA's registry of special-purpose addresses, and multicast. */
-const special4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
-  192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
-  224.0.0.0/4 240.0.0.0/4`;
-/** What is outside of this is no global unicast: loopback, link-local, unique local, multicast, IPv4-mapped, NAT64. */
-const global6 = '2000::/3';
-const special6 = '2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20';
+/** Global unicast: `unicast` of the library also has the unassigned IPv6 blocks outside 2000::/3. */
+const global6 = ipaddr.parseCIDR('2000::/3');
 
-function listOf(networks: string, family: 'ipv4' | 'ipv6'): BlockList {
-  const list = new BlockList();
-  for (const network of networks.split(/\s+/)) {
-    const [address, prefix] = network.split('/') as [string, string];
-    list.addSubnet(address, Number(prefix), family);
-  }
-  return list;
-}
-const notPublic4 = listOf(special4, 'ipv4');
-const unicast6 = listOf(global6, 'ipv6');
-const notPublic6 = listOf(special6, 'ipv6');
-
-export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 4) return !notPublic4.check(address, 'ipv4');
-  if (isIP(address) !== 6 || address.includes('%')) return false;
-  return unicast6.check(address, 'ipv6') && !notPublic6.check(address, 'ipv6');
+export function isPublicAddress(text: string): boolean {
+  if (isIP(text) === 0 || text.includes('%')) return false;
+  const address = ipaddr.parse(text);
+  return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global6));
 }
 
 /** Of a URL: IPv6 addresses are in brackets there. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
-/**
- * By the name servers. The system's own look-up occupies one of the few threads of the process for as long as a name server does not
- * answer, and a partner could see to it that his does not.
- */
+/** Not getaddrinfo: a partner's silent name server would block one of the few libuv threads. */
 const resolver = new Resolver({ timeout: 2_000, tries: 2 });
 const resolveName: Lookup = async (hostname) => {
   const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
@@ -56,10 +37,10 @@ const resolveName: Lookup = async (hostname) => {
     result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : [];
   return [...some(four, 4), ...some(six, 6)];
 };
-/** Where private addresses are allowed, names of the machine itself are. */
+/** Test installations also need names from /etc/hosts. */
 const lookUpHere: Lookup = (hostname) => lookupName(hostname, { all: true });
 
-/** The address to connect to. Refused if any of those that the name has is not public: there is no honest reason for both. */
+/** The address to connect to. Refused if any address of the name is not public. */
 export function createResolve(
   allowPrivate: boolean,
   lookup: Lookup = allowPrivate ? lookUpHere : resolveName,
@@ -76,7 +57,7 @@ export function createResolve(
   };
 }
 
-/** What is wrong with the URL of a webhook, as far as that can be told without resolving its name. */
+/** What is wrong with a webhook's URL, without resolving its name. */
 export function webhookUrlProblem(text: string, allowPrivate: boolean): string | undefined {
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';

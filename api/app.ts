@@ -104,7 +104,7 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   });
   koa.use(createObserveRequests(log, metrics, deps.tracer) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
-  // The router tries the pattern of every route, which costs a busy path more than its answer.
+  // The router tries every pattern, which costs a busy path more than its handler.
   koa.use(((ctx: Context, next: () => Promise<void>) => {
     requireOneHost(ctx);
     const handler = exact.get(`${ctx.method} ${ctx.path}`);
@@ -119,7 +119,7 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   return koa;
 }
 
-/** Node takes the first of several, where a proxy in front of us may have taken another. */
+/** Of several Host headers, Node uses the first; a proxy may have used another. */
 function requireOneHost({ req: { rawHeaders } }: Context): void {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -46,7 +46,7 @@ function createAuthenticateSession(sessions: Sessions, { method, access }: Route
     if (customer !== null && access !== 'user')
       throw new Problem('forbidden', 'This session is limited to the audiences of one customer.');
     if (key !== null) ctx.state.keyId = key;
-    // All sessions of a key or a customer together: signing in again must not give a further share.
+    // One limit for all sessions of a key or a customer: signing in again must not raise it.
     ctx.state.limitedAs = `session ${key ?? JSON.stringify([partner, customer])}`;
     ctx.state.scope = { partner, customer };
     ctx.state.expiresAt = expiresAt;

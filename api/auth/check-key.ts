@@ -9,7 +9,7 @@ import { Problem, unauthorized } from '../http/problem.ts';
 import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
 
-/** A revoked key is refused everywhere within five seconds: this, and the time of one lookup. */
+/** With one lookup, less than the five seconds within which every process refuses a revoked key. */
 const KEPT_MS = 3_000;
 const MAX_KEPT = 10_000;
 
@@ -22,7 +22,7 @@ interface KeptKey {
 interface KeyLookup {
   /** The cached entry of the id, even if it has expired. */
   known(id: string): KeptKey | undefined;
-  /** Looks a key up at most once every three seconds, unknown keys included, however many requests send it. */
+  /** Looks up a key at most once every three seconds, unknown keys included. */
   find(id: string): KeptKey;
 }
 
@@ -104,7 +104,7 @@ export function createKeyCheck(
         throw unauthorized('The API key is unknown or has been revoked.');
       }
       if (taken) guesses.giveBack(network);
-      // Only whoever has the whole key is told more.
+      // Only a caller with the whole key learns more.
       if (!isActiveKey(stored)) throw expired(stored);
       await partners.refuseSuspended(stored.partner);
       return stored;

@@ -1,4 +1,4 @@
-/** Partners and keys of user tokens, cached for every request. A suspended or retired one is refused everywhere within five seconds. */
+/** Caches of partners and token keys. A suspended partner or a retired key is refused everywhere within five seconds. */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { cached } from '../../pipeline/runtime/cached.ts';
@@ -8,7 +8,7 @@ import { openTokenKey, type TokenKeyStore } from '../../pipeline/stores/token-ke
 import type { Config } from '../../schemas/config.ts';
 import { Problem } from '../http/problem.ts';
 
-/** This, and the time of one look-up, are less than five seconds. */
+/** With one lookup, less than five seconds. */
 const KEPT_MS = 3_000;
 const MAX_KEPT = 10_000;
 
@@ -49,7 +49,10 @@ export function createKnownPartners(partners: Pick<PartnerStore, 'lookUp'>) {
     isSuspended,
     async refuseSuspended(id: string): Promise<void> {
       if (await isSuspended(id))
-        throw new Problem('partner_suspended', 'Your access is suspended. Ask the operator of this service.');
+        throw new Problem(
+          'partner_suspended',
+          'Your access is suspended. Contact the operator of this service.',
+        );
     },
   };
 }

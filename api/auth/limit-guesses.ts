@@ -11,7 +11,8 @@ export function createGuessLimit({ wrongKeysPerMinute }: Pick<Config, 'wrongKeys
 
   function refuseBelowZero(left: number): void {
     if (left >= 0) return;
-    const detail = 'Too many requests with an invalid API key or user token came from your address.';
+    const detail =
+      'Too many requests with an invalid API key or user token from your address. Check the key, and retry later.';
     throw new Problem('too_many_wrong_keys', detail, {
       headers: { 'Retry-After': secondsUntil(left, perSecond) },
     });

@@ -4,7 +4,7 @@ import { seal, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 
 const NAME = 'headrace_session';
 const CONTEXT = 'console session';
-/** Browsers drop longer cookies without a word. */
+/** Browsers silently drop longer cookies. */
 const MAX_LENGTH = 4_000;
 /** Another site under the same domain can add cookies of this name. */
 const MAX_TRIED = 5;

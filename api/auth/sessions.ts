@@ -11,7 +11,7 @@ import type { KnownPartners, KnownTokenKeys } from './known.ts';
 import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';
 import { badUserToken } from './user-tokens.ts';
 
-/** A session that was signed out is refused by every process within five seconds: this, and the time of one lookup. */
+/** With one lookup, less than the five seconds within which every process refuses a session that was signed out. */
 const KEPT_MS = 3_000;
 const MAX_KEPT = 10_000;
 
@@ -60,7 +60,7 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
     begin(ctx: Context, session: Session): void {
       const sealed = sealSession(config.secret, session);
       if (sealed === undefined)
-        throw badUserToken('The name of the customer in the user token is too long for a session.');
+        throw badUserToken('The customer name in the user token is too long for a session.');
       const seconds = Math.max(0, Math.floor((session.expiresAt - Date.now()) / 1_000));
       ctx.set('Set-Cookie', setCookie(sealed, seconds, isSecure(ctx)));
     },
@@ -76,9 +76,12 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
   };
 }
 
-/** Refuses requests that another site makes a browser send: only a script of our own pages can set the header. */
+/** CSRF protection: only a script of our own pages can set the header. */
 export function requireConsole(ctx: Context): void {
   const site = ctx.get('sec-fetch-site');
   if (ctx.get('x-headrace-console') === '1' && (site === '' || site === 'same-origin')) return;
-  throw new Problem('forbidden', 'Only the console may send this: it adds the header X-Headrace-Console: 1.');
+  throw new Problem(
+    'forbidden',
+    'This request needs the header X-Headrace-Console: 1, which the console sends.',
+  );
 }

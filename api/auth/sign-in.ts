@@ -1,4 +1,4 @@
-/** Opens a session for whoever has an API key or a user token. */
+/** Opens a console session for an API key or a user token. */
 import { randomBytes } from 'node:crypto';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import { Problem } from '../http/problem.ts';

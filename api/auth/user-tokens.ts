@@ -25,7 +25,7 @@ export interface UserToken {
   tokenKey: string | null;
 }
 
-/** What the token says, if it is valid, and belongs to this partner where one is given. */
+/** The verified claims. `partner`: must be the token's. */
 export type VerifyUserToken = (token: string, partner?: string) => Promise<UserToken>;
 
 export const badUserToken = (detail: string, cause?: unknown) =>
@@ -112,7 +112,7 @@ export function createVerifyUserToken(
 
   async function byRemoteKey(token: string): Promise<JWTPayload> {
     if (!remote || issuer === undefined)
-      throw badUserToken('The header of the user token must name a key of yours (kid).');
+      throw badUserToken('The header of the user token must name one of your token keys (kid).');
     const options = { ...required, issuer, algorithms: publicKeyAlgorithms };
     return (await jwtVerify(token, remote, options)).payload;
   }

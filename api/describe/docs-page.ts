@@ -31,7 +31,7 @@ export const docsPage = (nonce: string): string => `<!doctype html>
 </html>
 `;
 
-/** Runs before the bundle, which adds styles from its script and tries whether it could use eval. */
+/** Runs before the bundle, which adds styles from its script and tests for eval. */
 export const docsSetup = `const { nonce } = document.currentScript;
 const createElement = document.createElement;
 document.createElement = (name, options) => {
@@ -40,7 +40,7 @@ document.createElement = (name, options) => {
   return element;
 };
 
-// The bundle gets along without eval; only trying it would be reported as a violation of the policy.
+// The bundle works without eval; its test for it would be reported as a policy violation.
 function NoEval() {
   throw new EvalError('this page does not allow eval');
 }

@@ -12,7 +12,8 @@ import {
   requestId,
   retryAfter,
 } from '../http/responses.ts';
-import { type Described, introduction } from './introduction.ts';
+import { introduction } from './introduction.ts';
+import type { Described } from './introduction-limits.ts';
 
 /** The problems that follow from what an operation is. */
 const ofAll: ProblemCode[] = [

@@ -125,7 +125,7 @@ export function registryOperations(config: Pick<Config, 'topicPrefix'>): Operati
     return found;
   };
   const listSubjects = (ctx: Context) => {
-    // Clients write it behind the name of a context, of which there is one.
+    // Clients prefix it with the name of the context; there is only one.
     const prefix = (parameter(ctx, 'subjectPrefix') ?? '').replace(/^:[.*]?:/, '');
     const matching = subjects.filter((subject) => subject.startsWith(prefix));
     return page(ctx, matching);
@@ -137,7 +137,7 @@ export function registryOperations(config: Pick<Config, 'topicPrefix'>): Operati
   const places = (ctx: Context) => ofId(ctx).map(({ subject, version }) => ({ subject, version }));
   const level = { compatibilityLevel: compatibility };
   const mode = { mode: 'READONLY' };
-  /** The same for every subject and version that there is. */
+  /** The same for every known subject and version. */
   const sameForAll = (find: (ctx: Context) => unknown, value: unknown) => (ctx: Context) => {
     find(ctx);
     return value;

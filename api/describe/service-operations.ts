@@ -61,7 +61,7 @@ export function serviceOperations(
   { config, ping, publisher }: { config: ConfigOf<'api'> } & Backends,
   openApi: () => unknown,
 ): Operation[] {
-  // Made at the first request: they cost a fifth of a second of CPU time, which every start would pay.
+  // Lazy: they cost 0.2 s of CPU, which every start would pay.
   const document = once(() => JSON.stringify(openApi()));
   const asyncApiDocument = once(() => JSON.stringify(createAsyncApi(config)));
   const topicsHtml = once(() => topicsPage(config));
@@ -159,7 +159,7 @@ export function serviceOperations(
           throw new Problem('unavailable', 'Not ready: a backend does not respond.', {
             headers: { 'Retry-After': '2' },
             members: { ...state },
-            // A negative answer to a probe is not a failed request.
+            // A failed probe is not a failed request.
             isLogged: false,
           });
         sendJson(ctx, state);

@@ -3,7 +3,7 @@ import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { Context } from './context.ts';
 
-export interface Answer {
+export interface ApiResponse {
   status: number;
   body?: string;
   location?: string;
@@ -12,19 +12,19 @@ export interface Answer {
 
 /** A request that queues a job. */
 export interface QueueJob {
-  /** Checks the request against what is stored. Not called once an earlier try has queued the job. */
+  /** Checks the request against what is stored. Skipped if an earlier attempt queued the job. */
   job(): JobRequest | Promise<JobRequest>;
-  answer(job: JobDocument): Answer | Promise<Answer>;
+  answer(job: JobDocument): ApiResponse | Promise<ApiResponse>;
 }
 /** A request that takes effect at once. */
 export interface DirectChange<Intent> {
   /**
-   * Checks the request against what is stored, and decides what must be the same in every try: ids, secrets, which version is meant.
-   * Not called once an earlier try has come so far.
+   * Checks the request against what is stored, and fixes what must be the same in every attempt: ids, secrets, versions. Skipped if an
+   * earlier attempt stored its intent.
    */
   intend(): Promise<Intent>;
-  /** Has the same effect and the same answer, however often it is called with an intent. */
-  apply(intent: Intent): Promise<Answer>;
+  /** Idempotent for an intent. */
+  apply(intent: Intent): Promise<ApiResponse>;
 }
 /** What a request changes, known to be well-formed. Nothing has been changed yet. */
 export type Change = QueueJob | DirectChange<unknown>;
@@ -32,7 +32,7 @@ export type Change = QueueJob | DirectChange<unknown>;
 /** Keeps the type of the intent, which is stored as JSON. */
 export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
 
-export function send(ctx: Context, answer: Answer): void {
+export function send(ctx: Context, answer: ApiResponse): void {
   ctx.status = answer.status;
   if (answer.location) ctx.set('Location', answer.location);
   if (answer.retryAfter) ctx.set('Retry-After', answer.retryAfter);

@@ -12,7 +12,7 @@ export interface RequestState {
   limitedAs: string;
   /** When the API key, the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
   expiresAt?: number;
-  /** Whether the caller would still be let in. A response that goes on for long asks every few seconds. */
+  /** Whether the caller still has access; long responses check every few seconds. */
   isStillAllowed(): Promise<boolean>;
   route?: string;
   /** Its span, if it is traced. */

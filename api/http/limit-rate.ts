@@ -59,7 +59,7 @@ export function createLimitRate(perSecond: number, burst: number): Handler {
     if (left < 0)
       throw new Problem(
         'rate_limited',
-        `The limit is ${perSecond} requests per second with bursts of up to ${burst}.`,
+        `Rate limit of ${perSecond} requests per second (burst ${burst}) exceeded. Retry after Retry-After seconds.`,
         {
           headers: {
             'Retry-After': secondsUntil(left, perSecond),

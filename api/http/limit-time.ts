@@ -1,16 +1,15 @@
 /**
- * The overall time limit of a request: whatever a backend does, the client gets a response. It backs up the limits of the single
- * steps. Reading the body does not count: that is the client's time, and has a limit of its own.
+ * The overall time limit of a request, as a backstop for the limits of its steps. Reading the body has a limit of its own.
  *
- * A request that was answered with an error never queues a job. Either it timed out here, and then its job is no longer queued;
- * or its job is being queued, and then the queue, which has limits of its own, decides the response.
+ * A request that got an error never queues a job: either it timed out here and its job is not queued, or its job is being queued and
+ * the queue, with its own deadline, decides the response.
  */
 import type { Context } from './context.ts';
 import { unavailable } from './problem.ts';
 
-/** The limits of the single steps must fire first: a job that is being accepted may need another second to be withdrawn. */
+/** The limits of the steps must fire first: withdrawing a job may take another second. */
 const GRACE_MS = 1_100;
-/** All requests that expire in the same 200 ms share a timer: one timer for each request would cost more than the request. */
+/** Requests that expire in the same 200 ms share a timer: one per request would be too expensive. */
 const STEP_MS = 200;
 
 const late = () => unavailable('A backend did not respond in time. Retry shortly.');

@@ -17,7 +17,7 @@ export function createMetrics(): Metrics {
 
 const MAX_LOOK_MS = 1_500;
 
-/** Unfinished jobs, looked up when Prometheus asks: what waits shows although no pipeline runs. */
+/** Unfinished jobs, read at each scrape, so that the backlog shows even if no pipeline runs. */
 export function exportJobs(
   metrics: Metrics,
   jobs: Pick<JobQueryStore, 'unfinishedByPhase' | 'countStopped'>,

@@ -1,4 +1,4 @@
-/** What the browser is told about every page that we serve: load nothing from elsewhere, tell nobody, be in no frame. */
+/** Security headers of all pages: no foreign resources, no referrer, no frames. */
 import type { Context } from './context.ts';
 
 type Directive = 'script-src' | 'style-src' | 'style-src-attr' | 'img-src' | 'font-src' | 'connect-src';

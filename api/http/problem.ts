@@ -40,7 +40,7 @@ export const unauthorized = (detail: string) =>
 export const notFound = () =>
   new Problem('not_found', 'There is no resource at this URL, or it does not belong to you.');
 
-/** What is made on request and takes a while, and how much of it may be unfinished. */
+/** Limit on unfinished dry runs and reports. */
 export const tooManyUnfinished = (
   what: string,
   { perPartner, perCustomer }: { perPartner: number; perCustomer: number },
@@ -49,8 +49,8 @@ export const tooManyUnfinished = (
   new Problem(
     'too_many_pending',
     customer === null
-      ? `At most ${perPartner} ${what} may be unfinished.`
-      : `At most ${perCustomer} ${what} of a customer may be unfinished, and ${perPartner} of the partner.`,
+      ? `Limit of ${perPartner} unfinished ${what} reached. Retry when one has ended.`
+      : `Limit of unfinished ${what} reached: ${perCustomer} per customer, ${perPartner} per partner. Retry when one has ended.`,
     { headers: { 'Retry-After': '5' } },
   );
 

@@ -11,7 +11,7 @@ import { Problem } from './problem.ts';
 
 const utf8 = ['utf-8', 'utf8', '"utf-8"', '"utf8"'];
 
-/** Split, not matched: a regular expression for this backtracks, and the header is whatever a stranger sends. */
+/** Split, because a regular expression would backtrack on hostile headers. */
 export function isJsonType(contentType: string): boolean {
   const [type, ...parameters] = contentType
     .toLowerCase()
@@ -40,7 +40,8 @@ async function isEmpty({ req }: Context): Promise<boolean> {
 /** Without the cause: co-body attaches the whole body to its errors, secrets included. */
 function bodyProblem(error: Error & { status?: number; type?: string }): Problem {
   const close = { headers: { Connection: 'close' } };
-  if (error.status === 413) return new Problem('body_too_large', 'The body exceeds the size limit.', close);
+  if (error.status === 413)
+    return new Problem('body_too_large', 'The body is larger than the limit for this operation.', close);
   if (error.status === 415)
     return new Problem('unsupported_media_type', 'The content encoding is not supported.', close);
   if (/forbidden prototype property/.test(error.message))

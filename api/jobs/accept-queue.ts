@@ -1,9 +1,9 @@
 /**
  * Accepts jobs: numbers them without gaps in the order of acceptance, stores them, publishes them, and only then answers.
  *
- * A group commit: requests that arrive while a group is being stored form the next, so that under load one write and one publish
- * serve many requests. A group is stored while the one before it is published; the publishes stay in order. The process may die at any point. Before the insert there is no job; after it the job will run: dispatch expects
- * numbers without gaps, and finds the job in MongoDB even if its message was never published.
+ * Group commit: requests that arrive while a group is being stored form the next group. A group is stored while the previous one is
+ * published; publishes stay in order. After a crash before the insert there is no job; after it the job runs, because dispatch expects
+ * gapless numbers and finds the job in MongoDB even if its message was never published.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,7 +51,7 @@ interface Dependencies {
 }
 
 const MAX_WAITING = 20_000;
-/** However long its first request has waited, a flush gets at least this much time. */
+/** Minimum time for a flush, however long its first request has waited. */
 const MIN_FLUSH_MS = 1_000;
 /** About as long as a write takes to reach a majority. */
 const RENUMBER_MS = 5;
@@ -107,7 +107,7 @@ export function createAcceptQueue(deps: Dependencies) {
         const refused = refusedBy(error);
         if (!refused) throw error;
         for (const entry of rest.slice(refused.index)) attempted.delete(entry);
-        // Another process took the number, which is no failure: the next round counts from there, once that is visible.
+        // Another process took the number: the next round continues from there, once it is visible.
         if (refused.by === 'number') await sleep(Math.random() * RENUMBER_MS);
         rest = rest.slice(refused.by === 'token' ? refused.index + 1 : refused.index);
       }
@@ -120,7 +120,7 @@ export function createAcceptQueue(deps: Dependencies) {
     failed = { at: performance.now(), error };
     return error;
   }
-  /** Requests that were waiting when others failed would fail too, only later. */
+  /** Fail waiting requests now: they would only fail later. */
   const failedBefore = (since: number) => (failed && since < failed.at ? failed.error : undefined);
 
   async function send(documents: JobDocument[]): Promise<void> {
@@ -164,7 +164,7 @@ export function createAcceptQueue(deps: Dependencies) {
     const inserting = insert(batch, attempted, deadline.passed);
     await deadline.limit(inserting).catch((cause) => {
       deadline.clear();
-      // It is unknown what was stored: withdraw it in the background, for as long as that takes.
+      // The insert may have landed: withdraw in the background until that succeeds.
       withdrawal.inBackground([...attempted.values()], inserting);
       throw fail('MongoDB does not answer', batch.length, cause);
     });
@@ -206,7 +206,7 @@ export function createAcceptQueue(deps: Dependencies) {
       open.add(accepting);
       return accepting;
     },
-    /** Resolves when no request waits. To be called when no new ones come. */
+    /** Resolves when no request waits; call it after the last one. */
     async drain(): Promise<void> {
       await Promise.allSettled(open);
       await withdrawal.settled();

@@ -1,8 +1,8 @@
 /**
- * Puts Kafka and MongoDB in step after one of them was restored from a copy. MongoDB decides: what it does not know is skipped in Kafka,
- * and what is unfinished in it runs again, because dispatch finds jobs and slots find missing devices without any message.
+ * Reconciles Kafka and MongoDB after a restore. MongoDB wins: messages of jobs it does not know are skipped, and its unfinished jobs
+ * run again, since dispatch needs no message to find them.
  *
- * In this order: a process starts when MongoDB knows the numbers, and must not find the messages then.
+ * Skip the messages first: a process may start as soon as MongoDB knows the numbers.
  */
 
 import { readJobsBehind } from '../../pipeline/accept/jobs-in-kafka.ts';
@@ -31,11 +31,11 @@ export interface LostJob {
   accepted: AcceptedJob | undefined;
 }
 
-/** More are a message that somebody else has written, rather than jobs. */
+/** A larger gap means a foreign message, not lost jobs. */
 const MAX_LOST = 10_000_000;
 const AT_ONCE = 1_000;
 
-/** Its number is taken, and nobody sees it. */
+/** Takes the number, invisible to partners. */
 const withdrawn = ({ job, accepted }: LostJob): JobDocument => ({
   ...numbered(
     {
@@ -54,7 +54,7 @@ const withdrawn = ({ job, accepted }: LostJob): JobDocument => ({
   phase: 'withdrawn',
 });
 
-/** Gives the jobs that are lost: those that Kafka knows and MongoDB does not. */
+/** Returns the lost jobs: known to Kafka, unknown to MongoDB. */
 export async function settleAfterRestore(deps: Dependencies): Promise<LostJob[]> {
   const { config, log, newJobs } = deps;
   const first = await deps.jobs.firstUnfinished();
@@ -65,7 +65,7 @@ export async function settleAfterRestore(deps: Dependencies): Promise<LostJob[]>
       `nothing was done: MongoDB has no unfinished job before ${first}, and a message names job ${highest}`,
     );
   await skipMessages(config, log);
-  // What sinks have said they hold is nowhere any more.
+  // The votes refer to devices that are lost.
   await deps.checks.forgetBefore(Number.MAX_SAFE_INTEGER);
   const lost = (await newJobs.missing(first, highest)).map((job) => ({ job, accepted: jobs.get(job) }));
   for (const some of inGroups(lost, within({ count: AT_ONCE }))) await newJobs.insertNew(some.map(withdrawn));

@@ -1,6 +1,6 @@
 /**
- * Refuses jobs of a partner that has used up what it may load on a day. Jobs count when they have ended, so those in flight can exceed
- * the quota; dispatch refuses them when it lists their files (stages/dispatch/hold-quotas.ts).
+ * Refuses jobs of a partner whose daily quota is used up. Jobs count when they end; dispatch refuses those in flight when it lists
+ * their files (stages/dispatch/hold-quotas.ts).
  */
 import { LRUCache } from 'lru-cache';
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
@@ -11,7 +11,7 @@ import { dayOf, type Usage, type UsageStore } from '../../pipeline/stores/usage.
 import type { PartnerQuotas } from '../../schemas/documents.ts';
 import { Problem } from '../http/problem.ts';
 
-/** Requests do not wait for MongoDB more often than this. */
+/** How long the usage is cached. */
 const KEPT_MS = 1_000;
 const MAX_KEPT = 10_000;
 const DAY_MS = 86_400_000;
@@ -38,7 +38,7 @@ export function createDailyQuota(usage: UsageStore, jobs: NewJobStore) {
       if (what.length === 0 || (requestToken !== undefined && (await jobs.hasToken(requestToken)))) return;
       throw new Problem(
         'quota_exceeded',
-        `Nothing was queued: you have loaded your ${what.join(' and ')} of today (UTC).`,
+        `Daily limit of ${what.join(' and ')} reached. Nothing was queued; retry after midnight UTC.`,
         { headers: { 'Retry-After': secondsUntilMidnight(now) } },
       );
     },

@@ -5,7 +5,7 @@ import { frozen, type ListedJob } from '../../pipeline/stores/job-queries.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 
-/** An audience may have had any number of loads: they are looked up by their files. */
+/** Looked up by file, because an audience may have any number of loads. */
 const FILES_AT_ONCE = 1_000;
 
 /** A file that failed was read but not loaded. */

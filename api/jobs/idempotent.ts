@@ -1,8 +1,7 @@
 /**
- * Idempotency-Key: the same key and request within 24 hours returns the first response again. Every route that changes something
- * describes its change, and it is carried out here, so no operation can do without. Until its answer is stored, a repeated request
- * continues where the first try died: a job carries the token of its request under a unique index, and every other change is made
- * from an intent that is stored before it.
+ * Idempotency-Key: the same key and request within 24 hours returns the first response again. Every change runs through here. Until
+ * the response is stored, a repeated request resumes the first attempt: a job carries the token of its request under a unique index,
+ * and every other change starts from an intent stored before it.
  */
 
 import { createHmac, randomUUID } from 'node:crypto';
@@ -16,7 +15,7 @@ import { deriveKey, seal, secretsOf, unseal } from '../../pipeline/runtime/seal.
 import type { ConfigOf } from '../../schemas/config.ts';
 import type { IdempotencyDocument } from '../../schemas/documents.ts';
 import type { KnownPartners } from '../auth/known.ts';
-import type { Answer, Change, DirectChange, QueueJob } from '../http/change.ts';
+import type { ApiResponse, Change, DirectChange, QueueJob } from '../http/change.ts';
 import type { Context } from '../http/context.ts';
 import { beginAccepting, stopIfGivenUp } from '../http/limit-time.ts';
 import { Problem, unavailable } from '../http/problem.ts';
@@ -75,7 +74,7 @@ async function claim(deps: Dependencies, ctx: Context): Promise<Claim | undefine
   return { mark, isFirst: mark.token === token };
 }
 
-export function createCarryOut(deps: Dependencies): (ctx: Context, change: Change) => Promise<Answer> {
+export function createCarryOut(deps: Dependencies): (ctx: Context, change: Change) => Promise<ApiResponse> {
   const { config, idempotency, newJobs, log } = deps;
   const secrets = secretsOf(config);
 
@@ -87,7 +86,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
     JSON.parse(unseal(secrets, value, contextOf(mark))) as T;
 
   /** Stores the answer, unless a concurrent try has stored its own. Returns the one that stands. */
-  async function keep(mark: IdempotencyDocument, answer: Answer): Promise<Answer> {
+  async function keep(mark: IdempotencyDocument, answer: ApiResponse): Promise<ApiResponse> {
     const stored = await idempotency.storeAnswer(mark, sealed(mark, answer));
     faultPoint('api:after-keep-answer');
     return stored ? opened(mark, stored) : answer;
@@ -107,7 +106,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
     return { job: known, repeated: true };
   }
 
-  async function queueOnce(ctx: Context, change: QueueJob, claimed: Claim): Promise<Answer> {
+  async function queueOnce(ctx: Context, change: QueueJob, claimed: Claim): Promise<ApiResponse> {
     for (let tries = 0; tries < 5; tries++) {
       const { mark } = claimed;
       const accepted = await jobOf(ctx, change, claimed);
@@ -118,7 +117,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
         faultPoint('api:before-answer');
         // Not awaited: should it fail, a repeated request rebuilds the response from the job.
         keep(mark, answer).catch((error) =>
-          log.debug({ err: error }, 'the response for an Idempotency-Key was not stored'),
+          log.debug({ err: error }, 'response for an Idempotency-Key not stored'),
         );
         return answer;
       }
@@ -127,7 +126,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
     throw unavailable('The request could not be queued. Retry shortly.');
   }
 
-  /** The intent of the first try that came so far. */
+  /** The intent that is stored, or a new one. */
   async function intentOf<T>({ intend }: DirectChange<T>, mark: IdempotencyDocument): Promise<T> {
     if (mark.intent) return opened(mark, mark.intent);
     try {
@@ -135,7 +134,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
       const stored = await idempotency.fixIntent(mark, sealed(mark, intent));
       return stored ? opened(mark, stored) : intent;
     } catch (error) {
-      // A concurrent try may be the reason: it has removed what this one looked for.
+      // A concurrent attempt may have removed what this one looked for.
       const stored = await idempotency.intentOf(mark);
       if (stored) return opened(mark, stored);
       throw error;
@@ -143,7 +142,11 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
   }
 
   /** Stores the response before sending it, so that a repeated request gets the same one. */
-  async function applyOnce(ctx: Context, change: DirectChange<unknown>, claimed?: Claim): Promise<Answer> {
+  async function applyOnce(
+    ctx: Context,
+    change: DirectChange<unknown>,
+    claimed?: Claim,
+  ): Promise<ApiResponse> {
     const intent = claimed ? await intentOf(change, claimed.mark) : await change.intend();
     faultPoint('api:before-change');
     stopIfGivenUp(ctx);

@@ -1,7 +1,6 @@
 /**
- * Limits the jobs of a partner that have not ended, without counting them for each request. They are counted now and then while the
- * partner sends requests, more often near the limit; jobs accepted by this process since then are added. Exact with one process;
- * with several, jobs that the others accept between two counts can exceed the limit.
+ * Limits a partner's unfinished jobs without counting them for each request: a periodic count, more frequent near the limit, plus the
+ * jobs accepted by this process since. With several processes, jobs accepted between two counts can exceed the limit.
  */
 import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import { Problem } from '../http/problem.ts';
@@ -18,7 +17,7 @@ interface Tally {
   counting?: Promise<void>;
 }
 
-/** How often to count: below half of the limit, and above. */
+/** Count interval below half of the limit, and above. */
 const COUNT_SELDOM_MS = 10_000;
 const COUNT_OFTEN_MS = 1_000;
 /** At the limit: as soon as a job has ended, the partner's next request should be accepted. */
@@ -47,7 +46,7 @@ export function createPendingJobs(jobs: NewJobStore) {
     return pending > max / 2 ? COUNT_OFTEN_MS : COUNT_SELDOM_MS;
   }
 
-  /** Whether an earlier try of the request, whose answer was lost, has created the job. */
+  /** Whether an earlier attempt of the request created the job. */
   const isThere = async (requestToken: string | undefined) =>
     requestToken !== undefined && (await jobs.hasToken(requestToken));
 
@@ -63,7 +62,7 @@ export function createPendingJobs(jobs: NewJobStore) {
       if (pendingOf(tally) >= max && !(await isThere(requestToken)))
         throw new Problem(
           'too_many_pending',
-          'Nothing was queued. Retry when some of your jobs have ended.',
+          'Too many of your jobs are unfinished. Nothing was queued; retry when some have ended.',
           { headers: { 'Retry-After': '5' } },
         );
       tally.reserved++;

@@ -40,7 +40,7 @@ function phaseOf({ kind, phase, status }: JobInProgress, { jobsAhead, isCancelle
   return jobsAhead === 0 && kind !== 'delete' ? 'listing' : 'waiting';
 }
 
-/** When everything was read, or now. Older jobs do not tell it from their end. */
+/** When everything was read, or now. */
 const readUntil = ({ phase, decidedAt, updatedAt }: JobInProgress, now: number) =>
   phase === 'sealed' || phase === 'ended' ? (decidedAt ?? updatedAt).getTime() : now;
 
@@ -54,7 +54,7 @@ export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
   const { bytes = null, startedAt = null } = job;
   const bytesDone = bytesDoneOf(job);
   const phase = phaseOf(job, place);
-  // The clocks of dispatch and API may differ: no speed is better than a wrong one.
+  // Clock skew between dispatch and API: better no rate than a wrong one.
   const elapsedMs = startedAt ? Math.max(0, readUntil(job, now) - startedAt.getTime()) : 0;
   const isMeasured = elapsedMs > 0 && job.rows > 0 && job.kind !== 'delete';
   const canEstimate = phase === 'loading' && place.jobsAhead === 0 && elapsedMs > 0 && bytesDone > 0;
@@ -78,7 +78,7 @@ export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
   };
 }
 
-/** The job and its place in the queue, if it is the caller's. A page that shows a job asks every second, so concurrent reads are shared. */
+/** The caller's job and its place in the queue. Pages poll every second, so concurrent reads are shared. */
 export function createReadProgress({ jobs }: { jobs: JobQueryStore }) {
   const readJob = createSharedReads(async (id) => {
     const job = await jobs.findShown(Number(id), shownInProgress);
@@ -111,7 +111,7 @@ const loading = {
 /** What the OpenAPI document says about it, for imports and loads alike. */
 export const describedProgress = {
   description:
-    'How far the job has come, how many jobs are ahead of it, and an estimate of when it ends. Poll it once a second at most.',
+    'Phase, rows and bytes done, jobs ahead of it, and an estimated end. Poll at most once per second.',
   responses: tagged(
     json(progress, 'The progress', {
       examples: {

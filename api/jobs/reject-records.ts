@@ -1,4 +1,4 @@
-/** Rejected rows of jobs: as many of each file as are kept, and how many are not. */
+/** Rejected rows of jobs: those stored per file, and the number of the others. */
 import type { ListedJob } from '../../pipeline/stores/job-queries.ts';
 import type { FileDocument, JobDocument } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';

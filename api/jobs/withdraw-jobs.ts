@@ -20,10 +20,13 @@ export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logge
     await inserting?.catch(() => {});
     const taken = await untilWithdrawn('withdraw jobs', () => jobs.withdraw(documents));
     if (taken.size > 0)
-      log.warn({ jobs: [...taken] }, 'these jobs run, although their requests were answered with an error');
+      log.warn(
+        { jobs: [...taken] },
+        'jobs run although their requests got an error: dispatch had claimed them',
+      );
   }
 
-  /** For when MongoDB does not answer: tries until it does, or the process ends. */
+  /** Retries until MongoDB responds or the process ends. */
   function inBackground(documents: JobDocument[], inserting?: Promise<unknown>): void {
     if (documents.length === 0) return;
     const task = untilDone(documents, inserting).finally(() => background.delete(task));

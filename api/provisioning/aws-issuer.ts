@@ -36,7 +36,7 @@ export function createAwsIssuer(
   const iam = new IAMClient({
     region: iamRegions[partitionOf(config.s3Region)] ?? config.s3Region,
     ...(credentials ? { credentials } : {}),
-    // A call that is repeated after it went through would be refused.
+    // No SDK retries: a repeated call that went through would be refused.
     maxAttempts: 1,
     requestHandler,
   });

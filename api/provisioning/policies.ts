@@ -64,7 +64,7 @@ const partitions = [
 export const partitionOf = (region: string): string =>
   partitions.find(([pattern]) => pattern.test(region))?.[1] ?? 'aws';
 
-/** What to attach to a partner's own user: his prefix, with TLS only, and without keys that we could not decrypt with. */
+/** Policy for a partner's user: its prefix, TLS only, no customer-provided encryption keys. */
 export function partnerPolicy(
   { s3Bucket, s3Region, s3Endpoint }: Pick<Config, 's3Bucket' | 's3Region' | 's3Endpoint'>,
   partner: { prefix: string; storageUser: string },

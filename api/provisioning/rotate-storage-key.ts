@@ -1,6 +1,6 @@
 /**
- * Rotates a partner's storage keys: a second storage user, limited to the same prefix, beside the first, until the first is retired.
- * No storage ends keys at a time of ours, so retiring is the operator's second step.
+ * Rotates a partner's storage keys: adds a second storage user for the same prefix until the first is retired. Storage keys cannot
+ * expire, so retiring is a second step.
  */
 
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
@@ -33,7 +33,7 @@ export async function rotateStorageKey(
       'not_configured',
       `HEADRACE_S3_ISSUER is manual: make other keys for ${partner.storageUser} in your storage`,
     );
-  // Left by a rotation that was interrupted: nobody got its keys. It may not even exist.
+  // Left by an interrupted rotation: its keys were never issued, and it may not exist.
   if (partner.nextStorageUser) await issuer.revoke(userOf(partner, partner.nextStorageUser)).catch(() => {});
   const next = newStorageUser();
   await partners.planStorageUser(id, next);

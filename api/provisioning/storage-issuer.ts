@@ -10,7 +10,7 @@ export interface StoragePartner {
   storageUser: string;
 }
 
-/** What somebody else has to do: make a user with this policy. */
+/** To be done by the operator: create a user with this policy. */
 interface ToIssue {
   policy: Policy;
 }
@@ -26,7 +26,7 @@ export interface StorageIssuer {
   resume?(partner: StoragePartner): Promise<void>;
 }
 
-/** Storage whose users the operator creates (MinIO, Ceph, a company's own tools): we only say what a user may do. */
+/** The operator creates the storage users (MinIO, Ceph); we only print the policy. */
 export const createManualIssuer = (config: ConfigOf<'admin'>): StorageIssuer => ({
   isManual: true,
   issue: async (partner) => ({ policy: partnerPolicy(config, partner) }),

@@ -1,6 +1,6 @@
 /**
- * Suspends a partner and resumes it. The API refuses it first and lets it in last, so that it is never let in with half of its rights;
- * a step that failed is taken again when the command is repeated.
+ * Suspends and resumes a partner. The API refuses it first and admits it last, so it never works with half of its rights. Repeat the
+ * command to retry a failed step.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
@@ -8,7 +8,7 @@ import type { PartnerDocument } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 
-/** When every process refuses the partner (known-partners.ts), and has stored the jobs that it let in before. */
+/** Until every process refuses the partner (auth/known.ts) and has stored the jobs accepted before. */
 const REFUSED_MS = 5_000;
 
 /** The storage users of a partner: two while its keys are rotated. */
@@ -37,8 +37,7 @@ async function changeStorage(
 }
 
 /**
- * Jobs that were accepted run to their end, unless they are to be cancelled: all jobs end in one order, so a job that waited for its
- * partner would hold up everybody's.
+ * Accepted jobs run to their end unless they are cancelled: a waiting job would hold up the later ones.
  */
 export async function suspendPartner(
   { partners, jobs }: Pick<ApiStores, 'partners' | 'jobs'>,

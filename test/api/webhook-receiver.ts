@@ -14,7 +14,7 @@ export interface Received {
 }
 
 /** A status, with a Location if it is a redirect; or nothing, ever. */
-export type Answer = number | { status: number; location: string } | 'nothing';
+export type ReceiverResponse = number | { status: number; location: string } | 'nothing';
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /** The key as Standard Webhooks defines it; independent of the code under test. */
@@ -35,7 +35,7 @@ export async function isSigned({ headers, body }: Received, secret: string): Pro
 /** With a certificate and its key, by https. */
 export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string; pem?: string } = {}) {
   const received: Received[] = [];
-  let answer: (got: Received) => Answer = () => 204;
+  let answer: (got: Received) => ReceiverResponse = () => 204;
   const listener: RequestListener = (request, response) => {
     let body = '';
     request.on('data', (chunk) => {
@@ -60,7 +60,7 @@ export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string
     port: address.port,
     url: `${pem ? 'https' : 'http'}://${host}:${address.port}`,
     received,
-    answerWith(next: Answer | ((got: Received) => Answer)): void {
+    answerWith(next: ReceiverResponse | ((got: Received) => ReceiverResponse)): void {
       answer = typeof next === 'function' ? next : () => next;
     },
     /** Down: connections are closed at once. */

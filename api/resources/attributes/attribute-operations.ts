@@ -68,7 +68,7 @@ export function attributeOperations({ attributes, attributeDevices, config }: De
     operationId: 'changeAttribute',
     summary: 'Change who sees an attribute',
     description:
-      'Makes one of your attributes public or private. It takes effect at once, also in reports that were computed before.',
+      'Makes one of your attributes public or private, effective immediately, existing reports included.',
     body: { schema: changeAttribute },
     responses: { 204: nothing('Changed') },
     prepare(ctx, { visibility }) {

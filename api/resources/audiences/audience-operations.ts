@@ -18,7 +18,7 @@ import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { audienceOf, readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
 import { listAudiences } from './list-audiences.ts';
 
-/** How long the response waits for the audience document. Its job is already queued and creates it otherwise. */
+/** Max wait for the audience document; otherwise its queued job creates it. */
 const AUDIENCE_MS = 1_000;
 
 const one = `${audiencePath}/:audience_id`;
@@ -59,10 +59,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
         async answer(job) {
           // The job is queued, and dispatch creates the audience if this fails: the response is the same either way.
           await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
-            log.warn(
-              { err: error, job: job._id },
-              'audience not created yet: dispatch creates it when it reaches the job',
-            ),
+            log.warn({ err: error, job: job._id }, 'audience not created: dispatch creates it with the job'),
           );
           return {
             status: 201,
@@ -162,7 +159,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
     operationId: 'deleteAudience',
     summary: 'Delete an audience',
     description:
-      'Permanent, and takes effect immediately: what clearing does, and the audience with its loads, files and report is gone (404). Deleting it again changes nothing.',
+      'Permanent, and takes effect immediately: clears the audience and removes it with its loads, files and report (404 from then on). Idempotent.',
     body: { schema: bodies.nothing, optional: true },
     responses: { 204: nothing('Deleted') },
     prepare(ctx) {

@@ -44,8 +44,7 @@ export function byAudience(loads: OpenJob[]): OpenLoads {
 }
 
 /**
- * Must be read before the audiences: a load that ends between the two reads then shows as running with its final counts. In the
- * other order it would show as done with the counts from before.
+ * Read before the audiences: a load that ends in between then shows as running with its final counts, not as done with old ones.
  */
 export const readOpenLoads = async (
   { jobs }: ApiStores,

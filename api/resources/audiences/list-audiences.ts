@@ -11,7 +11,7 @@ import { jsonArray, sendChunks } from '../../http/stream-json.ts';
 import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { type OpenLoads, readOpenLoads, toAudience } from './audience-records.ts';
 
-/** What is stored of audiences that may have the status; whether they do, their record shows. */
+/** Preselects audiences that may have the status; their record decides. */
 function storedWith(status: JobStatus | undefined, open: OpenLoads) {
   if (status === JobStatus.pending || status === JobStatus.running) return { among: open.audiences() };
   return { outcome: status };

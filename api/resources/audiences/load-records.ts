@@ -36,7 +36,7 @@ type Generation = Pick<AudienceDocument, 'generation'>;
 export const isCancelledByClear = (load: Pick<JobDocument, 'generation' | 'phase'>, audience: Generation) =>
   load.generation! < audience.generation && cancellable.includes(load.phase);
 
-/** Null where it was not recorded: by a load that has not ended, or that ended before this existed. */
+/** Null until the load has ended. */
 function broughtBy(load: ShownLoad) {
   const ended = load.phase === 'ended' ? load : undefined;
   // The audience may have been cleared before the load had its turn.

@@ -1,7 +1,6 @@
 /**
- * The privacy floor suppresses small numbers: counts below it are hidden, zero included, so that 0 and 1 cannot be told apart; and all
- * counts of an audience that is smaller itself. Otherwise an audience of one device would tell what is known about that device. It does
- * not protect against differencing: comparing reports before and after a change reveals what the change did.
+ * The privacy floor hides counts below it, zero included, and all counts of a smaller audience: an audience of one device would reveal
+ * what is known about it. It does not protect against differencing two reports.
  */
 type Floor = (count: number) => number | null;
 
@@ -10,7 +9,7 @@ export const createFloor =
   (count) =>
     audienceDevices < floor || count < floor ? null : count;
 
-/** What is hidden comes last, and in an order that does not tell how much it is. */
+/** Hidden counts come last, in an order that does not reveal them. */
 export function hiddenLast<T>(
   rows: readonly T[],
   isHidden: (row: T) => boolean,

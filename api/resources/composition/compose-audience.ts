@@ -124,7 +124,7 @@ export function createComposeAudience(deps: Dependencies) {
     const marketplaceDevices = Math.max(matched, marketplace);
     const counted = { partner, devices, marketplaceDevices };
     const rowParts = await storeRows(wanted, sums.attributes, counted, signal);
-    // While a job is merged, or just ended, one of the counts may be ahead of the other: a part is never more than the whole.
+    // The counts are not one snapshot while a job commits: never show a part larger than the whole.
     const overlaps = others.flatMap((other) => {
       const common = sums.others.get(other.space) ?? 0;
       return common > 0 ? [[other.audience, other.generation, Math.max(common, other.devices), common]] : [];

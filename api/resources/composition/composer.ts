@@ -17,7 +17,7 @@ export function createComposer({ onFailure }: { onFailure?(): void } = {}): Comp
   let idle: NodeJS.Timeout | undefined;
   let composing = 0;
 
-  /** Whoever waits for an answer of a thread that fails is told; the next one gets another thread. */
+  /** A failed thread rejects its callers; the next call starts another. */
   function start(): Thread {
     const started = startThread(module, {}, () => {
       onFailure?.();

@@ -133,9 +133,9 @@ export function compositionOperations(deps: Dependencies): Operation[] {
     // It computes a report and changes nothing.
     scopes: ['read'],
     operationId: 'computeComposition',
-    summary: 'Compute the composition anew',
+    summary: 'Recompute the composition',
     description:
-      'Computes the report even if the last one is current, unless it is being computed already. Takes no body.',
+      'Computes the report even if it is current, unless a computation is in flight. Takes no body.',
     responses: { 202: computing },
     problems: ['too_many_pending'],
     /** Computing a report twice is no different from computing it once. */

@@ -1,4 +1,4 @@
-/** Composition reports as the API shows them: with the names of today, what the caller may see, and nothing below the privacy floor. */
+/** Composition reports as the API shows them: current names, only what the caller may see, nothing below the privacy floor. */
 import { unpackNumbers } from '../../../pipeline/formats/number-table.ts';
 import type { Scope } from '../../../pipeline/stores/audiences.ts';
 import type { CompositionReport } from '../../../schemas/composition-documents.ts';
@@ -94,9 +94,9 @@ export function createShowComposition({
         if (text.length > 0) yield text;
       }
       if (parts === report.rowParts) return;
-      // It was replaced long ago; if it was not, it has lost rows.
+      // Replaced long ago, or rows are missing: compute it again.
       await compositions.forget(audience._id, report.token);
-      throw unavailable('The report has been replaced. Ask again.');
+      throw unavailable('The report has been replaced. Retry to get the new one.');
     }
 
     return {

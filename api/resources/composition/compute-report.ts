@@ -17,7 +17,7 @@ export interface Claimed {
   token: string;
 }
 
-/** With how many other audiences one is compared at most: the largest. */
+/** Max audiences to compare with: the largest. */
 const MAX_COMPARED = 1_000;
 
 export interface ReportDependencies
@@ -62,7 +62,7 @@ export function createComputeReport(deps: ReportDependencies) {
   ): Promise<void> => {
     const since = performance.now();
     const { partner, audience, generation, token } = claimed;
-    // Before anything else is read: whatever ends after this makes the report an old one.
+    // Read first: a job that ends after this makes the report outdated.
     const before = await setVersions.of(partner, audience);
     const visibility = await counters.visibility();
     const document = await audiences.find({ partner, customer: null }, audience);

@@ -37,7 +37,7 @@ export function createDescribeAttributes({
           visibility: attribute.isPrivate ? 'private' : 'public',
           devices: common,
           share,
-          // While a job is merged, one of the counts may be ahead of the other: a part is never more than the whole.
+          // The counts are not one snapshot while a job commits: never show a part larger than the whole.
           index: (100 * share * marketplaceDevices) / Math.max(common, held.get(id) ?? 0),
         },
       ];

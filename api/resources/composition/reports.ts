@@ -21,7 +21,7 @@ const MAX_UNFINISHED = { perPartner: 50, perCustomer: 10 };
 const MAX_AT_ONCE = 8;
 /** Well below the time after which a claim counts as dead. */
 const BEAT_MS = 1_000;
-/** A report that was overtaken while it was computed, or by a change of visibility, is shown for so long: a busy system, too, gives answers. */
+/** An outdated report is still shown for this long, so that a busy system responds. */
 const SHOW_OVERTAKEN_MS = 10_000;
 
 /** A report to show, or who computes it and what there was before. */
@@ -52,12 +52,12 @@ export function createCompositionReports(deps: ReportDependencies) {
     }
     const claims = [...held].map(([{ audience, token }, { progress }]) => ({ audience, token, progress }));
     await Promise.all([compositions.beat(claims), giveUpCleared()]).catch((error) =>
-      log.warn({ err: error }, 'heartbeat of reports failed'),
+      log.warn({ err: error }, 'could not renew the leases of reports'),
     );
     if (!isStopped) beating = setTimeout(beat, BEAT_MS);
   }
 
-  /** Nobody can be shown the report of a generation that was cleared. */
+  /** The report of a cleared generation is useless. */
   async function giveUpCleared(): Promise<void> {
     const generations = await audiences.generationsOf([...held.keys()].map(({ audience }) => audience));
     for (const [{ audience, generation }, { giveUp }] of held)
@@ -75,14 +75,11 @@ export function createCompositionReports(deps: ReportDependencies) {
     } catch (error) {
       if (isStopped) return;
       if (state.giveUp.signal.aborted) {
-        log.info({ audience }, 'composition given up: the audience was cleared');
+        log.info({ audience }, 'composition cancelled: the audience was cleared');
         return void (await compositions.release(audience, token).catch(() => {}));
       }
-      log.error(
-        { err: error, audience },
-        'composition not computed: it is told to whoever asks, and tried again then',
-      );
-      // If this fails too, the claim ends for want of a heartbeat.
+      log.error({ err: error, audience }, 'composition failed: the next request retries it');
+      // If this fails too, the lease expires.
       await compositions.fail(audience, token).catch(() => {});
     } finally {
       held.delete(claimed);
@@ -110,7 +107,7 @@ export function createCompositionReports(deps: ReportDependencies) {
     }
   }
 
-  /** Claims the computation; if somebody else has, theirs will do. */
+  /** Claims the computation, unless another process has. */
   async function begin(
     { _id, partner, generation }: AudienceDocument,
     customer: string | null,
@@ -133,7 +130,7 @@ export function createCompositionReports(deps: ReportDependencies) {
     const [now, visibilityNow] = await Promise.all([setVersions.ended(partner), counters.visibility()]);
     const isSame = now.marketplace === ended.marketplace && now.loads === ended.loads;
     const current = !overtaken && isSame && visibilityNow === visibility;
-    // A partner cannot keep making the reports of others outdated by changing what is visible.
+    // Otherwise a partner could keep outdating other partners' reports by changing visibility.
     if (!current && !((overtaken || isSame) && ageMs < SHOW_OVERTAKEN_MS)) return undefined;
     const report = await compositions.report(_id, token);
     return report ? { report, current } : null;
@@ -146,7 +143,7 @@ export function createCompositionReports(deps: ReportDependencies) {
     const previous = report?.generation === audience.generation ? report : undefined;
     if (claim?.generation === audience.generation) return { claim, previous };
     if (failedAt && (await compositions.takeFailure(audience._id, failedAt)))
-      throw unavailable('The report could not be computed. Ask again to have it computed anew.');
+      throw unavailable('The report could not be computed. Retry to compute it again.');
     const found = previous && (await shown(audience, previous));
     if (found === null) return ask(audience, customer);
     return found ?? { claim: await begin(audience, customer), previous };
@@ -155,12 +152,12 @@ export function createCompositionReports(deps: ReportDependencies) {
   return {
     ask,
 
-    /** Has the report computed anew, whatever is stored. */
+    /** Recomputes the report even if it is current. */
     askAnew: async (audience: AudienceDocument, customer: string | null): Promise<Computing> => ({
       claim: await begin(audience, customer),
     }),
 
-    /** Gives up what is being computed: another process, or the next one, takes it over at once. */
+    /** Releases the claims: another process takes over immediately. */
     async stop(): Promise<void> {
       isStopped = true;
       clearTimeout(beating);

@@ -1,4 +1,4 @@
-/** The thread that composes audiences, several in turns, with a database client of its own: the event loop of the API stays free. */
+/** Composes audiences in a worker thread with its own database client, so that the API's event loop stays free. */
 import { parentPort } from 'node:worker_threads';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import { createRetry } from '../../../pipeline/runtime/retry.ts';

@@ -13,7 +13,7 @@ const policy = contentPolicy({
 });
 
 function sendFile(ctx: Context, file: ConsoleFile): void {
-  // Asked one by one: browsers accept all of them equally, and the first that they name is not the smallest.
+  // Our order: browsers accept all encodings equally, and do not name the smallest first.
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name)) ?? 'identity';
   ctx.vary('Accept-Encoding');
   if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);

@@ -61,8 +61,8 @@ export function createConsoleSession(
   };
 
   /**
-   * The token is in the address only until this response: the redirect keeps it out of the history and of the referrer. Any site can
-   * make a browser open such a link, so it never ends or replaces an existing session.
+   * The redirect keeps the token out of the history and the referrer. Any site can open such a link, so it never replaces an existing
+   * session.
    */
   const openByToken = async (ctx: Context, path: string): Promise<void> => {
     const query = new URLSearchParams(ctx.querystring);

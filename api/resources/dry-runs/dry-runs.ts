@@ -1,4 +1,4 @@
-/** An addition to the specification: a load that changes nothing and says what would be accepted. */
+/** Dry runs, an addition to the specification: read the files, change nothing, report what would be accepted. */
 import { type JobRequest, numbered } from '../../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import { JobStatus } from '../../../schemas/documents.ts';
@@ -89,7 +89,7 @@ export function createDryRuns(deps: Dependencies) {
           createdAt: now,
           updatedAt: now,
         };
-        // An earlier try of the request may have stored it in the last free place.
+        // An earlier attempt may have taken the last free place.
         if (
           (await dryRuns.insert(document, MAX_UNFINISHED)) === 'full' &&
           !(await dryRuns.find(partner, customer, id))

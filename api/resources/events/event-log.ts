@@ -1,4 +1,4 @@
-/** The last events of this process, for clients that come back. Bounded: who comes back too late is told so. */
+/** Bounded buffer of recent events, for clients that resume. */
 import type { Position } from '../../../pipeline/stores/changes.ts';
 
 /** A record that has changed, as the client gets it. */
@@ -36,7 +36,7 @@ export function createEventLog(from: Position, { maxEvents, maxBytes }: EventLog
     if (at > lostUpTo) lostUpTo = at;
     bytes -= data.length;
     begin++;
-    // Now and then, because it moves everything.
+    // Rarely, because it moves the whole array.
     if (begin * 2 > events.length) {
       events = events.slice(begin);
       begin = 0;

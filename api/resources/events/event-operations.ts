@@ -23,7 +23,7 @@ const isAudience: IsVisible = ({ name, partner, customer }, scope) =>
 const lastEventId = z.object({
   'Last-Event-ID': z.string().optional().meta({
     description:
-      'The `id` of the last event received: what changed since is sent first. Browsers do this by themselves.',
+      'The `id` of the last event received; the stream resumes after it. Browsers send it automatically.',
   }),
 });
 const about = (kinds: string) =>
@@ -53,9 +53,13 @@ export function eventOperations({ config, events, metrics }: Dependencies) {
   function takePlace(name: string): () => void {
     const count = open.get(name) ?? 0;
     if (count >= config.limitStreams)
-      throw new Problem('too_many_streams', `At most ${config.limitStreams} event streams may be open.`, {
-        headers: { 'Retry-After': '5' },
-      });
+      throw new Problem(
+        'too_many_streams',
+        `You have ${config.limitStreams} event streams open, which is the limit. Close one, and retry.`,
+        {
+          headers: { 'Retry-After': '5' },
+        },
+      );
     open.set(name, count + 1);
     metrics.streams.inc();
     return () => {

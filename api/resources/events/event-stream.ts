@@ -1,10 +1,10 @@
-/** An open response of server-sent events. It ends when the caller may not see more of it, or does not read it. */
+/** An open SSE response. It ends when the caller loses access or stops reading. */
 import type { Context } from '../../http/context.ts';
 import type { Client, Membership } from './hub.ts';
 
 /** How soon the end of a session or the revocation of a key is noticed. */
 const RECHECK_MS = 2_000;
-/** A client that is so far behind is disconnected, and resumes when it can. */
+/** A client further behind is disconnected and resumes later. */
 const MAX_BACKLOG = 1_000_000;
 /** Longer timers fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -12,7 +12,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const headers = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store',
-  /** A proxy must not collect events before it passes them on. */
+  /** Proxies must not buffer events. */
   'X-Accel-Buffering': 'no',
 };
 

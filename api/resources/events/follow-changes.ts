@@ -1,4 +1,4 @@
-/** Follows the changes in MongoDB until told to stop: whatever happens to the connection, it goes on where it was. */
+/** Follows the change stream and resumes it after errors, until it is stopped. */
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import { createRetry } from '../../../pipeline/runtime/retry.ts';
 import {
@@ -60,10 +60,7 @@ export function followChanges(
   }
 
   async function goOnAfter(error: unknown): Promise<void> {
-    log.warn(
-      { err: error },
-      'MongoDB has lost the changes to follow: clients are told to read everything again',
-    );
+    log.warn({ err: error }, 'the change stream cannot resume: clients get a resync');
     from = otherwise ?? (await changes.now());
     otherwise = undefined;
     if (!stopping.signal.aborted) onLost(from);

@@ -1,9 +1,9 @@
 /**
- * Events for all clients of this process: one change stream, started for the first client and kept for a while after the last. A
- * burst of changes of a record becomes a few events a second, and the last of them shows the newest state.
+ * Events for all clients of this process, from one change stream that runs from the first client until a while after the last. Bursts
+ * of changes to a record are coalesced into a few events per second; the last one shows the newest state.
  *
- * The id of an event is a position: everything earlier has been sent. A client that comes back with it, to this process or another,
- * gets what changed since; what cannot be known any more is a `resync`.
+ * An event id is a watermark: everything earlier has been sent. A client that returns with it, to any process, gets the changes since,
+ * or a `resync` if they are no longer known.
  */
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import { createRetry } from '../../../pipeline/runtime/retry.ts';
@@ -53,14 +53,14 @@ interface Run {
 
 export type EventHub = ReturnType<typeof createEventHub>;
 
-/** How far back a process knows events when it starts: for clients of one that was restarted. */
+/** How far back a starting process reads, for clients of a restarted one. */
 const BACK_SECONDS = 300;
 const LINGER_MS = 60_000;
 /** Between two events of a record, and after the first change of a group. */
 const SPACING_MS = 250;
 const GATHER_MS = 20;
 const MAX_AT_ONCE = 500;
-/** To read the lists again is less than more of this. */
+/** Beyond this, reading the lists again is cheaper. */
 const MAX_TEXT = 500_000;
 const defaultLimits: EventLogLimits = { maxEvents: 20_000, maxBytes: 16_000_000 };
 
@@ -106,7 +106,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
     schedule();
   }
 
-  /** What was missed is missed: everybody reads anew, and the events go on from here. */
+  /** The gap cannot be filled: clients get a `resync`, and events continue from here. */
   function onLost(at: Position): void {
     pending.clear();
     sentUpTo = at;
@@ -129,7 +129,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
     }, waitMs);
   }
 
-  /** Where everything earlier has been sent, also while nothing changes. */
+  /** Advances the watermark, also while nothing changes. */
   function position(): Position {
     if (run && pending.size === 0 && !flushing) sentUpTo = later(sentUpTo, run.following.position());
     return sentUpTo;
@@ -147,7 +147,8 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
       const events = await retry('read changed records', read, signal);
       if (run?.eventLog === eventLog) publish(events, newest);
     } catch (error) {
-      if (!signal.aborted) log.error({ err: error }, 'changed records could not be sent');
+      if (!signal.aborted)
+        log.error({ err: error }, 'events not sent: the changed records could not be read');
     } finally {
       flushing = false;
       schedule();
@@ -162,7 +163,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
     for (const member of members) sendTo(member, events, before);
   }
 
-  /** Only the last one moves the client on: one that gets a part of them must be sent all of them again. */
+  /** Only the last event carries the new watermark: a client that got a part gets all of them again. */
   function sendTo({ client, from }: Member, events: RecordEvent[], before: Position): void {
     const own = events.filter((event) => event.at >= from && client.isVisible(event));
     if (own.length === 0) return;
@@ -187,7 +188,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
       clearTimeout(lingering);
       run ??= start(now);
       const { eventLog } = run;
-      // One from the future is not ours: of another database, or of this one before it was restored.
+      // A future position comes from another database, or from before a restore.
       const isKnown = isPosition(lastEventId) && lastEventId <= now && eventLog.covers(lastEventId);
       const member: Member = { client, from: isKnown ? lastEventId : now };
       members.add(member);

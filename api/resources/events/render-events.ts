@@ -12,7 +12,7 @@ const shownInEvents = { ...shown, ...shownOfLoad, partner: 1, audience: 1, custo
 type ChangedLoad = ShownLoad & Pick<JobDocument, 'audience' | 'partner' | 'customer'>;
 type Owner = Pick<AudienceDocument, '_id' | 'generation' | 'partner' | 'customer'>;
 
-/** More are not worth an event each: dispatch will end them. */
+/** Beyond this, no events: dispatch ends the loads anyway. */
 const MAX_CANCELLED = 500;
 
 const latest = (a: Position | undefined, b: Position) => (a === undefined || b > a ? b : a);

@@ -7,7 +7,7 @@ import { deletionBytes } from '../../../schemas/http.ts';
 import { fileReport, importLog, importLogId, rejectedRow } from '../../../schemas/http-answers.ts';
 import { dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { dryRunQuery, importQuery } from '../../../schemas/http-queries.ts';
-import { type Answer, sendJson } from '../../http/change.ts';
+import { type ApiResponse, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
@@ -29,7 +29,7 @@ const one = `${importPath}/:import_log_id`;
 export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { attributes, jobs, config, bodies } = deps;
   const addressOf = createPublicAddress(config);
-  const queued = (job: JobDocument): Answer => ({
+  const queued = (job: JobDocument): ApiResponse => ({
     status: 202,
     body: JSON.stringify({ import_log_id: job._id }),
     location: addressOf(`${importPath}/${job._id}`),

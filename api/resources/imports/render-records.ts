@@ -1,6 +1,6 @@
 /**
- * Import logs as JSON text, rendered once until they change. What was rendered is found by the raw BSON of the records: the list is
- * read each time, and a record that has changed has other bytes, so a stale rendering is never returned.
+ * Import logs as JSON text, cached by the raw BSON of their records: the list is read each time, so a stale rendering is never
+ * returned.
  */
 import { LRUCache } from 'lru-cache';
 import { BSON } from 'mongodb';
@@ -35,7 +35,7 @@ const sizeOf = ({ records, body }: KeptList) =>
 const isSame = (a: readonly Uint8Array[], b: readonly Uint8Array[]) =>
   a.length === b.length && a.every((record, i) => Buffer.compare(record, b[i]!) === 0);
 
-/** The JSON of a partner's list. The same buffer as long as the list is the same, so that its ETag is known, too. */
+/** The JSON of a partner's list: the same buffer while the list is the same, so that its ETag is cached too. */
 export function createListRenderer(): (partner: string, records: readonly Uint8Array[]) => Buffer {
   const render = createRenderer();
   const kept = new LRUCache<string, KeptList>({ maxSize: MAX_KEPT_BYTES, sizeCalculation: sizeOf });

@@ -1,6 +1,6 @@
 /**
- * Sends deliveries to their receivers. Each webhook has a lane of its own, with a few requests in flight, so that a slow or dead
- * receiver holds up nobody else. A lane that fails sends one request at a time, after longer and longer pauses, until one succeeds.
+ * Sends deliveries to their receivers. Each webhook has its own lane with a few requests in flight, so that a slow receiver delays no
+ * other. A failing lane sends one request at a time, with backoff, until one succeeds.
  */
 import { randomUUID } from 'node:crypto';
 import { faultPoint } from '../../../pipeline/runtime/fault-points.ts';
@@ -30,7 +30,7 @@ export interface DeliverDependencies extends Pick<ApiStores, 'deliveries' | 'web
 interface Lane {
   /** Attempts. */
   inFlight: number;
-  /** Somebody looks for more to send. */
+  /** A look-up of due deliveries is in flight. */
   isFilling: boolean;
   /** In a row. */
   failures: number;
@@ -70,7 +70,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     const began = performance.now();
     const ms = () => Math.round(performance.now() - began);
     try {
-      // By the database's clock, which every receiver is more likely to agree with than with ours.
+      // The database's clock: one for all processes.
       const takenAt = new Date(delivery.dueAt.getTime() - leaseMs);
       const secrets = webhookSecrets(secretsOf(config), webhook, takenAt);
       const headers = signEvent({ id: `msg_${delivery._id}`, at: takenAt, body: delivery.body }, secrets);
@@ -104,10 +104,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     const outcome = finished?.status === 'pending' ? 'retried' : finished?.status;
     if (outcome) metrics.deliveries.inc({ outcome });
     if (!isDelivered)
-      log.info(
-        { webhook: webhook._id, delivery: delivery._id, ...made, outcome },
-        'a delivery was not accepted',
-      );
+      log.info({ webhook: webhook._id, delivery: delivery._id, ...made, outcome }, 'webhook delivery failed');
   }
 
   function track(work: Promise<void>): void {
@@ -115,7 +112,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     running.add(one);
   }
 
-  /** One that is broken off is released, for the next sender; should that fail, its lease ends. */
+  /** An aborted attempt is released for the next sender; if that fails, its lease expires. */
   async function start(webhook: WebhookDocument, delivery: TakenDelivery): Promise<void> {
     const lane = laneOf(webhook._id);
     lane.inFlight++;
@@ -124,7 +121,11 @@ export function createDeliverEvents(deps: DeliverDependencies) {
       await send(webhook, delivery);
     } catch (error) {
       if (breakingOff.aborted) await deliveries.release(delivery).catch(() => {});
-      else log.warn({ err: error, delivery: delivery._id }, 'a delivery is left to be sent again');
+      else
+        log.warn(
+          { err: error, delivery: delivery._id },
+          'webhook delivery not recorded: it is sent again when its lease ends',
+        );
     } finally {
       lane.inFlight--;
       inFlight--;
@@ -132,7 +133,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     await fill(webhook._id);
   }
 
-  /** What is due next, and the webhook as it is after that was taken: a change that was answered holds for every later attempt. */
+  /** Takes the next due delivery, then reads the webhook: an acknowledged change applies to every later attempt. */
   async function takeNext(id: number, limit: number) {
     const taken = await deliveries.take(id, { sender: randomUUID(), at, leaseMs, limit });
     if (taken.length === 0) return undefined;
@@ -162,7 +163,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
         for (const delivery of next.taken) track(start(next.webhook, delivery));
       }
     } catch (error) {
-      log.debug({ err: error, webhook: id }, 'nothing could be taken to be sent');
+      log.debug({ err: error, webhook: id }, 'could not take webhook deliveries');
     } finally {
       lane.isFilling = false;
     }
@@ -177,7 +178,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
       if (active.size === 0) return;
       const [now, pending] = await Promise.all([deliveries.now(), deliveries.pendingWebhooks()]);
       at = now;
-      // Not awaited: a webhook for which much is due must not keep others from being noticed.
+      // Not awaited: a busy webhook must not delay the others.
       for (const id of pending) track(fill(id));
     },
     async settled(): Promise<void> {

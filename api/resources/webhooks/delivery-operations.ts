@@ -46,7 +46,7 @@ export function deliveryOperations(deps: Dependencies): Operation[] {
     path: one,
     operationId: 'getWebhookDelivery',
     summary: 'Get a delivery',
-    description: 'With what is sent.',
+    description: 'With the body of its requests.',
     responses: tagged(json(deliveryDetails, 'The delivery')),
     async handle(ctx) {
       const id = parseId(ctx.params.delivery_id);
@@ -63,8 +63,8 @@ export function deliveryOperations(deps: Dependencies): Operation[] {
     operationId: 'redeliverWebhookEvent',
     summary: 'Send a delivery again',
     description:
-      'The same event with the same `webhook-id`, at once, whatever became of it before; if it fails, it is tried again as a new one is.',
-    responses: { 202: json(deliveryId, 'To be sent', { headers: location }) },
+      'Sends the same event with the same `webhook-id` immediately, whatever its status. If it fails, it is retried like a new one.',
+    responses: { 202: json(deliveryId, 'Queued', { headers: location }) },
     problems: ['webhook_disabled'],
     prepare(ctx) {
       const id = parseId(ctx.params.delivery_id);

@@ -24,7 +24,7 @@ export class WebhookRefused extends Error {
   }
 }
 
-/** A webhook, and its secret: it cannot be read again. */
+/** A webhook with its secret, which is returned only once. */
 export interface WithSecret {
   webhook: WebhookDocument;
   secret: string;
@@ -36,7 +36,7 @@ interface Drawn {
 }
 
 const MAX_WEBHOOKS = 10;
-/** After a rotation, the old secret signs for so long beside the new one. */
+/** After a rotation, both secrets sign for this long. */
 const OVERLAP_HOURS = 24;
 const HOUR_MS = 3_600_000;
 
@@ -45,9 +45,9 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
     const problem = webhookUrlProblem(url, config.webhookAllowPrivate);
     if (problem) throw new WebhookRefused('bad_url', problem);
   }
-  const taken = () => new WebhookRefused('webhook_exists', 'There is a webhook with this URL already.');
+  const taken = () => new WebhookRefused('webhook_exists', 'A webhook with this URL already exists.');
 
-  /** What a webhook gets whenever it is registered: the same for every try of a request. */
+  /** Id and secret, the same for every attempt of a request. */
   const draw = async (): Promise<Drawn> => ({
     id: await counters.take('webhooks'),
     secret: newWebhookSecret(),
@@ -80,7 +80,7 @@ export function createManageWebhooks({ counters, deliveries, jobs, webhooks, con
     return { webhook: inserted, secret };
   }
 
-  /** What an earlier try of the request has registered. */
+  /** The webhook that an earlier attempt registered. */
   async function registered(
     partner: string,
     id: number,

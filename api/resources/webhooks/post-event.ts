@@ -1,4 +1,4 @@
-/** One POST to a receiver: to an address that was checked, without redirects, within a limit of time, reading little of the answer. */
+/** One POST to a receiver: to a checked address, without redirects, with a timeout, reading little of the response. */
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';

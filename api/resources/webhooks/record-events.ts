@@ -1,11 +1,10 @@
 /**
- * Records the ends of jobs as deliveries to the webhooks of their partners. Jobs end in the order of their numbers, so a number says
- * up to which job this is done: nothing has to be written when a job ends, and partners without webhooks cost nothing. A job is
- * passed only when its deliveries are stored, and storing a delivery twice has no effect: wherever a process dies, no end is lost and
- * none is delivered twice. Deferred jobs are passed before they have ended; their ends are found by a query of their own, and each is
- * marked once it is recorded.
+ * Records ended jobs as deliveries to their partners' webhooks. Jobs end in number order, so one watermark says how far this is done:
+ * ending a job writes nothing, and partners without webhooks cost nothing. The watermark moves only after the deliveries are stored,
+ * and storing one twice has no effect, so a crash neither loses nor repeats an event. The watermark passes deferred jobs before they
+ * end; a separate query finds their ends, and each is marked once recorded.
  *
- * Registering a webhook raises the version of that number, so a process that has not seen the webhook cannot pass a job.
+ * Registering a webhook raises the watermark's version, so a process that has not seen the webhook cannot move it.
  */
 import { faultPoint } from '../../../pipeline/runtime/fault-points.ts';
 import type { NewDelivery } from '../../../pipeline/stores/deliveries.ts';
@@ -66,7 +65,7 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks }: Rec
     }));
     if (ended.length === 0) return;
     await store(eventsOf(ended, active, { deferred: true }));
-    // Otherwise it is tried again with the webhooks of then.
+    // Otherwise retry with the new webhooks.
     if ((await counters.recordedUpTo()).version === version)
       await jobs.deferredEndsRecorded(ended.map(({ _id }) => _id));
   }

@@ -7,8 +7,10 @@ import { doneLoad } from '../audiences/load-records.ts';
 import { deletionLog, doneLog } from '../imports/import-records.ts';
 
 const headers = z.object({
-  'webhook-id': z.string().meta({ description: 'The same at every attempt: ignore one that you know.' }),
-  'webhook-timestamp': z.string().meta({ description: 'When this attempt was made, in seconds since 1970.' }),
+  'webhook-id': z
+    .string()
+    .meta({ description: 'Identifies the event, the same at every attempt: ignore repetitions.' }),
+  'webhook-timestamp': z.string().meta({ description: 'Unix time of this attempt, in seconds.' }),
   'webhook-signature': z.string().meta({
     description: '`v1,` and the signature in base64; two of them, separated by a space, after a rotation.',
   }),
@@ -39,9 +41,9 @@ export const sentEvents = (Object.keys(webhookEvents) as WebhookEventType[]).map
     request: { headers, body: bodyConfig({ schema: webhookEvents[type], examples }) },
     responses: {
       '2XX': {
-        description: 'Received. Anything else is tried again for 24 hours; redirects are not followed.',
+        description: 'Received. Any other response is retried for 24 hours; redirects are not followed.',
       },
-      410: { description: 'The receiver wants no more: the webhook is disabled.' },
+      410: { description: 'Unsubscribe: the webhook is disabled.' },
     },
   };
 });

@@ -1,6 +1,6 @@
 /** What the operations of webhooks and of their deliveries share. */
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
-import type { Answer } from '../../http/change.ts';
+import type { ApiResponse } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { createPublicAddress } from '../../http/pages.ts';
 import { notFound, Problem } from '../../http/problem.ts';
@@ -13,7 +13,7 @@ export const webhookOperation = { tag: 'Webhooks', access: 'partner', scopes: ['
 
 export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'webhooks' | 'config'>) {
   const addressOf = createPublicAddress(config);
-  const answerOf = (status: number, value: unknown, location?: string): Answer => ({
+  const answerOf = (status: number, value: unknown, location?: string): ApiResponse => ({
     status,
     body: JSON.stringify(value),
     ...(location ? { location: addressOf(location) } : {}),
@@ -28,7 +28,7 @@ export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'we
     /** For what sends a request to it. */
     async requireActive(ctx: Context): Promise<void> {
       if (!(await webhookOf(ctx)).isActive)
-        throw new Problem('webhook_disabled', 'The webhook is disabled: enable it first.');
+        throw new Problem('webhook_disabled', 'The webhook is disabled. Enable it first.');
     },
     answerOf,
     toBeSent: (id: number, delivery: number) =>

@@ -61,7 +61,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'createWebhook',
     summary: 'Register a webhook',
     description:
-      'It receives an event for every job that ends after this response. The `secret` is in no other response; if you lose it, rotate it.',
+      'The webhook gets an event for every job that ends from now on. The `secret` is returned only here; if you lose it, rotate it.',
     body: {
       schema: createWebhook,
       examples: {
@@ -144,7 +144,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'rotateWebhookSecret',
     summary: 'Replace the secret of a webhook',
     description:
-      'The response has the new secret. For 24 hours deliveries are signed with both, so that the receiver can be changed meanwhile.',
+      'Returns the new secret. For 24 hours deliveries are signed with both secrets, so that you can update the receiver.',
     responses: { 200: json(createdWebhook, 'The webhook, with its new secret') },
     prepare: (ctx) =>
       direct({
@@ -165,7 +165,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
   function limitTests(partner: string): void {
     const left = tests.take(partner);
     if (left >= 0) return;
-    throw new Problem('rate_limited', `At most ${TESTS_BURST} test events may be sent per minute.`, {
+    throw new Problem('rate_limited', `Limit of ${TESTS_BURST} test events per minute reached.`, {
       headers: { 'Retry-After': secondsUntil(left, TESTS_PER_SECOND) },
     });
   }
@@ -177,7 +177,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     summary: 'Send a test event',
     description:
       'Sends an event of type `webhook.test`, at most ten per minute. The delivery shows what the receiver answered.',
-    responses: { 202: json(deliveryId, 'To be sent', { headers: location }) },
+    responses: { 202: json(deliveryId, 'Queued', { headers: location }) },
     problems: ['webhook_disabled'],
     prepare: (ctx) =>
       direct({

@@ -1,6 +1,6 @@
 /**
- * Webhooks, in every API process: one of them at a time records events, each sends deliveries. Nothing is asked for more often than
- * twice a second, and without webhooks only whether there are any.
+ * Webhooks in every API process: one at a time records events, each sends deliveries. Polls at most twice per second; without webhooks,
+ * only for their existence.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +21,7 @@ interface WebhookDependencies
 const EVERY_MS = 500;
 const LEASE = 'webhook events';
 const LEASE_MS = 5_000;
-/** When a process stops, what is in flight has so long to be answered. */
+/** Grace period for requests in flight at shutdown. */
 const LAST_ANSWERS_MS = 2_000;
 
 export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void> } {
@@ -37,7 +37,7 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
   const recordEvents = createRecordEvents(deps);
   const deliverer = createDeliverEvents({ ...deps, post, stopping: signal, breakingOff: breakingOff.signal });
 
-  /** Each may be done by several at once without harm; the lease saves the work. */
+  /** Concurrent runs are harmless; the lease avoids the work. */
   async function recordAndGiveUp(): Promise<void> {
     if ((await webhooks.active()).length === 0 && !(await deps.jobs.hasDeferredEnds())) return;
     if (!(await counters.takeLease(LEASE, holder, LEASE_MS))) return;

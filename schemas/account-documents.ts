@@ -12,7 +12,7 @@ export interface AuditDocument {
   actor: string;
   /** The command, such as `partner suspend`. */
   action: string;
-  /** Whom it concerns; null if nobody, or if that was not known before an action that failed. */
+  /** The partner concerned; null if none, or unknown before the action failed. */
   partner: string | null;
   /** Its arguments and options, without secrets. */
   details: Record<string, unknown>;

@@ -10,7 +10,6 @@ export const rejectCodes = {
   event_too_long: 'The event is longer than 256 bytes.',
 } as const;
 export type RejectCode = keyof typeof rejectCodes;
-export const rejectCodeList = Object.keys(rejectCodes) as RejectCode[];
 
 /** Why a whole file was not loaded. Nothing of such a file is merged. */
 export const fileFailureCodes = {

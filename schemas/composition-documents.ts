@@ -10,7 +10,7 @@ export interface EndedJobs {
 }
 
 export interface CompositionClaim {
-  /** Unique for each computation: whoever has lost the claim stores nothing. */
+  /** Fencing token of the computation: a process that lost its lease stores nothing. */
   token: string;
   /** Who has asked. */
   partner: string;
@@ -63,7 +63,7 @@ export interface CompositionDocument {
   /** Of the claim or, without one, of the report. */
   generation: number;
   claim?: CompositionClaim;
-  /** The last computation failed, and nobody has been told. */
+  /** The last computation failed, and no response has said so yet. */
   failedAt?: Date;
   report?: CompositionReport;
 }

@@ -235,7 +235,7 @@ export interface JobDocument {
   startedAt?: Date;
   /** When all of its files were read. Absent in older jobs. */
   decidedAt?: Date;
-  /** Nothing changes it any more once the job has ended. */
+  /** Final once the job has ended. */
   updatedAt: Date;
 }
 

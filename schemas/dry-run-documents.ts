@@ -25,7 +25,7 @@ export interface DryRunDocument {
   /** Among the unfinished ones of its partner and its customer; unique. Absent: it has ended. */
   place?: number;
   customerPlace?: number;
-  /** Whoever runs it, until then; afterwards somebody else may. */
+  /** End of the lease. */
   runner?: string;
   leasedUntil?: Date;
   tries: number;

@@ -122,7 +122,7 @@ const audienceFields = {
   ),
   matched_devices: described(
     count,
-    'The number of devices of the audience that had a marketplace attribute when they were loaded. A composition report counts all of them anew, and later loads add to its number. 0 if it is below the privacy floor.',
+    'The number of devices of the audience that had a marketplace attribute when they were loaded. A composition report recounts all of them, and later loads add to its number. 0 if it is below the privacy floor.',
     4_100,
   ),
 };
@@ -269,7 +269,7 @@ export const rejectedRow = z
     truncated: described(z.literal(true), 'Present if the row is longer than `raw`.').optional(),
     omitted: described(
       count,
-      'In the last row of a file, if not all of its rejected rows are kept: how many more there were.',
+      'In the last row of a file if some rejected rows are not stored: their number.',
     ).optional(),
   })
   .meta({ id: 'RejectedRow', description: 'One line of the NDJSON response.' });

@@ -131,4 +131,3 @@ export const webhookEvents = {
   }),
 };
 export type WebhookEventType = keyof typeof webhookEvents;
-export type WebhookEvent = z.input<(typeof webhookEvents)[WebhookEventType]>;

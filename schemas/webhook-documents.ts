@@ -21,7 +21,7 @@ export interface WebhookDocument {
   isActive: boolean;
   /** Its receiver answered 410. */
   isGone?: true;
-  /** The first job whose end it is told of: no earlier one was unfinished when it was registered or enabled. */
+  /** The first job it gets events for: no earlier one was unfinished when it was registered or enabled. */
   since: number;
   /** The current one first. */
   secrets: WebhookSecret[];
@@ -49,7 +49,7 @@ export interface DeliveryDocument {
   /** The same bytes at every attempt. */
   body: string;
   status: DeliveryStatus;
-  /** When it is to be sent; while somebody sends it, when that somebody is given up. */
+  /** When it is due; while it is being sent, the end of the lease. */
   dueAt: Date;
   /** Who sends it. */
   sender?: string;

@@ -10,7 +10,7 @@ export interface RequestState {
   keyId?: string;
   /** Callers with the same name share a rate limit. */
   limitedAs: string;
-  /** When the API key, the session or the user token ends, in milliseconds since 1970: no response may go on after it. */
+  /** When the API key, the session or the user token ends, in milliseconds since 1970: no response continues after it. */
   expiresAt?: number;
   /** Whether the caller still has access; long responses check every few seconds. */
   isStillAllowed(): Promise<boolean>;

@@ -27,7 +27,7 @@ interface Dependencies {
 
 export interface LostJob {
   job: number;
-  /** Absent if Kafka does not have its message any more. */
+  /** Absent if its message has expired in Kafka. */
   accepted: AcceptedJob | undefined;
 }
 

@@ -114,7 +114,7 @@ export function describe({ folder, addresses }: Stack): object {
   };
 }
 
-/** Reports processes that die, until it is told to stop. False: another command has stopped all of them. */
+/** Reports processes that die, until it is stopped. False: another command has stopped all of them. */
 async function stayUntilStopped(directory: string, report: Report, signal: AbortSignal): Promise<boolean> {
   const missed = new Set<ProcessName>();
   const allGone = async () => {

@@ -65,7 +65,7 @@ export async function loadSamples(
   let report: DemoReport | undefined;
   for (const audience of audiences)
     report = await loadAudience(audience, { ...following, client: ofCustomer });
-  // Whoever opens the report then finds it computed.
+  // So that the report is ready when it is opened.
   await ofCustomer.get(`${audiencePath}/${report!.audience_id}/composition`);
   return report!;
 }

@@ -5,9 +5,8 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Findings } from './findings.ts';
 import { licencePage, licenceProblems, renderLicences } from './licences.ts';
-import { checkIntegrity, readLockFile, scriptProblems } from './lock-file.ts';
+import { checkIntegrity, type Findings, readLockFile, scriptProblems } from './lock-file.ts';
 import { configuredRegistry, findUnmaintained, findVulnerable } from './registry.ts';
 import { harmless, unmaintained } from './reviewed.ts';
 

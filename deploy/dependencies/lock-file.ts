@@ -1,7 +1,12 @@
 /** What package-lock.json says about each package, and what must hold for all of them. */
 import { readFileSync } from 'node:fs';
-import type { Findings } from './findings.ts';
 import { installScripts } from './reviewed.ts';
+
+export interface Findings {
+  problems: string[];
+  /** What could not be found out, and why. */
+  unknown: string[];
+}
 
 export interface LockedPackage {
   name: string;
@@ -63,7 +68,7 @@ const nameOf = ({ name, version }: LockedPackage) => `${name}@${version}`;
 
 /**
  * Without a hash, npm installs whatever the registry gives. A `resolved` would tie everybody to one registry. Builds of development tools
- * for other platforms may be missing in the registry that the lock file was written with, and nobody can know their hash there.
+ * for other platforms may be missing in the registry that the lock file was written with, so their hashes are unknown.
  */
 export function checkIntegrity(packages: LockedPackage[]): Findings {
   const lacking = packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'));
@@ -87,7 +92,7 @@ export function checkIntegrity(packages: LockedPackage[]): Findings {
   };
 }
 
-/** Install scripts run with the rights of whoever installs. None is needed here. */
+/** Install scripts run with the user's rights. None is needed here. */
 export function scriptProblems(packages: LockedPackage[], npmrc: string): string[] {
   const found = new Set(packages.filter((each) => each.hasInstallScript).map(({ name }) => name));
   return [
@@ -97,6 +102,6 @@ export function scriptProblems(packages: LockedPackage[], npmrc: string): string
       .map((name) => `${name} has an install script: review it`),
     ...Object.keys(installScripts)
       .filter((name) => !found.has(name))
-      .map((name) => `${name} has no install script any more: remove it from reviewed.ts`),
+      .map((name) => `${name} no longer has an install script: remove it from reviewed.ts`),
   ];
 }

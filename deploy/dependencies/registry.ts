@@ -1,14 +1,13 @@
 /** What the registry knows about production dependencies: advisories, deprecations, the last release. */
 import { execFile } from 'node:child_process';
 import { inParallel } from '../../api/cli/client/in-parallel.ts';
-import type { Findings } from './findings.ts';
-import type { LockedPackage } from './lock-file.ts';
+import type { Findings, LockedPackage } from './lock-file.ts';
 import { harmless, unmaintained } from './reviewed.ts';
 
 const AT_ONCE = 8;
 const ANSWER_MS = 30_000;
 const YEAR_MS = 365 * 86_400_000;
-/** A direct dependency without a release for so long is taken for unmaintained. */
+/** A direct dependency without a release for this long counts as unmaintained. */
 const MAX_YEARS = 2;
 
 interface Metadata {

@@ -1,4 +1,4 @@
-/** The addresses of Kafka, MongoDB and S3, whoever runs them. */
+/** The addresses of Kafka, MongoDB and S3. */
 export interface ServerAddresses {
   readonly kafkaBrokers: readonly string[];
   readonly mongoUrl: string;

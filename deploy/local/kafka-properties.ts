@@ -2,7 +2,7 @@ export interface BrokerAt {
   readonly node: number;
   readonly host: string;
   readonly port: number;
-  /** The port that clients and the other brokers are told; by default the one it listens on. */
+  /** The advertised port; by default the one it listens on. */
   readonly advertised?: number;
   /** The ports of all controllers, by node. */
   readonly controllers: readonly number[];

@@ -5,7 +5,7 @@ import { poll } from './wait.ts';
 
 const stealerMayTakeMs = 5_000;
 
-/** Creates the file atomically, so that nobody reads a half-written holder. */
+/** Creates the file atomically, so that no reader sees a half-written holder. */
 function createExclusively(path: string): boolean {
   const own = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   writeFileSync(own, JSON.stringify(identify(process.pid)));

@@ -86,7 +86,7 @@ async function connectDirectly(
   return MongoClient.connect(`mongodb://${host}/?directConnection=true${tls}`, { ...limits, ...login });
 }
 
-/** Without a login where there is no user yet: mongod lets somebody on this machine make the first one. */
+/** Without a login before the first user: mongod's localhost exception. */
 async function connectTo(
   folder: StateFolder,
   host: string,

@@ -1,10 +1,10 @@
-/** Whose stack it is: only its owner's end stops it. */
+/** The owner of a stack: the stack stops when its owner ends. */
 import { holderOf, holdForLife } from './lock.ts';
 import type { ProcessName } from './names.ts';
 import { ownerLock, prepareStateFolder, readState } from './state.ts';
 import { runningProcess } from './supervise.ts';
 
-/** A stack that somebody else has started. */
+/** A stack started by another process. */
 export interface OthersStack {
   /** The headrace in whose terminal it runs; undefined if it runs in the background. */
   readonly pid?: number;
@@ -16,7 +16,7 @@ function isAnythingRunning(directory: string): boolean {
   return names.some((name) => 'container' in folder!.state.processes[name]! || runningProcess(folder!, name));
 }
 
-/** Makes the stack ours until this process ends. If it is somebody else's, says whose. What an owner that died has left is ours. */
+/** Takes ownership until this process ends, or returns the current owner. A stack whose owner died is free. */
 export function ownStack(directory: string): OthersStack | undefined {
   prepareStateFolder(directory);
   const lock = ownerLock(directory);

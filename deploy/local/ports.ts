@@ -74,7 +74,7 @@ export async function choosePort(
   return anyFreePort(taken);
 }
 
-/** A port that somebody asked for by name: this one, or none. */
+/** A port that was asked for explicitly: this one, or none. */
 export interface ExactPort {
   readonly port: number;
   /** The option or variable that asks for it. */

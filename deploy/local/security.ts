@@ -1,4 +1,4 @@
-/** A stack with TLS and logins, as in a deployment: who its users are, and how its servers and its service are told. */
+/** A stack with TLS and logins, as in a deployment: its users, and the settings of servers and service. */
 import { createHmac, generateKeyPairSync, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export const tlsFolder = ({ directory }: StateFolder): string => join(directory,
 const inFolder = (folder: StateFolder, name: string) => join(tlsFolder(folder), name);
 
 export function passwordOf({ state }: StateFolder, user: string): string {
-  return createHmac('sha256', state.secrets.passwords!).update(user).digest('base64url');
+  return createHmac('sha256', state.secrets.passwords).update(user).digest('base64url');
 }
 
 /** Tokens for OAUTHBEARER are those that are signed with the key in tls/tokens.json, for this audience. */
@@ -123,7 +123,7 @@ export const loginOf = (folder: StateFolder, username: string) => ({
   ca: inFolder(folder, 'ca.pem'),
 });
 
-/** The settings of whoever logs in to the brokers as this user. */
+/** Settings to log in to the brokers as this user. */
 export const kafkaLogin = (folder: StateFolder, user: string): Record<string, string> => ({
   HEADRACE_KAFKA_TLS: '1',
   HEADRACE_KAFKA_TLS_CA_FILE: inFolder(folder, 'ca.pem'),
@@ -132,15 +132,7 @@ export const kafkaLogin = (folder: StateFolder, user: string): Record<string, st
   HEADRACE_KAFKA_SASL_PASSWORD: passwordOf(folder, user),
 });
 
-/** For the JVM of a broker, which reads keys from nowhere unless it is told to. */
+/** JVM options of a broker: where its keys are. */
 export const secureJavaOptions = (folder: StateFolder): string[] => [
   `-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${jwksUrl(folder)}`,
 ];
-
-/** The settings of whoever shows the brokers the clients' certificate. */
-export const kafkaCertificate = (folder: StateFolder): Record<string, string> => ({
-  HEADRACE_KAFKA_TLS: '1',
-  HEADRACE_KAFKA_TLS_CA_FILE: inFolder(folder, 'ca.pem'),
-  HEADRACE_KAFKA_TLS_CERT_FILE: inFolder(folder, 'client.crt'),
-  HEADRACE_KAFKA_TLS_KEY_FILE: inFolder(folder, 'client.key'),
-});

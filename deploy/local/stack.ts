@@ -16,7 +16,7 @@ export interface StackOptions extends Partial<ServerOptions> {
   readonly signal?: AbortSignal;
   readonly wantedPorts?: Partial<Ports>;
   readonly exactPorts?: ExactPorts;
-  /** It goes on in the background, unless it is in somebody's terminal. */
+  /** Keeps running in the background, unless it has an owner. */
   readonly detached?: boolean;
 }
 

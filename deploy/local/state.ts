@@ -32,8 +32,8 @@ export interface State {
     readonly s3AccessKeyId: string;
     readonly s3SecretAccessKey: string;
     readonly kafkaClusterId: string;
-    /** The users' passwords are derived from it. Absent in folders of earlier versions, which have no users. */
-    readonly passwords?: string;
+    /** The users' passwords are derived from it. */
+    readonly passwords: string;
   };
   processes: Partial<Record<ProcessName, Running>>;
   /** Left running in the background by `up --detach`. Otherwise it belongs to the process that holds the owner's lock. */

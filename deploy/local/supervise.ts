@@ -79,7 +79,7 @@ async function settlePort(run: Run, name: PortName, lostPort: number | undefined
   return port;
 }
 
-/** `areLost`: the ports were free when they were chosen, and are not any more. */
+/** `areLost`: the ports were taken since they were chosen. */
 export async function settlePorts(run: Run, names: readonly PortName[], areLost = false): Promise<void> {
   const { ports } = run.folder.state;
   for (const name of names) ports[name] = await settlePort(run, name, areLost ? ports[name] : undefined);

@@ -1,4 +1,4 @@
-/** Somebody else who works while something large runs: loads a small audience, again and again. */
+/** Another partner that keeps loading a small audience while a large job runs. */
 
 import { createGenerator } from '../../api/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';

@@ -140,7 +140,7 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
         if (running) await stopProcess(running, STOP_MS);
       },
 
-      /** Somebody else, who works at the same time. */
+      /** Another partner, working at the same time. */
       async anotherPartner() {
         const other = await provisionPartner(stores, config, 'Another');
         return { partner: other, calls: createPartnerCalls(apiUrl(folder), other.api_key) };

@@ -100,7 +100,7 @@ export async function fillHistory(db: Db, partner: string, count: number, at = n
     const length = Math.min(AT_ONCE, last - id + 1);
     const some = Array.from({ length }, (_, i) => endedJob(id + i, partner, at));
     const made = some.filter((job) => job.audience === job._id).map(audienceOf);
-    // Whoever sees the jobs sees what belongs to them.
+    // Before the jobs, so that a visible job is complete.
     await files.insertMany(some.filter(({ listing }) => listing !== undefined).map(fileOf));
     if (made.length > 0) await audiences.insertMany(made);
     await jobs.insertMany(some);

@@ -1,7 +1,19 @@
 /** The first look at a CPU profile: the functions with the most time of their own, while it was measured. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MeasureWindow } from './measure-window.ts';
+
+/** When something was measured, on the clock that a CPU profile of another process has too: microseconds since the machine began. */
+export interface MeasureWindow {
+  readonly fromUs: number;
+  readonly toUs: number;
+}
+
+const now = () => Number(process.hrtime.bigint() / 1_000n);
+
+export function openWindow(): () => MeasureWindow {
+  const fromUs = now();
+  return () => ({ fromUs, toUs: now() });
+}
 
 const TOP = 25;
 /** A thread that did less is none of those that work. */

@@ -1,7 +1,7 @@
 /** Results as text: the number that matters first, then where the time and the memory went. */
 import { describeChecks } from './check-counts.ts';
 import { columns, count, megabytes, seconds, share } from './format.ts';
-import type { Percentiles } from './percentiles.ts';
+import type { Percentiles } from './rounds.ts';
 import type { JobsResult } from './scenarios/many-jobs.ts';
 import type { PrefixResult } from './scenarios/one-prefix.ts';
 import type { RunUse } from './watch-run.ts';

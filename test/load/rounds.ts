@@ -1,6 +1,21 @@
-/** Something short, measured several times. */
+/** Percentiles, and the median of something short that is measured several times. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from './percentiles.ts';
+
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** By nearest rank. */
+export function percentiles(values: readonly number[]): Percentiles {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+}
+
+export const median = (values: readonly number[]): number => percentiles(values).p50;
 
 const ROUNDS = 5;
 const WARM_UPS = 3;

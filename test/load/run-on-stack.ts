@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cluster } from '../../deploy/local/names.ts';
 import { type Bench, startBenchStack } from './bench-stack.ts';
-import type { MeasureWindow } from './measure-window.ts';
+import type { MeasureWindow } from './profile-summary.ts';
 import { summarizeProfiles } from './profile-summary.ts';
 import type { Progress } from './progress.ts';
 

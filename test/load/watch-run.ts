@@ -1,10 +1,10 @@
 /** Everything that is observed while the service works: its processes, its own numbers, its topics. */
 import type { Bench } from './bench-stack.ts';
-import { type MeasureWindow, openWindow } from './measure-window.ts';
 import { type MongoUse, watchMongo } from './observe-mongodb.ts';
 import { type PipelineUse, watchPipeline } from './observe-pipeline.ts';
 import { type ProcessUse, watchProcesses } from './observe-processes.ts';
 import { flush, grown, topicBytes } from './observe-storage.ts';
+import { type MeasureWindow, openWindow } from './profile-summary.ts';
 
 export interface RunUse {
   readonly window: MeasureWindow;

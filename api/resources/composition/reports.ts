@@ -1,5 +1,5 @@
 /**
- * The composition reports of audiences. A report that is not current is computed anew, by one process; meanwhile requests get its
+ * The composition reports of audiences. An outdated report is recomputed by one process; meanwhile requests get its
  * progress. Partners take turns, and within a partner its customers: of each partner one report is computed at a time, and those of
  * several partners share the thread.
  */

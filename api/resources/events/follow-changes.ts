@@ -11,7 +11,7 @@ import {
 
 interface Listener {
   onChange(change: Change): void;
-  /** What came before this position cannot be read any more. */
+  /** Changes before this position are lost. */
   onLost(at: Position): void;
 }
 

@@ -200,7 +200,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
       };
     },
 
-    /** Ends all streams; none begins any more. */
+    /** Ends all streams and accepts no more. */
     close(): void {
       closed = true;
       for (const { client } of members) client.end();

@@ -1,4 +1,4 @@
-/** A partner that chooses its identifiers so that they collide under a hash that everybody knows, MurmurHash3, slows nobody down. */
+/** Identifiers chosen to collide under a public hash (MurmurHash3) slow nothing down. */
 import { createGenerator } from '../../../api/cli/load/generate.ts';
 import { formatIdentifier } from '../../formats/identifiers.ts';
 import { collidingDevices } from '../../formats/murmur-collisions.ts';

@@ -5,7 +5,7 @@ import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkCount } from '../check-counts.ts';
 import { seconds } from '../format.ts';
 import { type Marketplace, storeMarketplace } from '../full-marketplace.ts';
-import { median, percentiles } from '../percentiles.ts';
+import { median, percentiles } from '../rounds.ts';
 import { storeAudience } from '../store-space.ts';
 import { atMost, type Benchmark } from '../table.ts';
 

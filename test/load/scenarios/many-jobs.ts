@@ -9,7 +9,7 @@ import { type CountCheck, checkAttributes, checkAudience, checkImport } from '..
 import { fillHistory } from '../fill-history.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { Layout, LoadRecord } from '../partner-calls.ts';
-import { type Percentiles, percentiles } from '../percentiles.ts';
+import { type Percentiles, percentiles } from '../rounds.ts';
 import { createUploader, fileName } from '../upload.ts';
 import { type RunUse, watchRun } from '../watch-run.ts';
 import { keysOf } from './one-prefix.ts';

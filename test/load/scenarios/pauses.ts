@@ -16,7 +16,7 @@ import { uploadFile } from '../upload.ts';
 const ROWS = 200;
 const PATH = 'small.csv';
 const everyMs = 20;
-/** After an event, until everything goes on as before. */
+/** After an event, until the throughput has recovered. */
 const SETTLED_MS = 4_000;
 /** The broker notices a death after the session timeout, 10 s. */
 const EXPELLED_MS = 16_000;
@@ -24,7 +24,7 @@ const EXPELLED_MS = 16_000;
 const events = ['join', 'stop', 'kill'] as const;
 type Event = (typeof events)[number];
 
-/** Small jobs, one after the other, while the event happens and for so long after it. Gives the longest, in seconds. */
+/** Runs small jobs one after the other during the event and for a while after it. Returns the longest, in seconds. */
 async function pauseOf(
   { stack, signal }: Bench,
   forMs: number,

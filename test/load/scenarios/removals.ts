@@ -1,4 +1,4 @@
-/** Large removals: in bounded memory, and others go on. */
+/** Large removals: in bounded memory, without blocking other partners. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDeviceSets } from '../../../pipeline/sets/device-sets.ts';
 import { collections, spaces } from '../../../schemas/documents.ts';
@@ -11,7 +11,7 @@ import { storeAttributes, storeAudience } from '../store-space.ts';
 import { atMost, type Benchmark, type TableRow } from '../table.ts';
 import { pipelinePeakMb, watchRun } from '../watch-run.ts';
 
-/** How much longer than what is ahead of it in the queue a small load of somebody else may take. */
+/** Max extra time of another partner's small load, beyond the jobs ahead of it. */
 const PATIENCE_SECONDS = 2;
 
 /** Memory, and whether others went on; a deletion is ahead of them in the queue, a clear is not. */

@@ -5,7 +5,7 @@ import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience } from '../check-counts.ts';
 import { count, seconds } from '../format.ts';
 import { watchProcesses } from '../observe-processes.ts';
-import { median } from '../percentiles.ts';
+import { median } from '../rounds.ts';
 import { startStages, stopAll } from '../stage-processes.ts';
 import { atLeast, atMost, type Benchmark } from '../table.ts';
 import { uploadPrefix } from '../upload.ts';

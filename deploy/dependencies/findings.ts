@@ -1,5 +1,0 @@
-export interface Findings {
-  problems: string[];
-  /** What could not be found out, and why. */
-  unknown: string[];
-}

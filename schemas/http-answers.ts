@@ -1,7 +1,6 @@
 /** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
-import { keyTypes, pathTypes, zeroOrOne } from './http.ts';
-import { visibility } from './http-attributes.ts';
+import { keyTypes, pathTypes, visibility, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
 
 export const described = <S extends z.ZodType>(schema: S, description: string, example?: unknown): S =>

@@ -1,7 +1,7 @@
 /** The composition report of an audience. Like http-answers.ts: this describes the responses, and tests validate against it. */
 import { z } from 'zod';
+import { visibility } from './http.ts';
 import { audience, count, described, id, time } from './http-answers.ts';
-import { visibility } from './http-attributes.ts';
 
 const hidden = 'Null if it is below the privacy floor.';
 const { audience_id, name, unique_devices } = audience.shape;

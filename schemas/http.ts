@@ -62,6 +62,14 @@ export const credentials = z
       'For your own bucket: required with path_type 1, not allowed with path_type 0. Stored encrypted, never returned, erased when the job ends.',
   });
 
+export const visibility = z.enum(['public', 'private'], 'must be public or private').meta({
+  description:
+    '`public`: the name, the owner and the share of the attribute may appear in the reports of every partner and customer. `private`: only in those of its owner.',
+  example: 'public',
+});
+
+export const changeAttribute = z.strictObject({ visibility }).meta({ id: 'ChangeAttribute' });
+
 /** Rules that involve several fields, in JSON Schema for the OpenAPI document. */
 const importRules = {
   allOf: [

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { inGroupsAsync, within } from '../../../pipeline/runtime/in-groups.ts';
 import type { AttributeDocument } from '../../../schemas/documents.ts';
+import { changeAttribute } from '../../../schemas/http.ts';
 import { attribute } from '../../../schemas/http-answers.ts';
-import { changeAttribute } from '../../../schemas/http-attributes.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
 import { direct, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';

@@ -1,7 +1,7 @@
 /** The composition report of an audience: stored, being computed, or both while a newer one is computed. */
 
 import { useRef } from 'preact/hooks';
-import type { Composition, Computing } from './answers.ts';
+import type { Composition, Computing } from '../client/types.ts';
 import { change, read, request } from './api-client.ts';
 import { type Query, useQuery } from './query.ts';
 

@@ -1,5 +1,5 @@
 /** Commands to paste into a shell. Secrets are placeholders, never values. */
-import type { ImportLog } from './answers.ts';
+import type { ImportLog } from '../client/types.ts';
 
 export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 

@@ -1,7 +1,8 @@
 /** The state of each figure of the report: known and how old, being computed, hidden, failed, or not there yet, and why. */
-import type { Audience } from './answers.ts';
-import { count, percent } from './format.ts';
-import { isOpen } from './words.ts';
+
+import { count, percent } from '../client/format.ts';
+import type { Audience } from '../client/types.ts';
+import { isOpen } from '../client/words.ts';
 
 /** A number is never shown without its state: a bare 0 could mean "not yet". */
 export type FigureState =

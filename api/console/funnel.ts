@@ -1,6 +1,6 @@
 /** The way of an audience's rows: read, accepted, distinct, matched. Every row that is read is accounted for. */
-import type { Audience, FileReport } from './answers.ts';
-import { isOpen } from './words.ts';
+import type { Audience, FileReport } from '../client/types.ts';
+import { isOpen } from '../client/words.ts';
 
 export interface Funnel {
   rows: number;

@@ -1,5 +1,5 @@
 /** How an audience grew: what each load brought that was new, what was there before, and what was rejected. */
-import type { Load } from './answers.ts';
+import type { Load } from '../client/types.ts';
 import { totalRejects } from './funnel.ts';
 
 export interface GrowthPoint {

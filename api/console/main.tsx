@@ -1,7 +1,7 @@
 /** The entry of the console: renders the page that the address names. */
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { Session } from './answers.ts';
+import type { Session } from '../client/types.ts';
 import { Problem } from './components/problem.tsx';
 import { Shell } from './components/shell.tsx';
 import { AudiencesPage } from './pages/audiences.tsx';

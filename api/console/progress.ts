@@ -1,8 +1,8 @@
 /** The progress of a job, read again while it waits or runs. */
-import type { Load, Progress } from './answers.ts';
+import type { Load, Progress } from '../client/types.ts';
+import { isOpen } from '../client/words.ts';
 import { read } from './api-client.ts';
 import { useQuery } from './query.ts';
-import { isOpen } from './words.ts';
 
 const POLL_MS = 700;
 const LONGEST_MS = 5_000;

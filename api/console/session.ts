@@ -1,5 +1,5 @@
 /** Who is signed in. The secret itself is in a cookie that scripts cannot read. */
-import type { Session } from './answers.ts';
+import type { Session } from '../client/types.ts';
 import { ApiProblem, change, read, sessionPath, setSessionEnd } from './api-client.ts';
 import { address, navigate, pageOf, safeNext, signInPath } from './router.ts';
 import { createStore } from './store.ts';

@@ -1,8 +1,8 @@
-import type { ExpectedStack } from '../../api/cli/admin-runner.ts';
 import type { Environment } from '../local/addresses.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import { StartError } from '../local/start-error.ts';
 import { readState } from '../local/state.ts';
+import type { ExpectedStack } from './admin/runner.ts';
 
 export const defaultState = '.headrace';
 

@@ -1,6 +1,6 @@
 /** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
-import { abortOnSignal, howToStop, keepUntilStopped, startStack, type UpOptions } from '../cli/up.ts';
+import { abortOnSignal, howToStop, keepUntilStopped, startStack, type UpOptions } from '../cli/local/up.ts';
 import { whereIsLog } from '../local/docker.ts';
 import { serversOf, single } from '../local/names.ts';
 import { ownStack } from '../local/owner.ts';

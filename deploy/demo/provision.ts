@@ -1,13 +1,13 @@
 /** The demo's partner: created once and kept in the state folder. */
 
 import { signUserToken } from '../../api/auth/user-tokens.ts';
-import { actorOf, recordAction } from '../../api/cli/record-action.ts';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import type { SigningKey } from '../../pipeline/stores/token-keys.ts';
 import { parseConfig } from '../../schemas/config.ts';
+import { actorOf, recordAction } from '../cli/admin/record-action.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
 import { StartError } from '../local/start-error.ts';

@@ -2,9 +2,9 @@
 import { hostname, userInfo } from 'node:os';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { registerAdminCommands } from '../../api/cli/admin.ts';
-import { recordAction } from '../../api/cli/record-action.ts';
 import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
+import { registerAdminCommands } from '../../deploy/cli/admin/admin.ts';
+import { recordAction } from '../../deploy/cli/admin/record-action.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';

@@ -1,7 +1,7 @@
 /** `headrace admin job …`: what an operator sees of jobs in every phase, and what can still be cancelled. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createJobInspection } from '../../api/cli/inspect-jobs.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
+import { createJobInspection } from '../../deploy/cli/admin/inspect-jobs.ts';
 import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';

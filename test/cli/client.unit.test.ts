@@ -1,16 +1,16 @@
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
-import type { ApiClient } from '../../api/cli/client/api-client.ts';
-import { listRecords } from '../../api/cli/client/list-pages.ts';
-import { duration } from '../../api/cli/client/parse-options.ts';
-import { linesToCorrect } from '../../api/cli/client/rejected-rows.ts';
-import { placeOf } from '../../api/cli/client/storage.ts';
-import type { RejectedRow } from '../../api/console/answers.ts';
+import type { RejectedRow } from '../../api/client/types.ts';
+import type { ApiClient } from '../../deploy/cli/partner/api-client.ts';
+import { listRecords } from '../../deploy/cli/partner/list-pages.ts';
+import { duration } from '../../deploy/cli/partner/parse-options.ts';
+import { linesToCorrect } from '../../deploy/cli/partner/rejected-rows.ts';
+import { placeOf } from '../../deploy/cli/partner/storage.ts';
 
 it('starts without a driver, the storage client and the schemas: they load when they are needed', async () => {
   const { metafile } = await build({
-    entryPoints: [fileURLToPath(new URL('../../api/cli/client/register.ts', import.meta.url))],
+    entryPoints: [fileURLToPath(new URL('../../deploy/cli/partner/register.ts', import.meta.url))],
     bundle: true,
     splitting: true,
     format: 'esm',

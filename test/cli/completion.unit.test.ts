@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { completionScript, nodesOf } from '../../api/cli/client/completion.ts';
-import { registerPartnerCommands } from '../../api/cli/client/register.ts';
+import { completionScript, nodesOf } from '../../deploy/cli/partner/completion.ts';
+import { registerPartnerCommands } from '../../deploy/cli/partner/register.ts';
 
 const program = new Command('headrace');
 registerPartnerCommands(program);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import { expect, vi } from 'vitest';
-import type { Described } from '../../pipeline/cli/describe-message.ts';
+import type { Described } from '../../deploy/cli/operator/describe-message.ts';
 import { encode } from '../../pipeline/wire/codec.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';

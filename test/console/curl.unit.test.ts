@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import type { ImportLog } from '../../api/console/answers.ts';
+import type { ImportLog } from '../../api/client/types.ts';
 import { appendFile, curl, quote, submitAgain } from '../../api/console/curl.ts';
 
 const target = { origin: 'http://localhost:8080', forCustomer: false };

@@ -8,7 +8,7 @@ import {
   indexNumber,
   percent,
   plural,
-} from '../../api/console/format.ts';
+} from '../../api/client/format.ts';
 
 describe('numbers', () => {
   it('have separators', () => {

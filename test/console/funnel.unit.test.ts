@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FileReport } from '../../api/console/answers.ts';
+import type { FileReport } from '../../api/client/types.ts';
 import { funnelOf, shareOf } from '../../api/console/funnel.ts';
 
 const file = (given: Partial<FileReport>): FileReport => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Load } from '../../api/console/answers.ts';
+import type { Load } from '../../api/client/types.ts';
 import { growthOf } from '../../api/console/growth.ts';
 
 const load = (given: Partial<Load>): Load => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Progress } from '../../api/console/answers.ts';
-import { fractionDone, phaseText, remainingText, workText } from '../../api/console/progress-text.ts';
+import { fractionDone, phaseText, remainingText, workText } from '../../api/client/progress-text.ts';
+import type { Progress } from '../../api/client/types.ts';
 
 const progress: Progress = {
   phase: 'loading',

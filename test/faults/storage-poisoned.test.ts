@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createJobInspection } from '../../api/cli/inspect-jobs.ts';
+import { createJobInspection } from '../../deploy/cli/admin/inspect-jobs.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
 import { type Fault, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';

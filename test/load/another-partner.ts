@@ -1,6 +1,6 @@
 /** Another partner that keeps loading a small audience while a large job runs. */
 
-import { createGenerator } from '../../api/cli/load/generate.ts';
+import { createGenerator } from '../../deploy/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';
 import { type CountCheck, checkAudience } from './check-counts.ts';
 import { uploadFile } from './upload.ts';

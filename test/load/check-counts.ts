@@ -1,6 +1,6 @@
 /** A fast wrong result is a failure: compares every count of the service with the generator's. */
 import type { Db } from 'mongodb';
-import type { GeneratedCounts } from '../../api/cli/load/generate.ts';
+import type { GeneratedCounts } from '../../deploy/cli/load/generate.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { spaces } from '../../schemas/documents.ts';

@@ -1,6 +1,6 @@
 /** Numbered devices by slot. One byte a device is kept, so that a slot of many millions can be generated without the others. */
 
-import { createIdentifiers } from '../../api/cli/load/identifiers.ts';
+import { createIdentifiers } from '../../deploy/cli/load/identifiers.ts';
 import type { DeviceHash } from '../../pipeline/formats/device-hash.ts';
 import { slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createGenerator, type GeneratorOptions } from '../../api/cli/load/generate.ts';
+import { createGenerator, type GeneratorOptions } from '../../deploy/cli/load/generate.ts';
 import { fileName, spread } from './upload.ts';
 
 const THREADS = 2;

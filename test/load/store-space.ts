@@ -1,6 +1,6 @@
 /** A full installation, stored directly: what the pipeline would need hours for. It is written as the sink writes it. */
 
-import { createGenerator } from '../../api/cli/load/generate.ts';
+import { createGenerator } from '../../deploy/cli/load/generate.ts';
 import { IDENTIFIER_BYTES } from '../../pipeline/formats/identifier.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';

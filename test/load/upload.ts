@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import type { Generator } from '../../api/cli/load/generate.ts';
+import type { Generator } from '../../deploy/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';
 
 const compress = promisify(gzip);

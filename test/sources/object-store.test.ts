@@ -1,6 +1,6 @@
 /** What is in a bucket, and what a storage that refuses or fails comes to. */
 import { describe, expect, it } from 'vitest';
-import { checkStorage } from '../../pipeline/doctor/check-storage.ts';
+import { checkStorage } from '../../deploy/cli/operator/doctor/check-storage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createBucketProbe } from '../../pipeline/sources/bucket-probe.ts';
 import { type ListedObject, type ObjectStore, StoreFailure } from '../../pipeline/sources/object-store.ts';

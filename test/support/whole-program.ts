@@ -1,10 +1,10 @@
 /** Every command of the command line, without running any. */
 import { Command } from 'commander';
-import { registerAdminCommands } from '../../api/cli/admin.ts';
-import { registerPartnerCommands } from '../../api/cli/client/register.ts';
-import { registerLocalCommands } from '../../deploy/cli/local.ts';
-import { registerServers } from '../../deploy/cli/servers.ts';
-import { registerPipelineCommands } from '../../pipeline/cli/commands.ts';
+import { registerAdminCommands } from '../../deploy/cli/admin/admin.ts';
+import { registerLocalCommands } from '../../deploy/cli/local/local.ts';
+import { registerServers } from '../../deploy/cli/local/servers.ts';
+import { registerPipelineCommands } from '../../deploy/cli/operator/commands.ts';
+import { registerPartnerCommands } from '../../deploy/cli/partner/register.ts';
 
 export function wholeProgram(): Command {
   const program = new Command('headrace').exitOverride();

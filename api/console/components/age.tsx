@@ -1,4 +1,4 @@
-import { age, exactTime } from '../format.ts';
+import { age, exactTime } from '../../client/format.ts';
 import { useNow } from '../hooks.ts';
 
 /** `3 minutes ago`, with the exact time on hover. */

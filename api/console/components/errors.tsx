@@ -1,5 +1,5 @@
-import type { ImportLogError } from '../answers.ts';
-import { plural } from '../format.ts';
+import { plural } from '../../client/format.ts';
+import type { ImportLogError } from '../../client/types.ts';
 
 /** Why a job failed: one line for each error. */
 export function Errors({ errors }: { errors: ImportLogError[] | null }) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { count, percent } from '../../client/format.ts';
 import type { FigureState } from '../figures.ts';
-import { count, percent } from '../format.ts';
 import { Age } from './age.tsx';
 import { Bar, ProgressBar } from './bar.tsx';
 

@@ -1,7 +1,7 @@
-import type { FileReport } from '../answers.ts';
+import { count } from '../../client/format.ts';
+import type { FileReport } from '../../client/types.ts';
+import { isOpen } from '../../client/words.ts';
 import type { ApiProblem } from '../api-client.ts';
-import { count } from '../format.ts';
-import { isOpen } from '../words.ts';
 import { Age } from './age.tsx';
 import { EmptyState } from './empty-state.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';

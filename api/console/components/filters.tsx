@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
+import { statusWords } from '../../client/words.ts';
 import { useSettled } from '../hooks.ts';
 import { hrefWith, navigate } from '../router.ts';
-import { statusWords } from '../words.ts';
 
 interface Props {
   /** The address of the list; the filters are its query, so that they survive a reload and can be shared. */

@@ -1,6 +1,6 @@
-import type { Progress } from '../answers.ts';
+import { fractionDone, phaseText, remainingText } from '../../client/progress-text.ts';
+import type { Progress } from '../../client/types.ts';
 import { useNow } from '../hooks.ts';
-import { fractionDone, phaseText, remainingText } from '../progress-text.ts';
 import { ProgressBar } from './bar.tsx';
 
 /** The progress of one row of a list; its place is kept until it is known. */

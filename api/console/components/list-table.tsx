@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { count } from '../format.ts';
+import { count } from '../../client/format.ts';
 
 export interface ListColumn<T> {
   label: string;

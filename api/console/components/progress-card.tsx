@@ -1,7 +1,7 @@
-import type { Progress } from '../answers.ts';
-import { plural } from '../format.ts';
+import { plural } from '../../client/format.ts';
+import { fractionDone, phaseText, remainingText, workText } from '../../client/progress-text.ts';
+import type { Progress } from '../../client/types.ts';
 import { useNow } from '../hooks.ts';
-import { fractionDone, phaseText, remainingText, workText } from '../progress-text.ts';
 import { Age } from './age.tsx';
 import { ProgressBar } from './bar.tsx';
 

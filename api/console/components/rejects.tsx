@@ -1,5 +1,5 @@
-import { count } from '../format.ts';
-import { byRows, rejectExplanation, rejectReason } from '../words.ts';
+import { count } from '../../client/format.ts';
+import { byRows, rejectExplanation, rejectReason } from '../../client/words.ts';
 
 /** Rejected rows by reason: `12 Not a device identifier`. */
 export function Rejects({ rejected }: { rejected: Record<string, number> }) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Session } from '../answers.ts';
+import type { Session } from '../../client/types.ts';
 import { ApiProblem } from '../api-client.ts';
 import { announcement } from '../hooks.ts';
 import { connected } from '../live.ts';

@@ -1,5 +1,5 @@
-import type { Status as Value } from '../answers.ts';
-import { statusWords } from '../words.ts';
+import type { Status as Value } from '../../client/types.ts';
+import { statusWords } from '../../client/words.ts';
 
 const classes: Record<Value, string> = { 0: 'pending', 1: 'running', 2: 'done', 3: 'failed' };
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { count, plural } from '../format.ts';
+import { count, plural } from '../../client/format.ts';
 import { type Direction, foldCase, type SortValue, searchRows, sortRows, windowOf } from '../rows.ts';
 
 export interface Column<T> {

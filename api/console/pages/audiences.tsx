@@ -1,4 +1,6 @@
-import type { Audience, Load, Session } from '../answers.ts';
+import { count, percent } from '../../client/format.ts';
+import type { Audience, Load, Session } from '../../client/types.ts';
+import { isOpen } from '../../client/words.ts';
 import { read } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
@@ -8,11 +10,9 @@ import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { Status } from '../components/status.tsx';
 import { audiencePath, createAudience } from '../curl.ts';
-import { count, percent } from '../format.ts';
 import { shareOf } from '../funnel.ts';
 import { firstOpen, useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
-import { isOpen } from '../words.ts';
 
 function AudienceProgress({ audience }: { audience: Audience }) {
   const at = `${audiencePath}/${audience.audience_id}/loads`;

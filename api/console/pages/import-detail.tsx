@@ -1,4 +1,6 @@
-import type { FileReport, ImportLog, RejectedRow } from '../answers.ts';
+import { count, exactTime } from '../../client/format.ts';
+import type { FileReport, ImportLog, RejectedRow } from '../../client/types.ts';
+import { importTitle, isOpen, statusWords } from '../../client/words.ts';
 import { type Answer, read, readLines } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
@@ -10,12 +12,10 @@ import { RejectedRows } from '../components/rejected-rows.tsx';
 import { SkeletonRows } from '../components/skeleton.tsx';
 import { Status } from '../components/status.tsx';
 import { createImport, deleteAgain, downloadRejects, importPath, submitAgain } from '../curl.ts';
-import { count, exactTime } from '../format.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';
 import { useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
-import { importTitle, isOpen, statusWords } from '../words.ts';
 import { NotFoundPage } from './not-found.tsx';
 
 /** The table shows the first ones; the download has all that are kept. */

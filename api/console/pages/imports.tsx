@@ -1,4 +1,6 @@
-import type { ImportLog } from '../answers.ts';
+import { count } from '../../client/format.ts';
+import type { ImportLog } from '../../client/types.ts';
+import { importTitle, isOpen } from '../../client/words.ts';
 import { Age } from '../components/age.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
 import { EmptyState } from '../components/empty-state.tsx';
@@ -7,9 +9,7 @@ import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { Status } from '../components/status.tsx';
 import { createImport, importPath } from '../curl.ts';
-import { count } from '../format.ts';
 import { useProgress } from '../progress.ts';
-import { importTitle, isOpen } from '../words.ts';
 
 const path = '/console/imports';
 

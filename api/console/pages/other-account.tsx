@@ -1,4 +1,4 @@
-import type { Session } from '../answers.ts';
+import type { Session } from '../../client/types.ts';
 import { useTitle } from '../hooks.ts';
 
 /** Shown for a link of another account: the existing session stays. */

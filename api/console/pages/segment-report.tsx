@@ -1,5 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Audience, FileReport, Load, Session } from '../answers.ts';
+import { count, plural } from '../../client/format.ts';
+import type { Audience, FileReport, Load, Session } from '../../client/types.ts';
+import { isOpen, statusWords } from '../../client/words.ts';
 import { read } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
 import { Errors } from '../components/errors.tsx';
@@ -15,13 +17,11 @@ import { SkeletonRows } from '../components/skeleton.tsx';
 import { Status } from '../components/status.tsx';
 import { useComposition } from '../composition.ts';
 import { audiencePath } from '../curl.ts';
-import { count, plural } from '../format.ts';
 import { sumRejects, totalRejects } from '../funnel.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';
 import { firstOpen, useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
-import { isOpen, statusWords } from '../words.ts';
 import { NotFoundPage } from './not-found.tsx';
 
 const LOADS = 1_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { Parsed, parseIdentifier, WORDS } from '../../../pipeline/formats/identifier.ts';
 
 const keys = ['1', '22', 'three'];

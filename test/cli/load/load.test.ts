@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { LoadReport } from '../../../api/cli/load/report.ts';
+import type { LoadReport } from '../../../deploy/cli/load/report.ts';
 import { type Service, sharedService, startService } from '../../support/stack.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { planOf, ramp, rate, share } from '../../../api/cli/load/options.ts';
+import { planOf, ramp, rate, share } from '../../../deploy/cli/load/options.ts';
 
 const options = {
   files: 1,

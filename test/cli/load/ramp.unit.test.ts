@@ -1,6 +1,6 @@
 /** Which rate holds: the backlog does not grow from the middle of its step to the end. */
 import { describe, expect, it } from 'vitest';
-import { highestHeld, judgeStep, ratesOf } from '../../../api/cli/load/ramp.ts';
+import { highestHeld, judgeStep, ratesOf } from '../../../deploy/cli/load/ramp.ts';
 
 /** A step of 60 s from 100 s on, with a sample every half second. */
 function step(rate: number, backlogAt: (second: number) => number, acceptedAt = 160) {

@@ -1,7 +1,7 @@
 /** A JSON array is read like JSON.parse would, wherever its text is cut. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readArray } from '../../../api/cli/load/read-array.ts';
+import { readArray } from '../../../deploy/cli/load/read-array.ts';
 
 async function read(chunks: Iterable<string>): Promise<unknown[]> {
   async function* each() {

@@ -3,7 +3,7 @@
  * others go on, through restarts too. Dropped, it says exactly what is stored of it; retried when it can be merged, all of it is.
  */
 import { expect, it } from 'vitest';
-import { createJobInspection } from '../../../api/cli/inspect-jobs.ts';
+import { createJobInspection } from '../../../deploy/cli/admin/inspect-jobs.ts';
 import { type JobDocument, spaces } from '../../../schemas/documents.ts';
 import { toPlain } from '../../sets/devices.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';

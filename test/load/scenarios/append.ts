@@ -1,6 +1,6 @@
 /** A little more for a small audience, and for a large one. */
 
-import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience } from '../check-counts.ts';
 import { seconds } from '../format.ts';

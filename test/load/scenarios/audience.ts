@@ -1,6 +1,6 @@
 /** A small audience, which is matched with the marketplace when it is loaded: an empty one, and a full one. */
 
-import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience, checkCount } from '../check-counts.ts';
 import { seconds } from '../format.ts';

@@ -1,5 +1,5 @@
 /** Identifiers chosen to collide under a public hash (MurmurHash3) slow nothing down. */
-import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { formatIdentifier } from '../../formats/identifiers.ts';
 import { collidingDevices } from '../../formats/murmur-collisions.ts';
 import { prepareAnother } from '../another-partner.ts';

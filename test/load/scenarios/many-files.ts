@@ -1,6 +1,6 @@
 /** A prefix of very many small files, against bare GETs of the same objects; and the same behind one large file. */
 
-import { createGenerator, type Generator } from '../../../api/cli/load/generate.ts';
+import { createGenerator, type Generator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { checkImport } from '../check-counts.ts';
 import { count, seconds } from '../format.ts';

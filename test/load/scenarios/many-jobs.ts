@@ -3,7 +3,7 @@
  * partner sends them who exports a file for each segment.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGenerator, type Generator } from '../../../api/cli/load/generate.ts';
+import { createGenerator, type Generator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAttributes, checkAudience, checkImport } from '../check-counts.ts';
 import { fillHistory } from '../fill-history.ts';

@@ -1,6 +1,6 @@
 /** One prefix of several files, submitted once, followed to its end. */
 
-import { createGenerator, type GeneratedCounts } from '../../../api/cli/load/generate.ts';
+import { createGenerator, type GeneratedCounts } from '../../../deploy/cli/load/generate.ts';
 import { BASELINE_ROWS, type Baseline, measureBaseline } from '../baseline.ts';
 import type { Bench } from '../bench-stack.ts';
 import {

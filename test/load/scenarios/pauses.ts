@@ -3,7 +3,7 @@
  * backlog hides the pause; they pass through all partitions in turn.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { type StageName, stageNames } from '../../../schemas/stages.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience } from '../check-counts.ts';

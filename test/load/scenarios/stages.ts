@@ -1,5 +1,5 @@
 /** The same load through one pipeline process, and through processes that have some of the stages each. */
-import { createGenerator } from '../../../api/cli/load/generate.ts';
+import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { type StageName, stageNames } from '../../../schemas/stages.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkAudience } from '../check-counts.ts';

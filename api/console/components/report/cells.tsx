@@ -1,4 +1,4 @@
-import { count, indexNumber, percent } from '../../format.ts';
+import { count, indexNumber, percent } from '../../../client/format.ts';
 import { Bar } from '../bar.tsx';
 
 /** A cell that the privacy floor hides. */

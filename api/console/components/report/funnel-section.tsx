@@ -1,8 +1,8 @@
-import type { Audience, FileReport } from '../../answers.ts';
+import { count, percent } from '../../../client/format.ts';
+import type { Audience, FileReport } from '../../../client/types.ts';
+import { byRows, isOpen, rejectExplanation, rejectReason } from '../../../client/words.ts';
 import { matchedFigure, matchRateFigure, type ReportState, recordFigure } from '../../figures.ts';
-import { count, percent } from '../../format.ts';
 import { type Funnel, funnelOf, shareOf } from '../../funnel.ts';
-import { byRows, isOpen, rejectExplanation, rejectReason } from '../../words.ts';
 import { Figure } from '../figure.tsx';
 
 const shareText = (share: number | null, whole: string) =>

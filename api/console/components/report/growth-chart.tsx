@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { count, exactTime, plural } from '../../format.ts';
+import { count, exactTime, plural } from '../../../client/format.ts';
 import type { GrowthPoint } from '../../growth.ts';
 import { useStore } from '../../store.ts';
 import { theme } from '../../theme.ts';

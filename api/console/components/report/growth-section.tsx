@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import type { Load } from '../../answers.ts';
-import { count } from '../../format.ts';
+import { count } from '../../../client/format.ts';
+import type { Load } from '../../../client/types.ts';
 import { growthOf, repeatedDevices } from '../../growth.ts';
 import { Age } from '../age.tsx';
 import { type ListColumn, ListTable } from '../list-table.tsx';

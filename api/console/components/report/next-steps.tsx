@@ -1,4 +1,4 @@
-import type { Audience, Session } from '../../answers.ts';
+import type { Audience, Session } from '../../../client/types.ts';
 import { appendFile, audiencePath, clearAudience, downloadRejects } from '../../curl.ts';
 import { CopyCurl } from '../copy-curl.tsx';
 

@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { Audience, Composition } from '../../answers.ts';
+import { count } from '../../../client/format.ts';
+import type { Audience, Composition } from '../../../client/types.ts';
+import { isOpen } from '../../../client/words.ts';
 import { ApiProblem } from '../../api-client.ts';
 import { readOverlaps } from '../../composition.ts';
-import { count } from '../../format.ts';
-import { isOpen } from '../../words.ts';
 import { EmptyState } from '../empty-state.tsx';
 import { Problem } from '../problem.tsx';
 import { SkeletonRows } from '../skeleton.tsx';

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import type { Audience } from '../../answers.ts';
+import { exactTime, percent } from '../../../client/format.ts';
+import type { Audience } from '../../../client/types.ts';
 import { ApiProblem } from '../../api-client.ts';
 import { type CompositionState, computeAgain, downloadCsv } from '../../composition.ts';
 import { isOutdated } from '../../figures.ts';
-import { exactTime, percent } from '../../format.ts';
 import type { Query } from '../../query.ts';
 import { Age } from '../age.tsx';
 import { ProgressBar } from '../bar.tsx';

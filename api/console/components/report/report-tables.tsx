@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import type { Composition } from '../../answers.ts';
-import { count } from '../../format.ts';
+import { count } from '../../../client/format.ts';
+import type { Composition } from '../../../client/types.ts';
+import { eventName } from '../../../client/words.ts';
 import { hrefWith } from '../../router.ts';
-import { eventName } from '../../words.ts';
 import { type Column, VirtualTable } from '../virtual-table.tsx';
 import { CountCell, IndexCell, ShareCell } from './cells.tsx';
 

@@ -1,0 +1,32 @@
+/** Codes and states of the API in plain words. */
+import { rejectCodes } from '../../schemas/codes.ts';
+import type { ImportLog, Status } from './types.ts';
+
+export const statusWords: Record<Status, string> = { 0: 'Pending', 1: 'Running', 2: 'Done', 3: 'Failed' };
+export const isOpen = (status: Status): boolean => status < 2;
+
+const shortReasons: Record<keyof typeof rejectCodes, string> = {
+  bad_identifier: 'Not a device identifier',
+  opted_out: 'Opted out',
+  bad_quotes: 'Broken quotes',
+  missing_key: 'No key',
+  unknown_key: 'Key is not yours',
+  event_too_long: 'Event too long',
+};
+const find = (words: object, code: string): string | undefined =>
+  Object.hasOwn(words, code) ? (words as Record<string, string>)[code] : undefined;
+
+/** A code that this page does not know yet is shown as it is. */
+export const rejectReason = (code: string): string => find(shortReasons, code) ?? code;
+export const rejectExplanation = (code: string): string => find(rejectCodes, code) ?? code;
+
+/** Most rows first. */
+export const byRows = (rejected: Record<string, number>): [code: string, rows: number][] =>
+  Object.entries(rejected)
+    .filter(([, rows]) => rows > 0)
+    .sort(([, a], [, b]) => b - a);
+
+export const eventName = (event: string): string => (event === '' ? '(no event)' : event);
+
+export const importTitle = ({ log_type, file_path, keys }: ImportLog): string =>
+  log_type === 1 ? `Deletion of ${(keys ?? []).join(', ')}` : file_path;

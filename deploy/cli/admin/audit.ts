@@ -1,0 +1,66 @@
+/** `headrace admin audit`: what operators did, when, and how it ended. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { AuditDocument } from '../../../schemas/account-documents.ts';
+import { moment } from './durations.ts';
+import type { createAdminRunner } from './runner.ts';
+import { table } from './views.ts';
+
+const count = (text: string) => {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('expected a number from 1 to 999999');
+  return Number(text);
+};
+
+const record = (entry: AuditDocument) => ({
+  at: entry.at,
+  actor: entry.actor,
+  action: entry.action,
+  partner_id: entry.partner,
+  details: entry.details,
+  outcome: entry.outcome,
+  error: entry.error ?? null,
+  ended_at: entry.endedAt ?? null,
+});
+
+/** Options as they were typed, but for the partner, which has its column. */
+const shownDetails = ({ details, error }: AuditDocument) =>
+  [
+    ...Object.entries(details)
+      .filter(([name]) => name !== 'partner')
+      .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`),
+    ...(error === undefined ? [] : [`(${error})`]),
+  ].join(' ');
+
+const lines = (entries: AuditDocument[]) =>
+  table(
+    ['TIME', 'ACTOR', 'ACTION', 'PARTNER', 'OUTCOME', 'DETAILS'],
+    entries.map((entry) => [
+      entry.at.toISOString(),
+      entry.actor,
+      entry.action,
+      entry.partner ?? '-',
+      entry.outcome,
+      shownDetails(entry),
+    ]),
+    'no entries',
+  );
+
+export function registerAuditCommand(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  common(admin.command('audit').description('show what operators did with these commands, newest first'))
+    .option('--partner <id>', 'only what concerns this partner')
+    .option('--since <time>', 'only what happened since: 7d (ago), or a time', moment)
+    .option('--limit <count>', 'maximum number of entries', count, 100)
+    .addHelpText(
+      'after',
+      '\nThe outcome is `done`, `failed`, or `intended` of an action that is running or was interrupted: look whether it took effect.',
+    )
+    .action((options: { partner?: string; since?: Date; limit: number }, command: Command) =>
+      run.readOnly(command, async ({ audit }) => {
+        const entries = await audit.list(options);
+        return { json: entries.map(record), text: lines(entries) };
+      }),
+    );
+}

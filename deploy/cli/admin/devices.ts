@@ -1,0 +1,67 @@
+/** `headrace admin device show`: which attributes and audiences hold a device. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ApiStores } from '../../../api/stores/api-stores.ts';
+import { Parsed, parseIdentifier, WORDS } from '../../../pipeline/formats/identifier.ts';
+import { spaces } from '../../../schemas/documents.ts';
+import type { createAdminRunner } from './runner.ts';
+import { table } from './views.ts';
+
+function identifier(text: string): Uint8Array {
+  const device = new Uint32Array(WORDS);
+  const bytes = Buffer.from(text);
+  if (bytes.length !== 36 || parseIdentifier(bytes, 0, device) !== Parsed.ok)
+    throw new InvalidArgumentError('expected an identifier such as 6d92078a-8246-4ba4-ae5b-76104861e7dc');
+  return new Uint8Array(device.buffer);
+}
+
+interface Holder {
+  kind: 'attribute' | 'audience';
+  id: number;
+  name: string;
+  /** Of an audience: the events that the device came with. */
+  events?: string[];
+}
+
+async function findHolders(
+  { sets, attributes, audiences, eventValues }: ApiStores,
+  device: Uint8Array,
+): Promise<Holder[]> {
+  const holders: Holder[] = [];
+  for await (const { space, keys } of sets.find(device)) {
+    const held = spaces.parse(space);
+    if (!held) {
+      const described = await attributes.describe(keys);
+      for (const id of keys) holders.push({ kind: 'attribute', id, name: described.get(id)?.name ?? '' });
+      continue;
+    }
+    const [audience] = await audiences.findAll([held.audience]);
+    // What a clear has left behind is about to be removed.
+    if (audience?.generation !== held.generation) continue;
+    const values = await eventValues.valuesOf(held.audience, held.generation);
+    const events = keys.map((number) => values.get(number) ?? '');
+    holders.push({ kind: 'audience', id: audience._id, name: audience.name, events });
+  }
+  return holders;
+}
+
+export function registerDeviceCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const device = admin.command('device').description('look up a device');
+  common(device.command('show').description('show the attributes and audiences that hold a device'))
+    .argument('<identifier>', 'in 8-4-4-4-12 form', identifier)
+    .action((wanted: Uint8Array, _options, command: Command) =>
+      run.readOnly(command, async (stores) => {
+        const holders = await findHolders(stores, wanted);
+        const rows = holders.map(({ kind, id, name, events = [] }) => [
+          kind,
+          String(id),
+          events.join(', '),
+          name,
+        ]);
+        return { json: holders, text: table(['HELD BY', 'ID', 'EVENTS', 'NAME'], rows, 'nothing holds it') };
+      }),
+    );
+}

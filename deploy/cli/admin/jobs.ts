@@ -1,0 +1,167 @@
+/** `headrace admin job …`: for the operator of a queue that is stuck. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { JobDocument } from '../../../schemas/documents.ts';
+import { createJobInspection, type InspectedJob } from './inspect-jobs.ts';
+import type { createAdminRunner } from './runner.ts';
+import { table } from './views.ts';
+
+const wholeNumber = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number');
+  return Number(text);
+};
+
+const jobRecord = (job: JobDocument) => ({
+  job: job._id,
+  kind: job.kind,
+  partner_id: job.partner,
+  phase: job.phase,
+  status: job.status,
+  file_path: job.filePath,
+  audience: job.audience,
+  files: job.fileCount,
+  files_done: job.filesDone,
+  rows: job.rows,
+  unique_devices: job.uniqueDevices,
+  attempt: job.attempt ?? 0,
+  cancel_requested: job.cancelRequested ?? false,
+  stopped_at: job.stoppedAt ?? null,
+  drop_requested: job.dropRequested ?? false,
+  dropped: job.dropped ? { merged_slots: job.dropped.merged, not_merged_slots: job.dropped.notMerged } : null,
+  errors: job.errors,
+  internal_reason: job.internalReason ?? null,
+  created_at: job.createdAt,
+  updated_at: job.updatedAt,
+});
+
+const inspectedRecord = ({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob) => ({
+  ...jobRecord(job),
+  waits_for: waitsFor,
+  since: waitsFor === null ? null : job.updatedAt,
+  files_by_status: files,
+  undecided_files: undecided.map(({ isDispatched, ...file }) => ({ ...file, dispatched: isDispatched })),
+  ledger,
+  checks,
+  acks,
+});
+
+function phaseOf(job: JobDocument): string {
+  if (job.phase === 'ended') return job.dropped ? 'ended (dropped)' : job.phase;
+  if (job.stoppedAt) return `${job.phase} (stopped)`;
+  if (job.dropRequested) return `${job.phase} (drop)`;
+  if (job.cancelRequested) return `${job.phase} (cancel)`;
+  return job.deferred ? `${job.phase} (deferred)` : job.phase;
+}
+
+const listLines = (jobs: JobDocument[]) =>
+  table(
+    ['JOB', 'KIND', 'PARTNER', 'PHASE', 'STATUS', 'FILES', 'ROWS', 'LAST CHANGE', 'PATH'],
+    jobs.map((job) => [
+      String(job._id),
+      job.kind,
+      job.partner,
+      phaseOf(job),
+      String(job.status),
+      `${job.filesDone}/${job.fileCount}`,
+      String(job.rows),
+      job.updatedAt.toISOString(),
+      job.filePath,
+    ]),
+    'no unfinished jobs',
+  );
+
+const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : '–');
+
+function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob): string[] {
+  const lacking = checks.flatMap((check) => check.lacking);
+  return [
+    `job         ${job._id}   ${job.kind}   ${job.filePath}`,
+    `partner     ${job.partner}`,
+    `phase       ${phaseOf(job)}   status ${job.status}   attempt ${job.attempt ?? 0}`,
+    ...(waitsFor === null
+      ? [`ended       ${job.updatedAt.toISOString()}`]
+      : [`waits for   ${waitsFor}`, `since       ${job.updatedAt.toISOString()}`]),
+    `files       ${files.waiting} waiting, ${files.dispatched} dispatched, ${files.done} done, ${files.failed} failed`,
+    ...undecided.map(
+      (file) =>
+        `  ${file.path}   ${file.size} bytes, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${file.since.toISOString()}, ${file.batches} batches, ${file.rows} rows`,
+    ),
+    // The ledger, the checks and the acks of an ended job are removed.
+    ...(waitsFor === null
+      ? [`rows        ${job.rows}, ${job.uniqueDevices} unique devices`]
+      : [
+          `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
+          `checks      ${checks.length} partitions of ingest.devices${lacking.length > 0 ? `, slots with missing devices: ${lacking.join(', ')}` : ''}`,
+          `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
+        ]),
+    ...(job.dropped
+      ? [`dropped     merged by slots ${listOf(job.dropped.merged)}; not by ${listOf(job.dropped.notMerged)}`]
+      : []),
+    ...(job.internalReason ? [`reason      ${job.internalReason}`] : []),
+    ...(job.errors ?? []).map(({ code, message, file }) => `error       ${code}   ${file ?? ''} ${message}`),
+  ];
+}
+
+export function registerJobCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
+  const goOn = (command: Command, id: number, how: 'retry' | 'drop') =>
+    run(command, async (stores, config) => {
+      const changed = await createJobInspection(stores, config.jobWindow).goOn(id, how);
+      const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
+      return { json: jobRecord(changed), text: [text], partner: changed.partner };
+    });
+  common(job.command('list').description('list unfinished jobs, oldest first'))
+    .option('--partner <id>', 'only jobs of this partner')
+    .option('--all', 'include ended jobs; newest first')
+    .option('--limit <count>', 'maximum number of jobs', wholeNumber, 50)
+    .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
+      run.readOnly(command, async (stores, config) => {
+        const { partner, all = false, limit } = options;
+        const jobs = await createJobInspection(stores, config.jobWindow).list({ partner, all, limit });
+        return { json: jobs.map(jobRecord), text: listLines(jobs) };
+      }),
+    );
+  common(
+    job.command('show').description('show a job: phase, files, ledger, acks, and what it is waiting for'),
+  )
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) =>
+      run.readOnly(command, async (stores, config) => {
+        const inspected = await createJobInspection(stores, config.jobWindow).show(id);
+        return { json: inspectedRecord(inspected), text: showLines(inspected) };
+      }),
+    );
+  common(
+    job
+      .command('cancel')
+      .description('cancel a job: it ends with `cancelled`, and none of its data is stored'),
+  )
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) =>
+      run(command, async (stores, config) => {
+        const cancelled = await createJobInspection(stores, config.jobWindow).cancel(id);
+        return {
+          json: jobRecord(cancelled),
+          text: [`job ${id} is being cancelled`],
+          partner: cancelled.partner,
+        };
+      }),
+    );
+  common(
+    job
+      .command('retry')
+      .description('retry to merge a stopped job, and let the jobs that wait behind it go on'),
+  )
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) => goOn(command, id, 'retry'));
+  common(
+    job
+      .command('drop')
+      .description('end a stopped job without merging more of it; its record says what is and is not stored'),
+  )
+    .argument('<job>', 'its number', wholeNumber)
+    .action((id: number, _options: object, command: Command) => goOn(command, id, 'drop'));
+}

@@ -1,0 +1,108 @@
+/** `headrace admin key …`: API keys with their scopes and lifetimes. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { millisecondsIn } from '../../../pipeline/runtime/duration.ts';
+import { type KeyScope, keyScopes } from '../../../schemas/documents.ts';
+import { duration, lifetime } from './durations.ts';
+import type { createAdminRunner } from './runner.ts';
+import { displayName, keyLines, keyRecord } from './views.ts';
+
+function scopes(text: string): KeyScope[] {
+  const named = text.split(',').map((each) => each.trim());
+  const isKnown = (each: string): each is KeyScope => (keyScopes as readonly string[]).includes(each);
+  if (!named.every(isKnown)) throw new InvalidArgumentError(`expected some of ${keyScopes.join(',')}`);
+  return keyScopes.filter((each) => named.includes(each));
+}
+
+const after = (time: string) => new Date(Date.now() + millisecondsIn(time));
+const shown = (key: string, expiresAt: Date | undefined) => [
+  `API key  ${key}   (shown only now)`,
+  ...(expiresAt ? [`works until ${expiresAt.toISOString()}`] : []),
+];
+
+interface CreateOptions {
+  partner: string;
+  label?: string;
+  scopes?: KeyScope[];
+  expires?: string;
+}
+
+export function registerKeyCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const key = admin.command('key').description('create, rotate, revoke and list API keys');
+  common(key.command('create').description('create another API key for a partner'))
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--label <label>', 'a name for it: what the key is for', displayName)
+    .option('--scopes <list>', `what it may do, of ${keyScopes.join(',')}; all unless given`, scopes)
+    .option('--expires <time>', 'for how long it works, such as 90d; without end unless given', lifetime)
+    .action(({ partner, label, scopes, expires }: CreateOptions, command: Command) =>
+      run(command, async ({ apiKeys }, config) => {
+        const limits = { scopes, expiresAt: expires === undefined ? undefined : after(expires) };
+        const made = await apiKeys.create(config.secret, partner, label, limits);
+        const json = {
+          partner_id: partner,
+          key: `hr_${made.id}`,
+          api_key: made.key,
+          expires_at: made.expiresAt ?? null,
+        };
+        return { json, text: shown(made.key, made.expiresAt) };
+      }),
+    );
+  common(
+    key
+      .command('rotate')
+      .description('create a key with the same scopes and lifetime; the old one works for a while'),
+  )
+    .requiredOption('--key <prefix>', 'the part of the old key that lists show, such as hr_ab12cd34')
+    .option('--overlap <time>', 'for how long the old one goes on working, such as 0s or 7d', duration, '1d')
+    .option('--expires <time>', 'another lifetime for the new one, such as 90d', lifetime)
+    .action(
+      (
+        { key: old, overlap, expires }: { key: string; overlap: string; expires?: string },
+        command: Command,
+      ) =>
+        run(command, async ({ apiKeys }, config) => {
+          const { made, replaced } = await apiKeys.rotate(
+            config.secret,
+            old,
+            after(overlap),
+            expires === undefined ? undefined : after(expires),
+          );
+          const json = {
+            partner_id: replaced.partner,
+            key: `hr_${made.id}`,
+            api_key: made.key,
+            expires_at: made.expiresAt ?? null,
+            replaces: `hr_${replaced._id}`,
+            replaced_expires_at: replaced.expiresAt,
+          };
+          const text = [
+            ...shown(made.key, made.expiresAt),
+            `hr_${replaced._id} works until ${replaced.expiresAt!.toISOString()}`,
+          ];
+          return { json, text, partner: replaced.partner };
+        }),
+    );
+  common(key.command('revoke').description('revoke a key; it is refused everywhere within five seconds'))
+    .requiredOption('--key <prefix>', 'the part of the key that lists show, such as hr_ab12cd34')
+    .action((options: { key: string }, command: Command) =>
+      run(command, async ({ apiKeys }) => {
+        const revoked = await apiKeys.revoke(options.key);
+        return {
+          json: keyRecord(revoked),
+          text: [`hr_${revoked._id} is revoked`],
+          partner: revoked.partner,
+        };
+      }),
+    );
+  common(key.command('list').description('list API keys, without their secret parts'))
+    .option('--partner <id>', 'only keys of this partner')
+    .action((options: { partner?: string }, command: Command) =>
+      run.readOnly(command, async ({ apiKeys }) => {
+        const keys = await apiKeys.list(options.partner);
+        return { json: keys.map(keyRecord), text: keyLines(keys) };
+      }),
+    );
+}

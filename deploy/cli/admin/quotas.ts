@@ -1,0 +1,107 @@
+/** `headrace admin partner quota|usage`: what a partner may load, and what it has loaded. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { quotasOf } from '../../../pipeline/accept/quotas.ts';
+import type { PartnerQuotas } from '../../../schemas/documents.ts';
+import type { createAdminRunner } from './runner.ts';
+import { table } from './views.ts';
+
+const factors = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 } as const;
+
+/** `500GB`, `2M`, `1000`; null: as configured. */
+function quantity(text: string): number | null {
+  if (text === 'default') return null;
+  if (text === 'none') return 0;
+  const [, digits, unit] = /^(\d+(?:\.\d+)?) ?([kmgtp]?)b?$/i.exec(text) ?? [];
+  const value = Math.round(Number(digits) * factors[unit?.toLowerCase() as keyof typeof factors]);
+  if (!Number.isSafeInteger(value) || value === 0)
+    throw new InvalidArgumentError('expected a number such as 1000, 2M or 500GB, none or default');
+  return value;
+}
+
+/** Options keep the text, which the audit log shows. */
+function amount(text: string): string {
+  quantity(text);
+  return text;
+}
+
+function jobs(text: string): string {
+  if (quantity(text) === 0) throw new InvalidArgumentError('expected 1 or more, or default');
+  return text;
+}
+
+function days(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('expected a number from 1 to 9999');
+  return Number(text);
+}
+
+const shown = (value: number) => (value === 0 ? 'no limit' : value.toLocaleString('en'));
+const quotaRecord = (quotas: Required<PartnerQuotas>) => ({
+  pending_jobs: quotas.pendingJobs,
+  bytes_per_day: quotas.bytesPerDay || null,
+  rows_per_day: quotas.rowsPerDay || null,
+});
+const quotaLines = (quotas: Required<PartnerQuotas>, own: PartnerQuotas = {}) => {
+  const line = (what: string, name: keyof PartnerQuotas) =>
+    `${what}  ${shown(quotas[name])}${own[name] === undefined ? '   (default)' : ''}`;
+  return [
+    line('unfinished jobs', 'pendingJobs'),
+    line('bytes a day    ', 'bytesPerDay'),
+    line('rows a day     ', 'rowsPerDay'),
+  ];
+};
+
+type QuotaOptions = { partner: string } & { [Name in keyof PartnerQuotas]: string };
+
+export function registerQuotaCommands(
+  partner: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  common(partner.command('quota').description('set the quotas of a partner; they take effect within seconds'))
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--pending-jobs <number>', 'unfinished jobs, or default', jobs)
+    .option(
+      '--bytes-per-day <number>',
+      'bytes of files, unpacked, a day (UTC), such as 500GB, none or default',
+      amount,
+    )
+    .option('--rows-per-day <number>', 'rows a day (UTC), such as 100M, none or default', amount)
+    .action(({ partner: id, pendingJobs, bytesPerDay, rowsPerDay }: QuotaOptions, command: Command) =>
+      run(command, async ({ partners }, config) => {
+        const given = Object.entries({ pendingJobs, bytesPerDay, rowsPerDay }).flatMap(([name, value]) =>
+          value === undefined ? [] : [[name, quantity(value)]],
+        );
+        const changed = await partners.setQuotas(id, Object.fromEntries(given));
+        const quotas = quotasOf(changed, config);
+        return {
+          json: { partner_id: id, ...quotaRecord(quotas) },
+          text: quotaLines(quotas, changed.quotas),
+        };
+      }),
+    );
+  common(partner.command('usage').description('show the quotas of a partner, and what it has loaded by day'))
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--days <number>', 'how many of the last days on which it loaded something', days, 7)
+    .action((options: { partner: string; days: number }, command: Command) =>
+      run.readOnly(command, async ({ partners, usage }, config) => {
+        const found = await partners.find(options.partner);
+        const quotas = quotasOf(found, config);
+        const loaded = (await usage.list(options.partner, options.days)).map(({ job: _, ...rest }) => rest);
+        return {
+          json: { partner_id: options.partner, quotas: quotaRecord(quotas), days: loaded },
+          text: [
+            ...quotaLines(quotas, found.quotas),
+            '',
+            ...table(
+              ['DAY (UTC)', 'JOBS', 'BYTES', 'ROWS'],
+              loaded.map(({ day, jobs, bytes, rows }) => [
+                day,
+                ...[jobs, bytes, rows].map((value) => value.toLocaleString('en')),
+              ]),
+              'nothing loaded yet',
+            ),
+          ],
+        };
+      }),
+    );
+}

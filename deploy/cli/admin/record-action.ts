@@ -1,0 +1,69 @@
+/** Records what an operator does in the audit log: the entry first, then the action, then its outcome. */
+import { hostname, userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { printLines } from '../../../pipeline/runtime/terminal.ts';
+import type { AuditedAction, AuditedOutcome, AuditStore } from '../../../pipeline/stores/audit.ts';
+import type { Config } from '../../../schemas/config.ts';
+
+const MAX_ERROR = 500;
+
+/** A user of a container may have a number only. */
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+export const actorOf = ({ actor }: Pick<Config, 'actor'>): string => actor ?? `${systemUser()}@${hostname()}`;
+
+/** Whoever gives a whole API key where its readable part is enough must not have it stored. */
+const withoutSecret = (value: unknown): unknown =>
+  typeof value === 'string'
+    ? value.replace(/^((?:hr_)?[a-z0-9]{8})_[A-Za-z0-9_-]{43}$/, '$1')
+    : Array.isArray(value)
+      ? value.map(withoutSecret)
+      : value;
+
+/** `headrace admin key create --partner p` → action `key create` and its options. */
+export function describeCommand(command: Command): Omit<AuditedAction, 'actor'> {
+  const names: string[] = [];
+  for (let each: Command | null = command; each && each.name() !== 'admin'; each = each.parent)
+    names.unshift(each.name());
+  const { state: _, json: __, ...options } = command.opts<Record<string, unknown>>();
+  const given = command.registeredArguments.map((argument, i) => [argument.name(), command.args[i]]);
+  const details = Object.fromEntries(
+    [...given, ...Object.entries(options)].map(([name, value]) => [name, withoutSecret(value)]),
+  );
+  return {
+    action: names.join(' '),
+    partner: typeof options.partner === 'string' ? options.partner : null,
+    details,
+  };
+}
+
+/** Without its entry, the action does not begin. If the outcome cannot be stored, the entry goes on saying `intended`. */
+export async function recordAction<T extends { partner?: string | undefined }>(
+  audit: AuditStore,
+  action: AuditedAction,
+  act: () => Promise<T>,
+): Promise<T> {
+  const entry = await audit.begin(action);
+  const complete = (outcome: AuditedOutcome) =>
+    audit
+      .complete(entry, outcome)
+      .catch((error: Error) =>
+        printLines(process.stderr, [
+          `headrace: the audit log does not show how this ended: ${error.message}`,
+        ]),
+      );
+  try {
+    const result = await act();
+    await complete({ outcome: 'done', partner: result.partner });
+    return result;
+  } catch (error) {
+    await complete({ outcome: 'failed', error: (error as Error).message.slice(0, MAX_ERROR) });
+    throw error;
+  }
+}

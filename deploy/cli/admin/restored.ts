@@ -1,0 +1,61 @@
+/** `headrace admin restored`, after MongoDB was restored from a copy. */
+import type { Command } from 'commander';
+import type { LostJob } from '../../../api/jobs/after-restore.ts';
+import { createLogger } from '../../../pipeline/runtime/log.ts';
+import { parseConfig } from '../../../schemas/config.ts';
+import type { createAdminRunner, LoadEnvironment } from './runner.ts';
+import { table } from './views.ts';
+
+const HOW = `
+With all API and pipeline processes stopped. MongoDB decides: what is in Kafka is skipped, unfinished jobs of the database run again, and
+the numbers of jobs that were accepted after the copy was made are not given out again. Those jobs are lost, and listed: their partners
+have to submit them again. Clears of audiences since then are undone, and not listed.
+To run it twice, or without need, changes nothing: jobs in flight are loaded once more.`;
+
+const lostRecord = ({ job, accepted }: LostJob) => ({
+  job,
+  kind: accepted?.kind ?? null,
+  partner_id: accepted?.partner ?? null,
+  file_path: accepted?.file_path ?? null,
+  accepted_at: accepted ? new Date(accepted.accepted_at).toISOString() : null,
+});
+
+const lostLines = (lost: LostJob[]) =>
+  table(
+    ['LOST JOB', 'KIND', 'PARTNER', 'PATH', 'ACCEPTED'],
+    lost.map((one) => {
+      const { job, kind, partner_id, file_path, accepted_at } = lostRecord(one);
+      return [String(job), kind ?? '', partner_id ?? '', file_path ?? '', accepted_at ?? ''];
+    }),
+    'no job is lost',
+  );
+
+export function registerRestoredCommand(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+  loadEnv: LoadEnvironment,
+): void {
+  common(
+    admin
+      .command('restored')
+      .description(
+        'after MongoDB was restored from a copy: puts Kafka in step, and lists the jobs that are lost',
+      ),
+  )
+    .addHelpText('after', HOW)
+    .action(({ state }: { state?: string }, command: Command) =>
+      run(command, async (stores) => {
+        // Loads the Kafka client, which no other command needs.
+        const { settleAfterRestore } = await import('../../../api/jobs/after-restore.ts');
+        const config = parseConfig(loadEnv(state), 'operator');
+        const log = createLogger({ logLevel: 'silent' }, 'restored');
+        const lost = await settleAfterRestore({ ...stores, config, log });
+        const unfinished = await stores.jobs.countUnfinished();
+        return {
+          json: { unfinished_jobs: unfinished, lost_jobs: lost.map(lostRecord) },
+          text: [...lostLines(lost), `unfinished jobs that run again: ${unfinished}`],
+        };
+      }),
+    );
+}

@@ -1,0 +1,82 @@
+/** Runs one admin command: configuration, database, output, exit code. */
+import type { Command } from 'commander';
+import type { Db } from 'mongodb';
+import { type ApiStores, createApiStores } from '../../../api/stores/api-stores.ts';
+import { CommandFailed, mongoHosts } from '../../../pipeline/runtime/command-failed.ts';
+import { printable, printableLines, toJsonLine } from '../../../pipeline/runtime/terminal.ts';
+import { ensureIndexes } from '../../../pipeline/stores/indexes.ts';
+import { createInstallationStore } from '../../../pipeline/stores/installation.ts';
+import { connectMongo } from '../../../pipeline/stores/mongo.ts';
+import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
+import { type ConfigOf, parseConfig } from '../../../schemas/config.ts';
+import { actorOf, describeCommand, recordAction } from './record-action.ts';
+
+export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
+
+/** What is known of it in its state folder. */
+export interface ExpectedStack {
+  directory: string;
+  installation: string | undefined;
+}
+
+export interface Outcome {
+  /** What `--json` prints. */
+  json: unknown;
+  /** What is printed without `--json`. */
+  text: string[];
+  /** Whom it concerned, for the audit log, if no option says so. */
+  partner?: string;
+}
+
+type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
+
+const FAILED = 1;
+
+/** A local stack may have stopped, and another taken over its ports. Asked before anything is changed, indexes included. */
+async function requireStack(
+  { mongoUrl }: Pick<ConfigOf<'admin'>, 'mongoUrl'>,
+  db: Db,
+  { directory, installation }: ExpectedStack,
+): Promise<void> {
+  if (installation !== undefined && (await createInstallationStore(db).isKnownAs(installation))) return;
+  throw new CommandFailed(
+    'wrong_stack',
+    `MongoDB at ${mongoHosts(mongoUrl)} is not the one of the stack in ${directory}, and nothing was done: headrace up --state ${directory} starts that stack`,
+  );
+}
+
+export function createAdminRunner(
+  loadEnv: LoadEnvironment,
+  expected: (stateDir?: string) => ExpectedStack | undefined,
+) {
+  async function readOnly(command: Command, work: Work): Promise<void> {
+    const options = command.opts<{ state?: string; json?: boolean }>();
+    const { writeOut, writeErr } = command.configureOutput();
+    // Configuration errors are reported by the caller, the same for all commands.
+    const config = parseConfig(loadEnv(options.state), 'admin');
+    const mongo = await connectMongo(config);
+    const stack = expected(options.state);
+    try {
+      if (stack) await requireStack(config, mongo.db, stack);
+      await ensureIndexes(mongo.db);
+      const { json, text } = await work(createApiStores(mongo.db), config);
+      // Nothing here is coloured, so no colour in it is ours.
+      writeOut!(options.json ? toJsonLine(json) : text.map((line) => `${printable(line)}\n`).join(''));
+    } catch (error) {
+      if (!(error instanceof ProvisioningError)) return await mongo.fail(error);
+      writeErr!(`${printableLines(`headrace: ${error.message}`)}\n`);
+      process.exitCode = FAILED;
+    } finally {
+      await mongo.close();
+    }
+  }
+
+  /** Every command is recorded in the audit log, unless it says that it only reads. */
+  const run = (command: Command, work: Work): Promise<void> =>
+    readOnly(command, (stores, config) =>
+      recordAction(stores.audit, { actor: actorOf(config), ...describeCommand(command) }, () =>
+        work(stores, config),
+      ),
+    );
+  return Object.assign(run, { readOnly });
+}

@@ -1,0 +1,62 @@
+/** `headrace admin secret rotate`, after HEADRACE_SECRET was changed. */
+import type { Command } from 'commander';
+import { secretsOf } from '../../../pipeline/runtime/seal.ts';
+import type { Rotation } from '../../../pipeline/sources/rotate-secret.ts';
+import type { createAdminRunner } from './runner.ts';
+
+const HOW = `
+To change HEADRACE_SECRET without a gap:
+  1. add the new secret to HEADRACE_SECRET_OLD of every process, and restart them one by one: now all can read with both;
+  2. make it HEADRACE_SECRET, put the old one in HEADRACE_SECRET_OLD, and restart them one by one;
+  3. run this command: it encrypts the credentials of queued jobs and the secrets of webhooks and token keys with the new one. An API key is rehashed when it is used next;
+  4. remove the old secret from HEADRACE_SECRET_OLD when a day has passed (until then it recognises repeated requests by their
+     Idempotency-Key) and this command reports that the old secret is no longer needed.`;
+
+function lines({
+  resealed,
+  unreadable,
+  resealedWebhooks,
+  resealedTokenKeys,
+  keysToCome,
+}: Rotation): string[] {
+  const isDone = unreadable.length === 0 && keysToCome === 0;
+  return [
+    `credentials of ${resealed} jobs and secrets of ${resealedWebhooks} webhooks and ${resealedTokenKeys} token keys encrypted with the current secret`,
+    ...(unreadable.length > 0
+      ? [`no configured secret decrypts the credentials of job ${unreadable.join(', ')}`]
+      : []),
+    ...(keysToCome > 0
+      ? [`${keysToCome} API keys have not been used since the change and still need the old secret`]
+      : []),
+    ...(isDone ? ['the old secret is no longer needed'] : []),
+  ];
+}
+
+export function registerSecretCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const secret = admin.command('secret').description('manage the secret that encrypts stored credentials');
+  common(
+    secret.command('rotate').description('encrypt with the current secret what an old one has encrypted'),
+  )
+    .addHelpText('after', HOW)
+    .action((_options: object, command: Command) =>
+      run(command, async (stores, config) => {
+        const { rotateSecret } = await import('../../../pipeline/sources/rotate-secret.ts');
+        const rotation = await rotateSecret(stores, secretsOf(config));
+        const { resealed, unreadable, resealedWebhooks, resealedTokenKeys, keysToCome } = rotation;
+        return {
+          json: {
+            resealed_jobs: resealed,
+            unreadable_jobs: unreadable,
+            resealed_webhooks: resealedWebhooks,
+            resealed_token_keys: resealedTokenKeys,
+            keys_to_come: keysToCome,
+          },
+          text: lines(rotation),
+        };
+      }),
+    );
+}

@@ -1,0 +1,52 @@
+/** `headrace admin storage-key …`: a partner's keys for the shared bucket. */
+import type { Command } from 'commander';
+import type { createAdminRunner } from './runner.ts';
+
+export function registerStorageKeyCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  // These load the storage client, which few commands need.
+  const provisioning = async () => ({
+    ...(await import('../../../api/provisioning/provision-partner.ts')),
+    ...(await import('../../../api/provisioning/rotate-storage-key.ts')),
+  });
+  const key = admin.command('storage-key').description('rotate the storage keys of a partner');
+  common(
+    key.command('rotate').description('issue new storage keys; the old ones work until they are retired'),
+  )
+    .requiredOption('--partner <id>', 'the partner')
+    .action((options: { partner: string }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { createStorageIssuer, rotateStorageKey } = await provisioning();
+        const issuer = createStorageIssuer(config, stores.counters);
+        const { credentials } = await rotateStorageKey(stores, issuer, options.partner);
+        return {
+          json: {
+            partner_id: options.partner,
+            access_key_id: credentials.accessKeyId,
+            secret_access_key: credentials.secretAccessKey,
+          },
+          text: [
+            `access key  ${credentials.accessKeyId}`,
+            `secret key  ${credentials.secretAccessKey}   (shown only now)`,
+            `the old keys work until: headrace admin storage-key retire --partner ${options.partner}`,
+          ],
+        };
+      }),
+    );
+  common(key.command('retire').description('end the storage keys from before the last rotation'))
+    .requiredOption('--partner <id>', 'the partner')
+    .action((options: { partner: string }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { createStorageIssuer, retireStorageKey } = await provisioning();
+        const issuer = createStorageIssuer(config, stores.counters);
+        await retireStorageKey(stores, issuer, options.partner);
+        return {
+          json: { partner_id: options.partner },
+          text: [`the old storage keys of ${options.partner} no longer work`],
+        };
+      }),
+    );
+}

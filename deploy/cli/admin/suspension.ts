@@ -1,0 +1,62 @@
+/** `headrace admin partner suspend|resume`. */
+import type { Command } from 'commander';
+import type { createAdminRunner } from './runner.ts';
+import { partnerRecord } from './views.ts';
+
+const storageLine = (done: boolean, what: 'suspended' | 'resumed') =>
+  done
+    ? `its storage keys are ${what}, too`
+    : `its storage keys are not ${what}: this storage issuer cannot, so do it where they were issued`;
+
+export function registerSuspensionCommands(
+  partner: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  // These load the storage client, which few commands need.
+  const provisioning = async () => ({
+    ...(await import('../../../api/provisioning/provision-partner.ts')),
+    ...(await import('../../../api/provisioning/suspend-partner.ts')),
+  });
+  common(
+    partner
+      .command('suspend')
+      .description('refuse a partner everywhere within five seconds; jobs that it has queued still run'),
+  )
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--reason <text>', 'why, for the audit log')
+    .option('--cancel-jobs', 'cancel its unfinished jobs, except those that are being merged')
+    .action((options: { partner: string; cancelJobs?: boolean }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { createStorageIssuer, suspendPartner } = await provisioning();
+        const issuer = createStorageIssuer(config, stores.counters);
+        const { cancelJobs = false } = options;
+        const done = await suspendPartner(stores, issuer, options.partner, { cancelJobs });
+        return {
+          json: {
+            ...partnerRecord(done.partner),
+            storage_suspended: done.isStorageSuspended,
+            cancelled_jobs: done.cancelled,
+          },
+          text: [
+            `${options.partner} is suspended since ${done.partner.suspendedAt!.toISOString()}`,
+            storageLine(done.isStorageSuspended, 'suspended'),
+            ...(cancelJobs ? [`${done.cancelled} jobs are being cancelled`] : []),
+          ],
+        };
+      }),
+    );
+  common(partner.command('resume').description('let a suspended partner in again, with the same keys'))
+    .requiredOption('--partner <id>', 'the partner')
+    .action((options: { partner: string }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { createStorageIssuer, resumePartner } = await provisioning();
+        const issuer = createStorageIssuer(config, stores.counters);
+        const done = await resumePartner(stores, issuer, options.partner);
+        return {
+          json: { ...partnerRecord(done.partner), storage_resumed: done.isStorageResumed },
+          text: [`${options.partner} is resumed`, storageLine(done.isStorageResumed, 'resumed')],
+        };
+      }),
+    );
+}

@@ -1,0 +1,99 @@
+/** `headrace admin token-key …`: the keys with which a partner signs user tokens. */
+import type { Command } from 'commander';
+import type { SigningKey } from '../../../pipeline/stores/token-keys.ts';
+import type { ConfigOf } from '../../../schemas/config.ts';
+import type { TokenKeyDocument } from '../../../schemas/documents.ts';
+import type { createAdminRunner } from './runner.ts';
+import { displayName, table } from './views.ts';
+
+const record = (key: TokenKeyDocument) => ({
+  key: key._id,
+  partner_id: key.partner,
+  label: key.label ?? null,
+  created_at: key.createdAt,
+  rotated_to: key.rotatedTo ?? null,
+  retired_at: key.retiredAt,
+});
+const lines = (keys: TokenKeyDocument[]) =>
+  table(
+    ['KEY', 'PARTNER', 'CREATED', 'ROTATED TO', 'RETIRED', 'LABEL'],
+    keys.map((key) => [
+      key._id,
+      key.partner,
+      key.createdAt.toISOString(),
+      key.rotatedTo ?? '-',
+      key.retiredAt?.toISOString() ?? '-',
+      key.label ?? '',
+    ]),
+    'no token keys',
+  );
+
+/** Everything needed to sign a token. */
+const shownOnce = (
+  { id, partner, secret }: SigningKey,
+  { userTokenAudience }: Pick<ConfigOf<'admin'>, 'userTokenAudience'>,
+) => ({
+  json: { partner_id: partner, key: id, secret, issuer: partner, audience: userTokenAudience },
+  text: [
+    `key (kid)       ${id}`,
+    `secret          ${secret}   (shown only now)`,
+    `issuer (iss)    ${partner}`,
+    `audience (aud)  ${userTokenAudience}`,
+  ],
+});
+
+export function registerTokenKeyCommands(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const key = admin
+    .command('token-key')
+    .description('create, rotate, retire and list the keys that sign user tokens');
+  common(key.command('create').description('create a key that signs user tokens of a partner’s customers'))
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--label <label>', 'a name for it: where the key is used', displayName)
+    .action(({ partner, label }: { partner: string; label?: string }, command: Command) =>
+      run(command, async ({ tokenKeys }, config) =>
+        shownOnce(await tokenKeys.create(config.secret, partner, label), config),
+      ),
+    );
+  common(
+    key.command('rotate').description('create a key to use instead; the old one works until it is retired'),
+  )
+    .requiredOption('--key <kid>', 'the old key, such as tk_ab12cd34')
+    .action(({ key: old }: { key: string }, command: Command) =>
+      run(command, async ({ tokenKeys }, config) => {
+        const { made, replaced } = await tokenKeys.rotate(config.secret, old);
+        const { json, text } = shownOnce(made, config);
+        return {
+          json: { ...json, replaces: replaced._id },
+          text: [
+            ...text,
+            `${replaced._id} works until: headrace admin token-key retire --key ${replaced._id}`,
+          ],
+          partner: replaced.partner,
+        };
+      }),
+    );
+  common(
+    key
+      .command('retire')
+      .description('end a key: its tokens and their sessions are refused everywhere within five seconds'),
+  )
+    .requiredOption('--key <kid>', 'the key, such as tk_ab12cd34')
+    .action((options: { key: string }, command: Command) =>
+      run(command, async ({ tokenKeys }) => {
+        const retired = await tokenKeys.retire(options.key);
+        return { json: record(retired), text: [`${retired._id} is retired`], partner: retired.partner };
+      }),
+    );
+  common(key.command('list').description('list token keys, without their secrets'))
+    .option('--partner <id>', 'only keys of this partner')
+    .action((options: { partner?: string }, command: Command) =>
+      run.readOnly(command, async ({ tokenKeys }) => {
+        const keys = await tokenKeys.list(options.partner);
+        return { json: keys.map(record), text: lines(keys) };
+      }),
+    );
+}

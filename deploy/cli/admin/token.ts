@@ -1,0 +1,88 @@
+/** `headrace admin user-token`: a token for a customer, or the link that signs this customer in to the console. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { signUserToken } from '../../../api/auth/user-tokens.ts';
+import { createPublicAddress } from '../../../api/http/pages.ts';
+import type { ApiStores } from '../../../api/stores/api-stores.ts';
+import { secretsOf } from '../../../pipeline/runtime/seal.ts';
+import { segmentOf } from '../../../pipeline/stores/audiences.ts';
+import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
+import { openTokenKey } from '../../../pipeline/stores/token-keys.ts';
+import type { ConfigOf } from '../../../schemas/config.ts';
+import { lifetime } from './durations.ts';
+import type { createAdminRunner } from './runner.ts';
+
+const segmentId = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text))
+    throw new InvalidArgumentError('expected a default_warehouse_segment_id');
+  return Number(text);
+};
+
+interface Options {
+  partner: string;
+  customer: string;
+  expiresIn?: string;
+  segment?: number;
+}
+
+/** A link works for everyone who has it until its token expires, so it is short-lived by default. */
+const lifetimeOf = ({ expiresIn, segment }: Options) => expiresIn ?? (segment === undefined ? '1h' : '1d');
+
+async function signToken(
+  { partners, tokenKeys }: ApiStores,
+  config: ConfigOf<'admin'>,
+  options: Options,
+): Promise<string> {
+  const { partner, customer } = options;
+  if (customer === '') throw new ProvisioningError('bad_argument', '--customer must not be empty');
+  await partners.find(partner);
+  const key = await tokenKeys.current(partner);
+  if (!key)
+    throw new ProvisioningError(
+      'unknown_key',
+      `partner ${partner} has no token key: headrace admin token-key create --partner ${partner}`,
+    );
+  return signUserToken(openTokenKey(secretsOf(config), key), customer, lifetimeOf(options), config);
+}
+
+async function linkTo(
+  segment: number,
+  token: string,
+  { audiences }: ApiStores,
+  config: ConfigOf<'admin'>,
+  { partner, customer }: Options,
+): Promise<string> {
+  if (!(await audiences.find({ partner, customer }, segment - segmentOf(0))))
+    throw new ProvisioningError('bad_argument', `customer ${customer} has no segment ${segment}`);
+  const addressOf = createPublicAddress({
+    publicUrl: config.publicUrl ?? `http://${config.apiHost}:${config.apiPort}`,
+  });
+  return addressOf(`/console/segments/${segment}?token=${token}`);
+}
+
+export function registerTokenCommand(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  common(
+    admin
+      .command('user-token')
+      .description('sign a user token for a customer, with the newest key of the partner'),
+  )
+    .requiredOption('--partner <id>', 'the partner')
+    .requiredOption('--customer <name>', 'the customer')
+    .option(
+      '--expires-in <time>',
+      'lifetime of the token, such as 30m; 1h unless given, 1d for a link',
+      lifetime,
+    )
+    .option('--segment <id>', 'print the link to this segment in the console, signed in', segmentId)
+    .action((options: Options, command: Command) =>
+      run(command, async (stores, config) => {
+        const token = await signToken(stores, config, options);
+        if (options.segment === undefined) return { json: { user_token: token }, text: [token] };
+        const link = await linkTo(options.segment, token, stores, config, options);
+        return { json: { user_token: token, console_url: link }, text: [link] };
+      }),
+    );
+}

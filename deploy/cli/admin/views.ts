@@ -1,0 +1,95 @@
+/** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
+import { InvalidArgumentError } from 'commander';
+import { table as columns, printable } from '../../../pipeline/runtime/terminal.ts';
+import {
+  type ApiKeyDocument,
+  type AttributeDocument,
+  keyScopes,
+  type PartnerDocument,
+} from '../../../schemas/documents.ts';
+import { plainText } from '../../../schemas/paths.ts';
+
+export const displayName = (text: string): string => {
+  if (text.length < 1 || text.length > 256 || !plainText.test(text))
+    throw new InvalidArgumentError('expected 1 to 256 characters, none of them a control character');
+  return text;
+};
+
+export const partnerRecord = (partner: PartnerDocument) => ({
+  partner_id: partner._id,
+  name: partner.name,
+  prefix: partner.prefix,
+  suspended_at: partner.suspendedAt ?? null,
+  created_at: partner.createdAt,
+});
+export const keyRecord = (key: ApiKeyDocument) => ({
+  key: `hr_${key._id}`,
+  partner_id: key.partner,
+  label: key.label ?? null,
+  scopes: key.scopes ?? keyScopes,
+  expires_at: key.expiresAt ?? null,
+  created_at: key.createdAt,
+  revoked_at: key.revokedAt,
+});
+const visibilityOf = ({ isPrivate }: AttributeDocument) => (isPrivate ? 'private' : 'public');
+export const attributeRecord = (attribute: AttributeDocument) => ({
+  attribute_id: attribute._id,
+  name: attribute.name,
+  partner_foreign_key: attribute.foreignKey ?? null,
+  visibility: visibilityOf(attribute),
+});
+
+interface IssuedStorage {
+  access_key_id: string | null;
+  secret_access_key: string | null;
+  policy?: object;
+}
+/** The keys; or what the operator has to do to get them, as HEADRACE_S3_ISSUER=manual has it. */
+export const storageLines = ({ access_key_id, secret_access_key, policy }: IssuedStorage) =>
+  policy
+    ? [
+        'Make a user of the storage with this policy, and give its keys to the partner; headrace does not need them:',
+        ...JSON.stringify(policy, null, 2).split('\n'),
+      ]
+    : [`access key  ${access_key_id}`, `secret key  ${secret_access_key}   (shown only now)`];
+
+export const table = (header: string[], rows: string[][], none: string): string[] =>
+  rows.length === 0 ? [none] : columns([header, ...rows.map((row) => row.map(printable))]);
+
+export const partnerLines = (partners: PartnerDocument[]) =>
+  table(
+    ['PARTNER', 'PREFIX', 'CREATED', 'SUSPENDED', 'NAME'],
+    partners.map(({ _id, prefix, createdAt, suspendedAt, name }) => [
+      _id,
+      prefix,
+      createdAt.toISOString(),
+      suspendedAt?.toISOString() ?? '-',
+      name,
+    ]),
+    'no partners yet: headrace admin partner create --name …',
+  );
+export const keyLines = (keys: ApiKeyDocument[]) =>
+  table(
+    ['KEY', 'PARTNER', 'SCOPES', 'CREATED', 'EXPIRES', 'REVOKED', 'LABEL'],
+    keys.map((key) => [
+      `hr_${key._id}`,
+      key.partner,
+      (key.scopes ?? keyScopes).join(','),
+      key.createdAt.toISOString(),
+      key.expiresAt?.toISOString() ?? '-',
+      key.revokedAt?.toISOString() ?? '-',
+      key.label ?? '',
+    ]),
+    'no API keys',
+  );
+export const attributeLines = (attributes: AttributeDocument[]) =>
+  table(
+    ['ATTRIBUTE', 'VISIBILITY', 'FOREIGN KEY', 'NAME'],
+    attributes.map((attribute) => [
+      String(attribute._id),
+      visibilityOf(attribute),
+      attribute.foreignKey ?? '-',
+      attribute.name,
+    ]),
+    'no attributes yet: headrace admin attribute create …',
+  );

@@ -1,0 +1,107 @@
+/** `headrace admin webhook …`: webhooks of any partner. */
+import { type Command, InvalidArgumentError } from 'commander';
+import {
+  createManageWebhooks,
+  WebhookRefused,
+  type WithSecret,
+} from '../../../api/resources/webhooks/manage-webhooks.ts';
+import { toWebhook } from '../../../api/resources/webhooks/webhook-records.ts';
+import type { ApiStores } from '../../../api/stores/api-stores.ts';
+import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
+import type { ConfigOf } from '../../../schemas/config.ts';
+import { webhookUrl } from '../../../schemas/http-webhooks.ts';
+import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
+import type { createAdminRunner, Outcome } from './runner.ts';
+import { table } from './views.ts';
+
+const webhookId = (text: string) => {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a webhook_id');
+  return Number(text);
+};
+const url = (text: string) => {
+  const parsed = webhookUrl.safeParse(text);
+  if (!parsed.success) throw new InvalidArgumentError('expected an https URL of at most 2048 characters');
+  return parsed.data;
+};
+
+const record = (webhook: WebhookDocument) => ({ partner_id: webhook.partner, ...toWebhook(webhook) });
+const stateOf = ({ isActive, isGone }: WebhookDocument) =>
+  isActive ? 'active' : isGone ? 'gone' : 'disabled';
+const lines = (webhooks: WebhookDocument[]) =>
+  table(
+    ['WEBHOOK', 'PARTNER', 'STATE', 'CREATED', 'URL'],
+    webhooks.map((webhook) => [
+      String(webhook._id),
+      webhook.partner,
+      stateOf(webhook),
+      webhook.createdAt.toISOString(),
+      webhook.url,
+    ]),
+    'no webhooks',
+  );
+const shownOnce = ({ webhook, secret }: WithSecret): Outcome => ({
+  json: { ...record(webhook), secret },
+  text: [`webhook  ${webhook._id}   ${webhook.url}`, `secret   ${secret}   (shown only now)`],
+});
+
+const unknown = (partner: string, id: number) =>
+  new ProvisioningError('unknown_webhook', `partner ${partner} has no webhook ${id}`);
+
+async function register(stores: ApiStores, config: ConfigOf<'admin'>, partner: string, address: string) {
+  await stores.partners.find(partner);
+  const wanted = { url: address, description: null };
+  return createManageWebhooks({ ...stores, config })
+    .register(partner, wanted)
+    .catch((error) => {
+      if (!(error instanceof WebhookRefused)) throw error;
+      const message = error.code === 'bad_url' ? `the URL ${error.message}` : error.message;
+      throw new ProvisioningError('webhook_refused', message);
+    });
+}
+
+export function registerWebhookAdmin(
+  admin: Command,
+  run: ReturnType<typeof createAdminRunner>,
+  common: (command: Command) => Command,
+): void {
+  const webhook = admin.command('webhook').description('register, list and remove webhooks of partners');
+  const one = (command: Command) =>
+    common(command)
+      .requiredOption('--partner <id>', 'the partner')
+      .requiredOption('--webhook <id>', 'the webhook', webhookId);
+
+  common(webhook.command('add').description('register a webhook for a partner and print its secret'))
+    .requiredOption('--partner <id>', 'the partner')
+    .requiredOption('--url <url>', 'where events are posted to', url)
+    .action((options: { partner: string; url: string }, command: Command) =>
+      run(command, async (stores, config) =>
+        shownOnce(await register(stores, config, options.partner, options.url)),
+      ),
+    );
+  common(webhook.command('list').description('list webhooks, without their secrets'))
+    .option('--partner <id>', 'only webhooks of this partner')
+    .action((options: { partner?: string }, command: Command) =>
+      run.readOnly(command, async ({ webhooks }) => {
+        const all = await webhooks.list(options.partner);
+        return { json: all.map(record), text: lines(all) };
+      }),
+    );
+  one(webhook.command('rotate').description('replace the secret; the old one signs for another day')).action(
+    (options: { partner: string; webhook: number }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { partner, webhook: id } = options;
+        const rotated = await createManageWebhooks({ ...stores, config }).rotate(partner, id);
+        if (!rotated) throw unknown(partner, id);
+        return shownOnce(rotated);
+      }),
+  );
+  one(webhook.command('remove').description('remove a webhook and the log of its deliveries')).action(
+    (options: { partner: string; webhook: number }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { partner, webhook: id } = options;
+        if (!(await createManageWebhooks({ ...stores, config }).remove(partner, id)))
+          throw unknown(partner, id);
+        return { json: { webhook_id: id, removed: true }, text: [`webhook ${id} is removed`] };
+      }),
+  );
+}

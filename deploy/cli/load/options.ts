@@ -1,0 +1,103 @@
+/** The options of `headrace load`, as a plan of what is generated and submitted. */
+import { randomInt } from 'node:crypto';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { usageError } from '../partner/exit-codes.ts';
+import { between, duration } from '../partner/parse-options.ts';
+import { newFolder } from '../partner/upload.ts';
+
+export type LayoutName = 'a' | 'b';
+
+export interface Ramp {
+  /** Jobs a second. */
+  from: number;
+  to: number;
+  by: number;
+}
+
+export interface LoadPlan {
+  files: number;
+  rows: number;
+  jobs: number;
+  /** Jobs a second; undefined: all at once. */
+  rate?: number;
+  gzip: boolean;
+  duplicates: number;
+  invalid: number;
+  layout: LayoutName;
+  attributes: number;
+  /** Below the partner's own prefix; ends in a slash. */
+  prefix: string;
+  seed: number;
+  ramp?: Ramp;
+  stepMs: number;
+  parallel: number;
+}
+
+export interface LoadOptions extends Omit<LoadPlan, 'prefix' | 'seed' | 'stepMs'> {
+  prefix?: string;
+  seed?: number;
+  step: number;
+  report?: string;
+  keep?: boolean;
+}
+
+const MAX_RATE = 10_000;
+const MAX_FILES = 10_000_000;
+const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3_600 };
+
+/** `2/s`, `30/m` or `0.5`, as jobs a second. */
+export function rate(text: string): number {
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(?:\/([smh]))?$/.exec(text) ?? [];
+  const jobs = Number(amount) / secondsOf[unit]!;
+  if (!(jobs > 0 && jobs <= MAX_RATE)) throw new InvalidArgumentError('expected a rate such as 2/s or 30/m');
+  return jobs;
+}
+
+/** `1..20`, or `10..200:10` for steps of 10 jobs a second. */
+export function ramp(text: string): Ramp {
+  const [, from, to, by = '1'] = /^(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?$/.exec(text) ?? [];
+  const parsed = { from: Number(from), to: Number(to), by: Number(by) };
+  if (!(parsed.from > 0 && parsed.to >= parsed.from && parsed.to <= MAX_RATE && parsed.by > 0))
+    throw new InvalidArgumentError('expected jobs a second such as 1..20, or 10..200:10 for steps of 10');
+  return parsed;
+}
+
+export function share(text: string): number {
+  const value = Number(text);
+  if (/^(?:\d+|\d*\.\d+)$/.test(text) && value < 1) return value;
+  throw new InvalidArgumentError('expected a share from 0 to below 1, such as 0.2');
+}
+
+export const withLoadOptions = (command: Command): Command =>
+  command
+    .option('--files <n>', 'files of a job', between(1, 1_000_000), 10)
+    .option('--rows <n>', 'rows of a file', between(1, 5_000_000), 10_000)
+    .option('--jobs <n>', 'jobs, each of a prefix of its own', between(1, 100_000), 1)
+    .option('--rate <rate>', 'submit so many, such as 2/s or 30/m (default: all at once)', rate)
+    .option('--gzip', 'compress the files', false)
+    .option('--duplicates <share>', 'share of the rows that repeat an earlier one of their job', share, 0)
+    .option('--invalid <share>', 'share of the rows that the service has to reject', share, 0)
+    .addOption(
+      new Option('--layout <layout>', 'a: imports of attributes; b: audiences with events')
+        .choices(['a', 'b'])
+        .default('b'),
+    )
+    .option('--attributes <n>', 'different attributes, or events', between(1, 100_000), 10)
+    .option('--prefix <folder>', 'empty folder below your prefix to upload to (default: a new one)')
+    .option(
+      '--seed <n>',
+      'the same seed gives the same files (default: another each time)',
+      between(0, 2 ** 31),
+    )
+    .option('--ramp <from..to>', 'raise the rate until the backlog grows, such as 1..20 jobs a second', ramp)
+    .option('--step <duration>', 'how long each rate of a ramp is kept', duration, 60_000)
+    .option('--parallel <n>', 'uploads at a time', between(1, 64), 8)
+    .option('--report <name>', 'write a report to <name>.json and <name>.html')
+    .option('--keep', 'leave the files and audiences for you to look at');
+
+export function planOf(options: LoadOptions): LoadPlan {
+  const { prefix = newFolder('load'), seed = randomInt(2 ** 31), step, ramp, rate } = options;
+  if (ramp && rate !== undefined) throw usageError('a ramp sets the rate itself: leave out --rate');
+  if (options.jobs * options.files > MAX_FILES) throw usageError('more than 10,000,000 files are too many');
+  return { ...options, prefix: `${prefix.replace(/(?<!\/)\/+$/, '')}/`, seed, stepMs: step };
+}

@@ -1,0 +1,172 @@
+/** `headrace load`: generates files, uploads and submits them, follows the jobs, verifies every count, cleans up, and reports. */
+
+import { plural } from '../../../api/client/format.ts';
+import { type ApiClient, createApiClient } from '../partner/api-client.ts';
+import { CommandError, exitCodes, interruption } from '../partner/exit-codes.ts';
+import type { CommandContext } from '../partner/run-command.ts';
+import { required, type Settings } from '../partner/settings.ts';
+import { connectStorage } from '../partner/storage.ts';
+import { checkEmpty, cleanUp } from './clean-up.ts';
+import type { SubmittedJob } from './jobs.ts';
+import { createLayout, type Layout } from './layouts.ts';
+import { measureLoad } from './measure-load.ts';
+import { type LoadOptions, type LoadPlan, planOf } from './options.ts';
+import { prepareFiles } from './prepare-files.ts';
+import { type LoadReport, reportOf } from './report.ts';
+import { showProgress } from './show-progress.ts';
+import { summaryLines } from './summary.ts';
+import { verifyJobs } from './verify-jobs.ts';
+import { reportPaths, writeReport } from './write-report.ts';
+
+type Storage = ReturnType<typeof connectStorage>;
+
+interface Run {
+  context: CommandContext;
+  plan: LoadPlan;
+  layout: Layout;
+  storage: Storage;
+  shown: ReturnType<typeof showProgress>;
+  /** Those that were queued so far. */
+  jobs: SubmittedJob[];
+}
+
+/** Generated data is not wanted among that of customers. */
+async function checkAllowed(reading: ApiClient, { api_url }: Settings): Promise<void> {
+  const { data } = await reading.get<{ allows_load?: boolean }>('/');
+  if (data.allows_load === true) return;
+  throw new CommandError(
+    exitCodes.failed,
+    'load_not_allowed',
+    `${api_url} does not say that it is a service for tests, so it is not loaded: its operator allows it with HEADRACE_ALLOW_LOAD=1`,
+  );
+}
+
+const uninterrupted = (settings: Settings): ApiClient =>
+  createApiClient({
+    apiUrl: required(settings, 'api_url'),
+    apiKey: required(settings, 'api_key'),
+    userToken: settings.user_token,
+    signal: new AbortController().signal,
+  });
+
+async function load(
+  { context, plan, layout, storage, jobs, shown }: Run,
+  keys: readonly string[],
+): Promise<LoadReport> {
+  const { api: reading, signal, settings } = context;
+  const startedAt = new Date();
+  try {
+    const since = performance.now();
+    const prepared = await prepareFiles(storage, plan, {
+      keys,
+      invalid: layout.invalid,
+      signal,
+      onFile: shown.file,
+    });
+    const upload = { ...shown.uploaded(), seconds: (performance.now() - since) / 1_000 };
+    shown.line(`uploaded ${plural(upload.files, 'file')} to ${plan.prefix}`);
+    const measured = await measureLoad(prepared, {
+      plan,
+      layout,
+      reading,
+      signal,
+      onJob: (job) => void jobs.push(job),
+      onSample: shown.sample,
+      onStep: shown.step,
+    });
+    const verified = await verifyJobs(reading, layout, jobs, (done) => shown.verified(done, jobs.length));
+    return reportOf({
+      service: settings.api_url!,
+      startedAt,
+      plan,
+      upload,
+      jobs: verified.sort((a, b) => a.id - b.id),
+      ...measured,
+    });
+  } finally {
+    shown.clear();
+  }
+}
+
+/** What becomes of the files and audiences, in words; `failure` if they could not be removed. */
+async function tidy({ plan, storage, layout, jobs, shown }: Run, isKept: boolean) {
+  const place = `s3://${storage.bucket}/${storage.prefix}${plan.prefix}`;
+  if (isKept) return { said: `kept ${place}${layout.remove ? ' and its audiences' : ''}` };
+  try {
+    const { objects, audiences } = await cleanUp(storage, plan.prefix, layout, jobs, shown.deleted);
+    const both = [plural(objects, 'file'), ...(layout.remove ? [plural(audiences, 'audience')] : [])];
+    return { said: `deleted ${both.join(' and ')}` };
+  } catch (error) {
+    const { message } = error as Error;
+    return {
+      said: `left files in ${place}: ${message}`,
+      failure: new CommandError(exitCodes.failed, 'left_behind', message, { cause: error }),
+    };
+  } finally {
+    shown.clear();
+  }
+}
+
+/** Imports cannot be taken back, only deleted with all that the attributes have. */
+const staysText = ({ layout, jobs }: Run): string =>
+  layout.remove || jobs.length === 0
+    ? ''
+    : '; what was imported stays in your attributes (headrace import delete)';
+const unfinishedText = ({ layout, jobs }: Run): string =>
+  layout.remove || jobs.length === 0
+    ? ''
+    : `, and of ${plural(jobs.length, 'queued import')} those that have not read their files end with errors`;
+
+async function failed(run: Run, error: unknown, isKept: boolean): Promise<never> {
+  const { said } = await tidy(run, isKept);
+  const left = `${said}${staysText(run)}${isKept ? '' : unfinishedText(run)}`;
+  if (run.context.signal.aborted) throw interruption(`interrupted; ${left}`);
+  if (error instanceof CommandError) {
+    const { exitCode, code, message } = error;
+    throw new CommandError(exitCode, code, `${message}; ${left}`, error);
+  }
+  run.context.say(left);
+  throw error;
+}
+
+function failureOf({ failed_jobs, counts }: LoadReport): CommandError | undefined {
+  if (failed_jobs > 0)
+    return new CommandError(
+      exitCodes.jobFailed,
+      'job_failed',
+      `${plural(failed_jobs, 'job')} ended with errors`,
+    );
+  if (counts.wrong.length > 0)
+    return new CommandError(
+      exitCodes.failed,
+      'wrong_counts',
+      `${plural(counts.wrong.length, 'count')} of the service ${counts.wrong.length === 1 ? 'is' : 'are'} wrong`,
+    );
+  return undefined;
+}
+
+export async function runLoad(context: CommandContext, options: LoadOptions): Promise<void> {
+  const plan = planOf(options);
+  const paths = options.report === undefined ? undefined : reportPaths(options.report);
+  const isKept = options.keep === true;
+  await checkAllowed(context.api, context.settings);
+  const clients = { reading: context.api, changing: uninterrupted(context.settings) };
+  const layout = createLayout(clients, plan);
+  const keys = await layout.keys();
+  const storage = connectStorage(context.settings);
+  const shown = showProgress(context, plan);
+  const run: Run = { context, plan, layout, storage, shown, jobs: [] };
+  try {
+    await checkEmpty(storage, plan.prefix);
+    const report = await load(run, keys).catch((error) => failed(run, error, isKept));
+    const { said, failure } = await tidy(run, isKept);
+    context.say(`${said}${staysText(run)}`);
+    if (paths) writeReport(paths, report);
+    await context.print(report, () => summaryLines(report, context.colours));
+    if (paths) context.say(`the report is in ${paths.html} and ${paths.json}`);
+    const end = failureOf(report) ?? failure;
+    if (end) throw end;
+  } finally {
+    storage.s3.destroy();
+  }
+}

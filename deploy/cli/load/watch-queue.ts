@@ -1,0 +1,119 @@
+/**
+ * How far the service has come with the jobs. Jobs end in their order, so the place of the newest one says how many have ended, and
+ * a look at it and at the few oldest ones is enough, however many there are.
+ */
+import type { Progress } from '../../../api/client/types.ts';
+import type { ApiClient } from '../partner/api-client.ts';
+import type { SubmittedJob } from './jobs.ts';
+import type { Layout } from './layouts.ts';
+
+export interface Sample {
+  /** Seconds since the first job was submitted. */
+  at: number;
+  /** Read so far. */
+  rows: number;
+  files: number;
+  /** Unfinished jobs of all partners, up to the newest of ours. */
+  queued: number;
+  /** Jobs of ours that are being read or merged. */
+  inFlight: number;
+  ended: number;
+}
+
+const MAX_POLLED = 8;
+/** An API that is restarted is no reason to give up. */
+const MAX_LOST = 30;
+const MAX_KEPT = 2_000;
+
+const isEnded = ({ phase }: Progress) => phase === 'done' || phase === 'failed';
+
+export type QueueWatch = ReturnType<typeof watchQueue>;
+
+export function watchQueue(reading: ApiClient, layout: Layout) {
+  const since = performance.now();
+  /** By id, without those that are known to have ended. */
+  const open: SubmittedJob[] = [];
+  const ended = { jobs: 0, rows: 0, files: 0 };
+  let kept: Sample[] = [];
+  let keepEvery = 1;
+  let taken = 0;
+  let last: Sample | undefined;
+
+  const progressOf = async ({ id }: SubmittedJob): Promise<Progress> =>
+    (await reading.get<Progress>(layout.progressPath(id), { maxLost: MAX_LOST })).data;
+
+  function endOldest(count: number): void {
+    for (const { expected } of open.splice(0, Math.max(0, count))) {
+      ended.jobs++;
+      ended.rows += expected.rows;
+      ended.files += expected.files;
+    }
+  }
+
+  async function countQueued(): Promise<number> {
+    const newest = open.at(-1);
+    const known = open.length;
+    if (!newest) return 0;
+    const progress = await progressOf(newest);
+    const queued = isEnded(progress) ? 0 : progress.jobs_ahead + 1;
+    endOldest(known - queued);
+    return queued;
+  }
+
+  /** Those that the jobs of other partners hide from the count above end here. */
+  async function lookAtOldest() {
+    const begun = { jobs: 0, rows: 0, files: 0 };
+    let areEnded = true;
+    for (const job of open.slice(0, MAX_POLLED)) {
+      const progress = await progressOf(job);
+      // One behind an unfinished one has ended since that was looked at: the next sample counts both.
+      areEnded &&= isEnded(progress);
+      if (areEnded) {
+        endOldest(1);
+      } else if (progress.files !== null) {
+        begun.jobs++;
+        begun.rows += progress.rows;
+        begun.files += progress.files_done;
+      }
+    }
+    return begun;
+  }
+
+  /** A long run keeps fewer of its samples, evenly. */
+  function keep(sample: Sample): void {
+    last = sample;
+    if (taken++ % keepEvery === 0) kept.push(sample);
+    if (kept.length < MAX_KEPT) return;
+    kept = kept.filter((_, n) => n % 2 === 0);
+    keepEvery *= 2;
+  }
+
+  const seconds = () => (performance.now() - since) / 1_000;
+
+  return {
+    seconds,
+    samples: (): Sample[] => (last && kept.at(-1) !== last ? [...kept, last] : kept),
+    unfinished: () => open as readonly SubmittedJob[],
+
+    /** Answers may come in another order than the jobs were accepted in. */
+    add(job: SubmittedJob): void {
+      const place = open.findLastIndex(({ id }) => id < job.id) + 1;
+      open.splice(place, 0, job);
+    },
+
+    async sample(): Promise<Sample> {
+      const queued = await countQueued();
+      const begun = await lookAtOldest();
+      const sample = {
+        at: seconds(),
+        rows: ended.rows + begun.rows,
+        files: ended.files + begun.files,
+        queued: open.length === 0 ? 0 : queued,
+        inFlight: begun.jobs,
+        ended: ended.jobs,
+      };
+      keep(sample);
+      return sample;
+    },
+  };
+}

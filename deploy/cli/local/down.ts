@@ -1,0 +1,35 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { takeDown } from '../../local/stack.ts';
+import { readState } from '../../local/state.ts';
+import { sayOnStderr } from './up.ts';
+
+/** Of all files in a folder. One that vanishes meanwhile does not count. */
+function sizeOf(directory: string): number {
+  const names = readdirSync(directory, { recursive: true }) as string[];
+  const size = (name: string) => {
+    const found = statSync(join(directory, name), { throwIfNoEntry: false });
+    return found?.isFile() ? found.blocks * 512 : 0;
+  };
+  return names.reduce((sum, name) => sum + size(name), 0);
+}
+
+export async function down({
+  state,
+  purge,
+  json,
+}: {
+  state: string;
+  purge?: boolean;
+  json?: boolean;
+}): Promise<void> {
+  const folder = readState(state);
+  const stopped = Object.keys(folder?.state.processes ?? {});
+  const megabytes = folder && purge ? (sizeOf(folder.directory) / 1e6).toFixed(0) : 0;
+  const removed = await takeDown(state, sayOnStderr, { purge });
+  if (stopped.length === 0) sayOnStderr(`nothing is running in state folder ${state}`);
+  if (removed !== undefined) sayOnStderr(`removed ${removed}: data, logs and secrets, ${megabytes} MB`);
+  else if (purge) sayOnStderr(`nothing to remove: no stack has been started in ${state}`);
+  const result = { stopped, purged: Boolean(purge), ...(purge ? { removed: removed ?? null } : {}) };
+  if (json) process.stdout.write(`${JSON.stringify(result)}\n`);
+}

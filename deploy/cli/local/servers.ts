@@ -1,0 +1,32 @@
+/** The API and the pipeline as a deployment runs them, configured by the environment only. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { type StageName, stageNames } from '../../../schemas/stages.ts';
+
+function stageList(list: string): StageName[] {
+  const stages = list.split(',').map((stage) => stage.trim());
+  const known: readonly string[] = stageNames;
+  if (stages.every((stage) => known.includes(stage))) return stages as StageName[];
+  throw new InvalidArgumentError(`expected some of ${stageNames.join(', ')}`);
+}
+
+export function registerServers(program: Command): void {
+  program
+    .command('api')
+    .description('run the REST API (configured by environment variables)')
+    .action(async () => {
+      const { parseConfig } = await import('../../../schemas/config.ts');
+      const config = parseConfig(process.env, 'api');
+      const { runApi } = await import('../../../api/server.ts');
+      await runApi(config);
+    });
+  program
+    .command('pipeline')
+    .description('run the pipeline (configured by environment variables)')
+    .option('--stages <list>', 'run only these stages, separated by commas (default: all)', stageList)
+    .action(async ({ stages }: { stages?: StageName[] }) => {
+      const { parseConfig } = await import('../../../schemas/config.ts');
+      const config = parseConfig(process.env, 'pipeline');
+      const { runPipeline } = await import('../../../pipeline/worker.ts');
+      await runPipeline(config, stages);
+    });
+}

@@ -1,0 +1,112 @@
+import { mongoHosts } from '../../../pipeline/runtime/command-failed.ts';
+import { type Paint, paint, table } from '../../../pipeline/runtime/terminal.ts';
+import { isUp, whereIsLog } from '../../local/docker.ts';
+import { kindOf, type ProcessName, processesOf } from '../../local/names.ts';
+import { describeServer } from '../../local/servers.ts';
+import {
+  apiUrl,
+  consoleUrl,
+  docsUrl,
+  pipelineUrl,
+  registryUrl,
+  serviceProcess,
+} from '../../local/service.ts';
+import { clusterOf, readState, type StateFolder } from '../../local/state.ts';
+import type { Startable } from '../../local/supervise.ts';
+import { poll } from '../../local/wait.ts';
+
+interface ProcessStatus {
+  /** A server whose address comes from the environment: we did not start it and do not check it. */
+  readonly elsewhere: boolean;
+  readonly pid: number | null;
+  readonly running: boolean;
+  readonly healthy: boolean;
+  readonly address: string;
+  /** A file, or for a container the command that shows it. */
+  readonly log: string;
+}
+
+function probe(name: ProcessName): Pick<Startable, 'answers'> {
+  return name === 'api' || name === 'pipeline' ? serviceProcess(name, {}) : describeServer(name);
+}
+
+/** Polls for a moment: when a member of a cluster dies, the others do not respond while they elect a leader. */
+async function answersSoon(folder: StateFolder, name: ProcessName): Promise<boolean> {
+  return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
+}
+
+/** Where our process listens, or where the server is that we were told about. */
+function whereIs(folder: StateFolder, name: ProcessName): { address: string; elsewhere: boolean } {
+  if (name === 'api') return { address: apiUrl(folder), elsewhere: false };
+  if (name === 'pipeline') return { address: pipelineUrl(folder), elsewhere: false };
+  const { addresses, ports } = folder.state;
+  const ours = `127.0.0.1:${ports[name]}`;
+  const kind = kindOf(name);
+  const told = {
+    kafka: addresses?.kafkaBrokers.join(','),
+    // Its URL may have a password.
+    mongod: addresses && mongoHosts(addresses.mongoUrl),
+    s3: addresses && (addresses.s3.endpoint || 'AWS'),
+  }[kind];
+  if (told !== undefined && !told.includes(ours)) return { address: told, elsewhere: true };
+  return {
+    address: { kafka: ours, mongod: `mongodb://${ours}`, s3: `http://${ours}` }[kind],
+    elsewhere: false,
+  };
+}
+
+async function statusOf(folder: StateFolder, name: ProcessName): Promise<ProcessStatus> {
+  const known = folder.state.processes[name];
+  const running = known !== undefined && (await isUp(folder, name));
+  return {
+    ...whereIs(folder, name),
+    pid: running ? known.pid : null,
+    running,
+    healthy: running && (await answersSoon(folder, name)),
+    log: whereIsLog(folder, name),
+  };
+}
+
+type Entry = readonly [ProcessName, ProcessStatus];
+
+function word({ elsewhere, running, healthy }: ProcessStatus, { green, red, dim }: Paint): string {
+  if (healthy) return green('healthy');
+  if (running) return red('not responding');
+  return elsewhere ? dim('external') : red('not running');
+}
+
+function lines(folder: StateFolder, entries: readonly Entry[], colours: Paint): string[] {
+  const rows = entries.map(([name, status]) => [
+    name,
+    word(status, colours),
+    status.pid === null ? '' : `pid ${status.pid}`,
+    status.running || status.elsewhere ? status.address : '',
+    colours.dim(status.log),
+  ]);
+  const isUp = entries.some(([name, { healthy }]) => name === 'api' && healthy);
+  const pages = isUp ? ['', `console ${consoleUrl(folder)}   reference ${docsUrl(folder)}`] : [];
+  return [...table(rows), ...pages];
+}
+
+export async function status({ state, json }: { state: string; json?: boolean }): Promise<void> {
+  const folder = readState(state);
+  if (folder === undefined) {
+    if (json) process.stdout.write(`${JSON.stringify({ state: null, processes: {} })}\n`);
+    else process.stdout.write(`no stack has been started in ${state}\n`);
+    process.exit(1);
+  }
+  const entries = await Promise.all(
+    processesOf(clusterOf(folder.state)).map(async (name) => [name, await statusOf(folder, name)] as const),
+  );
+  const described = {
+    state: folder.directory,
+    api_url: apiUrl(folder),
+    console_url: consoleUrl(folder),
+    docs_url: docsUrl(folder),
+    registry_url: registryUrl(folder),
+    processes: Object.fromEntries(entries),
+  };
+  const text = json ? [JSON.stringify(described)] : lines(folder, entries, paint(process.stdout));
+  process.stdout.write(`${text.join('\n')}\n`);
+  process.exitCode = entries.every(([, { healthy, elsewhere }]) => healthy || elsewhere) ? 0 : 1;
+}

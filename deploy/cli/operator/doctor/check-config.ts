@@ -1,0 +1,80 @@
+/** The settings: whether they are valid, and which of them suit a trial but no deployment. */
+import { type Config, ConfigError, parseConfig, type Role } from '../../../../schemas/config.ts';
+import { isTestOverride } from '../../../../schemas/tuning.ts';
+import { type Finding, ok, problem, unless, warning } from './findings.ts';
+
+type Environment = Record<string, string | undefined>;
+
+const oldestNode = [20, 19];
+
+function checkNode(): Finding {
+  const version = process.versions.node;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < oldestNode[0]! || (major === oldestNode[0] && minor < oldestNode[1]!))
+    return problem(
+      'node',
+      `Node ${version}`,
+      `install Node ${oldestNode.join('.')} or newer; 24 is the reference`,
+    );
+  if (major < 22)
+    return warning('node', `Node ${version}, which gets no security fixes any more`, 'install Node 24');
+  return ok('node', `Node ${version}`);
+}
+
+function risksOf(config: Config, env: Environment): Finding[] {
+  const found: Finding[] = [];
+  const risk = (setting: string, what: string, advice: string) =>
+    found.push(warning('settings', `${setting}: ${what}`, advice));
+  if (config.replicationFactor < 3)
+    risk(
+      'HEADRACE_REPLICATION_FACTOR',
+      `topics are created with ${config.replicationFactor} replica${config.replicationFactor === 1 ? '' : 's'}`,
+      'set it to 3 on a cluster: with fewer, messages are lost with a broker, or nothing is written while one is away',
+    );
+  if (config.privacyFloor === 0)
+    risk(
+      'HEADRACE_PRIVACY_FLOOR',
+      'counts of the smallest audiences are shown',
+      'set it to 100, so that an audience of one device does not tell whether the device is known',
+    );
+  if (config.allowLoad)
+    risk(
+      'HEADRACE_ALLOW_LOAD',
+      'partners may run load tests',
+      'unset it, unless this is a service for tests',
+    );
+  if (config.secretOld?.length > 0)
+    risk(
+      'HEADRACE_SECRET_OLD',
+      'old secrets are still accepted',
+      'run headrace admin secret rotate; when it says that they are no longer needed, remove them',
+    );
+  for (const name of Object.keys(env).filter(isTestOverride))
+    risk(name, 'overrides a constant of the service, for tests', 'unset it');
+  if (config.publicUrl?.startsWith('http://') && !/\/\/(localhost|127\.|\[::1\])/.test(config.publicUrl))
+    risk(
+      'HEADRACE_PUBLIC_URL',
+      'partners use plain http',
+      'terminate TLS in front of the API, and use https://',
+    );
+  return found;
+}
+
+/** The configuration is undefined if it is not valid. */
+export function checkConfig(
+  env: Environment,
+  role: Role = 'all',
+): { config: Config | undefined; findings: Finding[] } {
+  try {
+    // What the role does without is not looked at below.
+    const config = parseConfig(env, role) as Config;
+    const set = Object.keys(env).filter((name) => name.startsWith('HEADRACE_')).length;
+    const risks = risksOf(config, env);
+    return { config, findings: [checkNode(), ok('settings', `valid; ${set} are set`), ...risks] };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const advice = 'headrace config reference prints every setting with its default';
+    const problems = error.message.split('\n').map((line) => problem('settings', line, advice));
+    return { config: undefined, findings: [checkNode(), ...unless(problems, ok('settings', 'valid'))] };
+  }
+}

@@ -1,0 +1,168 @@
+/** MongoDB: connection, kind of deployment, version, clock, rights, indexes, room. */
+import type { Db } from 'mongodb';
+import { mongoHosts } from '../../../../pipeline/runtime/command-failed.ts';
+import { storedPlacement } from '../../../../pipeline/sets/placement.ts';
+import { createCounterStore } from '../../../../pipeline/stores/counters.ts';
+import { missingIndexes } from '../../../../pipeline/stores/indexes.ts';
+import {
+  connectMongo,
+  type Mongo,
+  requireCurrentLayout,
+  requireReplicaSet,
+} from '../../../../pipeline/stores/mongo.ts';
+import type { Config } from '../../../../schemas/config.ts';
+import { collections } from '../../../../schemas/documents.ts';
+import { clockFinding, examine, type Finding, ok, problem, unless, warning } from './findings.ts';
+
+const ADDRESS = 'check HEADRACE_MONGO_URL: hosts, user, password, replicaSet, tls';
+const RIGHTS =
+  'give the user of HEADRACE_MONGO_URL the role readWrite on the database HEADRACE_MONGO_DATABASE';
+const oldestVersion = 6;
+/** What the service does with every collection; the API follows changes. */
+const neededActions = [
+  'find',
+  'insert',
+  'update',
+  'remove',
+  'createCollection',
+  'createIndex',
+  'changeStream',
+];
+const FULL_SHARE = 0.85;
+
+async function checkServer({ db, client }: Mongo, hosts: string): Promise<Finding[]> {
+  const before = Date.now();
+  const { localTime, hosts: members = [], msg } = await db.admin().command({ hello: 1 });
+  const after = Date.now();
+  const { version } = await client.db().admin().buildInfo();
+  const kind = msg === 'isdbgrid' ? 'a sharded cluster' : `a replica set of ${members.length}`;
+  const isOld = Number(version.split('.')[0]) < oldestVersion;
+  return [
+    ok('mongodb connection', `${hosts} responds: ${kind}`),
+    isOld
+      ? warning('mongodb version', `MongoDB ${version}`, `upgrade: tested with ${oldestVersion}.0 and newer`)
+      : ok('mongodb version', `MongoDB ${version}`),
+    clockFinding('mongodb clock', { before, after, theirs: (localTime as Date).getTime() }),
+  ];
+}
+
+interface Privilege {
+  resource: { db?: string; collection?: string; anyResource?: boolean };
+  actions: string[];
+}
+
+async function checkRights(db: Db): Promise<Finding[]> {
+  const { authInfo } = await db.command({ connectionStatus: 1, showPrivileges: true });
+  const users = authInfo.authenticatedUsers as { user: string }[];
+  if (users.length === 0)
+    return [
+      warning(
+        'mongodb rights',
+        'nobody is authenticated: whoever reaches MongoDB may do everything',
+        'enable authorization in MongoDB, and name a user in HEADRACE_MONGO_URL',
+      ),
+    ];
+  const privileges = authInfo.authenticatedUserPrivileges as Privilege[];
+  const mayIn = (collection: string, action: string) =>
+    privileges.some(
+      ({ resource, actions }) =>
+        actions.includes(action) &&
+        (resource.anyResource ||
+          (['', db.databaseName].includes(resource.db ?? '?') &&
+            ['', collection].includes(resource.collection ?? '?'))),
+    );
+  const lacking = neededActions.flatMap((action) => {
+    const names = Object.values(collections).filter((name) => !mayIn(name, action));
+    return names.length > 0 ? [`${action} in ${names.join(', ')}`] : [];
+  });
+  return unless(
+    lacking.map((what) => problem('mongodb rights', `${users[0]!.user} may not ${what}`, RIGHTS)),
+    ok('mongodb rights', `${users[0]!.user} may do what the service does`),
+  );
+}
+
+async function checkIndexes(db: Db): Promise<Finding[]> {
+  const missing = await missingIndexes(db);
+  return unless(
+    missing.map((name) =>
+      warning(
+        'mongodb indexes',
+        `not there yet: ${name}`,
+        'it is created when the API or the pipeline starts',
+      ),
+    ),
+    ok('mongodb indexes', 'all indexes are there'),
+  );
+}
+
+/** The number of partitions is kept with the data: slots are assigned to partitions by it. */
+async function checkPartitions(db: Db, topic: string, partitions: number | undefined): Promise<Finding[]> {
+  const kept = await createCounterStore(db).partitionCount();
+  if (kept === undefined || partitions === undefined || kept === partitions) return [];
+  return [
+    problem(
+      'mongodb data',
+      `it was written with ${kept} partitions of ${topic}, which has ${partitions}`,
+      'nothing starts with another number: create the topic again with the number that the data was written with',
+    ),
+  ];
+}
+
+async function checkSlots(db: Db, wanted: number): Promise<Finding[]> {
+  const { slotCount, partitionCount } = createCounterStore(db);
+  const [slots, partitions] = await Promise.all([slotCount(), partitionCount()]);
+  if (partitions === undefined || slots === wanted) return [];
+  return [
+    problem(
+      'mongodb data',
+      `it was written with ${slots} slots, HEADRACE_SLOTS says ${wanted}`,
+      `set HEADRACE_SLOTS to ${slots}`,
+    ),
+  ];
+}
+
+async function checkRoom(db: Db): Promise<Finding[]> {
+  const { fsUsedSize, fsTotalSize } = await db.command({ dbStats: 1, freeStorage: 0 });
+  if (!fsTotalSize) return [];
+  const share = fsUsedSize / fsTotalSize;
+  const text = `the disk of MongoDB is ${Math.round(share * 100)} % full`;
+  if (share < FULL_SHARE) return [ok('mongodb disk', text)];
+  return [warning('mongodb disk', text, 'add space: with a full disk every job waits')];
+}
+
+export async function checkMongodb(
+  config: Config,
+  devices: { topic: string; partitions: number | undefined },
+): Promise<Finding[]> {
+  const mongo = await connectMongo(config);
+  try {
+    const hosts = mongoHosts(config.mongoUrl);
+    const connection = await examine('mongodb connection', ADDRESS, async () => {
+      await requireReplicaSet(mongo).catch((error) => {
+        throw mongo.problem() ?? error;
+      });
+      return checkServer(mongo, hosts);
+    });
+    if (connection.some(({ state }) => state === 'problem')) return connection;
+    const layout = 'load the files again into another database (HEADRACE_MONGO_DATABASE)';
+    return [
+      ...connection,
+      ...(await examine('mongodb rights', RIGHTS, () => checkRights(mongo.db))),
+      ...(await examine('mongodb indexes', RIGHTS, () => checkIndexes(mongo.db))),
+      ...(await examine('mongodb data', layout, async () => {
+        await requireCurrentLayout(mongo);
+        return [
+          ...(await checkPartitions(mongo.db, devices.topic, devices.partitions)),
+          ...(await checkSlots(mongo.db, config.slots)),
+        ];
+      })),
+      ...(await examine('mongodb data', 'restore all collections from one backup', async () => {
+        await storedPlacement(mongo.db);
+        return [];
+      })),
+      ...(await examine('mongodb disk', RIGHTS, () => checkRoom(mongo.db))),
+    ];
+  } finally {
+    await mongo.close();
+  }
+}

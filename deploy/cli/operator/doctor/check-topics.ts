@@ -1,0 +1,151 @@
+/** The topics as they are against the topics as they should be. */
+
+import {
+  type ActualTopic,
+  readTopics,
+  type TopicSetting,
+  weakSettings,
+} from '../../../../pipeline/kafka/check-topics.ts';
+import { withCluster } from '../../../../pipeline/kafka/cluster.ts';
+import { newestMessages } from '../../../../pipeline/kafka/newest-messages.ts';
+import { createKafka, topicName, topicSettings } from '../../../../pipeline/kafka/topics.ts';
+import type { Logger } from '../../../../pipeline/runtime/log.ts';
+import type { Config } from '../../../../schemas/config.ts';
+import { type TopicKey, topics } from '../../../../schemas/topics.ts';
+import { type Finding, ok, problem, unless, warning } from './findings.ts';
+
+const keys = Object.keys(topics) as TopicKey[];
+const MAX_AHEAD_MS = 5_000;
+
+const HOUR_MS = 3_600_000;
+
+function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }: ActualTopic): Finding[] {
+  const found: Finding[] = [];
+  const name = topicName(config, key);
+  const wanted = topics[key].partitions === 'many' ? config.partitions : 1;
+  if (topics[key].partitions === 1 && partitions.length !== 1)
+    found.push(
+      problem(
+        'kafka topics',
+        `${name} has ${partitions.length} partitions`,
+        'it must have one, which keeps the order',
+      ),
+    );
+  else if (partitions.length !== wanted)
+    found.push(
+      warning(
+        'kafka topics',
+        `${name} has ${partitions.length} partitions, HEADRACE_PARTITIONS says ${wanted}`,
+        'the topic counts; set HEADRACE_PARTITIONS to what it has',
+      ),
+    );
+  const leaderless = partitions.filter(({ leader }) => leader < 0);
+  const lagging = partitions.filter(({ isr, replicas }) => isr.length < replicas.length);
+  if (leaderless.length > 0)
+    found.push(
+      problem(
+        'kafka topics',
+        `${name}: ${leaderless.length} partitions have no leader`,
+        'start the brokers that hold them',
+      ),
+    );
+  else if (lagging.length > 0)
+    found.push(
+      warning(
+        'kafka topics',
+        `${name}: ${lagging.length} partitions have replicas that lag`,
+        'see whether a broker is down',
+      ),
+    );
+  if (replicas < config.replicationFactor)
+    found.push(
+      warning(
+        'kafka topics',
+        `${name} has ${replicas} replicas, HEADRACE_REPLICATION_FACTOR says ${config.replicationFactor}`,
+        'reassign its partitions to more brokers (kafka-reassign-partitions)',
+      ),
+    );
+  return found;
+}
+
+/** With the wrong one of these, messages are refused or lost. */
+const needed: readonly TopicSetting[] = ['cleanup.policy', 'max.message.bytes'];
+
+function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic): Finding[] {
+  const topic = topicName(config, key);
+  const wanted = topicSettings(config, key);
+  return weakSettings(config, key, settings).flatMap((name) => {
+    const value = settings.get(name) ?? '';
+    const isKeptLonger = Number(value) < 0 || Number(value) > Number(wanted[name]);
+    if (name === 'retention.ms' && isKeptLonger) return [];
+    const found =
+      name === 'retention.ms'
+        ? `messages are kept for ${Number(value) / HOUR_MS} h only`
+        : `${name} is ${value}`;
+    const alteration = name === 'cleanup.policy' ? `[${wanted[name]}]` : wanted[name];
+    const finding = needed.includes(name) ? problem : warning;
+    return [
+      finding(
+        'kafka topics',
+        `${topic}: ${found}`,
+        `kafka-configs --alter --topic ${topic} --add-config ${name}=${alteration}`,
+      ),
+    ];
+  });
+}
+
+/** Kafka does not tell its clock, but it stamps messages: one from the future tells that the clocks differ. */
+async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): Promise<Finding[]> {
+  const newest = await withCluster(config, log, (cluster) =>
+    newestMessages(
+      cluster,
+      existing.map((key) => topicName(config, key)),
+    ),
+  );
+  const ahead = [...newest].filter(([, time]) => time > Date.now() + MAX_AHEAD_MS);
+  return unless(
+    ahead.map(([name, time]) =>
+      warning(
+        'kafka clock',
+        `${name} has a message from the future, by ${Math.round((time - Date.now()) / 1_000)} s`,
+        'synchronize the clocks of the brokers and of this machine (NTP): retention follows those of the brokers',
+      ),
+    ),
+    ok('kafka clock', 'no message is from the future'),
+  );
+}
+
+/** `partitions`: how many each topic has that exists. */
+export async function checkTopics(
+  config: Config,
+  log: Logger,
+): Promise<{ findings: Finding[]; partitions: Map<TopicKey, number> }> {
+  const admin = createKafka(config, log, { retry: { retries: 1 } }).admin();
+  await admin.connect();
+  try {
+    const there = new Set(await admin.listTopics());
+    const existing = keys.filter((key) => there.has(topicName(config, key)));
+    const missing = keys.filter((key) => !existing.includes(key)).map((key) => topicName(config, key));
+    const findings =
+      missing.length === 0
+        ? []
+        : [
+            warning(
+              'kafka topics',
+              `not there yet: ${missing.join(', ')}`,
+              'they are created when the API or the pipeline starts, if it may; otherwise create them',
+            ),
+          ];
+    const partitions = new Map<TopicKey, number>();
+    if (existing.length === 0) return { findings, partitions };
+    for (const [key, actual] of await readTopics(admin, config, existing)) {
+      partitions.set(key, actual.partitions.length);
+      findings.push(...checkPartitions(config, key, actual), ...checkSettings(config, key, actual));
+    }
+    const good = ok('kafka topics', `${existing.length} topics, as they should be`);
+    const clocks = await checkClocks(config, log, existing);
+    return { findings: [...unless(findings, good), ...clocks], partitions };
+  } finally {
+    await admin.disconnect();
+  }
+}

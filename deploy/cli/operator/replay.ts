@@ -1,0 +1,162 @@
+/**
+ * `headrace replay`: publishes messages again. What is delivered twice changes no count and no set (the ledger counts a batch once,
+ * a device is in a set once), so a job that has ended stays as it is; one that waits for a lost message goes on.
+ */
+import { createInterface } from 'node:readline/promises';
+import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
+import { topicName } from '../../../pipeline/kafka/topics.ts';
+import { CommandFailed } from '../../../pipeline/runtime/command-failed.ts';
+import { isInteractive, printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
+import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
+import type { OperatorConfig } from '../../../schemas/config.ts';
+import type { JobDocument } from '../../../schemas/documents.ts';
+import { type TopicKey, topics } from '../../../schemas/topics.ts';
+import { visitLetters } from './dead-letters.ts';
+import { tryDecode } from './describe-message.ts';
+import { openJobs } from './look-up-jobs.ts';
+import { publishAgain } from './publish-again.ts';
+import { quietLogger } from './tap.ts';
+
+/** What would be published, found by reading it once; and how to do it. */
+export interface Plan {
+  title: string;
+  counts: Map<TopicKey, number>;
+  /** What else a person should know. */
+  remarks: string[];
+  run(): Promise<number>;
+}
+
+const log = quietLogger('replay');
+const flow = (Object.keys(topics) as TopicKey[]).filter((topic) => topics[topic].reader !== null);
+const addTo = (counts: Map<TopicKey, number>, topic: TopicKey) =>
+  counts.set(topic, (counts.get(topic) ?? 0) + 1);
+
+/** Reads the messages twice: to count them, and to publish them. */
+async function planOf(
+  config: OperatorConfig,
+  from: { title: string; remarks: string[]; topics: readonly TopicKey[]; options?: ReadOptions },
+  isWanted: (message: ReadMessage) => boolean,
+): Promise<Plan> {
+  const counts = new Map<TopicKey, number>();
+  const read = (visit: (message: ReadMessage & { value: Buffer }) => Promise<void> | void) =>
+    readTopics(
+      config,
+      log,
+      from.topics,
+      (message) => {
+        const { value } = message;
+        return value !== null && isWanted(message) ? visit({ ...message, value }) : undefined;
+      },
+      from.options,
+    );
+  await read(({ topic }) => void addTo(counts, topic));
+  const run = () =>
+    publishAgain(config, log, (again) =>
+      read(({ topic, partition, key, value }) =>
+        again.add(topic, { partition, key: key?.toString() ?? '', value }),
+      ),
+    );
+  return { title: from.title, remarks: from.remarks, counts, run };
+}
+
+export const planTopic = (config: OperatorConfig, topic: TopicKey): Promise<Plan> =>
+  planOf(
+    config,
+    { title: `all messages of ${topicName(config, topic)}`, remarks: [], topics: [topic] },
+    () => true,
+  );
+
+/** Clocks of brokers and services may be apart, and dispatchers write after a job's end. */
+const MARGIN_MS = 3_600_000;
+
+const timesOf = ({ createdAt, updatedAt, phase }: JobDocument): ReadOptions => ({
+  from: { time: createdAt.getTime() - MARGIN_MS },
+  ...(phase === 'ended' ? { until: { time: updatedAt.getTime() + MARGIN_MS } } : {}),
+});
+
+export async function planJob(config: OperatorConfig, number: number): Promise<Plan> {
+  const jobs = await openJobs(config);
+  const job = await jobs.find(number).finally(jobs.close);
+  if (!job) throw new CommandFailed('unknown_job', `there is no job ${number}`);
+  const remark =
+    job.phase === 'ended'
+      ? `the job has ended (status ${job.status}, ${job.rows} rows, ${job.uniqueDevices} devices): its counts and sets stay as they are`
+      : `the job is ${job.phase}: it goes on with what was lost, and nothing counts twice`;
+  const isOfJob = ({ topic, value }: ReadMessage) => {
+    const message = tryDecode(topic, value);
+    return !(message instanceof MalformedMessage) && 'job' in message.value && message.value.job === number;
+  };
+  const title = `the messages of job ${number} (${job.kind}, partner ${job.partner})`;
+  return planOf(config, { title, remarks: [remark], topics: flow, options: timesOf(job) }, isOfJob);
+}
+
+const MAX_REMARKS = 20;
+
+export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
+  const counts = new Map<TopicKey, number>();
+  const remarks: string[] = [];
+  let left = 0;
+  await visitLetters(config, log, ({ origin, outgoing }) => {
+    if (typeof outgoing !== 'string') addTo(counts, outgoing.topic);
+    else if (++left <= MAX_REMARKS) remarks.push(`stays: ${origin}: ${printable(outgoing)}`);
+  });
+  if (left > MAX_REMARKS) remarks.push(`stays: ${left - MAX_REMARKS} more`);
+  const run = () =>
+    publishAgain(config, log, async (again) => {
+      const putBack = await visitLetters(config, log, async ({ outgoing }) => {
+        if (typeof outgoing !== 'string') await again.add(outgoing.topic, outgoing.message);
+      });
+      await again.flush();
+      await putBack.save();
+    });
+  return { title: 'dead letters that can be decoded now', counts, remarks, run };
+}
+
+const totalOf = ({ counts }: Plan) => [...counts.values()].reduce((sum, count) => sum + count, 0);
+
+async function isAgreed(question: string): Promise<boolean> {
+  if (!isInteractive(process.stdin))
+    throw new CommandFailed(
+      'not_confirmed',
+      'nothing was done: nobody can be asked; --yes goes ahead without asking',
+    );
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(question).finally(() => terminal.close());
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+export interface ReplayOptions {
+  yes?: boolean;
+  dryRun?: boolean;
+  json?: boolean;
+}
+
+export async function replay(
+  config: OperatorConfig,
+  plan: Plan,
+  { yes, dryRun, json }: ReplayOptions,
+): Promise<void> {
+  const total = totalOf(plan);
+  const say = (line: string) => void (json || printLines(process.stdout, [line]));
+  say(`to be published again: ${plan.title}`);
+  for (const topic of flow) {
+    const count = plan.counts.get(topic);
+    if (count) say(`  ${topicName(config, topic)}  ${count}`);
+  }
+  for (const remark of plan.remarks) say(`  ${remark}`);
+  const finish = (messages: number) => {
+    const byTopic = Object.fromEntries(
+      [...plan.counts].map(([topic, count]) => [topicName(config, topic), count]),
+    );
+    const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
+    if (json) void printJson(process.stdout, result);
+  };
+  if (total === 0) say('nothing to do');
+  else if (dryRun) say(`nothing was done (--dry-run): ${total} messages`);
+  else if (yes || (await isAgreed(`publish ${total} messages again? [y/N] `))) {
+    const messages = await plan.run();
+    say(`published ${messages} messages again`);
+    return finish(messages);
+  } else say('nothing was done');
+  finish(0);
+}

@@ -1,0 +1,132 @@
+/** `headrace audience …`: first-party audiences, as a partner loads them for a customer. */
+import type { Command } from 'commander';
+import type { Audience, Load } from '../../../api/client/types.ts';
+import { askFirst, yesOption } from './ask-first.ts';
+import { registerAudienceReport } from './audience-report.ts';
+import { audienceDetails, audienceLines } from './audience-views.ts';
+import { dryRun, withDryRun } from './dry-run.ts';
+import { usageError } from './exit-codes.ts';
+import { audiencePath, followLoads } from './follow-load.ts';
+import { type ListOptions, listRecords, withListOptions } from './list-pages.ts';
+import { identifier } from './parse-options.ts';
+import { printRejects } from './rejected-rows.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
+import { addCommand, addGroup, withFollow } from './subcommands.ts';
+import { type UploadFlags, upload, withUpload } from './upload.ts';
+
+interface LoadOptions extends UploadFlags {
+  follow?: boolean;
+}
+interface CreateOptions extends LoadOptions {
+  name: string;
+  dryRun?: boolean;
+}
+
+const SHOWN_LOADS = 10;
+const id = ['<id>', 'audience_id', identifier] as const;
+const paths = ['<path...>', 'paths below your prefix, or local ones with --upload'] as const;
+
+/** Where the files are, after they were uploaded if they have to be. */
+const sourcesOf = async (
+  context: CommandContext,
+  given: string[],
+  options: LoadOptions,
+): Promise<string[]> =>
+  options.upload ? [(await upload(context, given, options, { mixed: true })).path] : given;
+
+const loadIdOf = (location: string | null) => Number(/\/loads\/(\d+)$/.exec(location ?? '')?.[1]);
+
+async function newestLoads({ api }: CommandContext, audience: number, limit: number): Promise<Load[]> {
+  return (await api.get<Load[]>(`${audiencePath}/${audience}/loads?limit=${limit}`)).data;
+}
+
+export function registerAudienceCommands(program: Command): void {
+  const group = addGroup(program, 'audience', 'create audiences, append to them, read their reports');
+
+  withFollow(
+    withDryRun(
+      withUpload(addCommand(group, 'create', 'create an audience and load a file or a prefix into it')),
+    ),
+  )
+    .argument(...paths)
+    .requiredOption('--name <name>', 'its name (required)')
+    .action((given: string[], options: CreateOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        if (given.length > 1 && !options.upload)
+          throw usageError('an audience is created from one path: use a prefix, or append the others');
+        const [file_path] = await sourcesOf(context, given, options);
+        const request = { name: options.name, file_path };
+        if (options.dryRun) return dryRun(context, audiencePath, [request]);
+        const { data } = await context.api.change<{ audience_id: number }>('POST', audiencePath, request);
+        // The load that creates an audience has its number.
+        if (options.follow) return followLoads(context, data.audience_id, [data.audience_id]);
+        await context.print({ ...data, file_path }, () => [
+          `created audience ${data.audience_id}, loading ${file_path}`,
+        ]);
+      }),
+    );
+
+  withFollow(withUpload(addCommand(group, 'append', 'load more files into an audience')))
+    .argument(...id)
+    .argument(...paths)
+    .action((audience: number, given: string[], options: LoadOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const loads: number[] = [];
+        const sources = await sourcesOf(context, given, options);
+        for (const file_path of sources) {
+          const target = `${audiencePath}/${audience}`;
+          loads.push(loadIdOf((await context.api.change('PATCH', target, { file_path })).location));
+        }
+        if (options.follow) return followLoads(context, audience, loads);
+        for (const [i, load_id] of loads.entries())
+          await context.print({ audience_id: audience, load_id, file_path: sources[i] }, () => [
+            `load ${load_id} of audience ${audience}: ${sources[i]}`,
+          ]);
+      }),
+    );
+
+  addCommand(group, 'clear', 'remove everything from an audience, permanently')
+    .argument(...id)
+    .option(...yesOption)
+    .action((audience: number, options: { yes?: boolean }, command: Command) =>
+      runCommand(command, async ({ api, print }) => {
+        await askFirst(`Remove all devices from audience ${audience} permanently?`, options.yes);
+        await api.change('PUT', `${audiencePath}/${audience}`);
+        await print({ audience_id: audience, cleared: true }, () => [`audience ${audience} is empty`]);
+      }),
+    );
+
+  withListOptions(addCommand(group, 'list', 'list audiences, newest first')).action(
+    (options: ListOptions, command: Command) =>
+      runCommand(command, async ({ api, print, colours }) => {
+        const audiences = await listRecords<Audience>(api, audiencePath, options);
+        await print(audiences, () => audienceLines(audiences, colours));
+      }),
+  );
+
+  withFollow(addCommand(group, 'show', 'show an audience and its last loads'), 'the end of its last load')
+    .argument(...id)
+    .action((audience: number, options: { follow?: boolean }, command: Command) =>
+      runCommand(command, async (context) => {
+        const loads = await newestLoads(context, audience, options.follow ? 1 : SHOWN_LOADS);
+        if (options.follow)
+          return followLoads(
+            context,
+            audience,
+            loads.map((load) => load.load_id),
+          );
+        const { data } = await context.api.get<Audience>(`${audiencePath}/${audience}`);
+        await context.print(data, () => audienceDetails(data, loads, context.colours));
+      }),
+    );
+
+  registerAudienceReport(group);
+
+  addCommand(group, 'rejects', 'show the rejected rows of an audience')
+    .argument(...id)
+    .action((audience: number, _options: object, command: Command) =>
+      runCommand(command, async (context) =>
+        printRejects(context, await context.api.open(`${audiencePath}/${audience}/rejects`)),
+      ),
+    );
+}

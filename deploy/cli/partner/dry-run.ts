@@ -1,0 +1,68 @@
+/** `--dry-run`: what the files would load and what would be rejected. Nothing is changed. */
+import type { Command } from 'commander';
+import { count, plural } from '../../../api/client/format.ts';
+import type { DryRun } from '../../../api/client/types.ts';
+import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { follow } from './follow-job.ts';
+import { errorLines, heading, rejectedText } from './import-views.ts';
+import type { CommandContext } from './run-command.ts';
+
+export const withDryRun = (command: Command): Command =>
+  command.option('--dry-run', 'read the files and say what would be loaded and rejected; change nothing');
+
+function fileLines({ file }: DryRun, colours: Paint): string[] {
+  const rows = file.map((each) => [
+    count(each.rows),
+    count(each.rows_accepted),
+    `${printable(each.s3_path)}${each.complete ? '' : ' (its beginning)'}`,
+    [rejectedText(each.rows_rejected), each.failure?.code ?? ''].filter((text) => text !== '').join('; '),
+  ]);
+  return table([heading(['ROWS', 'ACCEPTED', 'FILE', 'REJECTED'], colours), ...rows], [0, 1]);
+}
+
+const exampleLines = ({ file }: DryRun): string[] =>
+  file.flatMap(({ s3_path, examples }) =>
+    examples.map(({ line, code, raw }) => `  ${printable(`${s3_path}:${line}: ${raw}`)} (${code})`),
+  );
+
+function dryRunLines(run: DryRun, colours: Paint): string[] {
+  const verdict = run.status === 2 ? colours.green('would be done') : colours.red('would end with errors');
+  const read = run.complete
+    ? ''
+    : `; read ${run.files_read} of ${plural(run.files, 'file')}, up to the limit`;
+  return [
+    `${printable(run.file_path)}  ${verdict}  ${count(run.rows_accepted)} of ${plural(run.total_rows, 'row')} accepted${read}`,
+    ...errorLines(run.errors),
+    ...(run.file.length > 0 ? fileLines(run, colours) : []),
+    ...exampleLines(run),
+  ];
+}
+
+/** Queues a dry run of each request, waits for its end and prints it; ends with 5 if a load would end with errors. */
+export async function dryRun(
+  context: CommandContext,
+  collection: string,
+  requests: readonly object[],
+): Promise<void> {
+  let failed = 0;
+  for (const request of requests) {
+    const { data: queued } = await context.api.change<{ dry_run_id: number }>(
+      'POST',
+      `${collection}?dry_run=true`,
+      request,
+    );
+    const path = `${collection}/dry-runs/${queued.dry_run_id}`;
+    const name = `dry run ${queued.dry_run_id}`;
+    const ended = await follow({ name, again: `GET ${path}` }, context, async (patient, show) => {
+      const { data } = await context.api.get<DryRun>(path, patient);
+      if (data.status >= 2) return data;
+      show(`${name}  ${data.files_read} of ${plural(data.files, 'file')}, ${plural(data.total_rows, 'row')}`);
+      return undefined;
+    });
+    await context.print(ended, () => dryRunLines(ended, context.colours));
+    if (ended.status === 3) failed++;
+  }
+  if (failed > 0)
+    throw new CommandError(exitCodes.jobFailed, 'job_failed', 'a load of these files would end with errors');
+}

@@ -1,0 +1,113 @@
+/** `headrace import …`: marketplace imports, as a partner submits and follows them. */
+import type { Command } from 'commander';
+import { plural } from '../../../api/client/format.ts';
+import type { FileReport, ImportLog, Progress } from '../../../api/client/types.ts';
+import { askFirst, yesOption } from './ask-first.ts';
+import { passOn } from './bodies.ts';
+import { dryRun, withDryRun } from './dry-run.ts';
+import { registerImportRejects } from './import-rejects.ts';
+import { fileLines, importDetails, importLines } from './import-views.ts';
+import { type ListOptions, listRecords, withListOptions } from './list-pages.ts';
+import { identifier } from './parse-options.ts';
+import { runCommand } from './run-command.ts';
+import { addCommand, addGroup, withFollow } from './subcommands.ts';
+import {
+  ATTRIBUTE_ID,
+  FOREIGN_KEY,
+  followImports,
+  importPath,
+  importRequest,
+  type Submission,
+  type Submitted,
+  submitImport,
+  tellSubmitted,
+} from './submit-import.ts';
+import { type UploadFlags, upload, withUpload } from './upload.ts';
+
+interface SubmitOptions extends UploadFlags {
+  foreignKeys?: boolean;
+  compressed?: boolean;
+  follow?: boolean;
+  dryRun?: boolean;
+}
+
+const foreignKeys = ['--foreign-keys', 'the keys are partner_foreign_keys (default: attribute_ids)'] as const;
+const keyTypeOf = (options: { foreignKeys?: boolean }) => (options.foreignKeys ? FOREIGN_KEY : ATTRIBUTE_ID);
+
+export function registerImportCommands(program: Command): void {
+  const group = addGroup(program, 'import', 'submit imports of attribute data, follow them, delete data');
+
+  withFollow(
+    withDryRun(
+      withUpload(addCommand(group, 'submit', 'queue the import of files, or of all files under a prefix')),
+    ),
+  )
+    .argument(
+      '<path...>',
+      'paths below your prefix, s3://… in a bucket of your own, or local ones with --upload',
+    )
+    .option(...foreignKeys)
+    .option('--compressed', 'the files of a prefix are gzip-compressed')
+    .option('--no-compressed', 'they are not')
+    .action((paths: string[], options: SubmitOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { compressed, follow } = options;
+        const keyType = keyTypeOf(options);
+        const sources = options.upload
+          ? [await upload(context, paths, options)]
+          : paths.map((path) => ({ path, compressed }));
+        const submissions: Submission[] = sources.map((source) => ({ compressed, keyType, ...source }));
+        if (options.dryRun) return dryRun(context, importPath, submissions.map(importRequest));
+        const submitted: Submitted[] = [];
+        for (const submission of submissions) submitted.push(await submitImport(context.api, submission));
+        await tellSubmitted(context, submitted, follow);
+      }),
+    );
+
+  withListOptions(addCommand(group, 'list', 'list imports and deletions, newest first')).action(
+    (options: ListOptions, command: Command) =>
+      runCommand(command, async ({ api, print, colours }) => {
+        const logs = await listRecords<ImportLog>(api, importPath, options);
+        await print(logs, () => importLines(logs, colours));
+      }),
+  );
+
+  withFollow(addCommand(group, 'show', 'show an import'))
+    .argument('<id>', 'import_log_id', identifier)
+    .action((id: number, options: { follow?: boolean }, command: Command) =>
+      runCommand(command, async (context) => {
+        if (options.follow) return followImports(context, [id]);
+        const path = `${importPath}/${id}`;
+        const { data: log } = await context.api.get<ImportLog>(path);
+        const isOpen = log.status < 2 && !context.isJson;
+        const progress = isOpen ? (await context.api.get<Progress>(`${path}/progress`)).data : undefined;
+        await context.print(log, () => importDetails(log, context.colours, progress));
+      }),
+    );
+
+  addCommand(group, 'files', 'show the files of an import, with their rows')
+    .argument('<id>', 'import_log_id', identifier)
+    .action((id: number, _options: object, command: Command) =>
+      runCommand(command, async ({ api, print, colours, isJson }) => {
+        const path = `${importPath}/${id}/files`;
+        if (isJson) return passOn(await api.open(path));
+        const { data } = await api.get<FileReport[]>(path);
+        await print(data, () => fileLines(data, colours));
+      }),
+    );
+
+  registerImportRejects(group);
+
+  withFollow(addCommand(group, 'delete', 'delete all data of these attributes, permanently'))
+    .argument('<keys...>', 'attribute_ids')
+    .option(...foreignKeys)
+    .option(...yesOption)
+    .action((keys: string[], options: SubmitOptions & { yes?: boolean }, command: Command) =>
+      runCommand(command, async (context) => {
+        await askFirst(`Delete the data of ${plural(keys.length, 'attribute')} permanently?`, options.yes);
+        const request = { key_type: keyTypeOf(options), keys };
+        const { data } = await context.api.change<Submitted>('DELETE', importPath, request);
+        await tellSubmitted(context, [data], options.follow);
+      }),
+    );
+}

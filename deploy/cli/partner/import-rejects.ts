@@ -1,0 +1,74 @@
+/** `headrace import rejects`: the rejected rows of a job; after they were corrected, they alone as a new job that names the old one. */
+import type { Command } from 'commander';
+import { plural } from '../../../api/client/format.ts';
+import type { ImportLog } from '../../../api/client/types.ts';
+import { CommandError, exitCodes, usageError } from './exit-codes.ts';
+import { identifier } from './parse-options.ts';
+import { printRejects, saveRejects } from './rejected-rows.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
+import { withStorage } from './settings.ts';
+import { addCommand, withFollow } from './subcommands.ts';
+import { importPath, submitImport, tellSubmitted } from './submit-import.ts';
+import { newFolder, upload } from './upload.ts';
+
+interface RejectsOptions {
+  output?: string;
+  resubmit?: string;
+  follow?: boolean;
+}
+
+/** Before its end, more rows may be rejected. */
+async function endedJob({ api }: CommandContext, id: number): Promise<ImportLog> {
+  const { data } = await api.get<ImportLog>(`${importPath}/${id}`);
+  if (data.status < 2)
+    throw new CommandError(
+      exitCodes.failed,
+      'not_ended',
+      `job ${id} has not ended, so these are not all of its rejected rows`,
+    );
+  return data;
+}
+
+async function save(context: CommandContext, id: number, output: string): Promise<void> {
+  const { errors } = await endedJob(context, id);
+  const saved = await saveRejects(() => context.api.open(`${importPath}/${id}/rejects`), output);
+  const failedFiles = (errors ?? []).flatMap(({ file }) => (file === undefined ? [] : [file]));
+  await context.print({ ...saved, output, failed_files: failedFiles }, () => [
+    `wrote ${plural(saved.rows, 'row')} to ${output}; correct them, then: headrace import rejects ${id} --resubmit ${output}`,
+  ]);
+  if (saved.truncated > 0)
+    context.say(
+      `left out ${plural(saved.truncated, 'row')}: too long to be kept whole; correct them in your files`,
+    );
+  if (saved.omitted > 0) context.say(`${plural(saved.omitted, 'more row')} were rejected but not kept`);
+  for (const file of failedFiles)
+    context.say(`${file} failed as a whole: none of its rows were loaded; correct it and submit all of it`);
+}
+
+async function resubmit(context: CommandContext, id: number, file: string, follow?: boolean): Promise<void> {
+  const { key_type: keyType } = await endedJob(context, id);
+  const { path } = await upload(context, [file], { to: newFolder(`rejects-of-job-${id}`), parallel: 1 });
+  const submitted = await submitImport(context.api, { path, keyType });
+  await tellSubmitted(context, [{ ...submitted, resubmits: id }], follow);
+}
+
+export function registerImportRejects(group: Command): void {
+  withStorage(
+    withFollow(
+      addCommand(group, 'rejects', 'show the rejected rows of an import, or correct and resubmit them'),
+    ),
+  )
+    .argument('<id>', 'import_log_id', identifier)
+    .option('--output <file>', 'write the rows to a new file, to correct them')
+    .option('--resubmit <file>', 'upload the corrected file and submit it as a new job')
+    .action((id: number, options: RejectsOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { output, resubmit: corrected, follow } = options;
+        if (output !== undefined && corrected !== undefined)
+          throw usageError('--output and --resubmit are two steps: correct the rows between them');
+        if (output !== undefined) return save(context, id, output);
+        if (corrected !== undefined) return resubmit(context, id, corrected, follow);
+        await printRejects(context, await context.api.open(`${importPath}/${id}/rejects`));
+      }),
+    );
+}

@@ -1,0 +1,88 @@
+/** Imports as lines for a person. */
+
+import { count, plural } from '../../../api/client/format.ts';
+import type { FileReport, ImportLog, ImportLogError, Progress, Status } from '../../../api/client/types.ts';
+import { byRows, importTitle } from '../../../api/client/words.ts';
+import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
+import { progressText } from './follow-job.ts';
+import { statusNames } from './parse-options.ts';
+
+const MAX_ERRORS = 20;
+
+export function statusWord(status: Status, colours: Paint): string {
+  const colour = ([colours.dim, colours.cyan, colours.green, colours.red] as const)[status];
+  return colour(statusNames[status]);
+}
+
+export const when = (time: string): string => `${time.slice(0, 19).replace('T', ' ')}Z`;
+
+export const errorLines = (errors: readonly ImportLogError[] | null): string[] => {
+  const all = errors ?? [];
+  const lines = all
+    .slice(0, MAX_ERRORS)
+    .map(({ code, message, file, line }) =>
+      printable(
+        `  ${file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `}${message} (${code})`,
+      ),
+    );
+  return all.length > MAX_ERRORS ? [...lines, `  … and ${all.length - MAX_ERRORS} more`] : lines;
+};
+
+export const rejectedText = (rejected: Record<string, number>): string =>
+  byRows(rejected)
+    .map(([code, rows]) => `${count(rows)} ${code}`)
+    .join(', ');
+
+export const heading = (names: readonly string[], { bold }: Paint) => names.map((name) => bold(name));
+
+export function importLines(logs: readonly ImportLog[], colours: Paint): string[] {
+  const rows = logs.map((log) => [
+    String(log.import_log_id),
+    statusWord(log.status, colours),
+    count(Number(log.total_rows)),
+    count(Number(log.unique_devices)),
+    when(log.created_at),
+    printable(importTitle(log)),
+  ]);
+  return table(
+    [heading(['ID', 'STATUS', 'ROWS', 'DEVICES', 'CREATED', 'PATH'], colours), ...rows],
+    [0, 2, 3],
+  );
+}
+
+/** What an import, or a deletion, came to. */
+export function outcomeLine(log: ImportLog, colours: Paint): string {
+  const work =
+    log.log_type === 1
+      ? `${plural(Number(log.total_rows), 'value')} removed from ${plural(Number(log.unique_devices), 'device')}`
+      : `${plural(Number(log.total_rows), 'row')}, ${plural(Number(log.unique_devices), 'device')}`;
+  return `job ${log.import_log_id}  ${statusWord(log.status, colours)}  ${printable(importTitle(log))}  ${work}`;
+}
+
+export const importDetails = (log: ImportLog, colours: Paint, progress?: Progress): string[] => [
+  ...table([
+    ['job', String(log.import_log_id)],
+    ['status', statusWord(log.status, colours)],
+    ['path', printable(importTitle(log))],
+    ['keys', log.key_type === 0 ? 'attribute ids' : 'partner foreign keys'],
+    ...(progress ? [['progress', progressText(progress)]] : []),
+    ['rows', count(Number(log.total_rows))],
+    ['devices', count(Number(log.unique_devices))],
+    ['created', when(log.created_at)],
+    ['updated', when(log.updated_at)],
+  ]),
+  ...errorLines(log.errors),
+];
+
+export function fileLines(files: readonly FileReport[], colours: Paint): string[] {
+  const rows = files.map((file) => [
+    statusWord(file.status, colours),
+    count(file.rows),
+    count(file.rows_accepted),
+    file.rows_duplicate === null ? '' : count(file.rows_duplicate),
+    printable(file.s3_path),
+    [rejectedText(file.rows_rejected), file.failure?.code ?? ''].filter((text) => text !== '').join('; '),
+  ]);
+  const names = ['STATUS', 'ROWS', 'ACCEPTED', 'DUPLICATE', 'FILE', 'REJECTED'];
+  return table([heading(names, colours), ...rows], [1, 2, 3]);
+}

@@ -1,0 +1,106 @@
+/** Requests that queue an import, and what is told of those that were queued. */
+import type { ImportLog } from '../../../api/client/types.ts';
+import type { ApiClient } from './api-client.ts';
+import { readLines } from './bodies.ts';
+import { CommandError, exitCodes, usageError } from './exit-codes.ts';
+import { followJob } from './follow-job.ts';
+import { errorLines, outcomeLine } from './import-views.ts';
+import type { CommandContext } from './run-command.ts';
+
+export const importPath = '/v1/marketplace/import';
+export const ATTRIBUTE_ID = 0;
+export const FOREIGN_KEY = 1;
+export type KeyType = ImportLog['key_type'];
+
+export interface Submission {
+  path: string;
+  keyType: KeyType;
+  compressed?: boolean;
+}
+export interface Submitted {
+  import_log_id: number;
+  /** Not of a deletion. */
+  file_path?: string;
+  /** The job whose rejected rows these are. */
+  resubmits?: number;
+}
+
+/** A bucket of the partner's own: with the keys that its other tools find in the environment, too. */
+function ownBucket(path: string): object {
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_REGION: region = process.env.AWS_DEFAULT_REGION,
+  } = process.env;
+  if (!accessKeyId || !secretAccessKey || !region)
+    throw usageError(
+      `${path} is in a bucket of your own: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION to keys that may read it`,
+    );
+  return { path_type: 1, credentials: { accessKeyId, secretAccessKey, region } };
+}
+
+export function importRequest({ path, keyType, compressed }: Submission): object {
+  if (path.endsWith('/') && compressed === undefined)
+    throw usageError(`${path} is a prefix: add --compressed or --no-compressed`);
+  return {
+    file_path: path,
+    key_type: keyType,
+    ...(compressed === undefined ? {} : { compressed }),
+    ...(path.startsWith('s3://') ? ownBucket(path) : {}),
+  };
+}
+
+export async function submitImport(api: ApiClient, submission: Submission): Promise<Submitted> {
+  const request = importRequest(submission);
+  const { data } = await api.change<{ import_log_id: number }>('POST', importPath, request);
+  return { ...data, file_path: submission.path };
+}
+
+async function hasRejects(api: ApiClient, path: string): Promise<boolean> {
+  for await (const _ of readLines(await api.open(`${path}/rejects`))) return true;
+  return false;
+}
+
+/** Prints the record of a job; false if it ended with errors. */
+async function printOutcome(context: CommandContext, path: string): Promise<boolean> {
+  const { api, colours } = context;
+  const { data: log } = await api.get<ImportLog>(path);
+  await context.print(log, () => [outcomeLine(log, colours), ...errorLines(log.errors)]);
+  if (!context.isJson && log.status >= 2 && log.log_type === 0 && (await hasRejects(api, path)))
+    context.say(`some rows were rejected; see them with: headrace import rejects ${log.import_log_id}`);
+  return log.status !== 3;
+}
+
+export async function followImports(context: CommandContext, ids: readonly number[]): Promise<void> {
+  const failed: number[] = [];
+  for (const id of ids) {
+    const path = `${importPath}/${id}`;
+    const followed = { name: `job ${id}`, path, again: `headrace import show ${id} --follow` };
+    try {
+      await followJob(context.api, followed, context);
+    } catch (error) {
+      if (error instanceof CommandError && error.exitCode === exitCodes.stillRunning)
+        await printOutcome(context, path);
+      throw error;
+    }
+    if (!(await printOutcome(context, path))) failed.push(id);
+  }
+  if (failed.length > 0)
+    throw new CommandError(exitCodes.jobFailed, 'job_failed', `job ${failed.join(', ')} ended with errors`);
+}
+
+export async function tellSubmitted(
+  context: CommandContext,
+  submitted: readonly Submitted[],
+  isFollowed = false,
+): Promise<void> {
+  if (isFollowed)
+    return followImports(
+      context,
+      submitted.map((each) => each.import_log_id),
+    );
+  for (const each of submitted)
+    await context.print(each, () => [
+      `submitted job ${each.import_log_id}: ${each.file_path ?? 'a deletion'}`,
+    ]);
+}

@@ -1,0 +1,108 @@
+/** `--upload`: local files and folders become objects below the partner's prefix, and the path to submit. */
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { bytes, duration, plural } from '../../../api/client/format.ts';
+import { interruption, usageError } from './exit-codes.ts';
+import { collectFiles, type LocalFile } from './local-files.ts';
+import { between } from './parse-options.ts';
+import { bar, joined } from './progress-line.ts';
+import type { CommandContext } from './run-command.ts';
+import { withStorage } from './settings.ts';
+
+export interface UploadFlags {
+  upload?: boolean;
+  to?: string;
+  parallel: number;
+}
+
+const DEFAULT_PARALLEL = 8;
+
+export const withUpload = (command: Command): Command =>
+  withStorage(
+    command
+      .option('--upload', 'upload these local files and folders first, with your storage keys')
+      .option('--to <folder>', 'folder below your prefix to upload to (default: a new one)')
+      .option('--parallel <n>', 'uploads at a time', between(1, 64), DEFAULT_PARALLEL),
+  );
+
+/** A new folder for each upload: it has these files and no others, and none of them changes while it is read. */
+export const newFolder = (parent: string): string =>
+  `${parent}/${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(3).toString('hex')}/`;
+
+const isGzip = ({ name }: LocalFile) => name.endsWith('.gz');
+
+export interface Uploaded {
+  path: string;
+  /** Only of a prefix: a single file says it by its name. */
+  compressed?: boolean;
+}
+
+async function send(
+  context: CommandContext,
+  files: readonly LocalFile[],
+  to: string,
+  atOnce: number,
+): Promise<void> {
+  // Loaded here: the storage client is large, and most commands do without it.
+  const [{ connectStorage }, { uploadFiles }] = await Promise.all([
+    import('./storage.ts'),
+    import('./upload-files.ts'),
+  ]);
+  const total = files.reduce((sum, { size }) => sum + size, 0);
+  const since = performance.now();
+  let sent = 0;
+  let done = 0;
+  const show = () => {
+    const seconds = (performance.now() - since) / 1_000;
+    const left = sent > 0 && seconds > 1 ? `about ${duration(((total - sent) * seconds) / sent)} left` : '';
+    const work = `${done} of ${plural(files.length, 'file')}`;
+    context.progress.show(
+      joined(
+        `uploading  ${bar(total > 0 ? sent / total : 1)}`,
+        work,
+        `${bytes(sent)} of ${bytes(total)}`,
+        left,
+      ),
+    );
+  };
+  const place = connectStorage(context.settings);
+  try {
+    await uploadFiles(place, files, {
+      to,
+      atOnce,
+      signal: context.signal,
+      onBytes(count) {
+        sent += count;
+        show();
+      },
+      onFile() {
+        done++;
+        show();
+      },
+    });
+    context.progress.settle(`uploaded ${plural(files.length, 'file')}, ${bytes(total)}, to ${to}`);
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+    throw interruption(`interrupted; nothing was submitted (${plural(done, 'file')} uploaded to ${to})`);
+  } finally {
+    context.progress.clear();
+    place.s3.destroy();
+  }
+}
+
+/** With `mixed`, compressed and plain files may be uploaded together: each is read by its name. */
+export async function upload(
+  context: CommandContext,
+  paths: readonly string[],
+  { to = newFolder('uploads'), parallel }: UploadFlags,
+  { mixed = false } = {},
+): Promise<Uploaded> {
+  const folder = to.endsWith('/') ? to : `${to}/`;
+  const files = collectFiles(paths, folder);
+  const compressed = files.filter(isGzip).length;
+  if (!mixed && compressed > 0 && compressed < files.length)
+    throw usageError('some files end in .gz and some do not: submit the two kinds separately');
+  await send(context, files, folder, parallel);
+  if (files.length === 1) return { path: folder + files[0]!.name };
+  return { path: folder, ...(mixed ? {} : { compressed: compressed > 0 }) };
+}

@@ -1,0 +1,137 @@
+/** `headrace webhook …`: signed requests to a partner's URL when jobs end. */
+import { type Command, Option } from 'commander';
+import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../api/client/types.ts';
+import { askFirst, yesOption } from './ask-first.ts';
+import { listRecords } from './list-pages.ts';
+import { between, identifier } from './parse-options.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
+import { addCommand, addGroup } from './subcommands.ts';
+import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from './webhook-views.ts';
+
+const webhookPath = '/v1/webhooks';
+const DEFAULT_LIMIT = 30;
+const id = ['<id>', 'webhook_id', identifier] as const;
+const deliveryId = ['<delivery>', 'delivery_id', identifier] as const;
+const pathOf = (webhook: number) => `${webhookPath}/${webhook}`;
+
+interface AddOptions {
+  description?: string;
+}
+interface ListOptions {
+  limit: number;
+  status?: string;
+}
+
+const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =>
+  print(made, () => webhookDetails(made, colours, made.secret));
+
+export function registerWebhookCommands(program: Command): void {
+  const group = addGroup(program, 'webhook', 'receive a signed request at your URL when a job ends');
+
+  addCommand(group, 'add', 'register a URL and print its secret')
+    .argument('<url>', 'https, with public addresses only')
+    .option('--description <text>', 'a note for yourself')
+    .action((url: string, options: AddOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const request = { url, description: options.description ?? null };
+        const { data } = await context.api.change<CreatedWebhook>('POST', webhookPath, request);
+        await printSecret(context, data);
+      }),
+    );
+
+  addCommand(group, 'list', 'list webhooks').action((_options: object, command: Command) =>
+    runCommand(command, async ({ api, print, colours }) => {
+      const { data } = await api.get<Webhook[]>(webhookPath);
+      await print(data, () => webhookLines(data, colours));
+    }),
+  );
+
+  addCommand(group, 'show', 'show a webhook')
+    .argument(...id)
+    .action((webhook: number, _options: object, command: Command) =>
+      runCommand(command, async ({ api, print, colours }) => {
+        const { data } = await api.get<Webhook>(pathOf(webhook));
+        await print(data, () => webhookDetails(data, colours));
+      }),
+    );
+
+  for (const [name, description, active] of [
+    ['enable', 'send events again, of jobs that end from now on', true],
+    ['disable', 'send no events until it is enabled again', false],
+  ] as const)
+    addCommand(group, name, description)
+      .argument(...id)
+      .action((webhook: number, _options: object, command: Command) =>
+        runCommand(command, async ({ api, print }) => {
+          await api.change('PATCH', pathOf(webhook), { active });
+          await print({ webhook_id: webhook, active }, () => [`webhook ${webhook} is ${name}d`]);
+        }),
+      );
+
+  addCommand(group, 'rotate', 'replace the secret; the old one signs beside the new one for a day')
+    .argument(...id)
+    .action((webhook: number, _options: object, command: Command) =>
+      runCommand(command, async (context) => {
+        const { data } = await context.api.change<CreatedWebhook>('POST', `${pathOf(webhook)}/secret`);
+        await printSecret(context, data);
+      }),
+    );
+
+  addCommand(group, 'remove', 'remove a webhook and the log of its deliveries')
+    .argument(...id)
+    .option(...yesOption)
+    .action((webhook: number, options: { yes?: boolean }, command: Command) =>
+      runCommand(command, async ({ api, print }) => {
+        await askFirst(`Remove webhook ${webhook} and the log of its deliveries?`, options.yes);
+        await api.change('DELETE', pathOf(webhook));
+        await print({ webhook_id: webhook, removed: true }, () => [`webhook ${webhook} is removed`]);
+      }),
+    );
+
+  registerDeliveryCommands(group);
+}
+
+function registerDeliveryCommands(group: Command): void {
+  const tellSent = async ({ api, print }: CommandContext, path: string) => {
+    const { data } = await api.change<{ delivery_id: number }>('POST', path);
+    await print(data, () => [`delivery ${data.delivery_id} is being sent`]);
+  };
+
+  addCommand(group, 'test', 'send a test event')
+    .argument(...id)
+    .action((webhook: number, _options: object, command: Command) =>
+      runCommand(command, (context) => tellSent(context, `${pathOf(webhook)}/test`)),
+    );
+
+  addCommand(group, 'deliveries', 'list deliveries, newest first, with what the receiver answered')
+    .argument(...id)
+    .option('--limit <n>', 'list at most so many', between(1, 1_000_000), DEFAULT_LIMIT)
+    .addOption(
+      new Option('--status <status>', 'only those that are').choices(['pending', 'delivered', 'failed']),
+    )
+    .action((webhook: number, options: ListOptions, command: Command) =>
+      runCommand(command, async ({ api, print, colours }) => {
+        const found = await listRecords<Delivery>(api, `${pathOf(webhook)}/deliveries`, options);
+        await print(found, () => deliveryLines(found, colours));
+      }),
+    );
+
+  addCommand(group, 'delivery', 'show a delivery with its attempts and what is sent')
+    .argument(...id)
+    .argument(...deliveryId)
+    .action((webhook: number, delivery: number, _options: object, command: Command) =>
+      runCommand(command, async ({ api, print, colours }) => {
+        const { data } = await api.get<DeliveryDetails>(`${pathOf(webhook)}/deliveries/${delivery}`);
+        await print(data, () => deliveryDetailLines(data, colours));
+      }),
+    );
+
+  addCommand(group, 'redeliver', 'send a delivery again')
+    .argument(...id)
+    .argument(...deliveryId)
+    .action((webhook: number, delivery: number, _options: object, command: Command) =>
+      runCommand(command, (context) =>
+        tellSent(context, `${pathOf(webhook)}/deliveries/${delivery}/redeliver`),
+      ),
+    );
+}

@@ -48,7 +48,7 @@ export function useComposition(path: string | null): Query<CompositionState> {
 }
 
 /** Computes it even if nothing has changed since. */
-export const computeAgain = (path: string): Promise<Response> => change('POST', path);
+export const computeAgain = (path: string): Promise<unknown> => change('POST', path);
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

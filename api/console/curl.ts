@@ -1,4 +1,5 @@
 /** Commands to paste into a shell. Secrets are placeholders, never values. */
+import { audiencePath, importPath } from '../client/client.ts';
 import type { ImportLog } from '../client/types.ts';
 
 export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -24,9 +25,6 @@ export function curl({ origin, forCustomer }: Target, { method, path, body, save
   if (saveAs) lines.push(`-o ${quote(saveAs)}`);
   return lines.join(' \\\n  ');
 }
-
-export const audiencePath = '/v2/firstparty/audience';
-export const importPath = '/v1/marketplace/import';
 
 export const createAudience = (target: Target) =>
   curl(target, {

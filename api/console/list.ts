@@ -1,5 +1,6 @@
 /** A page of a list that keeps itself up to date. */
-import { type Answer, read } from './api-client.ts';
+import type { ApiResponse } from '../client/client.ts';
+import { read } from './api-client.ts';
 import { useLive } from './live.ts';
 import { type Query, useQuery } from './query.ts';
 import { hrefWith } from './router.ts';
@@ -8,7 +9,7 @@ const PAGE = '25';
 /** Many jobs may change within a second; the list is read once. */
 const APART_MS = 1_000;
 
-export interface List<T> extends Query<Answer<T[]>> {
+export interface List<T> extends Query<ApiResponse<T[]>> {
   firstPage: string | undefined;
   nextPage: string | undefined;
   isFiltered: boolean;

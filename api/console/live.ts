@@ -2,8 +2,9 @@
  * The records that change, as the server reports them. The browser resumes a stream that breaks with Last-Event-ID. What it
  * cannot resume (an error answer, a page that was in the background) ends in `resync`: the page then reads everything again.
  */
+
 import { useEffect, useRef } from 'preact/hooks';
-import { ApiProblem } from './api-client.ts';
+import { ApiProblem } from '../client/problem.ts';
 import { endSession, findSession } from './session.ts';
 import { createStore } from './store.ts';
 

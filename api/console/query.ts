@@ -1,6 +1,7 @@
 /** Reads something, keeps it while it is read again, and repeats by itself what failed in passing. */
+
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiProblem } from './api-client.ts';
+import { ApiProblem } from '../client/problem.ts';
 
 export interface Query<T> {
   data: T | undefined;

@@ -1,6 +1,7 @@
 /** Who is signed in. The secret itself is in a cookie that scripts cannot read. */
+import { ApiProblem } from '../client/problem.ts';
 import type { Session } from '../client/types.ts';
-import { ApiProblem, change, read, sessionPath, setSessionEnd } from './api-client.ts';
+import { session as ofSession, setSessionEnd } from './api-client.ts';
 import { address, navigate, pageOf, safeNext, signInPath } from './router.ts';
 import { createStore } from './store.ts';
 
@@ -14,7 +15,7 @@ export const sessionStore = createStore<SessionState>({ state: 'unknown' });
 /** null: nobody is signed in. */
 export async function findSession(): Promise<Session | null> {
   try {
-    return (await read<Session>(sessionPath)).data;
+    return (await ofSession.read<Session>()).data;
   } catch (error) {
     if (error instanceof ApiProblem && error.status === 401) return null;
     throw error;
@@ -48,7 +49,7 @@ export const credentialOf = (secret: string): { api_key: string } | { user_token
   /^[\w-]+\.[\w-]+\.[\w-]+$/.test(secret) ? { user_token: secret } : { api_key: secret };
 
 export async function signIn(secret: string, next: string | null): Promise<void> {
-  await change('POST', sessionPath, credentialOf(secret.trim()));
+  await ofSession.change('POST', credentialOf(secret.trim()));
   const session = await findSession();
   if (!session)
     throw new ApiProblem(
@@ -63,7 +64,7 @@ export async function signIn(secret: string, next: string | null): Promise<void>
 }
 
 export async function signOut(): Promise<void> {
-  await change('DELETE', sessionPath);
+  await ofSession.change('DELETE');
   sessionStore.set({ state: 'signed-out' });
   navigate('/console/sign-in?reason=signed-out');
 }

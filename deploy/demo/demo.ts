@@ -1,4 +1,5 @@
 /** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
+import { audiencePath, importPath } from '../../api/client/client.ts';
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
 import { abortOnSignal, howToStop, keepUntilStopped, startStack, type UpOptions } from '../cli/local/up.ts';
 import { whereIsLog } from '../local/docker.ts';
@@ -7,9 +8,16 @@ import { ownStack } from '../local/owner.ts';
 import { apiUrl, consoleUrl, docsUrl } from '../local/service.ts';
 import { type Stack, takeDown } from '../local/stack.ts';
 import type { StateFolder } from '../local/state.ts';
-import { createClient } from './client.ts';
-import { audiencePath, importPath, loadSamples } from './load-samples.ts';
-import { CUSTOMER, customerToken, type DemoPartner, type DemoReport, demoPartner } from './provision.ts';
+import { loadSamples } from './load-samples.ts';
+import {
+  apiOf,
+  CUSTOMER,
+  customerToken,
+  type DemoPartner,
+  type DemoReport,
+  demoPartner,
+  tryGet,
+} from './provision.ts';
 import { marketplaceSample } from './samples.ts';
 import { createScreen, type Screen } from './screen.ts';
 
@@ -23,10 +31,8 @@ async function ensureLoaded(
 ): Promise<DemoReport> {
   const { audience } = partner;
   if (audience) {
-    const { status } = await createClient(apiUrl(stack.folder), partner.api_key).get(
-      `${audiencePath}/${audience.audience_id}`,
-    );
-    if (status === 200) {
+    const api = apiOf(apiUrl(stack.folder), partner);
+    if (await tryGet(api, `${audiencePath}/${audience.audience_id}`)) {
       screen.step('using the sample data from the last start');
       return audience;
     }

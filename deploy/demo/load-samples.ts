@@ -1,71 +1,126 @@
-/** Loads all samples, in the order in which a partner would: attributes first, then the audiences of a customer. */
+/** Uploads the samples with the partner's own storage keys and loads them: attributes first, then the customer's audiences. */
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { type ApiClient, audiencePath, importPath } from '../../api/client/client.ts';
+import { ApiProblem } from '../../api/client/problem.ts';
+import type { Audience, ImportLog, Load } from '../../api/client/types.ts';
+import { isOpen, statusWords } from '../../api/client/words.ts';
 import { apiUrl } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
-import { type Client, createClient } from './client.ts';
-import { queueAndFollow, uploadSamples } from './load.ts';
-import type { DemoPartner, DemoReport } from './provision.ts';
+import { poll } from '../local/wait.ts';
+import { apiOf, type DemoPartner, type DemoReport } from './provision.ts';
 import { audiences, type DemoAudience, marketplaceSample, type Sample } from './samples.ts';
 import type { Screen } from './screen.ts';
 
-export const importPath = '/v1/marketplace/import';
-export const audiencePath = '/v2/firstparty/audience';
+const LOAD_MS = 120_000;
 
-interface Following {
-  client: Client;
+interface Environment {
+  api: ApiClient;
   screen: Screen;
   signal: AbortSignal;
 }
 
-/** A start that was interrupted may have created it: then what is missing of it is appended, and the rest is ignored. */
-async function findAudience(client: Client, name: string): Promise<DemoReport | undefined> {
-  const { body } = await client.get(audiencePath);
-  const known = body as unknown as (DemoReport & { name: string })[];
-  return known.find((audience) => audience.name === name);
+async function uploadSamples(
+  { s3 }: DemoPartner,
+  endpoint: string,
+  samples: readonly Sample[],
+): Promise<void> {
+  const client = new S3Client({
+    region: s3.region,
+    // The current endpoint: the port may have changed since the credentials were issued.
+    ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
+    credentials: { accessKeyId: s3.access_key_id, secretAccessKey: s3.secret_access_key },
+  });
+  try {
+    for (const { path, text } of samples)
+      await client.send(
+        new PutObjectCommand({
+          Bucket: s3.bucket,
+          Key: s3.prefix + path,
+          Body: text,
+          ContentType: 'text/csv',
+        }),
+      );
+  } finally {
+    client.destroy();
+  }
 }
 
-async function loadAudience({ name, loads }: DemoAudience, following: Following): Promise<DemoReport> {
-  const { client } = following;
-  let report = await findAudience(client, name);
-  const create = async ({ path }: Sample) => {
-    const answer = await client.post(audiencePath, { name, file_path: path });
-    report = answer.body as unknown as DemoReport;
-    // The first load has the audience's number.
-    return answer.location === undefined
-      ? answer
-      : { ...answer, location: `${answer.location}/loads/${report.audience_id}` };
+/** Submits a load and follows the record at the returned path. False if the load was refused or failed. */
+async function submitAndFollow(
+  { api, screen, signal }: Environment,
+  title: string,
+  submit: () => Promise<string>,
+): Promise<boolean> {
+  const since = Date.now();
+  const fail = (reason: string) => {
+    screen.failed(`${title}: ${reason}`);
+    return false;
   };
-  const append = ({ path }: Sample) =>
-    client.patch(`${audiencePath}/${report!.audience_id}`, { file_path: path });
-  for (const sample of loads) {
-    const queue = () => (report ? append(sample) : create(sample));
-    if (!(await queueAndFollow({ ...following, title: `${name}, ${sample.path}`, queue })))
-      throw new Error(`the demo could not load ${sample.path}; see the logs`);
+  try {
+    const path = await submit();
+    const ended = await poll(
+      async () => {
+        const { data } = await api.get<ImportLog | Load>(path);
+        if (!isOpen(data.status)) return data;
+        screen.progress(`${title}: ${statusWords[data.status].toLowerCase()}, ${data.total_rows} rows`);
+        return undefined;
+      },
+      { deadlineMs: LOAD_MS, everyMs: 100, signal },
+    );
+    if (!ended) return fail(`not done after ${LOAD_MS / 1000} s; see the logs`);
+    if (ended.status === 3) return fail(`failed, ${JSON.stringify(ended.errors)}`);
+    const seconds = ((Date.now() - since) / 1000).toFixed(1);
+    screen.done(`${title}: done in ${seconds} s, ${ended.total_rows} rows, ${ended.unique_devices} devices`);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiProblem) return fail(`refused with ${error.status}: ${error.message}`);
+    throw error;
+  }
+}
+
+async function loadAudience({ name, loads }: DemoAudience, environment: Environment): Promise<DemoReport> {
+  const { api } = environment;
+  // An interrupted start may have created it: then append the missing files.
+  let report: DemoReport | undefined = (await api.get<Audience[]>(audiencePath)).data.find(
+    (audience) => audience.name === name,
+  );
+  const create = async (file_path: string) => {
+    report = (await api.change<DemoReport>('POST', audiencePath, { name, file_path })).data;
+    // The first load has the audience's number.
+    return `${audiencePath}/${report.audience_id}/loads/${report.audience_id}`;
+  };
+  const append = async (audience: number, file_path: string) =>
+    (await api.change('PATCH', `${audiencePath}/${audience}`, { file_path })).location!;
+  for (const { path } of loads) {
+    const submit = () => (report ? append(report.audience_id, path) : create(path));
+    if (!(await submitAndFollow(environment, `${name}, ${path}`, submit)))
+      throw new Error(`the demo could not load ${path}; see the logs`);
   }
   return report!;
 }
 
-/** Returns the audience to look at: the last one. */
+/** Returns the audience to show: the last one. */
 export async function loadSamples(
   { folder, addresses }: Stack,
   partner: DemoPartner,
   token: string,
-  following: Omit<Following, 'client'>,
+  environment: Omit<Environment, 'api'>,
 ): Promise<DemoReport> {
   const samples = [marketplaceSample, ...audiences.flatMap(({ loads }) => loads)];
   await uploadSamples(partner, addresses.s3.endpoint, samples);
-  following.screen.step(`uploaded ${samples.length} sample files with the partner’s own credentials`);
-  const client = createClient(apiUrl(folder), partner.api_key);
-  await queueAndFollow({
-    ...following,
-    client,
-    title: `marketplace import, ${marketplaceSample.path}`,
-    queue: () => client.post(importPath, { file_path: marketplaceSample.path, key_type: 1 }),
-  });
-  const ofCustomer = createClient(apiUrl(folder), partner.api_key, token);
+  environment.screen.step(`uploaded ${samples.length} sample files with the partner’s own credentials`);
+  const api = apiOf(apiUrl(folder), partner);
+  const { path } = marketplaceSample;
+  await submitAndFollow(
+    { ...environment, api },
+    `marketplace import, ${path}`,
+    async () => (await api.change('POST', importPath, { file_path: path, key_type: 1 })).location!,
+  );
+  const ofCustomer = apiOf(apiUrl(folder), partner, token);
   let report: DemoReport | undefined;
   for (const audience of audiences)
-    report = await loadAudience(audience, { ...following, client: ofCustomer });
-  // So that the report is ready when it is opened.
+    report = await loadAudience(audience, { ...environment, api: ofCustomer });
+  // Compute the report now, so that the console shows it at once.
   await ofCustomer.get(`${audiencePath}/${report!.audience_id}/composition`);
   return report!;
 }

@@ -1,6 +1,8 @@
 /** The demo's partner: created once and kept in the state folder. */
 
 import { signUserToken } from '../../api/auth/user-tokens.ts';
+import { type ApiClient, createClient, importPath, partnerHeaders } from '../../api/client/client.ts';
+import { ApiProblem } from '../../api/client/problem.ts';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
@@ -11,7 +13,6 @@ import { actorOf, recordAction } from '../cli/admin/record-action.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import type { Stack } from '../local/stack.ts';
 import { StartError } from '../local/start-error.ts';
-import { createClient } from './client.ts';
 import { attributes } from './samples.ts';
 
 export interface DemoPartner {
@@ -37,18 +38,26 @@ export interface DemoReport {
 /** The customer that the demo's audiences belong to. */
 export const CUSTOMER = 'acme';
 
-/** The database may be a different one from last time, in which the key is unknown. */
-async function isStillKnown(apiUrl: string, partner: DemoPartner): Promise<boolean> {
-  const { status } = await createClient(apiUrl, partner.api_key).get('/v1/marketplace/import');
-  return status !== 401;
-}
+export const apiOf = (baseUrl: string, { api_key }: DemoPartner, userToken?: string): ApiClient =>
+  createClient({ baseUrl, headers: partnerHeaders(api_key, userToken) });
+
+/** undefined if the API refuses the request. */
+export const tryGet = <T>(api: ApiClient, path: string): Promise<T | undefined> =>
+  api.get<T>(path).then(
+    ({ data }) => data,
+    (error) => {
+      if (error instanceof ApiProblem && error.status >= 400 && error.status < 500) return undefined;
+      throw error;
+    },
+  );
 
 export async function demoPartner(
   { folder }: Stack,
   apiUrl: string,
 ): Promise<{ partner: DemoPartner; made: boolean }> {
   const known = folder.state.demo as DemoPartner | undefined;
-  if (known && (await isStillKnown(apiUrl, known))) return { partner: known, made: false };
+  // The database may have been replaced since the last start: then the key is unknown.
+  if (known && (await tryGet(apiOf(apiUrl, known), importPath))) return { partner: known, made: false };
   const config = parseConfig(serviceEnvironment(folder, process.env));
   const mongo = await connectMongo(config);
   try {

@@ -1,9 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
+import { type ApiClient, listRecords } from '../../api/client/client.ts';
 import type { RejectedRow } from '../../api/client/types.ts';
-import type { ApiClient } from '../../deploy/cli/partner/api-client.ts';
-import { listRecords } from '../../deploy/cli/partner/list-pages.ts';
 import { duration } from '../../deploy/cli/partner/parse-options.ts';
 import { linesToCorrect } from '../../deploy/cli/partner/rejected-rows.ts';
 import { placeOf } from '../../deploy/cli/partner/storage.ts';

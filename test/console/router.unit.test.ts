@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextCursor } from '../../api/console/api-client.ts';
+import { nextCursor } from '../../api/client/client.ts';
 import { hrefWith, pageOf, safeNext, signInPath } from '../../api/console/router.ts';
 
 describe('the router', () => {

@@ -1,7 +1,7 @@
 import { count } from '../../client/format.ts';
+import type { ApiProblem } from '../../client/problem.ts';
 import type { FileReport } from '../../client/types.ts';
 import { isOpen } from '../../client/words.ts';
-import type { ApiProblem } from '../api-client.ts';
 import { Age } from './age.tsx';
 import { EmptyState } from './empty-state.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';

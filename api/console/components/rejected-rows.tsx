@@ -1,7 +1,7 @@
 import { count } from '../../client/format.ts';
+import type { ApiProblem } from '../../client/problem.ts';
 import type { RejectedRow } from '../../client/types.ts';
 import { rejectExplanation, rejectReason } from '../../client/words.ts';
-import type { ApiProblem } from '../api-client.ts';
 import { type ListColumn, ListTable } from './list-table.tsx';
 import { Problem } from './problem.tsx';
 import { SkeletonRows } from './skeleton.tsx';

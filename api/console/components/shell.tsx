@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiProblem } from '../../client/problem.ts';
 import type { Session } from '../../client/types.ts';
-import { ApiProblem } from '../api-client.ts';
 import { announcement } from '../hooks.ts';
 import { connected } from '../live.ts';
 import { address, pageOf } from '../router.ts';

@@ -1,3 +1,4 @@
+import { audiencePath } from '../../client/client.ts';
 import { count, percent } from '../../client/format.ts';
 import type { Audience, Load, Session } from '../../client/types.ts';
 import { isOpen } from '../../client/words.ts';
@@ -9,7 +10,7 @@ import { InlineProgress } from '../components/inline-progress.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { Status } from '../components/status.tsx';
-import { audiencePath, createAudience } from '../curl.ts';
+import { createAudience } from '../curl.ts';
 import { shareOf } from '../funnel.ts';
 import { firstOpen, useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';

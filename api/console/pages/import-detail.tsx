@@ -1,7 +1,8 @@
+import { type ApiResponse, importPath } from '../../client/client.ts';
 import { count, exactTime } from '../../client/format.ts';
 import type { FileReport, ImportLog, RejectedRow } from '../../client/types.ts';
 import { importTitle, isOpen, statusWords } from '../../client/words.ts';
-import { type Answer, read, readLines } from '../api-client.ts';
+import { read, readRows } from '../api-client.ts';
 import { Age } from '../components/age.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
 import { Errors } from '../components/errors.tsx';
@@ -11,7 +12,7 @@ import { ProgressCard } from '../components/progress-card.tsx';
 import { RejectedRows } from '../components/rejected-rows.tsx';
 import { SkeletonRows } from '../components/skeleton.tsx';
 import { Status } from '../components/status.tsx';
-import { createImport, deleteAgain, downloadRejects, importPath, submitAgain } from '../curl.ts';
+import { createImport, deleteAgain, downloadRejects, submitAgain } from '../curl.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';
 import { useProgress } from '../progress.ts';
@@ -84,7 +85,7 @@ export function ImportDetailPage({ id }: { id: number }) {
   });
   const rejects = useQuery(
     `${path}/rejects`,
-    (signal) => readLines<RejectedRow>(`${path}/rejects`, REJECTS, signal),
+    (signal) => readRows<RejectedRow>(`${path}/rejects`, REJECTS, signal),
     {
       apartMs: APART_MS,
     },
@@ -93,7 +94,7 @@ export function ImportDetailPage({ id }: { id: number }) {
     if (type === 'import' && data.import_log_id !== id) return;
     for (const query of [log, files, rejects]) query.refresh();
   });
-  const record = (log.data as Answer<ImportLog> | undefined)?.data;
+  const record = (log.data as ApiResponse<ImportLog> | undefined)?.data;
   const progress = useProgress(record && isOpen(record.status) ? path : null);
   useTitle(`Import ${id}`);
   useAnnounce(record && `Import ${id}: ${statusWords[record.status]}`);

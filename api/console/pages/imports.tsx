@@ -1,3 +1,4 @@
+import { importPath } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
 import type { ImportLog } from '../../client/types.ts';
 import { importTitle, isOpen } from '../../client/words.ts';
@@ -8,7 +9,7 @@ import { InlineProgress } from '../components/inline-progress.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { Status } from '../components/status.tsx';
-import { createImport, importPath } from '../curl.ts';
+import { createImport } from '../curl.ts';
 import { useProgress } from '../progress.ts';
 
 const path = '/console/imports';

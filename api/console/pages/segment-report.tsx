@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { audiencePath } from '../../client/client.ts';
 import { count, plural } from '../../client/format.ts';
 import type { Audience, FileReport, Load, Session } from '../../client/types.ts';
 import { isOpen, statusWords } from '../../client/words.ts';
@@ -16,7 +17,6 @@ import { ReportBar } from '../components/report/report-state.tsx';
 import { SkeletonRows } from '../components/skeleton.tsx';
 import { Status } from '../components/status.tsx';
 import { useComposition } from '../composition.ts';
-import { audiencePath } from '../curl.ts';
 import { sumRejects, totalRejects } from '../funnel.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { ApiProblem } from '../api-client.ts';
+import { ApiProblem } from '../../client/problem.ts';
 import { Problem } from '../components/problem.tsx';
 import { useTitle } from '../hooks.ts';
 import { signIn } from '../session.ts';

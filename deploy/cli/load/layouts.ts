@@ -1,11 +1,15 @@
 /** The two kinds of jobs: imports of attributes (a) and audiences with events (b). What is generated, submitted and read of each. */
+import {
+  type ApiClient,
+  audiencePath,
+  importPath,
+  listRecords,
+  readText,
+} from '../../../api/client/client.ts';
+import { ApiProblem } from '../../../api/client/problem.ts';
 import type { Audience, FileReport, ImportLog, ImportLogError, Load } from '../../../api/client/types.ts';
-import type { ApiClient } from '../partner/api-client.ts';
-import { decoded } from '../partner/bodies.ts';
 import { CommandError, exitCodes } from '../partner/exit-codes.ts';
-import { audiencePath } from '../partner/follow-load.ts';
-import { listRecords } from '../partner/list-pages.ts';
-import { ATTRIBUTE_ID, importPath, submitImport } from '../partner/submit-import.ts';
+import { ATTRIBUTE_ID, submitImport } from '../partner/submit-import.ts';
 import type { CountCheck, ExpectedCounts, PreparedPrefix } from './jobs.ts';
 import type { LayoutName, LoadPlan } from './options.ts';
 import { readArray } from './read-array.ts';
@@ -76,7 +80,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
   /** A job may have very many files, so they are read one by one. */
   async function countFiles(id: number) {
     const counted = { files: 0, accepted: 0, rejected: {} as Record<string, number> };
-    const body = decoded(await reading.open(`${importPath}/${id}/files`));
+    const body = readText(await reading.open(`${importPath}/${id}/files`));
     for await (const { rows_uploaded, rows_rejected } of readArray<FileReport>(body)) {
       counted.files++;
       counted.accepted += rows_uploaded;
@@ -92,7 +96,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
       try {
         return await countFiles(id);
       } catch (error) {
-        const isBroken = error instanceof CommandError && error.code === 'unreachable';
+        const isBroken = error instanceof ApiProblem && error.isUnreachable;
         if (!isBroken || tries === MAX_READS) throw error;
       }
     }

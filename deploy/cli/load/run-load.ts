@@ -1,10 +1,11 @@
 /** `headrace load`: generates files, uploads and submits them, follows the jobs, verifies every count, cleans up, and reports. */
 
+import type { ApiClient } from '../../../api/client/client.ts';
 import { plural } from '../../../api/client/format.ts';
-import { type ApiClient, createApiClient } from '../partner/api-client.ts';
-import { CommandError, exitCodes, interruption } from '../partner/exit-codes.ts';
+import { connectApi } from '../partner/connect-api.ts';
+import { CommandError, commandErrorOf, exitCodes, interruption } from '../partner/exit-codes.ts';
 import type { CommandContext } from '../partner/run-command.ts';
-import { required, type Settings } from '../partner/settings.ts';
+import type { Settings } from '../partner/settings.ts';
 import { connectStorage } from '../partner/storage.ts';
 import { checkEmpty, cleanUp } from './clean-up.ts';
 import type { SubmittedJob } from './jobs.ts';
@@ -40,14 +41,6 @@ async function checkAllowed(reading: ApiClient, { api_url }: Settings): Promise<
     `${api_url} does not say that it is a service for tests, so it is not loaded: its operator allows it with HEADRACE_ALLOW_LOAD=1`,
   );
 }
-
-const uninterrupted = (settings: Settings): ApiClient =>
-  createApiClient({
-    apiUrl: required(settings, 'api_url'),
-    apiKey: required(settings, 'api_key'),
-    userToken: settings.user_token,
-    signal: new AbortController().signal,
-  });
 
 async function load(
   { context, plan, layout, storage, jobs, shown }: Run,
@@ -121,10 +114,8 @@ async function failed(run: Run, error: unknown, isKept: boolean): Promise<never>
   const { said } = await tidy(run, isKept);
   const left = `${said}${staysText(run)}${isKept ? '' : unfinishedText(run)}`;
   if (run.context.signal.aborted) throw interruption(`interrupted; ${left}`);
-  if (error instanceof CommandError) {
-    const { exitCode, code, message } = error;
-    throw new CommandError(exitCode, code, `${message}; ${left}`, error);
-  }
+  const told = commandErrorOf(error);
+  if (told) throw new CommandError(told.exitCode, told.code, `${told.message}; ${left}`, told);
   run.context.say(left);
   throw error;
 }
@@ -150,7 +141,7 @@ export async function runLoad(context: CommandContext, options: LoadOptions): Pr
   const paths = options.report === undefined ? undefined : reportPaths(options.report);
   const isKept = options.keep === true;
   await checkAllowed(context.api, context.settings);
-  const clients = { reading: context.api, changing: uninterrupted(context.settings) };
+  const clients = { reading: context.api, changing: connectApi(context.settings) };
   const layout = createLayout(clients, plan);
   const keys = await layout.keys();
   const storage = connectStorage(context.settings);

@@ -1,6 +1,7 @@
 /** A fast wrong result is a failure: compares every count of the service with what was generated. */
+
+import type { ApiClient } from '../../../api/client/client.ts';
 import type { Progress } from '../../../api/client/types.ts';
-import type { ApiClient } from '../partner/api-client.ts';
 import { inParallel } from '../partner/in-parallel.ts';
 import type { JobTimes, SubmittedJob, VerifiedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';

@@ -2,8 +2,9 @@
  * How far the service has come with the jobs. Jobs end in their order, so the place of the newest one says how many have ended, and
  * a look at it and at the few oldest ones is enough, however many there are.
  */
+
+import type { ApiClient } from '../../../api/client/client.ts';
 import type { Progress } from '../../../api/client/types.ts';
-import type { ApiClient } from '../partner/api-client.ts';
 import type { SubmittedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 

@@ -1,13 +1,14 @@
 /** `headrace audience report`: what an audience consists of. The service computes it when it is asked for; this waits. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { audiencePath, readBody } from '../../../api/client/client.ts';
 import { count, indexNumber, percent } from '../../../api/client/format.ts';
 import type { Composition, Computing } from '../../../api/client/types.ts';
 import { eventName } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { passOn, readBody } from './bodies.ts';
+import { passOn } from './bodies.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { audiencePath } from './follow-load.ts';
 import { heading } from './import-views.ts';
 import { between, duration, identifier } from './parse-options.ts';
 import { bar } from './progress-line.ts';

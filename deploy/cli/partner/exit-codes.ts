@@ -1,4 +1,5 @@
 /** How a partner's command ends. Scripts rely on these numbers, which follow the habits of gh: a published one keeps its meaning. */
+import { ApiProblem } from '../../../api/client/problem.ts';
 import type { FieldError } from '../../../schemas/problems.ts';
 
 export const exitCodes = {
@@ -24,6 +25,7 @@ interface Details {
 
 /** The end of a command that is not a success, in words for a person and a code for a program. */
 export class CommandError extends Error {
+  override readonly name = 'CommandError';
   readonly requestId: string | null;
   readonly fields: readonly FieldError[];
 
@@ -49,6 +51,18 @@ export class CommandError extends Error {
     const request = this.requestId === null ? [] : [`  request ${this.requestId}`];
     return [`headrace: ${this.message}`, ...fields, ...request];
   }
+}
+
+/** undefined: a bug. */
+export function commandErrorOf(error: unknown): CommandError | undefined {
+  if (!(error instanceof ApiProblem)) return error instanceof CommandError ? error : undefined;
+  const isRefused = error.status === 401 || error.status === 403;
+  return new CommandError(
+    isRefused ? exitCodes.notAuthorized : exitCodes.failed,
+    error.code,
+    error.message,
+    error,
+  );
 }
 
 export const usageError = (message: string) => new CommandError(exitCodes.usage, 'usage', message);

@@ -1,9 +1,9 @@
 /** Waits for the end of a job and shows meanwhile how far it has come. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ApiClient } from '../../../api/client/client.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../../../api/client/progress-text.ts';
 import type { Progress } from '../../../api/client/types.ts';
 import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
-import type { ApiClient } from './api-client.ts';
 import { CommandError, exitCodes, interruption } from './exit-codes.ts';
 import { bar, joined, type ProgressLine } from './progress-line.ts';
 

@@ -1,12 +1,11 @@
 /** Loads of an audience: followed to their end, and told. */
+import { audiencePath } from '../../../api/client/client.ts';
 import type { Load } from '../../../api/client/types.ts';
 import { loadOutcome } from './audience-views.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { followJob } from './follow-job.ts';
 import { rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
-
-export const audiencePath = '/v2/firstparty/audience';
 
 /** What `--json` prints of a load: its record, and whose it is. */
 async function printLoad(context: CommandContext, audience: number, path: string): Promise<Load> {

@@ -1,5 +1,7 @@
 /** `headrace import …`: marketplace imports, as a partner submits and follows them. */
+
 import type { Command } from 'commander';
+import { importPath, listRecords } from '../../../api/client/client.ts';
 import { plural } from '../../../api/client/format.ts';
 import type { FileReport, ImportLog, Progress } from '../../../api/client/types.ts';
 import { askFirst, yesOption } from './ask-first.ts';
@@ -7,7 +9,7 @@ import { passOn } from './bodies.ts';
 import { dryRun, withDryRun } from './dry-run.ts';
 import { registerImportRejects } from './import-rejects.ts';
 import { fileLines, importDetails, importLines } from './import-views.ts';
-import { type ListOptions, listRecords, withListOptions } from './list-pages.ts';
+import { type ListOptions, withListOptions } from './list-pages.ts';
 import { identifier } from './parse-options.ts';
 import { runCommand } from './run-command.ts';
 import { addCommand, addGroup, withFollow } from './subcommands.ts';
@@ -15,7 +17,6 @@ import {
   ATTRIBUTE_ID,
   FOREIGN_KEY,
   followImports,
-  importPath,
   importRequest,
   type Submission,
   type Submitted,

@@ -1,5 +1,7 @@
 /** `headrace import rejects`: the rejected rows of a job; after they were corrected, they alone as a new job that names the old one. */
+
 import type { Command } from 'commander';
+import { importPath } from '../../../api/client/client.ts';
 import { plural } from '../../../api/client/format.ts';
 import type { ImportLog } from '../../../api/client/types.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
@@ -8,7 +10,7 @@ import { printRejects, saveRejects } from './rejected-rows.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { withStorage } from './settings.ts';
 import { addCommand, withFollow } from './subcommands.ts';
-import { importPath, submitImport, tellSubmitted } from './submit-import.ts';
+import { submitImport, tellSubmitted } from './submit-import.ts';
 import { newFolder, upload } from './upload.ts';
 
 interface RejectsOptions {

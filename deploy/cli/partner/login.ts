@@ -1,21 +1,20 @@
 /** `headrace login`: asks for the keys, tries them, and keeps them in a profile. */
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { createApiClient } from './api-client.ts';
+import { importPath } from '../../../api/client/client.ts';
 import { configPath, readConfigFile, writeConfigFile } from './config-file.ts';
+import { connectApi } from './connect-api.ts';
 import { interruption, usageError } from './exit-codes.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import {
   allSettings,
   givenSettings,
-  required,
   type SettingName,
   type Settings,
   settingNames,
   withStorage,
 } from './settings.ts';
 import { addCommand } from './subcommands.ts';
-import { importPath } from './submit-import.ts';
 
 const DEFAULT_PROFILE = 'default';
 const asked: SettingName[] = ['api_url', 'api_key', 'storage_url'];
@@ -74,9 +73,8 @@ async function complete(given: Settings, previous: Settings, signal: AbortSignal
 }
 
 async function tryKeys(settings: Settings, signal: AbortSignal): Promise<void> {
-  const apiUrl = required(settings, 'api_url');
-  const api = createApiClient({ apiUrl, apiKey: required(settings, 'api_key'), signal });
-  await api.get(`${importPath}?limit=1`);
+  const { api_url, api_key } = settings;
+  await connectApi({ api_url, api_key }, signal).get(`${importPath}?limit=1`);
   if (settings.storage_url === undefined) return;
   const { checkStorage } = await import('./storage.ts');
   await checkStorage(settings, signal);

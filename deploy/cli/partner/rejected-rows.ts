@@ -1,9 +1,11 @@
 /** Rejected rows: shown, or written to a file in the form in which they can be corrected and loaded. */
+
 import { open, rm, writeFile } from 'node:fs/promises';
+import { readLines } from '../../../api/client/client.ts';
 import type { RejectedRow } from '../../../api/client/types.ts';
 import { detectDelimiter } from '../../../pipeline/formats/head.ts';
 import { printable, printLines } from '../../../pipeline/runtime/terminal.ts';
-import { passOn, readLines } from './bodies.ts';
+import { passOn } from './bodies.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import type { CommandContext } from './run-command.ts';
 

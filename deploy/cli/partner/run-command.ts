@@ -1,5 +1,6 @@
 /** Runs one command of a partner: settings, signals, output, and the one place where its failure becomes a message and an exit code. */
 import type { Command } from 'commander';
+import type { ApiClient } from '../../../api/client/client.ts';
 import {
   endSilentlyOnClosedPipe,
   type Paint,
@@ -8,10 +9,10 @@ import {
   printJson,
   printLines,
 } from '../../../pipeline/runtime/terminal.ts';
-import { type ApiClient, createApiClient } from './api-client.ts';
-import { CommandError, exitCodes, interruption } from './exit-codes.ts';
+import { connectApi } from './connect-api.ts';
+import { type CommandError, commandErrorOf, exitCodes, interruption } from './exit-codes.ts';
 import { createProgressLine, type ProgressLine } from './progress-line.ts';
-import { required, resolveSettings, type Settings } from './settings.ts';
+import { resolveSettings, type Settings } from './settings.ts';
 
 export interface CommandContext {
   /** Read, and made, at their first use: `login` has none yet. */
@@ -54,14 +55,7 @@ function createContext(options: CommonOptions, signal: AbortSignal): CommandCont
       return settings;
     },
     get api() {
-      const { settings } = this;
-      api ??= createApiClient({
-        apiUrl: required(settings, 'api_url'),
-        apiKey: required(settings, 'api_key'),
-        userToken: settings.user_token,
-        signal,
-        minRetryMs: options.timeout,
-      });
+      api ??= connectApi(this.settings, signal, options.timeout);
       return api;
     },
     signal,
@@ -93,7 +87,7 @@ export async function runCommand(
   try {
     await work(createContext(options, signal));
   } catch (error) {
-    const told = error instanceof CommandError ? error : signal.aborted ? interruption() : undefined;
+    const told = commandErrorOf(error) ?? (signal.aborted ? interruption() : undefined);
     if (told === undefined) throw error;
     tell(told, options.json === true);
     process.exitCode = told.exitCode;

@@ -1,13 +1,13 @@
 /** Requests that queue an import, and what is told of those that were queued. */
+
+import type { ApiClient } from '../../../api/client/client.ts';
+import { importPath, readLines } from '../../../api/client/client.ts';
 import type { ImportLog } from '../../../api/client/types.ts';
-import type { ApiClient } from './api-client.ts';
-import { readLines } from './bodies.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
 import { followJob } from './follow-job.ts';
 import { errorLines, outcomeLine } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
-export const importPath = '/v1/marketplace/import';
 export const ATTRIBUTE_ID = 0;
 export const FOREIGN_KEY = 1;
 export type KeyType = ImportLog['key_type'];

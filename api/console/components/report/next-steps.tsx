@@ -1,5 +1,6 @@
+import { audiencePath } from '../../../client/client.ts';
 import type { Audience, Session } from '../../../client/types.ts';
-import { appendFile, audiencePath, clearAudience, downloadRejects } from '../../curl.ts';
+import { appendFile, clearAudience, downloadRejects } from '../../curl.ts';
 import { CopyCurl } from '../copy-curl.tsx';
 
 export function NextSteps({

@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { count } from '../../../client/format.ts';
+import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience, Composition } from '../../../client/types.ts';
 import { isOpen } from '../../../client/words.ts';
-import { ApiProblem } from '../../api-client.ts';
 import { readOverlaps } from '../../composition.ts';
 import { EmptyState } from '../empty-state.tsx';
 import { Problem } from '../problem.tsx';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { exactTime, percent } from '../../../client/format.ts';
+import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience } from '../../../client/types.ts';
-import { ApiProblem } from '../../api-client.ts';
 import { type CompositionState, computeAgain, downloadCsv } from '../../composition.ts';
 import { isOutdated } from '../../figures.ts';
 import type { Query } from '../../query.ts';

@@ -7,8 +7,8 @@ import packageJson from '../package.json' with { type: 'json' };
 import { endSilentlyOnClosedPipe } from '../pipeline/runtime/terminal.ts';
 import { expectedStack, loadEnvironment } from './cli/environment.ts';
 import { tellAndExit } from './cli/fail.ts';
-import { registerLocalCommands } from './cli/local/local.ts';
-import { registerServers } from './cli/local/servers.ts';
+import { registerLocalCommands } from './cli/local/commands/up.ts';
+import { registerServers } from './cli/operator/commands/pipeline.ts';
 
 const program = new Command('headrace')
   .description(packageJson.description)
@@ -36,9 +36,13 @@ try {
   if (!runsOn.includes(wanted ?? '')) endSilentlyOnClosedPipe();
   if (!isRegistered) (await import('./cli/partner/register.ts')).registerPartnerCommands(program);
   if (!isRegistered && !isOfPartners && wanted !== 'admin')
-    (await import('./cli/operator/commands.ts')).registerPipelineCommands(program, loadEnvironment);
+    (await import('./cli/operator/commands/tap.ts')).registerPipelineCommands(program, loadEnvironment);
   if (!isRegistered && !isOfPartners && !ofPipeline.includes(wanted ?? ''))
-    (await import('./cli/admin/admin.ts')).registerAdminCommands(program, loadEnvironment, expectedStack);
+    (await import('./cli/admin/commands/attribute.ts')).registerAdminCommands(
+      program,
+      loadEnvironment,
+      expectedStack,
+    );
   await program.parseAsync();
 } catch (error) {
   tellAndExit(error);

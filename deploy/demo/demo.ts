@@ -1,7 +1,13 @@
 /** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
 import { audiencePath, importPath } from '../../api/client/client.ts';
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
-import { abortOnSignal, howToStop, keepUntilStopped, startStack, type UpOptions } from '../cli/local/up.ts';
+import {
+  abortOnSignal,
+  howToStop,
+  keepUntilStopped,
+  startStack,
+  type UpOptions,
+} from '../cli/local/start-stack.ts';
 import { whereIsLog } from '../local/docker.ts';
 import { serversOf, single } from '../local/names.ts';
 import { ownStack } from '../local/owner.ts';

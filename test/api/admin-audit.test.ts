@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
-import { registerAdminCommands } from '../../deploy/cli/admin/admin.ts';
+import { registerAdminCommands } from '../../deploy/cli/admin/commands/attribute.ts';
 import { recordAction } from '../../deploy/cli/admin/record-action.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';

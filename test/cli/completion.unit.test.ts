@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { completionScript, nodesOf } from '../../deploy/cli/partner/completion.ts';
+import { completionScript, nodesOf } from '../../deploy/cli/partner/commands/completion.ts';
 import { registerPartnerCommands } from '../../deploy/cli/partner/register.ts';
 
 const program = new Command('headrace');

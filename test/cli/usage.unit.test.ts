@@ -1,7 +1,7 @@
 /** What a person mistypes is told by the name of the option, before any server is asked. */
 import { Command, type CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { registerPipelineCommands } from '../../deploy/cli/operator/commands.ts';
+import { registerPipelineCommands } from '../../deploy/cli/operator/commands/tap.ts';
 
 /** What is said instead of running the command. */
 async function refusalOf(args: string): Promise<string> {

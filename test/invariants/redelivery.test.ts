@@ -1,7 +1,7 @@
 /** Whatever is delivered again, or was never meant to be delivered, changes no count and no set. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Described, describeMessage, tryDecode } from '../../deploy/cli/operator/describe-message.ts';
-import { planTopic } from '../../deploy/cli/operator/replay.ts';
+import { planTopic } from '../../deploy/cli/operator/plan-replay.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { encode } from '../../pipeline/wire/codec.ts';

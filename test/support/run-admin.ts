@@ -1,6 +1,6 @@
 /** `headrace admin …` inside the test's process: a process for each of some hundred commands would only load the same modules again. */
 import { Command, CommanderError } from 'commander';
-import { registerAdminCommands } from '../../deploy/cli/admin/admin.ts';
+import { registerAdminCommands } from '../../deploy/cli/admin/commands/attribute.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import type { Outcome } from './run-headrace.ts';
 

@@ -1,9 +1,9 @@
 /** Every command of the command line, without running any. */
 import { Command } from 'commander';
-import { registerAdminCommands } from '../../deploy/cli/admin/admin.ts';
-import { registerLocalCommands } from '../../deploy/cli/local/local.ts';
-import { registerServers } from '../../deploy/cli/local/servers.ts';
-import { registerPipelineCommands } from '../../deploy/cli/operator/commands.ts';
+import { registerAdminCommands } from '../../deploy/cli/admin/commands/attribute.ts';
+import { registerLocalCommands } from '../../deploy/cli/local/commands/up.ts';
+import { registerServers } from '../../deploy/cli/operator/commands/pipeline.ts';
+import { registerPipelineCommands } from '../../deploy/cli/operator/commands/tap.ts';
 import { registerPartnerCommands } from '../../deploy/cli/partner/register.ts';
 
 export function wholeProgram(): Command {

@@ -1,20 +1,20 @@
 /** `headrace audience …`: first-party audiences, as a partner loads them for a customer. */
 
 import type { Command } from 'commander';
-import { audiencePath, listRecords } from '../../../api/client/client.ts';
-import type { Audience, Load } from '../../../api/client/types.ts';
-import { askFirst, yesOption } from './ask-first.ts';
-import { registerAudienceReport } from './audience-report.ts';
-import { audienceDetails, audienceLines } from './audience-views.ts';
-import { dryRun, withDryRun } from './dry-run.ts';
-import { usageError } from './exit-codes.ts';
-import { followLoads } from './follow-load.ts';
-import { type ListOptions, withListOptions } from './list-pages.ts';
-import { identifier } from './parse-options.ts';
-import { printRejects } from './rejected-rows.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
-import { addCommand, addGroup, withFollow } from './subcommands.ts';
-import { type UploadFlags, upload, withUpload } from './upload.ts';
+import { audiencePath, listRecords } from '../../../../api/client/client.ts';
+import type { Audience, Load } from '../../../../api/client/types.ts';
+import { askFirst, yesOption } from '../ask-first.ts';
+import { registerAudienceReport } from '../audience-report.ts';
+import { audienceDetails, audienceLines } from '../audience-views.ts';
+import { dryRun, withDryRun } from '../dry-run.ts';
+import { usageError } from '../exit-codes.ts';
+import { followLoads } from '../follow-load.ts';
+import { type ListOptions, withListOptions } from '../list-pages.ts';
+import { identifier } from '../parse-options.ts';
+import { printRejects } from '../rejected-rows.ts';
+import { type CommandContext, runCommand } from '../run-command.ts';
+import { addCommand, addGroup, withFollow } from '../subcommands.ts';
+import { type UploadFlags, upload, withUpload } from '../upload.ts';
 
 interface LoadOptions extends UploadFlags {
   follow?: boolean;

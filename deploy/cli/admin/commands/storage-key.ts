@@ -1,6 +1,6 @@
 /** `headrace admin storage-key …`: a partner's keys for the shared bucket. */
 import type { Command } from 'commander';
-import type { createAdminRunner } from './runner.ts';
+import type { createAdminRunner } from '../runner.ts';
 
 export function registerStorageKeyCommands(
   admin: Command,
@@ -9,8 +9,8 @@ export function registerStorageKeyCommands(
 ): void {
   // These load the storage client, which few commands need.
   const provisioning = async () => ({
-    ...(await import('../../../api/provisioning/provision-partner.ts')),
-    ...(await import('../../../api/provisioning/rotate-storage-key.ts')),
+    ...(await import('../../../../api/provisioning/provision-partner.ts')),
+    ...(await import('../../../../api/provisioning/rotate-storage-key.ts')),
   });
   const key = admin.command('storage-key').description('rotate the storage keys of a partner');
   common(

@@ -15,7 +15,7 @@ import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
 import { openJobs } from './look-up-jobs.ts';
 import { publishAgain } from './publish-again.ts';
-import { quietLogger } from './tap.ts';
+import { quietLogger } from './read-messages.ts';
 
 /** What would be published, found by reading it once; and how to do it. */
 export interface Plan {

@@ -1,10 +1,10 @@
 /** `headrace topics`: what each topic is for, what it holds, and how far its stage is behind. */
 
-import { describeTopics, type TopicState } from '../../../pipeline/kafka/describe-topics.ts';
-import { type Paint, paint, printJson, printLines, table } from '../../../pipeline/runtime/terminal.ts';
-import type { OperatorConfig } from '../../../schemas/config.ts';
-import { type MessageName, topics, versionsOf } from '../../../schemas/topics.ts';
-import { quietLogger } from './tap.ts';
+import { describeTopics, type TopicState } from '../../../../pipeline/kafka/describe-topics.ts';
+import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
+import type { OperatorConfig } from '../../../../schemas/config.ts';
+import { type MessageName, topics, versionsOf } from '../../../../schemas/topics.ts';
+import { quietLogger } from '../read-messages.ts';
 
 const schemasOf = ({ topic }: TopicState) =>
   (topics[topic].holds as readonly MessageName[]).map((type) => ({

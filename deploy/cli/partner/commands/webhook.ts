@@ -1,13 +1,13 @@
 /** `headrace webhook …`: signed requests to a partner's URL when jobs end. */
 
 import { type Command, Option } from 'commander';
-import { listRecords, webhookPath } from '../../../api/client/client.ts';
-import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../api/client/types.ts';
-import { askFirst, yesOption } from './ask-first.ts';
-import { between, identifier } from './parse-options.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
-import { addCommand, addGroup } from './subcommands.ts';
-import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from './webhook-views.ts';
+import { listRecords, webhookPath } from '../../../../api/client/client.ts';
+import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../../api/client/types.ts';
+import { askFirst, yesOption } from '../ask-first.ts';
+import { between, identifier } from '../parse-options.ts';
+import { type CommandContext, runCommand } from '../run-command.ts';
+import { addCommand, addGroup } from '../subcommands.ts';
+import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from '../webhook-views.ts';
 
 const DEFAULT_LIMIT = 30;
 const id = ['<id>', 'webhook_id', identifier] as const;

@@ -1,18 +1,18 @@
 /** `headrace import …`: marketplace imports, as a partner submits and follows them. */
 
 import type { Command } from 'commander';
-import { importPath, listRecords } from '../../../api/client/client.ts';
-import { plural } from '../../../api/client/format.ts';
-import type { FileReport, ImportLog, Progress } from '../../../api/client/types.ts';
-import { askFirst, yesOption } from './ask-first.ts';
-import { passOn } from './bodies.ts';
-import { dryRun, withDryRun } from './dry-run.ts';
-import { registerImportRejects } from './import-rejects.ts';
-import { fileLines, importDetails, importLines } from './import-views.ts';
-import { type ListOptions, withListOptions } from './list-pages.ts';
-import { identifier } from './parse-options.ts';
-import { runCommand } from './run-command.ts';
-import { addCommand, addGroup, withFollow } from './subcommands.ts';
+import { importPath, listRecords } from '../../../../api/client/client.ts';
+import { plural } from '../../../../api/client/format.ts';
+import type { FileReport, ImportLog, Progress } from '../../../../api/client/types.ts';
+import { askFirst, yesOption } from '../ask-first.ts';
+import { passOn } from '../bodies.ts';
+import { dryRun, withDryRun } from '../dry-run.ts';
+import { registerImportRejects } from '../import-rejects.ts';
+import { fileLines, importDetails, importLines } from '../import-views.ts';
+import { type ListOptions, withListOptions } from '../list-pages.ts';
+import { identifier } from '../parse-options.ts';
+import { runCommand } from '../run-command.ts';
+import { addCommand, addGroup, withFollow } from '../subcommands.ts';
 import {
   ATTRIBUTE_ID,
   FOREIGN_KEY,
@@ -22,8 +22,8 @@ import {
   type Submitted,
   submitImport,
   tellSubmitted,
-} from './submit-import.ts';
-import { type UploadFlags, upload, withUpload } from './upload.ts';
+} from '../submit-import.ts';
+import { type UploadFlags, upload, withUpload } from '../upload.ts';
 
 interface SubmitOptions extends UploadFlags {
   foreignKeys?: boolean;

@@ -1,11 +1,11 @@
 /** `headrace login`: asks for the keys, tries them, and keeps them in a profile. */
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { importPath } from '../../../api/client/client.ts';
-import { configPath, readConfigFile, writeConfigFile } from './config-file.ts';
-import { connectApi } from './connect-api.ts';
-import { interruption, usageError } from './exit-codes.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
+import { importPath } from '../../../../api/client/client.ts';
+import { configPath, readConfigFile, writeConfigFile } from '../config-file.ts';
+import { connectApi } from '../connect-api.ts';
+import { interruption, usageError } from '../exit-codes.ts';
+import { type CommandContext, runCommand } from '../run-command.ts';
 import {
   allSettings,
   givenSettings,
@@ -13,8 +13,8 @@ import {
   type Settings,
   settingNames,
   withStorage,
-} from './settings.ts';
-import { addCommand } from './subcommands.ts';
+} from '../settings.ts';
+import { addCommand } from '../subcommands.ts';
 
 const DEFAULT_PROFILE = 'default';
 const asked: SettingName[] = ['api_url', 'api_key', 'storage_url'];
@@ -76,7 +76,7 @@ async function tryKeys(settings: Settings, signal: AbortSignal): Promise<void> {
   const { api_url, api_key } = settings;
   await connectApi({ api_url, api_key }, signal).get(`${importPath}?limit=1`);
   if (settings.storage_url === undefined) return;
-  const { checkStorage } = await import('./storage.ts');
+  const { checkStorage } = await import('../storage.ts');
   await checkStorage(settings, signal);
 }
 

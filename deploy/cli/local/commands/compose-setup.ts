@@ -1,11 +1,11 @@
 /** What the servers of deploy/compose.yaml need before the service starts: a replica set and the shared bucket. */
-import { parseConfig } from '../../../schemas/config.ts';
-import type { Environment } from '../../local/addresses.ts';
-import { initiateReplicaSet } from '../../local/mongod.ts';
-import { makeSharedBucket } from '../../local/s3.ts';
-import { StartError } from '../../local/start-error.ts';
-import { START_MS } from '../../local/supervise.ts';
-import { poll } from '../../local/wait.ts';
+import { parseConfig } from '../../../../schemas/config.ts';
+import type { Environment } from '../../../local/addresses.ts';
+import { initiateReplicaSet } from '../../../local/mongod.ts';
+import { makeSharedBucket } from '../../../local/s3.ts';
+import { StartError } from '../../../local/start-error.ts';
+import { START_MS } from '../../../local/supervise.ts';
+import { poll } from '../../../local/wait.ts';
 
 export async function composeSetup(env: Environment): Promise<void> {
   const config = parseConfig(env);

@@ -1,8 +1,8 @@
 /** `headrace admin secret rotate`, after HEADRACE_SECRET was changed. */
 import type { Command } from 'commander';
-import { secretsOf } from '../../../pipeline/runtime/seal.ts';
-import type { Rotation } from '../../../pipeline/sources/rotate-secret.ts';
-import type { createAdminRunner } from './runner.ts';
+import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
+import type { Rotation } from '../../../../pipeline/sources/rotate-secret.ts';
+import type { createAdminRunner } from '../runner.ts';
 
 const HOW = `
 To change HEADRACE_SECRET without a gap:
@@ -44,7 +44,7 @@ export function registerSecretCommands(
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
       run(command, async (stores, config) => {
-        const { rotateSecret } = await import('../../../pipeline/sources/rotate-secret.ts');
+        const { rotateSecret } = await import('../../../../pipeline/sources/rotate-secret.ts');
         const rotation = await rotateSecret(stores, secretsOf(config));
         const { resealed, unreadable, resealedWebhooks, resealedTokenKeys, keysToCome } = rotation;
         return {

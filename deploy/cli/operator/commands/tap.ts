@@ -1,14 +1,14 @@
 /** `headrace tap`, `topics`, `replay`, `doctor` and `config`: for those who read the topics or have to mend something. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseConfig, type Role } from '../../../schemas/config.ts';
-import { settingsReference } from '../../../schemas/settings-reference.ts';
-import { type MessageName, messages, type TopicKey, topics } from '../../../schemas/topics.ts';
-import { checkSettings, type DoctorOptions, doctor } from './doctor/doctor.ts';
-import { listTopics } from './list-topics.ts';
-import { parsePlace } from './places.ts';
-import { formats } from './print-message.ts';
-import { planDeadLetters, planJob, planTopic, type ReplayOptions, replay } from './replay.ts';
-import { type TapOptions, tap } from './tap.ts';
+import { parseConfig, type Role } from '../../../../schemas/config.ts';
+import { type MessageName, messages, type TopicKey, topics } from '../../../../schemas/topics.ts';
+import { checkSettings, type DoctorOptions, doctor } from '../doctor/doctor.ts';
+import { parsePlace } from '../places.ts';
+import { planDeadLetters, planJob, planTopic, type ReplayOptions, replay } from '../plan-replay.ts';
+import { formats } from '../print-message.ts';
+import { type TapOptions, tap } from '../read-messages.ts';
+import { listTopics } from './topics.ts';
+import { settingsReference } from '../../../../schemas/settings-reference.ts';
 
 type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
 

@@ -1,15 +1,15 @@
 /** `headrace admin user-token`: a token for a customer, or the link that signs this customer in to the console. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { signUserToken } from '../../../api/auth/user-tokens.ts';
-import { createPublicAddress } from '../../../api/http/pages.ts';
-import type { ApiStores } from '../../../api/stores/api-stores.ts';
-import { secretsOf } from '../../../pipeline/runtime/seal.ts';
-import { segmentOf } from '../../../pipeline/stores/audiences.ts';
-import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
-import { openTokenKey } from '../../../pipeline/stores/token-keys.ts';
-import type { ConfigOf } from '../../../schemas/config.ts';
-import { lifetime } from './durations.ts';
-import type { createAdminRunner } from './runner.ts';
+import { signUserToken } from '../../../../api/auth/user-tokens.ts';
+import { createPublicAddress } from '../../../../api/http/pages.ts';
+import type { ApiStores } from '../../../../api/stores/api-stores.ts';
+import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
+import { segmentOf } from '../../../../pipeline/stores/audiences.ts';
+import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
+import { openTokenKey } from '../../../../pipeline/stores/token-keys.ts';
+import type { ConfigOf } from '../../../../schemas/config.ts';
+import { lifetime } from '../durations.ts';
+import type { createAdminRunner } from '../runner.ts';
 
 const segmentId = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text))

@@ -1,7 +1,7 @@
 /** up, down, status and demo: the commands for the local stack. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { clusterSizes } from '../../local/names.ts';
-import { defaultState } from '../environment.ts';
+import { clusterSizes } from '../../../local/names.ts';
+import { defaultState } from '../../environment.ts';
 
 const stateOption = ['--state <dir>', 'state folder: data, logs, secrets', defaultState] as const;
 const gigabytes = (text: string) => {
@@ -43,7 +43,7 @@ export function registerLocalCommands(program: Command): void {
     .option('--secure', 'with TLS and passwords for Kafka and mongod; fixed by the first start')
     .option(...portOption)
     .option(...cacheOption)
-    .action(async (options) => (await import('./up.ts')).up(options));
+    .action(async (options) => (await import('../start-stack.ts')).up(options));
   program
     .command('down')
     .description('stop the processes that up has started')
@@ -56,7 +56,7 @@ export function registerLocalCommands(program: Command): void {
     .description('show each process and its health; exits with 1 unless all are healthy')
     .option(...stateOption)
     .option('--json', 'print a JSON object')
-    .action(async (options) => (await import('./status.ts')).status(options));
+    .action(async (options) => (await import('../show-status.ts')).status(options));
   program
     .command('compose-setup', { hidden: true })
     .description('initiate the replica set and create the bucket of deploy/compose.yaml')
@@ -67,5 +67,5 @@ export function registerLocalCommands(program: Command): void {
     .option(...stateOption)
     .option(...portOption)
     .option(...cacheOption)
-    .action(async (options) => (await import('../../demo/demo.ts')).demo(options));
+    .action(async (options) => (await import('../../../demo/demo.ts')).demo(options));
 }

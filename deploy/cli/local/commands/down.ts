@@ -1,8 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { takeDown } from '../../local/stack.ts';
-import { readState } from '../../local/state.ts';
-import { sayOnStderr } from './up.ts';
+import { takeDown } from '../../../local/stack.ts';
+import { readState } from '../../../local/state.ts';
+import { sayOnStderr } from '../start-stack.ts';
 
 /** Of all files in a folder. One that vanishes meanwhile does not count. */
 function sizeOf(directory: string): number {

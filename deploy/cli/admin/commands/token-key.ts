@@ -1,10 +1,10 @@
 /** `headrace admin token-key …`: the keys with which a partner signs user tokens. */
 import type { Command } from 'commander';
-import type { SigningKey } from '../../../pipeline/stores/token-keys.ts';
-import type { ConfigOf } from '../../../schemas/config.ts';
-import type { TokenKeyDocument } from '../../../schemas/documents.ts';
-import type { createAdminRunner } from './runner.ts';
-import { displayName, table } from './views.ts';
+import type { SigningKey } from '../../../../pipeline/stores/token-keys.ts';
+import type { ConfigOf } from '../../../../schemas/config.ts';
+import type { TokenKeyDocument } from '../../../../schemas/documents.ts';
+import type { createAdminRunner } from '../runner.ts';
+import { displayName, table } from '../views.ts';
 
 const record = (key: TokenKeyDocument) => ({
   key: key._id,

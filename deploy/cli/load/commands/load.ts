@@ -1,9 +1,9 @@
 /** `headrace load`, for whoever wants to know how much a deployment can take. */
 import type { Command } from 'commander';
-import { runCommand } from '../partner/run-command.ts';
-import { withStorage } from '../partner/settings.ts';
-import { addCommand } from '../partner/subcommands.ts';
-import { type LoadOptions, withLoadOptions } from './options.ts';
+import { runCommand } from '../../partner/run-command.ts';
+import { withStorage } from '../../partner/settings.ts';
+import { addCommand } from '../../partner/subcommands.ts';
+import { type LoadOptions, withLoadOptions } from '../options.ts';
 
 export function registerLoad(program: Command): void {
   withStorage(
@@ -11,7 +11,7 @@ export function registerLoad(program: Command): void {
   ).action((options: LoadOptions, command: Command) =>
     runCommand(command, async (context) => {
       // Loaded here: the storage client is large, and most commands do without it.
-      const { runLoad } = await import('./run-load.ts');
+      const { runLoad } = await import('../run-load.ts');
       await runLoad(context, options);
     }),
   );

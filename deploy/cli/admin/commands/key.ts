@@ -1,10 +1,10 @@
 /** `headrace admin key …`: API keys with their scopes and lifetimes. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { millisecondsIn } from '../../../pipeline/runtime/duration.ts';
-import { type KeyScope, keyScopes } from '../../../schemas/documents.ts';
-import { duration, lifetime } from './durations.ts';
-import type { createAdminRunner } from './runner.ts';
-import { displayName, keyLines, keyRecord } from './views.ts';
+import { millisecondsIn } from '../../../../pipeline/runtime/duration.ts';
+import { type KeyScope, keyScopes } from '../../../../schemas/documents.ts';
+import { duration, lifetime } from '../durations.ts';
+import type { createAdminRunner } from '../runner.ts';
+import { displayName, keyLines, keyRecord } from '../views.ts';
 
 function scopes(text: string): KeyScope[] {
   const named = text.split(',').map((each) => each.trim());

@@ -1,10 +1,10 @@
 /** `headrace admin device show`: which attributes and audiences hold a device. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { ApiStores } from '../../../api/stores/api-stores.ts';
-import { Parsed, parseIdentifier, WORDS } from '../../../pipeline/formats/identifier.ts';
-import { spaces } from '../../../schemas/documents.ts';
-import type { createAdminRunner } from './runner.ts';
-import { table } from './views.ts';
+import type { ApiStores } from '../../../../api/stores/api-stores.ts';
+import { Parsed, parseIdentifier, WORDS } from '../../../../pipeline/formats/identifier.ts';
+import { spaces } from '../../../../schemas/documents.ts';
+import type { createAdminRunner } from '../runner.ts';
+import { table } from '../views.ts';
 
 function identifier(text: string): Uint8Array {
   const device = new Uint32Array(WORDS);

@@ -4,15 +4,15 @@ import {
   createManageWebhooks,
   WebhookRefused,
   type WithSecret,
-} from '../../../api/resources/webhooks/manage-webhooks.ts';
-import { toWebhook } from '../../../api/resources/webhooks/webhook-records.ts';
-import type { ApiStores } from '../../../api/stores/api-stores.ts';
-import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
-import type { ConfigOf } from '../../../schemas/config.ts';
-import { webhookUrl } from '../../../schemas/http-webhooks.ts';
-import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
-import type { createAdminRunner, Outcome } from './runner.ts';
-import { table } from './views.ts';
+} from '../../../../api/resources/webhooks/manage-webhooks.ts';
+import { toWebhook } from '../../../../api/resources/webhooks/webhook-records.ts';
+import type { ApiStores } from '../../../../api/stores/api-stores.ts';
+import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
+import type { ConfigOf } from '../../../../schemas/config.ts';
+import { webhookUrl } from '../../../../schemas/http-webhooks.ts';
+import type { WebhookDocument } from '../../../../schemas/webhook-documents.ts';
+import type { createAdminRunner, Outcome } from '../runner.ts';
+import { table } from '../views.ts';
 
 const webhookId = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a webhook_id');

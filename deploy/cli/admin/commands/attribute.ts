@@ -1,18 +1,9 @@
 /** `headrace admin …`: provisioning, on the same database as the service. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
-import { registerAuditCommand } from './audit.ts';
-import { registerDeviceCommands } from './devices.ts';
-import { registerJobCommands } from './jobs.ts';
-import { registerKeyCommands } from './keys.ts';
-import { registerQuotaCommands } from './quotas.ts';
-import { registerRestoredCommand } from './restored.ts';
-import { createAdminRunner, type ExpectedStack, type LoadEnvironment } from './runner.ts';
-import { registerSecretCommands } from './secret.ts';
-import { registerStorageKeyCommands } from './storage-keys.ts';
-import { registerSuspensionCommands } from './suspension.ts';
-import { registerTokenCommand } from './token.ts';
-import { registerTokenKeyCommands } from './token-keys.ts';
+import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
+import { registerQuotaCommands } from '../quotas.ts';
+import { createAdminRunner, type ExpectedStack, type LoadEnvironment } from '../runner.ts';
+import { registerSuspensionCommands } from '../suspension.ts';
 import {
   attributeLines,
   attributeRecord,
@@ -20,8 +11,17 @@ import {
   partnerLines,
   partnerRecord,
   storageLines,
-} from './views.ts';
-import { registerWebhookAdmin } from './webhooks.ts';
+} from '../views.ts';
+import { registerAuditCommand } from './audit.ts';
+import { registerDeviceCommands } from './device.ts';
+import { registerJobCommands } from './job.ts';
+import { registerKeyCommands } from './key.ts';
+import { registerRestoredCommand } from './restored.ts';
+import { registerSecretCommands } from './secret.ts';
+import { registerStorageKeyCommands } from './storage-key.ts';
+import { registerTokenKeyCommands } from './token-key.ts';
+import { registerTokenCommand } from './user-token.ts';
+import { registerWebhookAdmin } from './webhook.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected an attribute_id');
@@ -61,7 +61,7 @@ export function registerAdminCommands(
     .action((options: { name: string }, command: Command) =>
       run(command, async (stores, config) => {
         // Loads the storage client, which no other command needs.
-        const { provisionPartner } = await import('../../../api/provisioning/provision-partner.ts');
+        const { provisionPartner } = await import('../../../../api/provisioning/provision-partner.ts');
         const made = await provisionPartner(stores, config, options.name);
         const text = [
           `partner     ${made.partner_id}`,
@@ -111,7 +111,7 @@ export function registerAdminCommands(
     .option('--private', 'show those that are created in the reports of their owner alone (default: public)')
     .action((file: string, options: { partner: string; private?: true }, command: Command) =>
       run(command, async (stores) => {
-        const { importAttributes } = await import('./import-attributes.ts');
+        const { importAttributes } = await import('../import-attributes.ts');
         const { created, existing } = await importAttributes(stores, options.partner, file, options.private);
         const all = [...created, ...existing].sort((a, b) => a._id - b._id);
         const json = { created: created.length, existing: existing.length };

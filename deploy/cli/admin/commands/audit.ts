@@ -1,9 +1,9 @@
 /** `headrace admin audit`: what operators did, when, and how it ended. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { AuditDocument } from '../../../schemas/account-documents.ts';
-import { moment } from './durations.ts';
-import type { createAdminRunner } from './runner.ts';
-import { table } from './views.ts';
+import type { AuditDocument } from '../../../../schemas/account-documents.ts';
+import { moment } from '../durations.ts';
+import type { createAdminRunner } from '../runner.ts';
+import { table } from '../views.ts';
 
 const count = (text: string) => {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('expected a number from 1 to 999999');

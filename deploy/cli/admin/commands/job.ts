@@ -1,9 +1,9 @@
 /** `headrace admin job …`: for the operator of a queue that is stuck. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { JobDocument } from '../../../schemas/documents.ts';
-import { createJobInspection, type InspectedJob } from './inspect-jobs.ts';
-import type { createAdminRunner } from './runner.ts';
-import { table } from './views.ts';
+import type { JobDocument } from '../../../../schemas/documents.ts';
+import { createJobInspection, type InspectedJob } from '../inspect-jobs.ts';
+import type { createAdminRunner } from '../runner.ts';
+import { table } from '../views.ts';
 
 const wholeNumber = (text: string) => {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number');

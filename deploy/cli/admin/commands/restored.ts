@@ -1,10 +1,10 @@
 /** `headrace admin restored`, after MongoDB was restored from a copy. */
 import type { Command } from 'commander';
-import type { LostJob } from '../../../api/jobs/after-restore.ts';
-import { createLogger } from '../../../pipeline/runtime/log.ts';
-import { parseConfig } from '../../../schemas/config.ts';
-import type { createAdminRunner, LoadEnvironment } from './runner.ts';
-import { table } from './views.ts';
+import type { LostJob } from '../../../../api/jobs/after-restore.ts';
+import { createLogger } from '../../../../pipeline/runtime/log.ts';
+import { parseConfig } from '../../../../schemas/config.ts';
+import type { createAdminRunner, LoadEnvironment } from '../runner.ts';
+import { table } from '../views.ts';
 
 const HOW = `
 With all API and pipeline processes stopped. MongoDB decides: what is in Kafka is skipped, unfinished jobs of the database run again, and
@@ -47,7 +47,7 @@ export function registerRestoredCommand(
     .action(({ state }: { state?: string }, command: Command) =>
       run(command, async (stores) => {
         // Loads the Kafka client, which no other command needs.
-        const { settleAfterRestore } = await import('../../../api/jobs/after-restore.ts');
+        const { settleAfterRestore } = await import('../../../../api/jobs/after-restore.ts');
         const config = parseConfig(loadEnv(state), 'operator');
         const log = createLogger({ logLevel: 'silent' }, 'restored');
         const lost = await settleAfterRestore({ ...stores, config, log });

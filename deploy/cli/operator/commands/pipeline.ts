@@ -1,6 +1,6 @@
 /** The API and the pipeline as a deployment runs them, configured by the environment only. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { type StageName, stageNames } from '../../../schemas/stages.ts';
+import { type StageName, stageNames } from '../../../../schemas/stages.ts';
 
 function stageList(list: string): StageName[] {
   const stages = list.split(',').map((stage) => stage.trim());
@@ -14,9 +14,9 @@ export function registerServers(program: Command): void {
     .command('api')
     .description('run the REST API (configured by environment variables)')
     .action(async () => {
-      const { parseConfig } = await import('../../../schemas/config.ts');
+      const { parseConfig } = await import('../../../../schemas/config.ts');
       const config = parseConfig(process.env, 'api');
-      const { runApi } = await import('../../../api/server.ts');
+      const { runApi } = await import('../../../../api/server.ts');
       await runApi(config);
     });
   program
@@ -24,9 +24,9 @@ export function registerServers(program: Command): void {
     .description('run the pipeline (configured by environment variables)')
     .option('--stages <list>', 'run only these stages, separated by commas (default: all)', stageList)
     .action(async ({ stages }: { stages?: StageName[] }) => {
-      const { parseConfig } = await import('../../../schemas/config.ts');
+      const { parseConfig } = await import('../../../../schemas/config.ts');
       const config = parseConfig(process.env, 'pipeline');
-      const { runPipeline } = await import('../../../pipeline/worker.ts');
+      const { runPipeline } = await import('../../../../pipeline/worker.ts');
       await runPipeline(config, stages);
     });
 }

@@ -1,6 +1,6 @@
 /** `headrace completion`: a script for the shell, generated from the commands themselves. */
 import { Argument, type Command } from 'commander';
-import { exitOnWrongUsage } from './subcommands.ts';
+import { exitOnWrongUsage } from '../subcommands.ts';
 
 interface Entry {
   word: string;

@@ -49,6 +49,7 @@ async function compile(directory) {
     sourcesContent: false,
     legalComments: 'none',
     logLevel: 'error',
+    define: { COMMAND_FILES: JSON.stringify(readdirSync(join(root, 'deploy/cli'), { recursive: true })) },
     // kafkajs is patched through the module cache, which a bundle does not have.
     external: ['@node-rs/crc32', 'kafkajs', 'pino', 'testcontainers'],
     // CommonJS packages load Node's built-in modules with require.

@@ -2,7 +2,13 @@ import type { Environment } from '../local/addresses.ts';
 import { serviceEnvironment } from '../local/service.ts';
 import { StartError } from '../local/start-error.ts';
 import { readState } from '../local/state.ts';
-import type { ExpectedStack } from './admin/runner.ts';
+
+/** A local stack that a command must find at the other end. */
+export interface ExpectedStack {
+  directory: string;
+  /** As recorded in the state folder. */
+  installation: string | undefined;
+}
 
 export const defaultState = '.headrace';
 

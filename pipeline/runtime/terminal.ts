@@ -21,17 +21,18 @@ export function paint(stream: Output): Paint {
   return Object.fromEntries(styles.map((style) => [style, painter(style)])) as Paint;
 }
 
-/**
- * Whoever read our output has had enough (`| head`): the end of the command, and no failure. A command that has something to put
- * in order first gives what to do instead of exiting.
- */
+let onClosedPipe: (() => void) | undefined;
+
+/** A reader that closes the pipe early (`| head`) ends the command without an error. A later call replaces what happens then. */
 export function endSilentlyOnClosedPipe(onClosed: () => void = () => process.exit(0)): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    onClosed();
-  });
-  // Messages that nobody reads are not worth failing for.
-  process.stderr.on('error', () => {});
+  if (onClosedPipe === undefined) {
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      onClosedPipe?.();
+    });
+    process.stderr.on('error', () => {});
+  }
+  onClosedPipe = onClosed;
 }
 
 /** Resolves when the reader is ready for more, so that what is printed does not pile up in memory. */

@@ -1,15 +1,23 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
 import { type ApiClient, listRecords } from '../../api/client/client.ts';
 import type { RejectedRow } from '../../api/client/types.ts';
-import { duration } from '../../deploy/cli/partner/parse-options.ts';
+import { duration } from '../../deploy/cli/parse-options.ts';
 import { linesToCorrect } from '../../deploy/cli/partner/rejected-rows.ts';
 import { placeOf } from '../../deploy/cli/partner/storage.ts';
 
+const cli = fileURLToPath(new URL('../../deploy/cli', import.meta.url));
+/** `completion` loads all commands: it lists them. */
+const entryPoints = (readdirSync(cli, { recursive: true }) as string[]).filter((name) =>
+  /^(?:partner|load)\/commands\/(?!completion)/.test(name),
+);
+
 it('starts without a driver, the storage client and the schemas: they load when they are needed', async () => {
   const { metafile } = await build({
-    entryPoints: [fileURLToPath(new URL('../../deploy/cli/partner/register.ts', import.meta.url))],
+    entryPoints: entryPoints.map((name) => join(cli, name)),
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -25,7 +33,8 @@ it('starts without a driver, the storage client and the schemas: they load when 
     for (const { path, kind } of metafile.outputs[output]!.imports)
       if (kind === 'import-statement' && path in metafile.outputs) visit(path);
   };
-  visit(Object.keys(metafile.outputs).find((output) => output.endsWith('/register.js'))!);
+  for (const [output, { entryPoint }] of Object.entries(metafile.outputs))
+    if (entryPoint?.includes('/commands/')) visit(output);
   const inputs = [...atStart].flatMap((output) => Object.keys(metafile.outputs[output]!.inputs));
   const packages = new Set(
     inputs.flatMap((input) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? []),

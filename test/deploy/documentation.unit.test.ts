@@ -12,7 +12,7 @@ import { notRun, readme } from './readme-commands.ts';
 
 const root = new URL('../../', import.meta.url);
 const exists = (path: string) => existsSync(new URL(path, root));
-const program = wholeProgram();
+const program = await wholeProgram();
 
 /** As GitHub makes them. */
 const anchorOf = (heading: string) =>

@@ -1,6 +1,6 @@
 /** `headrace admin …` inside the test's process: a process for each of some hundred commands would only load the same modules again. */
 import { Command, CommanderError } from 'commander';
-import { registerAdminCommands } from '../../deploy/cli/admin/commands/attribute.ts';
+import { registerCommands } from '../../deploy/cli/commands.ts';
 import type { Environment } from '../../deploy/local/addresses.ts';
 import type { Outcome } from './run-headrace.ts';
 
@@ -18,7 +18,7 @@ async function run(args: readonly string[], env: Environment): Promise<Outcome> 
       stderr += text;
     },
   });
-  registerAdminCommands(program, () => env);
+  await registerCommands(program, 'admin', { load: () => env, expectedStack: () => undefined });
   const before = process.exitCode;
   process.exitCode = undefined;
   try {

@@ -2,7 +2,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import type { PartnerQuotas } from '../../../schemas/documents.ts';
-import type { createAdminRunner } from './runner.ts';
+import { between } from '../parse-options.ts';
+import type { AdminTools } from './runner.ts';
 import { table } from './views.ts';
 
 const factors = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 } as const;
@@ -29,11 +30,6 @@ function jobs(text: string): string {
   return text;
 }
 
-function days(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('expected a number from 1 to 9999');
-  return Number(text);
-}
-
 const shown = (value: number) => (value === 0 ? 'no limit' : value.toLocaleString('en'));
 const quotaRecord = (quotas: Required<PartnerQuotas>) => ({
   pending_jobs: quotas.pendingJobs,
@@ -52,12 +48,8 @@ const quotaLines = (quotas: Required<PartnerQuotas>, own: PartnerQuotas = {}) =>
 
 type QuotaOptions = { partner: string } & { [Name in keyof PartnerQuotas]: string };
 
-export function registerQuotaCommands(
-  partner: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
-  common(partner.command('quota').description('set the quotas of a partner; they take effect within seconds'))
+export function registerQuotaCommands(partner: Command, { run, add }: AdminTools): void {
+  add(partner, 'quota', 'set the quotas of a partner; they take effect within seconds')
     .requiredOption('--partner <id>', 'the partner')
     .option('--pending-jobs <number>', 'unfinished jobs, or default', jobs)
     .option(
@@ -79,9 +71,9 @@ export function registerQuotaCommands(
         };
       }),
     );
-  common(partner.command('usage').description('show the quotas of a partner, and what it has loaded by day'))
+  add(partner, 'usage', 'show the quotas of a partner, and what it has loaded by day')
     .requiredOption('--partner <id>', 'the partner')
-    .option('--days <number>', 'how many of the last days on which it loaded something', days, 7)
+    .option('--days <number>', 'how many of the last days on which it loaded something', between(1, 9_999), 7)
     .action((options: { partner: string; days: number }, command: Command) =>
       run.readOnly(command, async ({ partners, usage }, config) => {
         const found = await partners.find(options.partner);

@@ -9,15 +9,9 @@ import { createInstallationStore } from '../../../pipeline/stores/installation.t
 import { connectMongo } from '../../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
 import { type ConfigOf, parseConfig } from '../../../schemas/config.ts';
+import type { Environments } from '../commands.ts';
+import type { ExpectedStack } from '../environment.ts';
 import { actorOf, describeCommand, recordAction } from './record-action.ts';
-
-export type LoadEnvironment = (stateDir?: string) => Record<string, string | undefined>;
-
-/** What is known of it in its state folder. */
-export interface ExpectedStack {
-  directory: string;
-  installation: string | undefined;
-}
 
 export interface Outcome {
   /** What `--json` prints. */
@@ -45,17 +39,16 @@ async function requireStack(
   );
 }
 
-export function createAdminRunner(
-  loadEnv: LoadEnvironment,
-  expected: (stateDir?: string) => ExpectedStack | undefined,
-) {
+export type AdminTools = ReturnType<typeof adminTools>;
+
+export function adminTools({ load, expectedStack }: Environments) {
   async function readOnly(command: Command, work: Work): Promise<void> {
     const options = command.opts<{ state?: string; json?: boolean }>();
     const { writeOut, writeErr } = command.configureOutput();
     // Configuration errors are reported by the caller, the same for all commands.
-    const config = parseConfig(loadEnv(options.state), 'admin');
+    const config = parseConfig(load(options.state), 'admin');
     const mongo = await connectMongo(config);
-    const stack = expected(options.state);
+    const stack = expectedStack(options.state);
     try {
       if (stack) await requireStack(config, mongo.db, stack);
       await ensureIndexes(mongo.db);
@@ -78,5 +71,13 @@ export function createAdminRunner(
         work(stores, config),
       ),
     );
-  return Object.assign(run, { readOnly });
+
+  const add = (parent: Command, name: string, description: string): Command =>
+    parent
+      .command(name)
+      .description(description)
+      .option('--state <dir>', 'use the local stack in this folder, not the servers in the environment')
+      .option('--json', 'print a single JSON value');
+
+  return { add, run: Object.assign(run, { readOnly }) };
 }

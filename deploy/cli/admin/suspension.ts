@@ -1,6 +1,6 @@
 /** `headrace admin partner suspend|resume`. */
 import type { Command } from 'commander';
-import type { createAdminRunner } from './runner.ts';
+import type { AdminTools } from './runner.ts';
 import { partnerRecord } from './views.ts';
 
 const storageLine = (done: boolean, what: 'suspended' | 'resumed') =>
@@ -8,20 +8,16 @@ const storageLine = (done: boolean, what: 'suspended' | 'resumed') =>
     ? `its storage keys are ${what}, too`
     : `its storage keys are not ${what}: this storage issuer cannot, so do it where they were issued`;
 
-export function registerSuspensionCommands(
-  partner: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function registerSuspensionCommands(partner: Command, { run, add }: AdminTools): void {
   // These load the storage client, which few commands need.
   const provisioning = async () => ({
     ...(await import('../../../api/provisioning/provision-partner.ts')),
     ...(await import('../../../api/provisioning/suspend-partner.ts')),
   });
-  common(
-    partner
-      .command('suspend')
-      .description('refuse a partner everywhere within five seconds; jobs that it has queued still run'),
+  add(
+    partner,
+    'suspend',
+    'refuse a partner everywhere within five seconds; jobs that it has queued still run',
   )
     .requiredOption('--partner <id>', 'the partner')
     .option('--reason <text>', 'why, for the audit log')
@@ -46,7 +42,7 @@ export function registerSuspensionCommands(
         };
       }),
     );
-  common(partner.command('resume').description('let a suspended partner in again, with the same keys'))
+  add(partner, 'resume', 'let a suspended partner in again, with the same keys')
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async (stores, config) => {

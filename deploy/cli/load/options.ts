@@ -1,8 +1,8 @@
 /** The options of `headrace load`, as a plan of what is generated and submitted. */
 import { randomInt } from 'node:crypto';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { between, duration } from '../parse-options.ts';
 import { usageError } from '../partner/exit-codes.ts';
-import { between, duration } from '../partner/parse-options.ts';
 import { newFolder } from '../partner/upload.ts';
 
 export type LayoutName = 'a' | 'b';

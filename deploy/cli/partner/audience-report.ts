@@ -7,10 +7,10 @@ import { count, indexNumber, percent } from '../../../api/client/format.ts';
 import type { Composition, Computing } from '../../../api/client/types.ts';
 import { eventName } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
+import { between, duration, wholeNumber } from '../parse-options.ts';
 import { passOn } from './bodies.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { heading } from './import-views.ts';
-import { between, duration, identifier } from './parse-options.ts';
 import { bar } from './progress-line.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
@@ -117,7 +117,7 @@ export function reportLines(report: Composition, colours: Paint, top: number): s
 
 export function registerAudienceReport(group: Command): void {
   addCommand(group, 'report', 'show the composition report: attributes, events, overlaps')
-    .argument('<id>', 'audience_id', identifier)
+    .argument('<id>', 'audience_id', wholeNumber)
     .option('--csv', 'print CSV, with all rows')
     .option('--own', 'only your own attributes')
     .option('--top <n>', 'rows of each table', between(1, 1_000_000), DEFAULT_TOP)

@@ -4,8 +4,8 @@ import type { Command } from 'commander';
 import { importPath } from '../../../api/client/client.ts';
 import { plural } from '../../../api/client/format.ts';
 import type { ImportLog } from '../../../api/client/types.ts';
+import { wholeNumber } from '../parse-options.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
-import { identifier } from './parse-options.ts';
 import { printRejects, saveRejects } from './rejected-rows.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { withStorage } from './settings.ts';
@@ -60,7 +60,7 @@ export function registerImportRejects(group: Command): void {
       addCommand(group, 'rejects', 'show the rejected rows of an import, or correct and resubmit them'),
     ),
   )
-    .argument('<id>', 'import_log_id', identifier)
+    .argument('<id>', 'import_log_id', wholeNumber)
     .option('--output <file>', 'write the rows to a new file, to correct them')
     .option('--resubmit <file>', 'upload the corrected file and submit it as a new job')
     .action((id: number, options: RejectsOptions, command: Command) =>

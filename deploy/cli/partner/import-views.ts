@@ -4,8 +4,8 @@ import { count, plural } from '../../../api/client/format.ts';
 import type { FileReport, ImportLog, ImportLogError, Progress, Status } from '../../../api/client/types.ts';
 import { byRows, importTitle } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
+import { statusNames } from '../parse-options.ts';
 import { progressText } from './follow-job.ts';
-import { statusNames } from './parse-options.ts';
 
 const MAX_ERRORS = 20;
 

@@ -1,6 +1,6 @@
 /** The options of lists. */
 import type { Command } from 'commander';
-import { between, status, statusNames } from './parse-options.ts';
+import { between, status, statusNames } from '../parse-options.ts';
 
 const DEFAULT_LIMIT = 30;
 

@@ -1,14 +1,7 @@
 /** Runs one command of a partner: settings, signals, output, and the one place where its failure becomes a message and an exit code. */
 import type { Command } from 'commander';
 import type { ApiClient } from '../../../api/client/client.ts';
-import {
-  endSilentlyOnClosedPipe,
-  type Paint,
-  paint,
-  printable,
-  printJson,
-  printLines,
-} from '../../../pipeline/runtime/terminal.ts';
+import { type Paint, paint, printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { connectApi } from './connect-api.ts';
 import { type CommandError, commandErrorOf, exitCodes, interruption } from './exit-codes.ts';
 import { createProgressLine, type ProgressLine } from './progress-line.ts';
@@ -83,7 +76,6 @@ export async function runCommand(
 ): Promise<void> {
   const options = command.opts<CommonOptions>();
   const signal = abortOnSignals();
-  endSilentlyOnClosedPipe();
   try {
     await work(createContext(options, signal));
   } catch (error) {

@@ -1,8 +1,8 @@
 /** What all commands of partners have in common: the options, and what becomes of a wrong one. */
 import type { Command, CommanderError } from 'commander';
 import { toJsonLine } from '../../../pipeline/runtime/terminal.ts';
+import { duration } from '../parse-options.ts';
 import { CommandError, exitCodeHelp, exitCodes } from './exit-codes.ts';
-import { duration } from './parse-options.ts';
 import { withConnection } from './settings.ts';
 
 const wantsJson = () => process.argv.includes('--json');

@@ -1,14 +1,10 @@
 /** `headrace admin audit`: what operators did, when, and how it ended. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { AuditDocument } from '../../../../schemas/account-documents.ts';
-import { moment } from '../durations.ts';
-import type { createAdminRunner } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { between, pastTime } from '../../parse-options.ts';
+import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
-
-const count = (text: string) => {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('expected a number from 1 to 999999');
-  return Number(text);
-};
 
 const record = (entry: AuditDocument) => ({
   at: entry.at,
@@ -44,15 +40,12 @@ const lines = (entries: AuditDocument[]) =>
     'no entries',
   );
 
-export function registerAuditCommand(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
-  common(admin.command('audit').description('show what operators did with these commands, newest first'))
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
+  add(admin, 'audit', 'show what operators did with these commands, newest first')
     .option('--partner <id>', 'only what concerns this partner')
-    .option('--since <time>', 'only what happened since: 7d (ago), or a time', moment)
-    .option('--limit <count>', 'maximum number of entries', count, 100)
+    .option('--since <time>', 'only what happened since: 7d (ago), or a time', pastTime)
+    .option('--limit <count>', 'maximum number of entries', between(1, 999_999), 100)
     .addHelpText(
       'after',
       '\nThe outcome is `done`, `failed`, or `intended` of an action that is running or was interrupted: look whether it took effect.',

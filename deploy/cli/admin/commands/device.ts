@@ -3,7 +3,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { ApiStores } from '../../../../api/stores/api-stores.ts';
 import { Parsed, parseIdentifier, WORDS } from '../../../../pipeline/formats/identifier.ts';
 import { spaces } from '../../../../schemas/documents.ts';
-import type { createAdminRunner } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
 
 function identifier(text: string): Uint8Array {
@@ -44,13 +45,10 @@ async function findHolders(
   return holders;
 }
 
-export function registerDeviceCommands(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   const device = admin.command('device').description('look up a device');
-  common(device.command('show').description('show the attributes and audiences that hold a device'))
+  add(device, 'show', 'show the attributes and audiences that hold a device')
     .argument('<identifier>', 'in 8-4-4-4-12 form', identifier)
     .action((wanted: Uint8Array, _options, command: Command) =>
       run.readOnly(command, async (stores) => {

@@ -1,14 +1,11 @@
 /** `headrace admin job …`: for the operator of a queue that is stuck. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { Environments } from '../../commands.ts';
+import { wholeNumber } from '../../parse-options.ts';
 import { createJobInspection, type InspectedJob } from '../inspect-jobs.ts';
-import type { createAdminRunner } from '../runner.ts';
+import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
-
-const wholeNumber = (text: string) => {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number');
-  return Number(text);
-};
 
 const jobRecord = (job: JobDocument) => ({
   job: job._id,
@@ -101,11 +98,8 @@ function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: In
   ];
 }
 
-export function registerJobCommands(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
   const goOn = (command: Command, id: number, how: 'retry' | 'drop') =>
     run(command, async (stores, config) => {
@@ -113,7 +107,7 @@ export function registerJobCommands(
       const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
       return { json: jobRecord(changed), text: [text], partner: changed.partner };
     });
-  common(job.command('list').description('list unfinished jobs, oldest first'))
+  add(job, 'list', 'list unfinished jobs, oldest first')
     .option('--partner <id>', 'only jobs of this partner')
     .option('--all', 'include ended jobs; newest first')
     .option('--limit <count>', 'maximum number of jobs', wholeNumber, 50)
@@ -124,9 +118,7 @@ export function registerJobCommands(
         return { json: jobs.map(jobRecord), text: listLines(jobs) };
       }),
     );
-  common(
-    job.command('show').description('show a job: phase, files, ledger, acks, and what it is waiting for'),
-  )
+  add(job, 'show', 'show a job: phase, files, ledger, acks, and what it is waiting for')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run.readOnly(command, async (stores, config) => {
@@ -134,11 +126,7 @@ export function registerJobCommands(
         return { json: inspectedRecord(inspected), text: showLines(inspected) };
       }),
     );
-  common(
-    job
-      .command('cancel')
-      .description('cancel a job: it ends with `cancelled`, and none of its data is stored'),
-  )
+  add(job, 'cancel', 'cancel a job: it ends with `cancelled`, and none of its data is stored')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run(command, async (stores, config) => {
@@ -150,18 +138,10 @@ export function registerJobCommands(
         };
       }),
     );
-  common(
-    job
-      .command('retry')
-      .description('retry to merge a stopped job, and let the jobs that wait behind it go on'),
-  )
+  add(job, 'retry', 'retry to merge a stopped job, and let the jobs that wait behind it go on')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) => goOn(command, id, 'retry'));
-  common(
-    job
-      .command('drop')
-      .description('end a stopped job without merging more of it; its record says what is and is not stored'),
-  )
+  add(job, 'drop', 'end a stopped job without merging more of it; its record says what is and is not stored')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) => goOn(command, id, 'drop'));
 }

@@ -2,8 +2,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { millisecondsIn } from '../../../../pipeline/runtime/duration.ts';
 import { type KeyScope, keyScopes } from '../../../../schemas/documents.ts';
-import { duration, lifetime } from '../durations.ts';
-import type { createAdminRunner } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { durationText, lifetime } from '../../parse-options.ts';
+import { adminTools } from '../runner.ts';
 import { displayName, keyLines, keyRecord } from '../views.ts';
 
 function scopes(text: string): KeyScope[] {
@@ -26,13 +27,10 @@ interface CreateOptions {
   expires?: string;
 }
 
-export function registerKeyCommands(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   const key = admin.command('key').description('create, rotate, revoke and list API keys');
-  common(key.command('create').description('create another API key for a partner'))
+  add(key, 'create', 'create another API key for a partner')
     .requiredOption('--partner <id>', 'the partner')
     .option('--label <label>', 'a name for it: what the key is for', displayName)
     .option('--scopes <list>', `what it may do, of ${keyScopes.join(',')}; all unless given`, scopes)
@@ -50,13 +48,14 @@ export function registerKeyCommands(
         return { json, text: shown(made.key, made.expiresAt) };
       }),
     );
-  common(
-    key
-      .command('rotate')
-      .description('create a key with the same scopes and lifetime; the old one works for a while'),
-  )
+  add(key, 'rotate', 'create a key with the same scopes and lifetime; the old one works for a while')
     .requiredOption('--key <prefix>', 'the part of the old key that lists show, such as hr_ab12cd34')
-    .option('--overlap <time>', 'for how long the old one goes on working, such as 0s or 7d', duration, '1d')
+    .option(
+      '--overlap <time>',
+      'for how long the old one goes on working, such as 0s or 7d',
+      durationText,
+      '1d',
+    )
     .option('--expires <time>', 'another lifetime for the new one, such as 90d', lifetime)
     .action(
       (
@@ -85,7 +84,7 @@ export function registerKeyCommands(
           return { json, text, partner: replaced.partner };
         }),
     );
-  common(key.command('revoke').description('revoke a key; it is refused everywhere within five seconds'))
+  add(key, 'revoke', 'revoke a key; it is refused everywhere within five seconds')
     .requiredOption('--key <prefix>', 'the part of the key that lists show, such as hr_ab12cd34')
     .action((options: { key: string }, command: Command) =>
       run(command, async ({ apiKeys }) => {
@@ -97,7 +96,7 @@ export function registerKeyCommands(
         };
       }),
     );
-  common(key.command('list').description('list API keys, without their secret parts'))
+  add(key, 'list', 'list API keys, without their secret parts')
     .option('--partner <id>', 'only keys of this partner')
     .action((options: { partner?: string }, command: Command) =>
       run.readOnly(command, async ({ apiKeys }) => {

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { LostJob } from '../../../../api/jobs/after-restore.ts';
 import { createLogger } from '../../../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../../../schemas/config.ts';
-import type { createAdminRunner, LoadEnvironment } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
 
 const HOW = `
@@ -30,25 +31,19 @@ const lostLines = (lost: LostJob[]) =>
     'no job is lost',
   );
 
-export function registerRestoredCommand(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-  loadEnv: LoadEnvironment,
-): void {
-  common(
-    admin
-      .command('restored')
-      .description(
-        'after MongoDB was restored from a copy: puts Kafka in step, and lists the jobs that are lost',
-      ),
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
+  add(
+    admin,
+    'restored',
+    'after MongoDB was restored from a copy: puts Kafka in step, and lists the jobs that are lost',
   )
     .addHelpText('after', HOW)
     .action(({ state }: { state?: string }, command: Command) =>
       run(command, async (stores) => {
         // Loads the Kafka client, which no other command needs.
         const { settleAfterRestore } = await import('../../../../api/jobs/after-restore.ts');
-        const config = parseConfig(loadEnv(state), 'operator');
+        const config = parseConfig(environments.load(state), 'operator');
         const log = createLogger({ logLevel: 'silent' }, 'restored');
         const lost = await settleAfterRestore({ ...stores, config, log });
         const unfinished = await stores.jobs.countUnfinished();

@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import type { Rotation } from '../../../../pipeline/sources/rotate-secret.ts';
-import type { createAdminRunner } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { adminTools } from '../runner.ts';
 
 const HOW = `
 To change HEADRACE_SECRET without a gap:
@@ -32,15 +33,10 @@ function lines({
   ];
 }
 
-export function registerSecretCommands(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   const secret = admin.command('secret').description('manage the secret that encrypts stored credentials');
-  common(
-    secret.command('rotate').description('encrypt with the current secret what an old one has encrypted'),
-  )
+  add(secret, 'rotate', 'encrypt with the current secret what an old one has encrypted')
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
       run(command, async (stores, config) => {

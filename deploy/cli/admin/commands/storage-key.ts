@@ -1,21 +1,17 @@
 /** `headrace admin storage-key …`: a partner's keys for the shared bucket. */
 import type { Command } from 'commander';
-import type { createAdminRunner } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { adminTools } from '../runner.ts';
 
-export function registerStorageKeyCommands(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   // These load the storage client, which few commands need.
   const provisioning = async () => ({
     ...(await import('../../../../api/provisioning/provision-partner.ts')),
     ...(await import('../../../../api/provisioning/rotate-storage-key.ts')),
   });
   const key = admin.command('storage-key').description('rotate the storage keys of a partner');
-  common(
-    key.command('rotate').description('issue new storage keys; the old ones work until they are retired'),
-  )
+  add(key, 'rotate', 'issue new storage keys; the old ones work until they are retired')
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async (stores, config) => {
@@ -36,7 +32,7 @@ export function registerStorageKeyCommands(
         };
       }),
     );
-  common(key.command('retire').description('end the storage keys from before the last rotation'))
+  add(key, 'retire', 'end the storage keys from before the last rotation')
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async (stores, config) => {

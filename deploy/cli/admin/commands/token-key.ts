@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { SigningKey } from '../../../../pipeline/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { TokenKeyDocument } from '../../../../schemas/documents.ts';
-import type { createAdminRunner } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { adminTools } from '../runner.ts';
 import { displayName, table } from '../views.ts';
 
 const record = (key: TokenKeyDocument) => ({
@@ -42,15 +43,12 @@ const shownOnce = (
   ],
 });
 
-export function registerTokenKeyCommands(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   const key = admin
     .command('token-key')
     .description('create, rotate, retire and list the keys that sign user tokens');
-  common(key.command('create').description('create a key that signs user tokens of a partner’s customers'))
+  add(key, 'create', 'create a key that signs user tokens of a partner’s customers')
     .requiredOption('--partner <id>', 'the partner')
     .option('--label <label>', 'a name for it: where the key is used', displayName)
     .action(({ partner, label }: { partner: string; label?: string }, command: Command) =>
@@ -58,9 +56,7 @@ export function registerTokenKeyCommands(
         shownOnce(await tokenKeys.create(config.secret, partner, label), config),
       ),
     );
-  common(
-    key.command('rotate').description('create a key to use instead; the old one works until it is retired'),
-  )
+  add(key, 'rotate', 'create a key to use instead; the old one works until it is retired')
     .requiredOption('--key <kid>', 'the old key, such as tk_ab12cd34')
     .action(({ key: old }: { key: string }, command: Command) =>
       run(command, async ({ tokenKeys }, config) => {
@@ -76,11 +72,7 @@ export function registerTokenKeyCommands(
         };
       }),
     );
-  common(
-    key
-      .command('retire')
-      .description('end a key: its tokens and their sessions are refused everywhere within five seconds'),
-  )
+  add(key, 'retire', 'end a key: its tokens and their sessions are refused everywhere within five seconds')
     .requiredOption('--key <kid>', 'the key, such as tk_ab12cd34')
     .action((options: { key: string }, command: Command) =>
       run(command, async ({ tokenKeys }) => {
@@ -88,7 +80,7 @@ export function registerTokenKeyCommands(
         return { json: record(retired), text: [`${retired._id} is retired`], partner: retired.partner };
       }),
     );
-  common(key.command('list').description('list token keys, without their secrets'))
+  add(key, 'list', 'list token keys, without their secrets')
     .option('--partner <id>', 'only keys of this partner')
     .action((options: { partner?: string }, command: Command) =>
       run.readOnly(command, async ({ tokenKeys }) => {

@@ -1,5 +1,5 @@
 /** `headrace admin user-token`: a token for a customer, or the link that signs this customer in to the console. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { signUserToken } from '../../../../api/auth/user-tokens.ts';
 import { createPublicAddress } from '../../../../api/http/pages.ts';
 import type { ApiStores } from '../../../../api/stores/api-stores.ts';
@@ -8,14 +8,9 @@ import { segmentOf } from '../../../../pipeline/stores/audiences.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import { openTokenKey } from '../../../../pipeline/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
-import { lifetime } from '../durations.ts';
-import type { createAdminRunner } from '../runner.ts';
-
-const segmentId = (text: string) => {
-  if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new InvalidArgumentError('expected a default_warehouse_segment_id');
-  return Number(text);
-};
+import type { Environments } from '../../commands.ts';
+import { lifetime, wholeNumber } from '../../parse-options.ts';
+import { adminTools } from '../runner.ts';
 
 interface Options {
   partner: string;
@@ -59,16 +54,9 @@ async function linkTo(
   return addressOf(`/console/segments/${segment}?token=${token}`);
 }
 
-export function registerTokenCommand(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
-  common(
-    admin
-      .command('user-token')
-      .description('sign a user token for a customer, with the newest key of the partner'),
-  )
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
+  add(admin, 'user-token', 'sign a user token for a customer, with the newest key of the partner')
     .requiredOption('--partner <id>', 'the partner')
     .requiredOption('--customer <name>', 'the customer')
     .option(
@@ -76,7 +64,7 @@ export function registerTokenCommand(
       'lifetime of the token, such as 30m; 1h unless given, 1d for a link',
       lifetime,
     )
-    .option('--segment <id>', 'print the link to this segment in the console, signed in', segmentId)
+    .option('--segment <id>', 'print the link to this segment in the console, signed in', wholeNumber)
     .action((options: Options, command: Command) =>
       run(command, async (stores, config) => {
         const token = await signToken(stores, config, options);

@@ -11,13 +11,11 @@ import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import { webhookUrl } from '../../../../schemas/http-webhooks.ts';
 import type { WebhookDocument } from '../../../../schemas/webhook-documents.ts';
-import type { createAdminRunner, Outcome } from '../runner.ts';
+import type { Environments } from '../../commands.ts';
+import { wholeNumber } from '../../parse-options.ts';
+import { adminTools, type Outcome } from '../runner.ts';
 import { table } from '../views.ts';
 
-const webhookId = (text: string) => {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a webhook_id');
-  return Number(text);
-};
 const url = (text: string) => {
   const parsed = webhookUrl.safeParse(text);
   if (!parsed.success) throw new InvalidArgumentError('expected an https URL of at most 2048 characters');
@@ -47,7 +45,12 @@ const shownOnce = ({ webhook, secret }: WithSecret): Outcome => ({
 const unknown = (partner: string, id: number) =>
   new ProvisioningError('unknown_webhook', `partner ${partner} has no webhook ${id}`);
 
-async function register(stores: ApiStores, config: ConfigOf<'admin'>, partner: string, address: string) {
+async function registerWebhook(
+  stores: ApiStores,
+  config: ConfigOf<'admin'>,
+  partner: string,
+  address: string,
+) {
   await stores.partners.find(partner);
   const wanted = { url: address, description: null };
   return createManageWebhooks({ ...stores, config })
@@ -59,26 +62,23 @@ async function register(stores: ApiStores, config: ConfigOf<'admin'>, partner: s
     });
 }
 
-export function registerWebhookAdmin(
-  admin: Command,
-  run: ReturnType<typeof createAdminRunner>,
-  common: (command: Command) => Command,
-): void {
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
   const webhook = admin.command('webhook').description('register, list and remove webhooks of partners');
-  const one = (command: Command) =>
-    common(command)
+  const one = (name: string, description: string) =>
+    add(webhook, name, description)
       .requiredOption('--partner <id>', 'the partner')
-      .requiredOption('--webhook <id>', 'the webhook', webhookId);
+      .requiredOption('--webhook <id>', 'the webhook', wholeNumber);
 
-  common(webhook.command('add').description('register a webhook for a partner and print its secret'))
+  add(webhook, 'add', 'register a webhook for a partner and print its secret')
     .requiredOption('--partner <id>', 'the partner')
     .requiredOption('--url <url>', 'where events are posted to', url)
     .action((options: { partner: string; url: string }, command: Command) =>
       run(command, async (stores, config) =>
-        shownOnce(await register(stores, config, options.partner, options.url)),
+        shownOnce(await registerWebhook(stores, config, options.partner, options.url)),
       ),
     );
-  common(webhook.command('list').description('list webhooks, without their secrets'))
+  add(webhook, 'list', 'list webhooks, without their secrets')
     .option('--partner <id>', 'only webhooks of this partner')
     .action((options: { partner?: string }, command: Command) =>
       run.readOnly(command, async ({ webhooks }) => {
@@ -86,7 +86,7 @@ export function registerWebhookAdmin(
         return { json: all.map(record), text: lines(all) };
       }),
     );
-  one(webhook.command('rotate').description('replace the secret; the old one signs for another day')).action(
+  one('rotate', 'replace the secret; the old one signs for another day').action(
     (options: { partner: string; webhook: number }, command: Command) =>
       run(command, async (stores, config) => {
         const { partner, webhook: id } = options;
@@ -95,7 +95,7 @@ export function registerWebhookAdmin(
         return shownOnce(rotated);
       }),
   );
-  one(webhook.command('remove').description('remove a webhook and the log of its deliveries')).action(
+  one('remove', 'remove a webhook and the log of its deliveries').action(
     (options: { partner: string; webhook: number }, command: Command) =>
       run(command, async (stores, config) => {
         const { partner, webhook: id } = options;

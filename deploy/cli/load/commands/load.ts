@@ -5,7 +5,7 @@ import { withStorage } from '../../partner/settings.ts';
 import { addCommand } from '../../partner/subcommands.ts';
 import { type LoadOptions, withLoadOptions } from '../options.ts';
 
-export function registerLoad(program: Command): void {
+export function register(program: Command): void {
   withStorage(
     withLoadOptions(addCommand(program, 'load', 'load a test service with generated files, and measure it')),
   ).action((options: LoadOptions, command: Command) =>

@@ -1,4 +1,5 @@
 /** What the servers of deploy/compose.yaml need before the service starts: a replica set and the shared bucket. */
+import type { Command } from 'commander';
 import { parseConfig } from '../../../../schemas/config.ts';
 import type { Environment } from '../../../local/addresses.ts';
 import { initiateReplicaSet } from '../../../local/mongod.ts';
@@ -7,7 +8,7 @@ import { StartError } from '../../../local/start-error.ts';
 import { START_MS } from '../../../local/supervise.ts';
 import { poll } from '../../../local/wait.ts';
 
-export async function composeSetup(env: Environment): Promise<void> {
+async function composeSetup(env: Environment): Promise<void> {
   const config = parseConfig(env);
   const mongo = new URL(config.mongoUrl).host;
   let reason: unknown;
@@ -33,4 +34,11 @@ export async function composeSetup(env: Environment): Promise<void> {
       return true;
     }));
   if (!isDone) throw new StartError('no_setup', `cannot set up the servers: ${(reason as Error).message}`);
+}
+
+export function register(program: Command): void {
+  program
+    .command('compose-setup', { hidden: true })
+    .description('initiate the replica set and create the bucket of deploy/compose.yaml')
+    .action(() => composeSetup(process.env));
 }

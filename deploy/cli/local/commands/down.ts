@@ -1,7 +1,10 @@
+/** `headrace down` */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Command } from 'commander';
 import { takeDown } from '../../../local/stack.ts';
 import { readState } from '../../../local/state.ts';
+import { stateOption } from '../options.ts';
 import { sayOnStderr } from '../start-stack.ts';
 
 /** Of all files in a folder. One that vanishes meanwhile does not count. */
@@ -14,7 +17,7 @@ function sizeOf(directory: string): number {
   return names.reduce((sum, name) => sum + size(name), 0);
 }
 
-export async function down({
+async function down({
   state,
   purge,
   json,
@@ -32,4 +35,14 @@ export async function down({
   else if (purge) sayOnStderr(`nothing to remove: no stack has been started in ${state}`);
   const result = { stopped, purged: Boolean(purge), ...(purge ? { removed: removed ?? null } : {}) };
   if (json) process.stdout.write(`${JSON.stringify(result)}\n`);
+}
+
+export function register(program: Command): void {
+  program
+    .command('down')
+    .description('stop the processes that up has started')
+    .option(...stateOption)
+    .option('--purge', 'also delete the state folder: data, logs, secrets')
+    .option('--json', 'print a JSON object as the last line')
+    .action(down);
 }

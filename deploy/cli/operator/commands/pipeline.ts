@@ -1,4 +1,3 @@
-/** The API and the pipeline as a deployment runs them, configured by the environment only. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { type StageName, stageNames } from '../../../../schemas/stages.ts';
 
@@ -9,16 +8,7 @@ function stageList(list: string): StageName[] {
   throw new InvalidArgumentError(`expected some of ${stageNames.join(', ')}`);
 }
 
-export function registerServers(program: Command): void {
-  program
-    .command('api')
-    .description('run the REST API (configured by environment variables)')
-    .action(async () => {
-      const { parseConfig } = await import('../../../../schemas/config.ts');
-      const config = parseConfig(process.env, 'api');
-      const { runApi } = await import('../../../../api/server.ts');
-      await runApi(config);
-    });
+export function register(program: Command): void {
   program
     .command('pipeline')
     .description('run the pipeline (configured by environment variables)')

@@ -1,9 +1,12 @@
 /** `headrace topics`: what each topic is for, what it holds, and how far its stage is behind. */
 
+import type { Command } from 'commander';
 import { describeTopics, type TopicState } from '../../../../pipeline/kafka/describe-topics.ts';
 import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
 import type { OperatorConfig } from '../../../../schemas/config.ts';
 import { type MessageName, topics, versionsOf } from '../../../../schemas/topics.ts';
+import type { Environments } from '../../commands.ts';
+import { configOf, type StateOption, stateOption } from '../options.ts';
 import { quietLogger } from '../read-messages.ts';
 
 const schemasOf = ({ topic }: TopicState) =>
@@ -63,8 +66,19 @@ function lines(states: TopicState[], colours: Paint): string[] {
   return table([header, ...rows], [1, 2, 3, 4]);
 }
 
-export async function listTopics(config: OperatorConfig, { json }: { json?: boolean }): Promise<void> {
+async function listTopics(config: OperatorConfig, { json }: { json?: boolean }): Promise<void> {
   const states = await describeTopics(config, quietLogger('topics'));
   if (json) await printJson(process.stdout, states.map(record));
   else await printLines(process.stdout, lines(states, paint(process.stdout)));
+}
+
+export function register(program: Command, environments: Environments): void {
+  program
+    .command('topics')
+    .description('list the topics: what each is for, what it holds, how far its stage is behind')
+    .option('--json', 'print a JSON array')
+    .addOption(stateOption())
+    .action((options: { json?: boolean } & StateOption) =>
+      listTopics(configOf(environments, options), options),
+    );
 }

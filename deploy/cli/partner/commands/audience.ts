@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { audiencePath, listRecords } from '../../../../api/client/client.ts';
 import type { Audience, Load } from '../../../../api/client/types.ts';
+import { wholeNumber } from '../../parse-options.ts';
 import { askFirst, yesOption } from '../ask-first.ts';
 import { registerAudienceReport } from '../audience-report.ts';
 import { audienceDetails, audienceLines } from '../audience-views.ts';
@@ -10,7 +11,6 @@ import { dryRun, withDryRun } from '../dry-run.ts';
 import { usageError } from '../exit-codes.ts';
 import { followLoads } from '../follow-load.ts';
 import { type ListOptions, withListOptions } from '../list-pages.ts';
-import { identifier } from '../parse-options.ts';
 import { printRejects } from '../rejected-rows.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
 import { addCommand, addGroup, withFollow } from '../subcommands.ts';
@@ -25,7 +25,7 @@ interface CreateOptions extends LoadOptions {
 }
 
 const SHOWN_LOADS = 10;
-const id = ['<id>', 'audience_id', identifier] as const;
+const id = ['<id>', 'audience_id', wholeNumber] as const;
 const paths = ['<path...>', 'paths below your prefix, or local ones with --upload'] as const;
 
 /** Where the files are, after they were uploaded if they have to be. */
@@ -42,7 +42,7 @@ async function newestLoads({ api }: CommandContext, audience: number, limit: num
   return (await api.get<Load[]>(`${audiencePath}/${audience}/loads?limit=${limit}`)).data;
 }
 
-export function registerAudienceCommands(program: Command): void {
+export function register(program: Command): void {
   const group = addGroup(program, 'audience', 'create audiences, append to them, read their reports');
 
   withFollow(

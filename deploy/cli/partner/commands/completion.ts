@@ -1,5 +1,6 @@
 /** `headrace completion`: a script for the shell, generated from the commands themselves. */
 import { Argument, type Command } from 'commander';
+import { registerCommands } from '../../commands.ts';
 import { exitOnWrongUsage } from '../subcommands.ts';
 
 interface Entry {
@@ -126,9 +127,12 @@ type Shell = keyof typeof shells;
 
 export const completionScript = (program: Command, shell: Shell): string => shells[shell](nodesOf(program));
 
-export function registerCompletion(program: Command): void {
+export function register(program: Command): void {
   exitOnWrongUsage(program.command('completion'))
     .description('print a completion script, for example: source <(headrace completion bash)')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
-    .action((shell: Shell) => void process.stdout.write(completionScript(program, shell)));
+    .action(async (shell: Shell) => {
+      await registerCommands(program);
+      process.stdout.write(completionScript(program, shell));
+    });
 }

@@ -4,13 +4,13 @@ import type { Command } from 'commander';
 import { importPath, listRecords } from '../../../../api/client/client.ts';
 import { plural } from '../../../../api/client/format.ts';
 import type { FileReport, ImportLog, Progress } from '../../../../api/client/types.ts';
+import { wholeNumber } from '../../parse-options.ts';
 import { askFirst, yesOption } from '../ask-first.ts';
 import { passOn } from '../bodies.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
 import { registerImportRejects } from '../import-rejects.ts';
 import { fileLines, importDetails, importLines } from '../import-views.ts';
 import { type ListOptions, withListOptions } from '../list-pages.ts';
-import { identifier } from '../parse-options.ts';
 import { runCommand } from '../run-command.ts';
 import { addCommand, addGroup, withFollow } from '../subcommands.ts';
 import {
@@ -35,7 +35,7 @@ interface SubmitOptions extends UploadFlags {
 const foreignKeys = ['--foreign-keys', 'the keys are partner_foreign_keys (default: attribute_ids)'] as const;
 const keyTypeOf = (options: { foreignKeys?: boolean }) => (options.foreignKeys ? FOREIGN_KEY : ATTRIBUTE_ID);
 
-export function registerImportCommands(program: Command): void {
+export function register(program: Command): void {
   const group = addGroup(program, 'import', 'submit imports of attribute data, follow them, delete data');
 
   withFollow(
@@ -74,7 +74,7 @@ export function registerImportCommands(program: Command): void {
   );
 
   withFollow(addCommand(group, 'show', 'show an import'))
-    .argument('<id>', 'import_log_id', identifier)
+    .argument('<id>', 'import_log_id', wholeNumber)
     .action((id: number, options: { follow?: boolean }, command: Command) =>
       runCommand(command, async (context) => {
         if (options.follow) return followImports(context, [id]);
@@ -87,7 +87,7 @@ export function registerImportCommands(program: Command): void {
     );
 
   addCommand(group, 'files', 'show the files of an import, with their rows')
-    .argument('<id>', 'import_log_id', identifier)
+    .argument('<id>', 'import_log_id', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       runCommand(command, async ({ api, print, colours, isJson }) => {
         const path = `${importPath}/${id}/files`;

@@ -107,7 +107,7 @@ async function login(context: CommandContext, options: Record<string, unknown>):
   );
 }
 
-export function registerLogin(program: Command): void {
+export function register(program: Command): void {
   withStorage(addCommand(program, 'login', 'try an API key and storage keys and keep them in a profile'))
     .option('--stdin', 'read the API key, or the JSON of admin partner create, from standard input')
     .action((options: Record<string, unknown>, command: Command) =>

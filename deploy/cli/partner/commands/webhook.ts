@@ -3,15 +3,15 @@
 import { type Command, Option } from 'commander';
 import { listRecords, webhookPath } from '../../../../api/client/client.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../../api/client/types.ts';
+import { between, wholeNumber } from '../../parse-options.ts';
 import { askFirst, yesOption } from '../ask-first.ts';
-import { between, identifier } from '../parse-options.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
 import { addCommand, addGroup } from '../subcommands.ts';
 import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from '../webhook-views.ts';
 
 const DEFAULT_LIMIT = 30;
-const id = ['<id>', 'webhook_id', identifier] as const;
-const deliveryId = ['<delivery>', 'delivery_id', identifier] as const;
+const id = ['<id>', 'webhook_id', wholeNumber] as const;
+const deliveryId = ['<delivery>', 'delivery_id', wholeNumber] as const;
 const pathOf = (webhook: number) => `${webhookPath}/${webhook}`;
 
 interface AddOptions {
@@ -25,7 +25,7 @@ interface ListOptions {
 const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =>
   print(made, () => webhookDetails(made, colours, made.secret));
 
-export function registerWebhookCommands(program: Command): void {
+export function register(program: Command): void {
   const group = addGroup(program, 'webhook', 'receive a signed request at your URL when a job ends');
 
   addCommand(group, 'add', 'register a URL and print its secret')

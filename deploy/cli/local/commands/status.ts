@@ -1,8 +1,10 @@
-import { mongoHosts } from '../../../pipeline/runtime/command-failed.ts';
-import { type Paint, paint, table } from '../../../pipeline/runtime/terminal.ts';
-import { isUp, whereIsLog } from '../../local/docker.ts';
-import { kindOf, type ProcessName, processesOf } from '../../local/names.ts';
-import { describeServer } from '../../local/servers.ts';
+/** `headrace status` */
+import type { Command } from 'commander';
+import { mongoHosts } from '../../../../pipeline/runtime/command-failed.ts';
+import { type Paint, paint, table } from '../../../../pipeline/runtime/terminal.ts';
+import { isUp, whereIsLog } from '../../../local/docker.ts';
+import { kindOf, type ProcessName, processesOf } from '../../../local/names.ts';
+import { describeServer } from '../../../local/servers.ts';
 import {
   apiUrl,
   consoleUrl,
@@ -10,10 +12,11 @@ import {
   pipelineUrl,
   registryUrl,
   serviceProcess,
-} from '../../local/service.ts';
-import { clusterOf, readState, type StateFolder } from '../../local/state.ts';
-import type { Startable } from '../../local/supervise.ts';
-import { poll } from '../../local/wait.ts';
+} from '../../../local/service.ts';
+import { clusterOf, readState, type StateFolder } from '../../../local/state.ts';
+import type { Startable } from '../../../local/supervise.ts';
+import { poll } from '../../../local/wait.ts';
+import { stateOption } from '../options.ts';
 
 interface ProcessStatus {
   /** A server whose address comes from the environment: we did not start it and do not check it. */
@@ -88,7 +91,7 @@ function lines(folder: StateFolder, entries: readonly Entry[], colours: Paint): 
   return [...table(rows), ...pages];
 }
 
-export async function status({ state, json }: { state: string; json?: boolean }): Promise<void> {
+async function status({ state, json }: { state: string; json?: boolean }): Promise<void> {
   const folder = readState(state);
   if (folder === undefined) {
     if (json) process.stdout.write(`${JSON.stringify({ state: null, processes: {} })}\n`);
@@ -109,4 +112,13 @@ export async function status({ state, json }: { state: string; json?: boolean })
   const text = json ? [JSON.stringify(described)] : lines(folder, entries, paint(process.stdout));
   process.stdout.write(`${text.join('\n')}\n`);
   process.exitCode = entries.every(([, { healthy, elsewhere }]) => healthy || elsewhere) ? 0 : 1;
+}
+
+export function register(program: Command): void {
+  program
+    .command('status')
+    .description('show each process and its health; exits with 1 unless all are healthy')
+    .option(...stateOption)
+    .option('--json', 'print a JSON object')
+    .action(status);
 }

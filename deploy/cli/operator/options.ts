@@ -1,0 +1,28 @@
+/** Options that commands of operators share. */
+import { InvalidArgumentError, Option } from 'commander';
+import { type ConfigOf, parseConfig, type Role } from '../../../schemas/config.ts';
+import { type TopicKey, topics } from '../../../schemas/topics.ts';
+import type { Environments } from '../commands.ts';
+
+export interface StateOption {
+  state?: string;
+}
+
+export const stateOption = () =>
+  new Option('--state <dir>', 'use the local stack in this folder, not the servers in the environment');
+export const roleOption = (roles: readonly Role[]) =>
+  new Option('--role <role>', 'check only what this process uses (default: everything)').choices(roles);
+
+export const configOf = ({ load }: Environments, { state }: StateOption): ConfigOf<'operator'> =>
+  parseConfig(load(state), 'operator');
+
+const topicKeys = Object.keys(topics) as TopicKey[];
+export const topicNames = topicKeys.map((key) => topics[key].name).join(', ');
+
+export function topicArgument(given: string): TopicKey {
+  const found = topicKeys.find((key) =>
+    [key, topics[key].name, `ingest.${topics[key].name}`].includes(given),
+  );
+  if (!found) throw new InvalidArgumentError(`expected one of ${topicNames}`);
+  return found;
+}

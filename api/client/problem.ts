@@ -60,10 +60,10 @@ function reasonOf(error: unknown): string {
 }
 
 const noResponse = (detail: string, cause: unknown) =>
-  new ApiProblem(0, 'The service does not respond', detail, { code: 'unreachable', cause });
+  new ApiProblem(0, 'The service does not answer', detail, { code: 'unreachable', cause });
 
 export const unreachable = (base: string, cause: unknown): ApiProblem =>
-  noResponse(`the service at ${base} does not respond: ${reasonOf(cause)}`, cause);
+  noResponse(`the service at ${base} does not answer: ${reasonOf(cause)}`, cause);
 
 /** The connection broke in the middle of a body. An abort stays what it is. */
 export const interruptedBody = (error: Error): Error =>

@@ -1,4 +1,5 @@
 /** The charts of the report, drawn by uPlot. Loaded with the first report that has something to draw. */
+
 import uPlot from 'uplot';
 import { shortCount, shortTime } from '../client/format.ts';
 import type { GrowthPoint } from './growth.ts';

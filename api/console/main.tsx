@@ -1,14 +1,14 @@
 /** The entry of the console: renders the page that the address names. */
+
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Session } from '../client/types.ts';
-import { Problem } from './components/problem.tsx';
+import { Problem } from './components/basics.tsx';
 import { Shell } from './components/shell.tsx';
 import { AudiencesPage } from './pages/audiences.tsx';
 import { ImportDetailPage } from './pages/import-detail.tsx';
 import { ImportsPage } from './pages/imports.tsx';
-import { NotFoundPage } from './pages/not-found.tsx';
-import { OtherAccountPage } from './pages/other-account.tsx';
+import { NotFoundPage, OtherAccountPage } from './pages/notices.tsx';
 import { SegmentReportPage } from './pages/segment-report.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { address, navigate, pageOf, signInPath, startRouter } from './router.ts';

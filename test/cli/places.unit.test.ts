@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { parsePlace } from '../../deploy/cli/operator/places.ts';
+import { parsePlace } from '../../deploy/cli/operator/options.ts';
 
 const now = Date.parse('2026-11-16T08:00:00Z');
 

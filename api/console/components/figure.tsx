@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { count, percent } from '../../client/format.ts';
 import type { FigureState } from '../figures.ts';
-import { Age } from './age.tsx';
-import { Bar, ProgressBar } from './bar.tsx';
+import { Age, Bar, ProgressBar } from './basics.tsx';
 
 interface Props {
   label: string;

@@ -2,13 +2,8 @@ import { count } from '../../client/format.ts';
 import type { ApiProblem } from '../../client/problem.ts';
 import type { FileReport } from '../../client/types.ts';
 import { isOpen } from '../../client/words.ts';
-import { Age } from './age.tsx';
-import { EmptyState } from './empty-state.tsx';
+import { Age, EmptyState, Problem, Rejects, SkeletonRows, Status } from './basics.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
-import { Problem } from './problem.tsx';
-import { Rejects } from './rejects.tsx';
-import { SkeletonRows } from './skeleton.tsx';
-import { Status } from './status.tsx';
 
 const notYet = <span class="quiet">not yet</span>;
 /** The counts of a file are final when it has been read. */

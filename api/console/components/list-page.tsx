@@ -1,12 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useTitle } from '../hooks.ts';
 import { useList } from '../list.ts';
-import { EmptyState } from './empty-state.tsx';
+import { EmptyState, Pager, Problem, SkeletonRows } from './basics.tsx';
 import { Filters } from './filters.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
-import { Pager } from './pager.tsx';
-import { Problem } from './problem.tsx';
-import { SkeletonRows } from './skeleton.tsx';
 
 interface Props<T> {
   title: string;

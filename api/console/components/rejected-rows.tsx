@@ -2,9 +2,8 @@ import { count } from '../../client/format.ts';
 import type { ApiProblem } from '../../client/problem.ts';
 import type { RejectedRow } from '../../client/types.ts';
 import { rejectExplanation, rejectReason } from '../../client/words.ts';
+import { Problem, SkeletonRows } from './basics.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
-import { Problem } from './problem.tsx';
-import { SkeletonRows } from './skeleton.tsx';
 
 const columns: ListColumn<RejectedRow>[] = [
   { label: 'Row', isName: true, cell: ({ raw }) => <code class="path">{raw}</code> },

@@ -3,21 +3,17 @@ import { count, exactTime } from '../../client/format.ts';
 import type { FileReport, ImportLog, RejectedRow } from '../../client/types.ts';
 import { importTitle, isOpen, statusWords } from '../../client/words.ts';
 import { read, readRows } from '../api-client.ts';
-import { Age } from '../components/age.tsx';
+import { Age, Errors, Problem, SkeletonRows, Status } from '../components/basics.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
-import { Errors } from '../components/errors.tsx';
 import { FilesTable } from '../components/files-table.tsx';
-import { Problem } from '../components/problem.tsx';
-import { ProgressCard } from '../components/progress-card.tsx';
+import { ProgressCard } from '../components/progress.tsx';
 import { RejectedRows } from '../components/rejected-rows.tsx';
-import { SkeletonRows } from '../components/skeleton.tsx';
-import { Status } from '../components/status.tsx';
 import { createImport, deleteAgain, downloadRejects, submitAgain } from '../curl.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';
 import { useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
-import { NotFoundPage } from './not-found.tsx';
+import { NotFoundPage } from './notices.tsx';
 
 /** The table shows the first ones; the download has all that are kept. */
 const REJECTS = 200;

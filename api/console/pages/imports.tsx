@@ -2,13 +2,11 @@ import { importPath } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
 import type { ImportLog } from '../../client/types.ts';
 import { importTitle, isOpen } from '../../client/words.ts';
-import { Age } from '../components/age.tsx';
+import { Age, EmptyState, Status } from '../components/basics.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
-import { EmptyState } from '../components/empty-state.tsx';
-import { InlineProgress } from '../components/inline-progress.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
-import { Status } from '../components/status.tsx';
+import { InlineProgress } from '../components/progress.tsx';
 import { createImport } from '../curl.ts';
 import { useProgress } from '../progress.ts';
 

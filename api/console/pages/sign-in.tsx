@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem } from '../../client/problem.ts';
-import { Problem } from '../components/problem.tsx';
+import { Problem } from '../components/basics.tsx';
 import { useTitle } from '../hooks.ts';
 import { signIn } from '../session.ts';
 

@@ -1,5 +1,8 @@
 /** Options that commands of operators share. */
+
 import { InvalidArgumentError, Option } from 'commander';
+import type { Place } from '../../../pipeline/kafka/offsets.ts';
+import { millisecondsIn, timeIn } from '../../../pipeline/runtime/duration.ts';
 import { type ConfigOf, parseConfig, type Role } from '../../../schemas/config.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
 import type { Environments } from '../commands.ts';
@@ -25,4 +28,16 @@ export function topicArgument(given: string): TopicKey {
   );
   if (!found) throw new InvalidArgumentError(`expected one of ${topicNames}`);
   return found;
+}
+
+export function parsePlace(text: string): Place {
+  if (text === 'beginning' || text === 'end') return text;
+  if (/^\d{1,18}$/.test(text)) return { offset: BigInt(text) };
+  const distance = /^[+-]/.test(text) ? millisecondsIn(text.slice(1)) : Number.NaN;
+  if (!Number.isNaN(distance)) return { time: Date.now() + (text[0] === '-' ? -distance : distance) };
+  const time = timeIn(text);
+  if (!Number.isNaN(time)) return { time };
+  throw new InvalidArgumentError(
+    'expected beginning, end, -10m (10 minutes ago; s, m, h, d or w), a time such as 2026-11-16T08:00:00Z, or an offset',
+  );
 }

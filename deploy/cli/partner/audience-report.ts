@@ -8,10 +8,10 @@ import type { Composition, Computing } from '../../../api/client/types.ts';
 import { eventName } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
 import { between, duration, wholeNumber } from '../parse-options.ts';
-import { passOn } from './bodies.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { heading } from './import-views.ts';
 import { bar } from './progress-line.ts';
+import { passOn } from './rejected-rows.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
 

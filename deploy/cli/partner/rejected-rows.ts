@@ -1,11 +1,10 @@
 /** Rejected rows: shown, or written to a file in the form in which they can be corrected and loaded. */
 
 import { open, rm, writeFile } from 'node:fs/promises';
-import { readLines } from '../../../api/client/client.ts';
+import { readLines, readText } from '../../../api/client/client.ts';
 import type { RejectedRow } from '../../../api/client/types.ts';
 import { detectDelimiter } from '../../../pipeline/formats/head.ts';
-import { printable, printLines } from '../../../pipeline/runtime/terminal.ts';
-import { passOn } from './bodies.ts';
+import { printable, printData, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import type { CommandContext } from './run-command.ts';
 
@@ -66,4 +65,14 @@ export async function saveRejects(
     await file.close();
   }
   return counts;
+}
+
+export async function passOn(response: Response): Promise<void> {
+  let last = '';
+  for await (const text of readText(response)) {
+    if (text === '') continue;
+    await printData(process.stdout, text);
+    last = text;
+  }
+  if (last !== '' && !last.endsWith('\n')) await printData(process.stdout, '\n');
 }

@@ -1,7 +1,8 @@
 /** What all commands of partners have in common: the options, and what becomes of a wrong one. */
+
 import type { Command, CommanderError } from 'commander';
 import { toJsonLine } from '../../../pipeline/runtime/terminal.ts';
-import { duration } from '../parse-options.ts';
+import { between, duration, status, statusNames } from '../parse-options.ts';
 import { CommandError, exitCodeHelp, exitCodes } from './exit-codes.ts';
 import { withConnection } from './settings.ts';
 
@@ -32,3 +33,17 @@ export const withFollow = (command: Command, what = 'the end of the job'): Comma
       'wait so long at most, such as 90s, 5m or 2h (default: no limit)',
       duration,
     );
+
+const DEFAULT_LIMIT = 30;
+
+export interface ListOptions {
+  limit: number;
+  status?: number;
+  search?: string;
+}
+
+export const withListOptions = (command: Command): Command =>
+  command
+    .option('--limit <n>', 'list at most so many, the newest', between(1, 1_000_000), DEFAULT_LIMIT)
+    .option('--status <status>', `only those that are ${statusNames.join(', ')}`, status)
+    .option('--search <text>', 'only those whose name or path contains this');

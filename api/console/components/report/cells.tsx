@@ -1,5 +1,5 @@
 import { count, indexNumber, percent } from '../../../client/format.ts';
-import { Bar } from '../bar.tsx';
+import { Bar } from '../basics.tsx';
 
 /** A cell that the privacy floor hides. */
 export const Hidden = ({ floor }: { floor: number }) => (

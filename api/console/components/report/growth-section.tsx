@@ -2,11 +2,8 @@ import { useMemo } from 'preact/hooks';
 import { count } from '../../../client/format.ts';
 import type { Load } from '../../../client/types.ts';
 import { growthOf, repeatedDevices } from '../../growth.ts';
-import { Age } from '../age.tsx';
+import { Age, Rejects, SkeletonRows, Status } from '../basics.tsx';
 import { type ListColumn, ListTable } from '../list-table.tsx';
-import { Rejects } from '../rejects.tsx';
-import { SkeletonRows } from '../skeleton.tsx';
-import { Status } from '../status.tsx';
 import { GrowthChart } from './growth-chart.tsx';
 
 const counted = (value: number | null) =>

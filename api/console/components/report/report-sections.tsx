@@ -4,9 +4,7 @@ import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience, Composition } from '../../../client/types.ts';
 import { isOpen } from '../../../client/words.ts';
 import { readOverlaps } from '../../composition.ts';
-import { EmptyState } from '../empty-state.tsx';
-import { Problem } from '../problem.tsx';
-import { SkeletonRows } from '../skeleton.tsx';
+import { EmptyState, Problem, SkeletonRows } from '../basics.tsx';
 import { AttributesTable, EventsTable, OverlapsTable } from './report-tables.tsx';
 
 const FloorNote = ({ floor }: { floor: number }) =>

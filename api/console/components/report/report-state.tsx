@@ -5,9 +5,7 @@ import type { Audience } from '../../../client/types.ts';
 import { type CompositionState, computeAgain, downloadCsv } from '../../composition.ts';
 import { isOutdated } from '../../figures.ts';
 import type { Query } from '../../query.ts';
-import { Age } from '../age.tsx';
-import { ProgressBar } from '../bar.tsx';
-import { Problem } from '../problem.tsx';
+import { Age, Problem, ProgressBar } from '../basics.tsx';
 
 function State({ audience, composition: { data, problem } }: Pick<Props, 'audience' | 'composition'>) {
   const report = data?.report;

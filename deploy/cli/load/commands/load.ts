@@ -1,4 +1,5 @@
 /** `headrace load`, for whoever wants to know how much a deployment can take. */
+
 import type { Command } from 'commander';
 import { runCommand } from '../../partner/run-command.ts';
 import { withStorage } from '../../partner/settings.ts';

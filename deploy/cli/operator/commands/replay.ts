@@ -1,4 +1,5 @@
 /** `headrace replay` */
+
 import type { Command } from 'commander';
 import type { TopicKey } from '../../../../schemas/topics.ts';
 import type { Environments } from '../../commands.ts';

@@ -1,10 +1,17 @@
 /** `headrace tap` */
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type MessageName, messages, type TopicKey } from '../../../../schemas/topics.ts';
 import type { Environments } from '../../commands.ts';
 import { wholeNumber } from '../../parse-options.ts';
-import { configOf, type StateOption, stateOption, topicArgument, topicNames } from '../options.ts';
-import { parsePlace } from '../places.ts';
+import {
+  configOf,
+  parsePlace,
+  type StateOption,
+  stateOption,
+  topicArgument,
+  topicNames,
+} from '../options.ts';
 import { formats } from '../print-message.ts';
 import { type TapOptions, tap } from '../read-messages.ts';
 

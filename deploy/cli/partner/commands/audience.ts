@@ -10,10 +10,9 @@ import { audienceDetails, audienceLines } from '../audience-views.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
 import { usageError } from '../exit-codes.ts';
 import { followLoads } from '../follow-load.ts';
-import { type ListOptions, withListOptions } from '../list-pages.ts';
 import { printRejects } from '../rejected-rows.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
-import { addCommand, addGroup, withFollow } from '../subcommands.ts';
+import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
 import { type UploadFlags, upload, withUpload } from '../upload.ts';
 
 interface LoadOptions extends UploadFlags {

@@ -1,4 +1,5 @@
 /** `headrace completion`: a script for the shell, generated from the commands themselves. */
+
 import { Argument, type Command } from 'commander';
 import { registerCommands } from '../../commands.ts';
 import { exitOnWrongUsage } from '../subcommands.ts';

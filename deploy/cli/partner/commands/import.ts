@@ -6,13 +6,12 @@ import { plural } from '../../../../api/client/format.ts';
 import type { FileReport, ImportLog, Progress } from '../../../../api/client/types.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { askFirst, yesOption } from '../ask-first.ts';
-import { passOn } from '../bodies.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
 import { registerImportRejects } from '../import-rejects.ts';
 import { fileLines, importDetails, importLines } from '../import-views.ts';
-import { type ListOptions, withListOptions } from '../list-pages.ts';
+import { passOn } from '../rejected-rows.ts';
 import { runCommand } from '../run-command.ts';
-import { addCommand, addGroup, withFollow } from '../subcommands.ts';
+import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
 import {
   ATTRIBUTE_ID,
   FOREIGN_KEY,

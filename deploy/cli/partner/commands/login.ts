@@ -1,4 +1,5 @@
 /** `headrace login`: asks for the keys, tries them, and keeps them in a profile. */
+
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { importPath } from '../../../../api/client/client.ts';

@@ -1,9 +1,9 @@
+/** The progress of a job, as a card and as a line of a list. */
 import { plural } from '../../client/format.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../../client/progress-text.ts';
 import type { Progress } from '../../client/types.ts';
 import { useNow } from '../hooks.ts';
-import { Age } from './age.tsx';
-import { ProgressBar } from './bar.tsx';
+import { Age, ProgressBar } from './basics.tsx';
 
 interface Props {
   title: string;
@@ -38,5 +38,17 @@ export function ProgressCard({ title, progress, following = 0 }: Props) {
       <ProgressBar fraction={progress ? fractionDone(progress) : null} label={title} />
       <p class="quiet numbers">{work || '\u00a0'}</p>
     </section>
+  );
+}
+
+/** The progress of one row of a list; its place is kept until it is known. */
+export function InlineProgress({ progress, label }: { progress: Progress | undefined; label: string }) {
+  const now = useNow(1_000);
+  const text = progress && [phaseText(progress), remainingText(progress, now)].filter(Boolean).join(' · ');
+  return (
+    <span class="inline-progress">
+      <ProgressBar fraction={progress ? fractionDone(progress) : null} label={label} />
+      <span class="quiet">{text ?? '\u00a0'}</span>
+    </span>
   );
 }

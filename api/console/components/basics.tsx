@@ -1,0 +1,152 @@
+/** Small parts that most pages use. */
+
+import type { ComponentChildren } from 'preact';
+import { age, count, exactTime, plural } from '../../client/format.ts';
+import type { ApiProblem } from '../../client/problem.ts';
+import type { ImportLogError, Status as Value } from '../../client/types.ts';
+import { byRows, rejectExplanation, rejectReason, statusWords } from '../../client/words.ts';
+import { useNow } from '../hooks.ts';
+
+const classes: Record<Value, string> = { 0: 'pending', 1: 'running', 2: 'done', 3: 'failed' };
+
+export function Status({ status }: { status: Value }) {
+  return <span class={`status status-${classes[status]}`}>{statusWords[status]}</span>;
+}
+
+/** Holds the place of rows that are being read, so that nothing jumps when they arrive. */
+export function SkeletonRows({ rows }: { rows: number }) {
+  return (
+    <div class="skeleton-rows" aria-busy="true">
+      <span class="visually-hidden">Loading</span>
+      {Array.from({ length: rows }, (_, row) => (
+        <span class="skeleton" key={row} />
+      ))}
+    </div>
+  );
+}
+
+/** `3 minutes ago`, with the exact time on hover. */
+export function Age({ time }: { time: string }) {
+  const isFresh = Date.now() - Date.parse(time) < 60_000;
+  const now = useNow(isFresh ? 1_000 : 15_000);
+  return (
+    <time dateTime={time} title={exactTime(time)}>
+      {age(time, now)}
+    </time>
+  );
+}
+
+/** A bar whose number stands beside it, so screen readers skip it. */
+export function Bar({ fraction }: { fraction: number }) {
+  const width = `${Math.max(0, Math.min(1, fraction)) * 100}%`;
+  return (
+    <span class="bar" aria-hidden="true">
+      {fraction > 0 && <span class="bar-fill" style={{ width }} />}
+    </span>
+  );
+}
+
+/** null: how much there is to do is not known. */
+export function ProgressBar({ fraction, label }: { fraction: number | null; label: string }) {
+  return fraction === null ? (
+    <progress aria-label={label} />
+  ) : (
+    <progress aria-label={label} value={fraction} max={1} />
+  );
+}
+
+interface EmptyProps {
+  title: string;
+  /** It is all that the page has, so its title is a heading. */
+  isPage?: boolean;
+  children?: ComponentChildren;
+}
+
+export function EmptyState({ title, isPage = false, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      {isPage ? <h2>{title}</h2> : <p class="empty-title">{title}</p>}
+      {children}
+    </div>
+  );
+}
+
+export function Problem({ problem, retry }: { problem: ApiProblem; retry?: () => void }) {
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-title">{problem.title}</p>
+      {problem.isUnreachable ? (
+        <p>The page retries automatically.</p>
+      ) : (
+        problem.detail && <p>{problem.detail}</p>
+      )}
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Rejected rows by reason: `12 Not a device identifier`. */
+export function Rejects({ rejected }: { rejected: Record<string, number> }) {
+  const reasons = byRows(rejected);
+  if (reasons.length === 0) return <span class="quiet">None</span>;
+  return (
+    <ul class="reasons">
+      {reasons.map(([code, rows]) => (
+        <li key={code} title={`${code}: ${rejectExplanation(code)}`}>
+          <span class="numbers">{count(rows)}</span> {rejectReason(code)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Why a job failed: one line for each error. */
+export function Errors({ errors }: { errors: ImportLogError[] | null }) {
+  if (!errors || errors.length === 0) return null;
+  return (
+    <section class="problem" aria-label="Errors">
+      <p class="problem-title">
+        {errors.length === 1 ? 'This is why it failed' : `${plural(errors.length, 'reason')} why it failed`}
+      </p>
+      <ul>
+        {errors.map(({ code, message, file, line, count }) => (
+          <li key={`${code} ${file} ${line}`}>
+            {message} <code>{code}</code>
+            {file && <span class="path"> {file}</span>}
+            {line !== undefined && `, line ${line}`}
+            {count !== undefined && `, ${plural(count, file ? 'row' : 'file')}`}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface PagerProps {
+  /** The address of the first page; undefined on the first page. */
+  first?: string;
+  next?: string;
+  label: string;
+}
+
+export function Pager({ first, next, label }: PagerProps) {
+  if (!first && !next) return null;
+  return (
+    <nav class="pager" aria-label={label}>
+      {first && (
+        <a class="button" href={first}>
+          Back to the newest
+        </a>
+      )}
+      {next && (
+        <a class="button" href={next}>
+          Older
+        </a>
+      )}
+    </nav>
+  );
+}

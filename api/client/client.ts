@@ -161,13 +161,13 @@ const PAGE = 1_000;
 export async function listRecords<T>(
   api: Pick<ApiClient, 'get'>,
   path: string,
-  { limit, ...filters }: { limit: number; status?: number | string; search?: string },
+  { limit, status, search }: { limit: number; status?: number | string; search?: string },
 ): Promise<T[]> {
   const records: T[] = [];
   let cursor: string | null = null;
   do {
     const query = new URLSearchParams({ limit: String(Math.min(PAGE, limit - records.length)) });
-    for (const [name, value] of Object.entries({ ...filters, cursor }))
+    for (const [name, value] of Object.entries({ status, search, cursor }))
       if (value !== undefined && value !== null) query.set(name, String(value));
     const { data, next } = await api.get<T[]>(`${path}?${query}`);
     records.push(...data);

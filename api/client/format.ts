@@ -70,5 +70,6 @@ export function duration(seconds: number): string {
   const rounded = Math.max(1, Math.round(seconds));
   if (rounded < 60) return `${rounded} s`;
   if (rounded < 3_600) return `${Math.round(rounded / 60)} min`;
-  return `${tenths.format(rounded / 3_600)} h`;
+  if (rounded < 48 * 3_600) return `${tenths.format(rounded / 3_600)} h`;
+  return `${tenths.format(rounded / 86_400)} days`;
 }

@@ -10,11 +10,11 @@ export function phaseText({ phase, jobs_ahead }: Pick<Progress, 'phase' | 'jobs_
         ? `Waiting: ${plural(jobs_ahead, 'job')} ahead in the queue`
         : 'Waiting: next in the queue';
     case 'listing':
-      return 'Looking for the files';
+      return 'Listing files';
     case 'loading':
-      return 'Loading the files';
+      return 'Loading files';
     case 'merging':
-      return 'Merging the devices';
+      return 'Merging devices';
     case 'done':
       return 'Done';
     case 'failed':

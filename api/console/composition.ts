@@ -10,11 +10,10 @@ export interface CompositionState {
   computing: Pick<Computing, 'progress' | 'started_at'> | null;
 }
 
-/** A small report takes a few milliseconds, so asking once a second would be felt. */
 const POLL_MS = 400;
-/** Loads may end in quick succession, and each makes the report out of date. */
+/** Loads may end in quick succession. */
 const APART_MS = 3_000;
-/** A report that was overtaken while it was computed is not computed again before this. */
+/** Minimum age of an outdated report before it is computed again. */
 const OVERTAKEN_MS = 10_000;
 
 /** A long report is sent once, not with every progress. */
@@ -47,7 +46,7 @@ export function useComposition(path: string | null): Query<CompositionState> {
   });
 }
 
-/** Computes it even if nothing has changed since. */
+/** Even if nothing has changed. */
 export const computeAgain = (path: string): Promise<unknown> => change('POST', path);
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,10 +1,10 @@
-/** The state of each figure of the report: known and how old, being computed, hidden, failed, or not there yet, and why. */
+/** The state of each figure of the report: known, computing, hidden, failed or not available yet. */
 
 import { count, percent } from '../client/format.ts';
 import type { Audience } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
 
-/** A number is never shown without its state: a bare 0 could mean "not yet". */
+/** A number is never shown without its state. */
 export type FigureState =
   | { kind: 'loading' }
   | { kind: 'not-yet'; why: string }
@@ -34,24 +34,24 @@ type CountedAudience = Pick<Audience, 'status' | 'unique_devices' | 'matched_dev
 export const isOutdated = (report: Report, audience: CountedAudience): boolean =>
   !report.current || report.unique_devices !== audience.unique_devices;
 
-/** A number that the record of the audience has. */
+/** A number from the audience's record. */
 export function recordFigure(audience: CountedAudience, value: number): FigureState {
-  if (value === 0 && isOpen(audience.status)) return { kind: 'not-yet', why: 'the first load has not ended' };
+  if (value === 0 && isOpen(audience.status)) return { kind: 'not-yet', why: 'first load in progress' };
   return {
     kind: 'known',
     value: count(value),
     at: audience.updated_at,
-    note: isOpen(audience.status) ? 'a load is running' : undefined,
+    note: isOpen(audience.status) ? 'load in progress' : undefined,
   };
 }
 
 function noteOf({ report, computing, failure }: ReportState, audience: CountedAudience): string | undefined {
-  if (computing) return `counting again, ${percent(computing.progress)}`;
-  if (failure) return 'out of date: counting failed';
+  if (computing) return `recomputing, ${percent(computing.progress)}`;
+  if (failure) return 'out of date: computing failed';
   return report && isOutdated(report, audience) ? 'out of date' : undefined;
 }
 
-/** Before the first report, the loads have counted the matches of what they brought: exact then, not counted again since. */
+/** Before the first report: the matches counted by the loads, not updated since. */
 function countedByLoads(
   audience: CountedAudience,
   state: ReportState,
@@ -76,8 +76,8 @@ function matchFigure(
 ): FigureState {
   if (audience.unique_devices === 0)
     return isOpen(audience.status)
-      ? { kind: 'not-yet', why: 'the first load has not ended' }
-      : { kind: 'not-yet', why: 'there are no devices' };
+      ? { kind: 'not-yet', why: 'first load in progress' }
+      : { kind: 'not-yet', why: 'no devices' };
   const { report } = state;
   if (!report) return countedByLoads(audience, state, fromLoads);
   const text = value(report);

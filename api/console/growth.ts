@@ -1,4 +1,4 @@
-/** How an audience grew: what each load brought that was new, what was there before, and what was rejected. */
+/** How an audience grew: new devices, known devices and rejected rows of each load. */
 import type { Load } from '../client/types.ts';
 import { totalRejects } from './funnel.ts';
 
@@ -11,7 +11,7 @@ export interface GrowthPoint {
   rejected: number;
 }
 
-/** Of the loads that have ended, oldest first. */
+/** Ended loads, oldest first. */
 export function growthOf(loads: Load[]): GrowthPoint[] {
   return loads
     .filter(({ audience_devices, new_devices }) => audience_devices !== null && new_devices !== null)

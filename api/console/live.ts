@@ -18,13 +18,13 @@ export interface LiveEvent {
 export const connected = createStore(true);
 
 const types = ['import', 'audience', 'load', 'resync'] as const;
-/** A stream that breaks and is back at once is no news. */
+/** A shorter interruption is not reported. */
 const GRACE_MS = 1_500;
 const REOPEN_MS = 1_000;
 
 export function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void {
   let source: EventSource | undefined;
-  /** Something may have changed between the first reading and the begin of the stream. */
+  /** Something may have changed between the first read and the start of the stream. */
   let isBehind = true;
   let grace: ReturnType<typeof setTimeout> | undefined;
   let reopening: ReturnType<typeof setTimeout> | undefined;
@@ -61,7 +61,7 @@ export function openLive(path: string, onEvent: (event: LiveEvent) => void): () 
     source = new EventSource(path);
     source.onopen = restored;
     source.onerror = lost;
-    // What shows a deleted audience must read anew.
+    // A page that shows a deleted audience must reload it.
     source.addEventListener('deleted', () => onEvent({ type: 'resync', data: {} }));
     for (const type of types)
       source.addEventListener(type, (event) =>
@@ -77,7 +77,7 @@ export function openLive(path: string, onEvent: (event: LiveEvent) => void): () 
     grace = undefined;
   }
 
-  /** A browser has few connections for each server, so a tab that nobody sees gives its own back. */
+  /** A browser has few connections per server: a hidden tab releases its own. */
   function followVisibility(): void {
     if (document.visibilityState === 'hidden') close();
     else {

@@ -1,4 +1,4 @@
-/** The progress of a job, read again while it waits or runs. */
+/** The progress of a job, polled while it waits or runs. */
 import type { Load, Progress } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
 import { read } from './api-client.ts';
@@ -7,7 +7,7 @@ import { useQuery } from './query.ts';
 const POLL_MS = 700;
 const LONGEST_MS = 5_000;
 
-/** Far back in the queue nothing changes soon, and a list may have many that wait. */
+/** Poll jobs far back in the queue less often. */
 export const nextReading = ({
   status,
   phase,
@@ -17,7 +17,7 @@ export const nextReading = ({
   return phase === 'waiting' ? Math.min(LONGEST_MS, POLL_MS * (1 + jobs_ahead)) : POLL_MS;
 };
 
-/** The load that comes first of those that have not ended; the list has the newest first. */
+/** The oldest unfinished load; the list has the newest first. */
 export const firstOpen = (loads: Load[]): Load | undefined =>
   loads.filter(({ status }) => isOpen(status)).at(-1);
 

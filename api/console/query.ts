@@ -1,28 +1,28 @@
-/** Reads something, keeps it while it is read again, and repeats by itself what failed in passing. */
+/** Reads, keeps the data during the next read, and retries transient errors. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem } from '../client/problem.ts';
 
 export interface Query<T> {
   data: T | undefined;
-  /** The last reading failed; `data` is what was read before. */
+  /** Of the last read; `data` is from an earlier one. */
   problem: ApiProblem | undefined;
   /** `data` is of another key. */
   isStale: boolean;
-  /** Somebody asks: reads at once. */
+  /** Reads at once. */
   reload: () => void;
-  /** Something has changed: reads soon, and once for many changes. */
+  /** Reads soon, once for many changes. */
   refresh: () => void;
 }
 
 interface Options<T> {
-  /** When to read again, in ms; null: when somebody asks. */
+  /** When to read again, in ms; null: on demand. */
   again?: (data: T) => number | null;
-  /** Readings because of changes are at least this far apart. */
+  /** Minimum time between reads because of changes. */
   apartMs?: number;
-  /** Asking again would repeat the work that has failed, so a reader has to want it. */
+  /** No automatic retry: it would repeat expensive work. */
   retryByHand?: boolean;
-  /** Shows what was read for the key before until the new one is there: a list does not vanish at each keystroke. */
+  /** Keep showing the data of the previous key until the new one arrives. */
   keep?: boolean;
 }
 
@@ -69,7 +69,7 @@ export function useQuery<T>(
           error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
         setState((before) => {
           const data = before.key === key ? before.data : undefined;
-          // A banner says that the connection is lost; what is shown stays.
+          // The banner reports a lost connection; keep the data.
           return data && problem.isUnreachable ? before : { key, data, problem };
         });
         if (problem.isUnreachable || (isTransient(problem) && !retryByHand)) wait = RETRY_MS;

@@ -1,4 +1,4 @@
-/** What a table shows: rows that match a search, in an order, and of those the ones within the view. */
+/** Search, sort and windowing of table rows. */
 export type SortValue = string | number | null;
 export type Direction = 'ascending' | 'descending';
 
@@ -9,7 +9,7 @@ function compare(a: SortValue, b: SortValue): number {
   return Number(a) - Number(b);
 }
 
-/** Hidden values (null) come last in either direction; equal ones keep their order. */
+/** Stable; hidden values (null) come last in either direction. */
 export function sortRows<T>(rows: readonly T[], value: (row: T) => SortValue, direction: Direction): T[] {
   const sign = direction === 'ascending' ? 1 : -1;
   return rows
@@ -23,7 +23,7 @@ export function sortRows<T>(rows: readonly T[], value: (row: T) => SortValue, di
 
 export const foldCase = (text: string): string => text.normalize('NFKC').toLowerCase();
 
-/** `texts` are folded already: folding 100,000 of them at each keystroke would be felt. */
+/** `texts` are case-folded once, not at each keystroke. */
 export function searchRows<T>(rows: readonly T[], texts: readonly string[], search: string): readonly T[] {
   const wanted = foldCase(search.trim());
   return wanted === '' ? rows : rows.filter((_, at) => texts[at]!.includes(wanted));
@@ -35,7 +35,7 @@ export interface Window {
   end: number;
 }
 
-/** The rows to render, with some more on both sides, so that a quick scroll does not show a gap. */
+/** The rows to render, with a margin for quick scrolling. */
 export function windowOf(
   { top, height, rowHeight }: { top: number; height: number; rowHeight: number },
   rows: number,

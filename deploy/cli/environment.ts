@@ -30,10 +30,7 @@ export function expectedStack(stateDirectory?: string): ExpectedStack | undefine
   return { directory, installation: readState(directory)?.state.installation };
 }
 
-/**
- * For commands that use servers: those that the environment names, as in a deployment; the local stack where it names none, or
- * where its folder is given.
- */
+/** The servers named by the environment, as in a deployment; otherwise, or if its folder is given, the local stack. */
 export function loadEnvironment(stateDirectory?: string): Environment {
   if (isDeployment(stateDirectory)) return process.env;
   const directory = stateDirectory ?? defaultState;

@@ -80,7 +80,7 @@ describe('rows a day', () => {
   });
 });
 
-describe('bytes a day', () => {
+describe('bytes per day', () => {
   const file = rowsOf(2);
   const size = String(file.length);
 
@@ -186,7 +186,7 @@ describe('the command', () => {
     await admin('quota', '--partner', partner._id, '--rows-per-day', 'none');
     const { stdout } = await runAdmin(['partner', 'usage', '--partner', partner._id], service.env);
     expect(stdout).toMatch(
-      /unfinished jobs +10,000 +\(default\)\nbytes a day +1,500,000,000,000\nrows a day +no limit\n/,
+      /unfinished jobs +10,000 +\(default\)\nbytes per day +1,500,000,000,000\nrows per day +no limit\n/,
     );
     const wrong = await runAdmin(
       ['partner', 'quota', '--partner', partner._id, '--rows-per-day', 'many'],

@@ -91,7 +91,7 @@ it('rejected rows are pointed out and shown; a load with errors ends with 5', as
   const [, id] = /^audience (\d+) {2}load \d+ {2}done/.exec(outcome.stdout)!;
   expect([outcome.code, outcome.stderr]).toEqual([
     0,
-    `rejected rows: 1 bad_identifier; see them with: headrace audience rejects ${id}\n`,
+    `rejected rows: 1 bad_identifier; show them with: headrace audience rejects ${id}\n`,
   ]);
   const { stdout } = await run('audience', 'rejects', id!, '--json');
   expect(rejectedRow.loose().parse(JSON.parse(stdout))).toMatchObject({ line: 51, raw: 'nobody,' });

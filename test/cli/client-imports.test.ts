@@ -96,8 +96,8 @@ describe('submit --upload --follow', () => {
     };
     expect(await refused('missing')).toContain('missing does not exist');
     expect(await refused('empty')).toContain('no files in');
-    expect(await refused('a/x.csv', 'b/x.csv')).toContain('two files are named x.csv');
-    expect(await refused('a/x.csv', 'c/y.csv.gz')).toContain('submit the two kinds separately');
+    expect(await refused('a/x.csv', 'b/x.csv')).toContain('two files have the name x.csv');
+    expect(await refused('a/x.csv', 'c/y.csv.gz')).toContain('submit them separately');
     expect(await refused('a/x.csv', 'd/_z')).toContain('upload it alone');
   });
 });
@@ -121,13 +121,13 @@ describe('submit', () => {
     const log = importLog.parse(JSON.parse(error.stdout));
     expect(error).toMatchObject({
       code: 'job_failed',
-      message: `job ${log.import_log_id} ended with errors`,
+      message: `job ${log.import_log_id} failed`,
     });
     expect(log.errors).toMatchObject([{ code: 'too_many_invalid' }]);
     const plain = await run(...args);
     expect(plain.code).toBe(5);
     expect(plain.stdout).toContain('too_many_invalid');
-    expect(plain.stderr).toMatch(/^some rows were rejected.*\nheadrace: job \d+ ended with errors\n$/);
+    expect(plain.stderr).toMatch(/^some rows were rejected.*\nheadrace: job \d+ failed\n$/);
   });
 
   it('what the service refuses is told with its reasons and the request: 1', async () => {
@@ -163,7 +163,7 @@ describe('submit --dry-run', () => {
     });
     const dry = ['import', 'submit', '--upload', '--dry-run'];
     const [verdict, ...shown] = await lines(...dry, join(folder, 'some.csv'));
-    expect(verdict).toMatch(/some\.csv {2}would be done {2}30 of 31 rows accepted$/);
+    expect(verdict).toMatch(/some\.csv {2}would succeed {2}30 of 31 rows accepted$/);
     expect(shown.join('\n')).toMatch(/some\.csv:31: neither,\d+ \(bad_identifier\)$/);
 
     const whole = await json(...dry, join(folder, 'good.csv'));
@@ -249,7 +249,7 @@ describe('rejects', () => {
       join(folder, 'r.csv'),
     );
     expect([outcome.code, existsSync(join(folder, 'r.csv'))]).toEqual([0, true]);
-    expect(outcome.stderr).toMatch(/worse\.csv failed as a whole/);
+    expect(outcome.stderr).toMatch(/worse\.csv failed and none of its rows/);
   });
 });
 

@@ -78,7 +78,7 @@ describe('login', () => {
     expect((await failure(4, ...upload)).message).toContain('no storage_url: run headrace login');
     expect(await json(...upload, '--profile', 'acme')).toMatchObject({ import_log_id: expect.any(Number) });
     expect((await failure(2, 'import', 'list', '--profile', 'nobody')).message).toContain(
-      'no profile nobody',
+      'profile nobody does not exist',
     );
   });
 

@@ -37,7 +37,7 @@ it('still running after --timeout: 8, its record, and how to follow it again', a
   expect(status).toBe(0);
   expect(error).toMatchObject({
     code: 'still_running',
-    message: `job ${import_log_id} is still running; follow it again with: headrace import show ${import_log_id} --follow`,
+    message: `job ${import_log_id} is still running; follow it with: headrace import show ${import_log_id} --follow`,
   });
 });
 
@@ -91,7 +91,7 @@ it('an answer that begins and does not end: 1', async () => {
   const { import_log_id } = await json('import', 'submit', 'w.csv');
   proxy.breakOff(`/v1/marketplace/import/${import_log_id}/files`);
   const { code, message } = await failure(1, 'import', 'files', String(import_log_id));
-  expect([code, message]).toEqual(['unreachable', expect.stringContaining('the answer broke off')]);
+  expect([code, message]).toEqual(['unreachable', expect.stringContaining('the response was cut off')]);
 });
 
 it('refused for now (429): it waits as long as it is told to, and goes on', async () => {

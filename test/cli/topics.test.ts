@@ -72,5 +72,5 @@ test('every topic with its contents, and the lag of its stage in messages and in
 
   const { stdout } = await runHeadrace(['topics'], env);
   const line = stdout.split('\n').find((one) => one.startsWith(`${config.topicPrefix}.rows `))!;
-  expect(line).toMatch(/ 72 h +validate: 1 messages, .* job\.file\.batch +RowBatch \(2\) /);
+  expect(line).toMatch(/ 3 days +validate: 1 message, .* job\.file\.batch +RowBatch \(2\) /);
 });

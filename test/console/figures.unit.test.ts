@@ -45,10 +45,10 @@ describe('a figure', () => {
     const grown = { ...done, unique_devices: 1_200 };
     expect(matchRateFigure(grown, { report, ...idle })).toMatchObject({ value: '41%', note: 'out of date' });
     expect(matchRateFigure(grown, { report, computing: { progress: 0.5 } })).toMatchObject({
-      note: 'counting again, 50%',
+      note: 'recomputing, 50%',
     });
     expect(matchRateFigure(done, { report, ...idle, failure: 'Down' })).toMatchObject({
-      note: 'out of date: counting failed',
+      note: 'out of date: computing failed',
     });
   });
 
@@ -63,7 +63,7 @@ describe('a figure', () => {
       kind: 'known',
       value: '400',
       at: done.updated_at,
-      note: 'counting again, 20%',
+      note: 'recomputing, 20%',
     });
   });
 

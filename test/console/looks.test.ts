@@ -46,7 +46,7 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
         page.getByRole('link', { name: 'attributes.csv' }).first().waitFor(),
       );
       await look(`/console/imports/${imported}`, () =>
-        page.getByRole('heading', { name: 'What next' }).waitFor(),
+        page.getByRole('heading', { name: 'Next steps' }).waitFor(),
       );
       await look(new URL(scene.reportOf(audience)).pathname, async () => {
         await shows(page, 'Matched devices', '600');

@@ -96,7 +96,7 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
   };
   const csv = await save('Download CSV');
   for (const { name, common } of expected) expect(csv).toContain(`,${name},${scene.owner},public,${common},`);
-  const rejects = await save('Download the rejected rows');
+  const rejects = await save('Download rejected rows');
   const lines = rejects
     .trim()
     .split('\n')
@@ -122,10 +122,10 @@ test('a load goes from pending to done under the eyes of the reader, without a r
   const audience = await scene.create('Watched', 'watched.csv', file(devices, 'visit'));
   const row = page.getByRole('row', { name: /Watched/ });
   await row.getByText('Pending').waitFor();
-  await row.getByText('not yet').first().waitFor();
+  await row.getByText('–').first().waitFor();
   await row.getByRole('link', { name: 'Watched' }).click();
   await page.getByRole('heading', { level: 1, name: 'Watched' }).waitFor();
-  await figure(page, 'Unique devices').getByText('Not yet').waitFor();
+  await figure(page, 'Unique devices').getByText('–').waitFor();
   await page.locator('.head-state .status').getByText('Pending').waitFor();
 
   await service.restart('pipeline');

@@ -139,7 +139,7 @@ test('an admin command that has reached another stack’s MongoDB does nothing, 
     const { code, stdout, stderr } = await create();
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
-      `headrace: MongoDB at ${mongoHosts(config.mongoUrl)} is not the one of the stack in ${state}, and nothing was done: headrace up --state ${state} starts that stack\n`,
+      `headrace: MongoDB at ${mongoHosts(config.mongoUrl)} does not belong to the stack in ${state}; nothing was changed. Start that stack with: headrace up --state ${state}\n`,
     );
   }
   expect(await partners.countDocuments()).toBe(known);

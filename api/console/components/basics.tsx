@@ -109,9 +109,7 @@ export function Errors({ errors }: { errors: ImportLogError[] | null }) {
   if (!errors || errors.length === 0) return null;
   return (
     <section class="problem" aria-label="Errors">
-      <p class="problem-title">
-        {errors.length === 1 ? 'This is why it failed' : `${plural(errors.length, 'reason')} why it failed`}
-      </p>
+      <p class="problem-title">Why it failed</p>
       <ul>
         {errors.map(({ code, message, file, line, count }) => (
           <li key={`${code} ${file} ${line}`}>
@@ -139,7 +137,7 @@ export function Pager({ first, next, label }: PagerProps) {
     <nav class="pager" aria-label={label}>
       {first && (
         <a class="button" href={first}>
-          Back to the newest
+          Newest
         </a>
       )}
       {next && (

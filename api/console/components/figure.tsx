@@ -22,7 +22,7 @@ function Value({ state }: { state: FigureState }): ComponentChildren {
     case 'hidden':
       return <span class="figure-word">Under {count(state.floor)}</span>;
     case 'not-yet':
-      return <span class="figure-word">Not yet</span>;
+      return <span class="figure-word">–</span>;
     case 'failed':
       return <span class="figure-word">Failed</span>;
   }
@@ -33,7 +33,7 @@ function Note({ state }: { state: FigureState }): ComponentChildren {
     case 'known':
       return (
         <>
-          as of <Age time={state.at} />
+          updated <Age time={state.at} />
           {state.note && <span class="figure-outdated"> · {state.note}</span>}
         </>
       );

@@ -5,7 +5,7 @@ import { isOpen } from '../../client/words.ts';
 import { Age, EmptyState, Problem, Rejects, SkeletonRows, Status } from './basics.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
 
-const notYet = <span class="quiet">not yet</span>;
+const notYet = <span class="quiet">–</span>;
 /** The counts of a file are final when it has been read. */
 const counted = (file: FileReport, value: number | null) =>
   isOpen(file.status) || value === null ? notYet : count(value);
@@ -28,7 +28,7 @@ const columns: ListColumn<FileReport>[] = [
   },
   { label: 'Rows', isNumber: true, cell: (file) => counted(file, file.rows) },
   { label: 'Accepted', isNumber: true, cell: (file) => counted(file, file.rows_accepted) },
-  { label: 'Duplicates', isNumber: true, cell: (file) => counted(file, file.rows_duplicate) },
+  { label: 'Already in audience', isNumber: true, cell: (file) => counted(file, file.rows_duplicate) },
   {
     label: 'Rejected',
     cell: (file) => (isOpen(file.status) ? notYet : <Rejects rejected={file.rows_rejected} />),
@@ -46,6 +46,6 @@ export function FilesTable({ files, problem, retry }: Props) {
   if (problem && !files) return <Problem problem={problem} retry={retry} />;
   if (!files) return <SkeletonRows rows={2} />;
   if (files.length === 0)
-    return <EmptyState title="No files yet">The files are listed when the job begins to run.</EmptyState>;
+    return <EmptyState title="No files yet">Files are listed when the job starts.</EmptyState>;
   return <ListTable caption="Files" columns={columns} rows={files} rowKey={(file) => file.s3_path} />;
 }

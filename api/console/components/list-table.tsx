@@ -16,7 +16,7 @@ interface Props<T> {
   rows: readonly T[];
   rowKey: (row: T) => string | number;
   isStale?: boolean;
-  /** How many rows are shown, and how many more each time somebody asks. */
+  /** Rows shown at first, and added by each "Show more". */
   step?: number;
 }
 

@@ -15,7 +15,7 @@ interface Props {
 /** A job that waits or runs. Its height is the same in every phase. */
 export function ProgressCard({ title, progress, following = 0 }: Props) {
   const now = useNow(1_000);
-  const after = following > 0 ? `${plural(following, 'more load')} after it` : '';
+  const after = following > 0 ? `${plural(following, 'more load')} queued` : '';
   const work = progress
     ? [workText(progress), remainingText(progress, now), after].filter(Boolean).join(' · ')
     : '';

@@ -25,15 +25,15 @@ interface Props {
 export function RejectedRows({ rejects, problem, retry, download }: Props) {
   if (problem && !rejects) return <Problem problem={problem} retry={retry} />;
   if (!rejects) return <SkeletonRows rows={2} />;
-  if (rejects.rows.length === 0) return <p class="quiet">No row was rejected.</p>;
+  if (rejects.rows.length === 0) return <p class="quiet">No rejected rows.</p>;
   return (
     <>
       <div class="table-tools">
         <a class="button" href={download} download="rejects.ndjson">
-          Download the rejected rows
+          Download rejected rows
         </a>
         {rejects.more && (
-          <p class="quiet">The first {count(rejects.rows.length)} are shown; the download has more.</p>
+          <p class="quiet">Showing the first {count(rejects.rows.length)}; download for more.</p>
         )}
       </div>
       <ListTable

@@ -52,19 +52,17 @@ function Navigation({ session, path }: { session: Session; path: string }) {
   );
 }
 
-/** The banner takes no place: nothing moves when it comes and goes. */
+/** Takes no space: nothing moves when it appears. */
 function ConnectionBanner() {
   const isConnected = useStore(connected);
   return (
     <div class="banner-place" role="status">
-      {!isConnected && (
-        <p class="banner">Connection lost, reconnecting. The numbers may be out of date until then.</p>
-      )}
+      {!isConnected && <p class="banner">Connection lost, reconnecting. Numbers may be out of date.</p>}
     </div>
   );
 }
 
-/** After a navigation, a keyboard and a screen reader go on at the beginning of the new page. */
+/** After a navigation, keyboard and screen reader continue at the start of the new page. */
 function useFocusOnNavigation(path: string) {
   const main = useRef<HTMLElement>(null);
   const before = useRef(path);
@@ -82,7 +80,7 @@ export function Shell({ session, children }: { session: Session | null; children
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <header class="top">
         <div class="top-inner">

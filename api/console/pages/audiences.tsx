@@ -25,14 +25,14 @@ function AudienceProgress({ audience }: { audience: Audience }) {
   return <InlineProgress progress={progress} label={`Progress of ${audience.name}`} />;
 }
 
-/** A 0 that means "not yet" is not shown as a number. */
+/** A 0 of an unfinished load is shown as –. */
 const isCounted = ({ unique_devices, status }: Audience) => unique_devices > 0 || !isOpen(status);
-const notYet = <span class="quiet">not yet</span>;
+const notYet = <span class="quiet">–</span>;
 
 function MatchRate({ audience }: { audience: Audience }) {
   const share = shareOf(audience.matched_devices, audience.unique_devices);
   if (!isCounted(audience)) return notYet;
-  if (!share) return <span title="No device matches, or too few to be shown">none known</span>;
+  if (!share) return <span title="No matches, or too few to show">–</span>;
   return <span title={`${count(audience.matched_devices)} matched devices`}>{percent(share)}</span>;
 }
 

@@ -21,8 +21,7 @@ const APART_MS = 500;
 
 function Facts({ log }: { log: ImportLog }) {
   const isDeletion = log.log_type === 1;
-  const final = (value: string) =>
-    isOpen(log.status) ? <span class="quiet">not yet</span> : count(Number(value));
+  const final = (value: string) => (isOpen(log.status) ? <span class="quiet">–</span> : count(Number(value)));
   return (
     <dl class="facts">
       <dt>{isDeletion ? 'Device-attribute pairs removed' : 'Rows read'}</dt>
@@ -133,7 +132,7 @@ export function ImportDetailPage({ id }: { id: number }) {
         </>
       )}
       <section>
-        <h2>What next</h2>
+        <h2>Next steps</h2>
         <NextSteps log={record} hasRejects={hasRejects} />
       </section>
     </>

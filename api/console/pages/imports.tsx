@@ -17,9 +17,9 @@ function ImportProgress({ id }: { id: number }) {
   return <InlineProgress progress={progress} label={`Progress of import ${id}`} />;
 }
 
-/** Counts of a job that has not ended are not final, and 0 would look as if they were. */
+/** Counts of an unfinished job are not final. */
 const counted = (log: ImportLog, value: string) =>
-  isOpen(log.status) ? <span class="quiet">not yet</span> : count(Number(value));
+  isOpen(log.status) ? <span class="quiet">–</span> : count(Number(value));
 
 const columns: ListColumn<ImportLog>[] = [
   {

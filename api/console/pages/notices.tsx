@@ -1,16 +1,16 @@
-/** Pages that only say something. */
+/** Pages with a message only. */
 import type { Session } from '../../client/types.ts';
 import { useTitle } from '../hooks.ts';
 
-/** The same for what does not exist and for what belongs to somebody else. */
+/** Does not tell a missing record from one of another account. */
 export function NotFoundPage({ what = 'page' }: { what?: string }) {
   useTitle('Not found');
   return (
     <div class="narrow">
       <h1>Not found</h1>
       <p>
-        There is no such {what}, or you may not see it. Check the address, or sign in with the key or token
-        that it belongs to.
+        This {what} does not exist or you have no access to it. Check the address, or sign in with the key or
+        token of its owner.
       </p>
       <p>
         <a class="button" href="/console/audiences">

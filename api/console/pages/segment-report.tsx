@@ -23,7 +23,7 @@ import { NotFoundPage } from './notices.tsx';
 const LOADS = 1_000;
 const APART_MS = 500;
 
-/** Everything that the report shows, read again when an event says that it has changed. */
+/** All data of the report, reloaded on events. */
 function useReport(segment: number) {
   const bySegment = `${audiencePath}?segment_id=${segment}`;
   const audience = useQuery(bySegment, async (signal) => (await read<Audience[]>(bySegment, signal)).data, {
@@ -50,7 +50,7 @@ function useReport(segment: number) {
   const changed = record && `${record.status} ${record.updated_at}`;
   const known = useRef(changed);
   useEffect(() => {
-    // The report is computed when somebody asks, so the page asks when the audience has changed.
+    // Reports are computed on demand: request one when the audience has changed.
     if (known.current !== undefined && known.current !== changed) composition.refresh();
     known.current = changed;
   }, [changed]);
@@ -71,7 +71,7 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
   );
 
   if (audience.data?.length === 0) return <NotFoundPage what="report" />;
-  // Shown at once or not at all: parts that arrive one by one would push each other down.
+  // Render all parts at once: parts that arrive one by one would push each other down.
   const isRead = [loads, files].every(({ data, problem }) => data || problem);
   if (!record || !path || !isRead)
     return audience.problem ? (
@@ -124,11 +124,11 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
       <GrowthSection loads={loads.data?.data} hasMore={!!loads.data?.next} />
       <section>
         <h2>Files</h2>
-        <p class="quiet">Every file of the audience, with the rows that were rejected and why.</p>
+        <p class="quiet">All files of the audience, with their rejected rows.</p>
         {rejects > 0 && (
           <div class="table-tools">
             <a class="button" href={`${path}/rejects`} download="rejects.ndjson">
-              Download the rejected rows
+              Download rejected rows
             </a>
             <p class="quiet numbers">{count(rejects)} rejected</p>
           </div>

@@ -5,9 +5,9 @@ import { useTitle } from '../hooks.ts';
 import { signIn } from '../session.ts';
 
 const reasons: Record<string, string> = {
-  expired: 'Your session, or the link that you opened, has expired. Sign in to continue where you were.',
-  invalid: 'The link that you opened is not valid. Ask for a new one, or sign in with a key or a token.',
-  suspended: 'Access to this service is suspended. Ask whoever gave you the link.',
+  expired: 'Your session or link has expired. Sign in to continue.',
+  invalid: 'The link is not valid. Request a new one, or sign in with an API key or user token.',
+  suspended: 'Access is suspended. Contact the partner that sent you the link.',
   'signed-out': 'You are signed out.',
 };
 

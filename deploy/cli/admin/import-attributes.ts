@@ -1,4 +1,4 @@
-/** `headrace admin attribute import`: many attributes from a CSV file. To run it again after it was interrupted is safe. */
+/** `headrace admin attribute import`: many attributes from a CSV file. Safe to repeat after an interruption. */
 import { readFileSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
 import type { ApiStores } from '../../../api/stores/api-stores.ts';

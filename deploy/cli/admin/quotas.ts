@@ -41,8 +41,8 @@ const quotaLines = (quotas: Required<PartnerQuotas>, own: PartnerQuotas = {}) =>
     `${what}  ${shown(quotas[name])}${own[name] === undefined ? '   (default)' : ''}`;
   return [
     line('unfinished jobs', 'pendingJobs'),
-    line('bytes a day    ', 'bytesPerDay'),
-    line('rows a day     ', 'rowsPerDay'),
+    line('bytes per day  ', 'bytesPerDay'),
+    line('rows per day   ', 'rowsPerDay'),
   ];
 };
 
@@ -54,10 +54,10 @@ export function registerQuotaCommands(partner: Command, { run, add }: AdminTools
     .option('--pending-jobs <number>', 'unfinished jobs, or default', jobs)
     .option(
       '--bytes-per-day <number>',
-      'bytes of files, unpacked, a day (UTC), such as 500GB, none or default',
+      'uncompressed bytes per day (UTC), such as 500GB, none or default',
       amount,
     )
-    .option('--rows-per-day <number>', 'rows a day (UTC), such as 100M, none or default', amount)
+    .option('--rows-per-day <number>', 'rows per day (UTC), such as 100M, none or default', amount)
     .action(({ partner: id, pendingJobs, bytesPerDay, rowsPerDay }: QuotaOptions, command: Command) =>
       run(command, async ({ partners }, config) => {
         const given = Object.entries({ pendingJobs, bytesPerDay, rowsPerDay }).flatMap(([name, value]) =>
@@ -71,9 +71,9 @@ export function registerQuotaCommands(partner: Command, { run, add }: AdminTools
         };
       }),
     );
-  add(partner, 'usage', 'show the quotas of a partner, and what it has loaded by day')
+  add(partner, 'usage', 'show the quotas of a partner and its daily usage')
     .requiredOption('--partner <id>', 'the partner')
-    .option('--days <number>', 'how many of the last days on which it loaded something', between(1, 9_999), 7)
+    .option('--days <number>', 'number of days with usage to show', between(1, 9_999), 7)
     .action((options: { partner: string; days: number }, command: Command) =>
       run.readOnly(command, async ({ partners, usage }, config) => {
         const found = await partners.find(options.partner);

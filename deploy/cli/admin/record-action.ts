@@ -18,7 +18,7 @@ function systemUser(): string {
 
 export const actorOf = ({ actor }: Pick<Config, 'actor'>): string => actor ?? `${systemUser()}@${hostname()}`;
 
-/** Whoever gives a whole API key where its readable part is enough must not have it stored. */
+/** Keeps a full API key, given where its id is enough, out of the audit log. */
 const withoutSecret = (value: unknown): unknown =>
   typeof value === 'string'
     ? value.replace(/^((?:hr_)?[a-z0-9]{8})_[A-Za-z0-9_-]{43}$/, '$1')
@@ -43,7 +43,7 @@ export function describeCommand(command: Command): Omit<AuditedAction, 'actor'> 
   };
 }
 
-/** Without its entry, the action does not begin. If the outcome cannot be stored, the entry goes on saying `intended`. */
+/** Without its entry, the action does not start. If the outcome cannot be stored, the entry stays `intended`. */
 export async function recordAction<T extends { partner?: string | undefined }>(
   audit: AuditStore,
   action: AuditedAction,
@@ -55,7 +55,7 @@ export async function recordAction<T extends { partner?: string | undefined }>(
       .complete(entry, outcome)
       .catch((error: Error) =>
         printLines(process.stderr, [
-          `headrace: the audit log does not show how this ended: ${error.message}`,
+          `headrace: the outcome was not written to the audit log: ${error.message}`,
         ]),
       );
   try {

@@ -18,7 +18,7 @@ export interface Outcome {
   json: unknown;
   /** What is printed without `--json`. */
   text: string[];
-  /** Whom it concerned, for the audit log, if no option says so. */
+  /** The partner for the audit log, if no option names it. */
   partner?: string;
 }
 
@@ -26,7 +26,7 @@ type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
 
 const FAILED = 1;
 
-/** A local stack may have stopped, and another taken over its ports. Asked before anything is changed, indexes included. */
+/** A local stack may have stopped and another taken its ports. Checked before any change, indexes included. */
 async function requireStack(
   { mongoUrl }: Pick<ConfigOf<'admin'>, 'mongoUrl'>,
   db: Db,
@@ -35,7 +35,7 @@ async function requireStack(
   if (installation !== undefined && (await createInstallationStore(db).isKnownAs(installation))) return;
   throw new CommandFailed(
     'wrong_stack',
-    `MongoDB at ${mongoHosts(mongoUrl)} is not the one of the stack in ${directory}, and nothing was done: headrace up --state ${directory} starts that stack`,
+    `MongoDB at ${mongoHosts(mongoUrl)} does not belong to the stack in ${directory}; nothing was changed. Start that stack with: headrace up --state ${directory}`,
   );
 }
 

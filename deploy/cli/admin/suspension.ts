@@ -14,14 +14,10 @@ export function registerSuspensionCommands(partner: Command, { run, add }: Admin
     ...(await import('../../../api/provisioning/provision-partner.ts')),
     ...(await import('../../../api/provisioning/suspend-partner.ts')),
   });
-  add(
-    partner,
-    'suspend',
-    'refuse a partner everywhere within five seconds; jobs that it has queued still run',
-  )
+  add(partner, 'suspend', 'block a partner everywhere within five seconds; its queued jobs still run')
     .requiredOption('--partner <id>', 'the partner')
     .option('--reason <text>', 'why, for the audit log')
-    .option('--cancel-jobs', 'cancel its unfinished jobs, except those that are being merged')
+    .option('--cancel-jobs', 'cancel its unfinished jobs, except jobs that are being merged')
     .action((options: { partner: string; cancelJobs?: boolean }, command: Command) =>
       run(command, async (stores, config) => {
         const { createStorageIssuer, suspendPartner } = await provisioning();
@@ -42,7 +38,7 @@ export function registerSuspensionCommands(partner: Command, { run, add }: Admin
         };
       }),
     );
-  add(partner, 'resume', 'let a suspended partner in again, with the same keys')
+  add(partner, 'resume', 'lift the suspension of a partner; its keys stay the same')
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async (stores, config) => {

@@ -48,7 +48,7 @@ interface IssuedStorage {
 export const storageLines = ({ access_key_id, secret_access_key, policy }: IssuedStorage) =>
   policy
     ? [
-        'Make a user of the storage with this policy, and give its keys to the partner; headrace does not need them:',
+        'Create a storage user with this policy and give its keys to the partner; headrace does not need them:',
         ...JSON.stringify(policy, null, 2).split('\n'),
       ]
     : [`access key  ${access_key_id}`, `secret key  ${secret_access_key}   (shown only now)`];

@@ -53,7 +53,7 @@ async function deleteGroup({ s3, bucket }: Storage, keys: readonly string[]): Pr
   if (first) throw new CommandError(exitCodes.failed, 'storage_failed', `${first.Key}: ${first.Message}`);
 }
 
-/** What is there, not what we know of: the answer to an upload may have been lost. */
+/** Deletes what is listed, not what we remember: the response to an upload may have been lost. */
 async function deleteObjects(
   storage: Storage,
   folder: string,

@@ -16,7 +16,7 @@ export interface PreparedPrefix {
 
 export interface SubmittedJob extends PreparedPrefix {
   id: number;
-  /** Jobs a second when it was submitted, in a ramp. */
+  /** Jobs per second when it was submitted, in a ramp. */
   rate?: number;
 }
 

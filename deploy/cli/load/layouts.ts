@@ -19,7 +19,7 @@ export interface InvalidKind {
   row: string;
 }
 
-/** What is queued has to be known, so that it can be removed: an interrupt does not end such a request, only what reads. */
+/** An interrupt aborts reads only: a queued job must be known to be removed. */
 export interface Clients {
   reading: ApiClient;
   changing: ApiClient;
@@ -72,7 +72,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
       throw new CommandError(
         exitCodes.failed,
         'too_few_attributes',
-        `you have ${found.length} attributes, and the load wants ${attributes}: use --attributes with fewer, or let the operator create more with headrace admin attribute import FILE.csv --partner ID`,
+        `the load needs ${attributes} attributes and you have ${found.length}: lower --attributes, or ask the operator to create more with headrace admin attribute import FILE.csv --partner ID`,
       );
     return found.map(({ attribute_id }) => String(attribute_id));
   };

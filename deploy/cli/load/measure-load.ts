@@ -19,7 +19,7 @@ export interface MeasureOptions {
   layout: Layout;
   reading: ApiClient;
   signal: AbortSignal;
-  /** Each job as soon as it is queued: whoever cleans up has to know it. */
+  /** Called for each queued job, so that clean-up knows it. */
   onJob(job: SubmittedJob): void;
   onSample(sample: Sample): void;
   onStep(step: RampStep): void;

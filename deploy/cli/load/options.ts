@@ -8,7 +8,7 @@ import { newFolder } from '../partner/upload.ts';
 export type LayoutName = 'a' | 'b';
 
 export interface Ramp {
-  /** Jobs a second. */
+  /** Jobs per second. */
   from: number;
   to: number;
   by: number;
@@ -18,7 +18,7 @@ export interface LoadPlan {
   files: number;
   rows: number;
   jobs: number;
-  /** Jobs a second; undefined: all at once. */
+  /** Jobs per second; undefined: all at once. */
   rate?: number;
   gzip: boolean;
   duplicates: number;
@@ -45,7 +45,7 @@ const MAX_RATE = 10_000;
 const MAX_FILES = 10_000_000;
 const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3_600 };
 
-/** `2/s`, `30/m` or `0.5`, as jobs a second. */
+/** `2/s`, `30/m` or `0.5`, as jobs per second. */
 export function rate(text: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(?:\/([smh]))?$/.exec(text) ?? [];
   const jobs = Number(amount) / secondsOf[unit]!;
@@ -53,12 +53,12 @@ export function rate(text: string): number {
   return jobs;
 }
 
-/** `1..20`, or `10..200:10` for steps of 10 jobs a second. */
+/** `1..20`, or `10..200:10` for steps of 10 jobs per second. */
 export function ramp(text: string): Ramp {
   const [, from, to, by = '1'] = /^(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?$/.exec(text) ?? [];
   const parsed = { from: Number(from), to: Number(to), by: Number(by) };
   if (!(parsed.from > 0 && parsed.to >= parsed.from && parsed.to <= MAX_RATE && parsed.by > 0))
-    throw new InvalidArgumentError('expected jobs a second such as 1..20, or 10..200:10 for steps of 10');
+    throw new InvalidArgumentError('expected jobs/s such as 1..20, or 10..200:10 for steps of 10');
   return parsed;
 }
 
@@ -70,34 +70,31 @@ export function share(text: string): number {
 
 export const withLoadOptions = (command: Command): Command =>
   command
-    .option('--files <n>', 'files of a job', between(1, 1_000_000), 10)
-    .option('--rows <n>', 'rows of a file', between(1, 5_000_000), 10_000)
-    .option('--jobs <n>', 'jobs, each of a prefix of its own', between(1, 100_000), 1)
-    .option('--rate <rate>', 'submit so many, such as 2/s or 30/m (default: all at once)', rate)
+    .option('--files <n>', 'files per job', between(1, 1_000_000), 10)
+    .option('--rows <n>', 'rows per file', between(1, 5_000_000), 10_000)
+    .option('--jobs <n>', 'jobs, each with its own prefix', between(1, 100_000), 1)
+    .option('--rate <rate>', 'submission rate, such as 2/s or 30/m (default: all at once)', rate)
     .option('--gzip', 'compress the files', false)
-    .option('--duplicates <share>', 'share of the rows that repeat an earlier one of their job', share, 0)
-    .option('--invalid <share>', 'share of the rows that the service has to reject', share, 0)
+    .option('--duplicates <share>', 'share of rows that duplicate an earlier row of their job', share, 0)
+    .option('--invalid <share>', 'share of invalid rows', share, 0)
     .addOption(
       new Option('--layout <layout>', 'a: imports of attributes; b: audiences with events')
         .choices(['a', 'b'])
         .default('b'),
     )
-    .option('--attributes <n>', 'different attributes, or events', between(1, 100_000), 10)
+    .option('--attributes <n>', 'number of attributes, or events', between(1, 100_000), 10)
     .option('--prefix <folder>', 'empty folder below your prefix to upload to (default: a new one)')
-    .option(
-      '--seed <n>',
-      'the same seed gives the same files (default: another each time)',
-      between(0, 2 ** 31),
-    )
-    .option('--ramp <from..to>', 'raise the rate until the backlog grows, such as 1..20 jobs a second', ramp)
-    .option('--step <duration>', 'how long each rate of a ramp is kept', duration, 60_000)
-    .option('--parallel <n>', 'uploads at a time', between(1, 64), 8)
+    .option('--seed <n>', 'the same seed generates the same files (default: random)', between(0, 2 ** 31))
+    .option('--ramp <from..to>', 'raise the rate until the backlog grows, such as 1..20 jobs/s', ramp)
+    .option('--step <duration>', 'duration of each rate of a ramp', duration, 60_000)
+    .option('--parallel <n>', 'parallel uploads', between(1, 64), 8)
     .option('--report <name>', 'write a report to <name>.json and <name>.html')
-    .option('--keep', 'leave the files and audiences for you to look at');
+    .option('--keep', 'keep the files and audiences');
 
 export function planOf(options: LoadOptions): LoadPlan {
   const { prefix = newFolder('load'), seed = randomInt(2 ** 31), step, ramp, rate } = options;
-  if (ramp && rate !== undefined) throw usageError('a ramp sets the rate itself: leave out --rate');
-  if (options.jobs * options.files > MAX_FILES) throw usageError('more than 10,000,000 files are too many');
+  if (ramp && rate !== undefined) throw usageError('--ramp sets the rate: remove --rate');
+  if (options.jobs * options.files > MAX_FILES)
+    throw usageError('at most 10,000,000 files in total: lower --jobs or --files');
   return { ...options, prefix: `${prefix.replace(/(?<!\/)\/+$/, '')}/`, seed, stepMs: step };
 }

@@ -61,7 +61,7 @@ export async function prepareFiles(
   const atOnce = Math.max(1, Math.min(plan.parallel, MAX_BYTES_IN_FLIGHT / (plan.rows * ROW_BYTES)));
   const prepared: PreparedPrefix[] = [];
 
-  /** An upload that has begun is not interrupted: it could be complete for the storage, and then nobody would delete it. */
+  /** A started upload is not interrupted: it could complete and would never be deleted. */
   async function upload(path: string, bytes: Buffer): Promise<void> {
     // 6 is what gzip does unless told otherwise, and so what partners send.
     const Body = plan.gzip ? await compress(bytes, { level: 6 }) : bytes;

@@ -3,7 +3,7 @@ import type { Ramp } from './options.ts';
 import type { Sample } from './watch-queue.ts';
 
 export interface RampStep {
-  /** Jobs a second. */
+  /** Jobs per second. */
   rate: number;
   jobs: number;
   /** Unfinished jobs, on average, around the middle of the step and at its end. */

@@ -40,8 +40,8 @@ function figures({ load, upload, counts, failed_jobs }: LoadReport): Html {
     ['Files', count(load.files)],
     ['Jobs', count(load.jobs)],
     ['Time', seconds(load.seconds)],
-    ['Rows a second', count(load.rows_per_second)],
-    ['Files a second', String(load.files_per_second)],
+    ['Rows/s', count(load.rows_per_second)],
+    ['Files/s', String(load.files_per_second)],
     ['Uploaded', bytes(upload.bytes)],
     [
       'Counts',
@@ -80,7 +80,7 @@ const rampSection = (ramp: NonNullable<LoadReport['ramp']>): Html =>
     'Ramp',
     html`<p>${rampLine(ramp)}</p>`,
     tableOf(
-      ['Jobs a second', 'Jobs', 'Backlog before', 'Backlog at the end', 'Holds'],
+      ['Jobs/s', 'Jobs', 'Backlog before', 'Backlog at the end', 'Holds'],
       ramp.steps.map(({ rate, jobs, backlog_before, backlog_after, held }) => [
         rate,
         jobs,
@@ -146,8 +146,8 @@ export function reportPage(report: LoadReport): string {
 <p>${service}, ${started_at.slice(0, 19).replace('T', ' ')} UTC: ${planText(report)}</p>
 ${section('Result', figures(report))}
 ${report.ramp ? rampSection(report.ramp) : ''}
-${section('Rows a second', overTime('Rows a second', perSecond(samples, 'rows')))}
-${section('Files a second', overTime('Files a second', perSecond(samples, 'files')))}
+${section('Rows/s', overTime('Rows/s', perSecond(samples, 'rows')))}
+${section('Files/s', overTime('Files/s', perSecond(samples, 'files')))}
 ${section('Queue depth', html`<p>Unfinished jobs of the service.</p>`, overTime('Queue depth', queued))}
 ${section('Latency', ...latencies(report))}
 ${errorSection(report)}

@@ -31,7 +31,7 @@ export interface LoadReport {
   /** How often each happened. */
   errors: { code: string; message: string; count: number }[];
   ramp: {
-    /** Jobs a second; null if not even the first rate held. */
+    /** Jobs per second; null if not even the first rate held. */
     highest_rate: number | null;
     steps: { rate: number; jobs: number; backlog_before: number; backlog_after: number; held: boolean }[];
   } | null;

@@ -31,14 +31,13 @@ interface Run {
   jobs: SubmittedJob[];
 }
 
-/** Generated data is not wanted among that of customers. */
 async function checkAllowed(reading: ApiClient, { api_url }: Settings): Promise<void> {
   const { data } = await reading.get<{ allows_load?: boolean }>('/');
   if (data.allows_load === true) return;
   throw new CommandError(
     exitCodes.failed,
     'load_not_allowed',
-    `${api_url} does not say that it is a service for tests, so it is not loaded: its operator allows it with HEADRACE_ALLOW_LOAD=1`,
+    `${api_url} does not allow load tests: its operator can allow them with HEADRACE_ALLOW_LOAD=1`,
   );
 }
 
@@ -81,7 +80,7 @@ async function load(
   }
 }
 
-/** What becomes of the files and audiences, in words; `failure` if they could not be removed. */
+/** Says what happened to the files and audiences; `failure` if they could not be removed. */
 async function tidy({ plan, storage, layout, jobs, shown }: Run, isKept: boolean) {
   const place = `s3://${storage.bucket}/${storage.prefix}${plan.prefix}`;
   if (isKept) return { said: `kept ${place}${layout.remove ? ' and its audiences' : ''}` };
@@ -104,11 +103,11 @@ async function tidy({ plan, storage, layout, jobs, shown }: Run, isKept: boolean
 const staysText = ({ layout, jobs }: Run): string =>
   layout.remove || jobs.length === 0
     ? ''
-    : '; what was imported stays in your attributes (headrace import delete)';
+    : '; the imported data stays in your attributes (delete it with: headrace import delete)';
 const unfinishedText = ({ layout, jobs }: Run): string =>
   layout.remove || jobs.length === 0
     ? ''
-    : `, and of ${plural(jobs.length, 'queued import')} those that have not read their files end with errors`;
+    : `; of ${plural(jobs.length, 'queued import')}, those that have not read their files will fail`;
 
 async function failed(run: Run, error: unknown, isKept: boolean): Promise<never> {
   const { said } = await tidy(run, isKept);
@@ -122,16 +121,12 @@ async function failed(run: Run, error: unknown, isKept: boolean): Promise<never>
 
 function failureOf({ failed_jobs, counts }: LoadReport): CommandError | undefined {
   if (failed_jobs > 0)
-    return new CommandError(
-      exitCodes.jobFailed,
-      'job_failed',
-      `${plural(failed_jobs, 'job')} ended with errors`,
-    );
+    return new CommandError(exitCodes.jobFailed, 'job_failed', `${plural(failed_jobs, 'job')} failed`);
   if (counts.wrong.length > 0)
     return new CommandError(
       exitCodes.failed,
       'wrong_counts',
-      `${plural(counts.wrong.length, 'count')} of the service ${counts.wrong.length === 1 ? 'is' : 'are'} wrong`,
+      `${plural(counts.wrong.length, 'count')} returned by the service ${counts.wrong.length === 1 ? 'is' : 'are'} wrong`,
     );
   return undefined;
 }

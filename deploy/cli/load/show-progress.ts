@@ -1,4 +1,4 @@
-/** What a load is doing, for whoever waits: one live line at a terminal, a line now and then elsewhere. */
+/** Progress of a load test: one live line on a terminal, a line every ten seconds elsewhere. */
 
 import { bytes, count, duration, plural } from '../../../api/client/format.ts';
 import { isInteractive } from '../../../pipeline/runtime/terminal.ts';
@@ -9,7 +9,7 @@ import type { RampStep } from './ramp.ts';
 import type { Sample } from './watch-queue.ts';
 
 const EVERY_MS = 10_000;
-/** The speed of the last so many seconds. */
+/** Window of the displayed speed. */
 const WINDOW_S = 10;
 
 const leftText = (left: number, perSecond: number) =>

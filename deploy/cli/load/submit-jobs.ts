@@ -7,7 +7,7 @@ const MAX_AT_ONCE = 16;
 
 export interface Submitting {
   count: number;
-  /** Jobs a second; undefined: all at once. */
+  /** Jobs per second; undefined: all at once. */
   rate?: number;
   signal: AbortSignal;
   submit(prefix: PreparedPrefix): Promise<void>;

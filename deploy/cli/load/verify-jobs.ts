@@ -1,4 +1,4 @@
-/** A fast wrong result is a failure: compares every count of the service with what was generated. */
+/** Compares every count of the service with the generated data. */
 
 import type { ApiClient } from '../../../api/client/client.ts';
 import type { Progress } from '../../../api/client/types.ts';
@@ -6,7 +6,6 @@ import { inParallel } from '../partner/in-parallel.ts';
 import type { JobTimes, SubmittedJob, VerifiedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 
-/** Few at a time: a thousand jobs are no reason to flood the service with reads. */
 const AT_ONCE = 2;
 
 function timesOf({ created_at, started_at, loaded_at, ended_at }: Progress) {

@@ -22,7 +22,7 @@ export interface Sample {
 }
 
 const MAX_POLLED = 8;
-/** An API that is restarted is no reason to give up. */
+/** Rides out a restart of the API. */
 const MAX_LOST = 30;
 const MAX_KEPT = 2_000;
 

@@ -34,7 +34,7 @@ export interface UpOptions {
 
 export const sayOnStderr: Report = (line) => process.stderr.write(`${line}\n`);
 
-/** Aborts at the first Ctrl-C or SIGTERM. Further ones are ignored: npm forwards a Ctrl-C that the terminal has already sent us. */
+/** Aborts at the first Ctrl-C or SIGTERM. Ignores further ones: npm forwards a Ctrl-C that the terminal has already sent. */
 export function abortOnSignal(): AbortController {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => controller.abort());
@@ -47,7 +47,7 @@ const portVariables: Partial<Record<PortName, string>> = {
   pipeline: 'HEADRACE_PIPELINE_PORT',
 };
 
-/** What is asked for is taken, or the start is refused. */
+/** A port that was asked for is used, or the start fails. */
 function exactPorts(env: NodeJS.ProcessEnv, apiPort: number | undefined): ExactPorts {
   const ports: ExactPorts = {};
   for (const [name, variable] of Object.entries(portVariables) as [PortName, string][]) {
@@ -60,7 +60,7 @@ function exactPorts(env: NodeJS.ProcessEnv, apiPort: number | undefined): ExactP
   return apiPort === undefined ? ports : { ...ports, api: { port: apiPort, from: '--port' } };
 }
 
-/** So that a command finds out when another stack has taken over the port. */
+/** Lets a command detect that another stack has taken the port. */
 async function rememberInstallation(folder: StateFolder): Promise<void> {
   const { connectMongo } = await import('../../../pipeline/stores/mongo.ts');
   const { createInstallationStore } = await import('../../../pipeline/stores/installation.ts');
@@ -114,7 +114,7 @@ export function describe({ folder, addresses }: Stack): object {
   };
 }
 
-/** Reports processes that die, until it is stopped. False: another command has stopped all of them. */
+/** Reports processes that die. False: another command has stopped all of them. */
 async function stayUntilStopped(directory: string, report: Report, signal: AbortSignal): Promise<boolean> {
   const missed = new Set<ProcessName>();
   const allGone = async () => {
@@ -141,7 +141,7 @@ async function stayUntilStopped(directory: string, report: Report, signal: Abort
   }
 }
 
-/** What the owner of a stack does when it is up. What another has started meanwhile is not stopped. */
+/** Waits until the stack is stopped, then takes it down. */
 export async function keepUntilStopped(
   directory: string,
   report: Report,

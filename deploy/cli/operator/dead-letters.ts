@@ -30,7 +30,7 @@ function outgoingOf(config: OperatorConfig, letter: MessageTypes['DeadLetter']):
   return { topic, message: { partition, key: key?.toString() ?? '', value } };
 }
 
-/** Visits those that were not put back yet, and remembers those that are now. Gives the record of them. */
+/** Visits the letters not republished yet and records those that are now. */
 export async function visitLetters(
   config: OperatorConfig,
   log: Logger,

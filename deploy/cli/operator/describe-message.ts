@@ -1,4 +1,4 @@
-/** A message as `tap` shows it: decoded, with what is long counted instead of printed, unless it was asked for. */
+/** A message as `tap` shows it: decoded, with rows and devices counted unless they are asked for. */
 
 import { canonicalForms, IDENTIFIER_BYTES } from '../../../pipeline/formats/identifier.ts';
 import type { ReadMessage } from '../../../pipeline/kafka/read-topic.ts';

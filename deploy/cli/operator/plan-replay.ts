@@ -1,27 +1,28 @@
 /**
- * `headrace replay`: publishes messages again. What is delivered twice changes no count and no set (the ledger counts a batch once,
- * a device is in a set once), so a job that has ended stays as it is; one that waits for a lost message goes on.
+ * `headrace replay`: publishes messages again. Redelivery changes no count and no set (the ledger counts a batch once, a set holds a
+ * device once): an ended job stays as it is, and a job that waits for a lost message continues.
  */
-import { createInterface } from 'node:readline/promises';
+import { plural } from '../../../api/client/format.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
 import { topicName } from '../../../pipeline/kafka/topics.ts';
 import { CommandFailed } from '../../../pipeline/runtime/command-failed.ts';
-import { isInteractive, printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
+import { printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
+import { confirm, notATerminal } from '../confirm.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
 import { openJobs } from './look-up-jobs.ts';
 import { publishAgain } from './publish-again.ts';
 import { quietLogger } from './read-messages.ts';
 
-/** What would be published, found by reading it once; and how to do it. */
+/** What to publish, counted in a first pass. */
 export interface Plan {
   title: string;
   counts: Map<TopicKey, number>;
-  /** What else a person should know. */
+  /** Shown below the counts. */
   remarks: string[];
   run(): Promise<number>;
 }
@@ -31,7 +32,7 @@ const flow = (Object.keys(topics) as TopicKey[]).filter((topic) => topics[topic]
 const addTo = (counts: Map<TopicKey, number>, topic: TopicKey) =>
   counts.set(topic, (counts.get(topic) ?? 0) + 1);
 
-/** Reads the messages twice: to count them, and to publish them. */
+/** Reads the messages twice: to count, then to publish. */
 async function planOf(
   config: OperatorConfig,
   from: { title: string; remarks: string[]; topics: readonly TopicKey[]; options?: ReadOptions },
@@ -77,11 +78,11 @@ const timesOf = ({ createdAt, updatedAt, phase }: JobDocument): ReadOptions => (
 export async function planJob(config: OperatorConfig, number: number): Promise<Plan> {
   const jobs = await openJobs(config);
   const job = await jobs.find(number).finally(jobs.close);
-  if (!job) throw new CommandFailed('unknown_job', `there is no job ${number}`);
+  if (!job) throw new CommandFailed('unknown_job', `job ${number} does not exist`);
   const remark =
     job.phase === 'ended'
-      ? `the job has ended (status ${job.status}, ${job.rows} rows, ${job.uniqueDevices} devices): its counts and sets stay as they are`
-      : `the job is ${job.phase}: it goes on with what was lost, and nothing counts twice`;
+      ? `the job has ended (status ${job.status}, ${job.rows} rows, ${job.uniqueDevices} devices): its counts and device sets do not change`
+      : `the job is ${job.phase}: it continues with the lost messages; nothing is counted twice`;
   const isOfJob = ({ topic, value }: ReadMessage) => {
     const message = tryDecode(topic, value);
     return !(message instanceof MalformedMessage) && 'job' in message.value && message.value.job === number;
@@ -114,15 +115,10 @@ export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
 
 const totalOf = ({ counts }: Plan) => [...counts.values()].reduce((sum, count) => sum + count, 0);
 
-async function isAgreed(question: string): Promise<boolean> {
-  if (!isInteractive(process.stdin))
-    throw new CommandFailed(
-      'not_confirmed',
-      'nothing was done: nobody can be asked; --yes goes ahead without asking',
-    );
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(question).finally(() => terminal.close());
-  return /^y(es)?$/i.test(answer.trim());
+async function isConfirmed(question: string): Promise<boolean> {
+  const answer = await confirm(question);
+  if (answer === undefined) throw new CommandFailed('not_confirmed', notATerminal);
+  return answer;
 }
 
 export interface ReplayOptions {
@@ -138,7 +134,7 @@ export async function replay(
 ): Promise<void> {
   const total = totalOf(plan);
   const say = (line: string) => void (json || printLines(process.stdout, [line]));
-  say(`to be published again: ${plan.title}`);
+  say(`to publish again: ${plan.title}`);
   for (const topic of flow) {
     const count = plan.counts.get(topic);
     if (count) say(`  ${topicName(config, topic)}  ${count}`);
@@ -151,12 +147,12 @@ export async function replay(
     const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
     if (json) void printJson(process.stdout, result);
   };
-  if (total === 0) say('nothing to do');
-  else if (dryRun) say(`nothing was done (--dry-run): ${total} messages`);
-  else if (yes || (await isAgreed(`publish ${total} messages again? [y/N] `))) {
+  if (total === 0) say('nothing to publish');
+  else if (dryRun) say(`dry run: ${plural(total, 'message')} would be published, nothing was`);
+  else if (yes || (await isConfirmed(`Publish ${plural(total, 'message')} again?`))) {
     const messages = await plan.run();
-    say(`published ${messages} messages again`);
+    say(`published ${plural(messages, 'message')} again`);
     return finish(messages);
-  } else say('nothing was done');
+  } else say('nothing was published');
   finish(0);
 }

@@ -1,6 +1,6 @@
 /**
- * Which dead letters were put back: the committed offset of a consumer group, before which all were, and with it, as metadata, the
- * ranges behind it. Without members a group keeps its offsets for longer than the topic keeps its letters.
+ * Which dead letters were republished: all before the committed offset of a consumer group, and the ranges behind it, kept as the
+ * offset's metadata. A group without members keeps its offsets longer than the topic keeps its letters.
  */
 
 import { asking, findTopics, withCluster } from '../../../pipeline/kafka/cluster.ts';
@@ -9,7 +9,7 @@ import { groupName, topicName } from '../../../pipeline/kafka/topics.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 
-/** What a broker keeps with an offset. A letter that is forgotten for it is put back twice, which is harmless. */
+/** What a broker stores with an offset. A range cut off here is republished twice, which is harmless. */
 const MAX_METADATA = 4_000;
 
 type Range = [first: bigint, last: bigint];
@@ -17,7 +17,7 @@ const parse = (metadata: string): Range[] =>
   [...metadata.matchAll(/\b(\d+)-(\d+)/g)].map(([, first, last]) => [BigInt(first!), BigInt(last!)]);
 
 export interface PutBack {
-  /** All letters before this offset were put back. */
+  /** All letters before this offset were republished. */
   before(): bigint;
   has(offset: bigint): boolean;
   /** In the order of the offsets, which ends with `save`. */

@@ -22,7 +22,7 @@ export interface TapOptions extends Shown {
   format?: Format;
 }
 
-/** On standard error: standard output has the messages and nothing else. */
+/** Logs to standard error: standard output is for the messages. */
 export const quietLogger = (name: string) => createLogger({ logLevel: 'error' }, name, pino.destination(2));
 
 const jobOf = ({ value }: Decoded) => ('job' in value ? value.job : undefined);

@@ -43,7 +43,7 @@ async function computed(context: CommandContext, audience: number, path: string)
         throw new CommandError(
           exitCodes.stillRunning,
           'still_running',
-          `the report is still being computed; ask again with: headrace audience report ${audience}`,
+          `the report is still being computed; try again with: headrace audience report ${audience}`,
         );
       progress.show(`computing the report  ${bar(computing.progress)}`);
       await sleep(waitMs, undefined, { signal });
@@ -95,7 +95,7 @@ export function reportLines(report: Composition, colours: Paint, top: number): s
       ['audience', `${report.audience_id}  ${printable(report.name)}`],
       ['devices', count(report.unique_devices)],
       ['matched', `${cell(report.matched_devices, count)} (${cell(report.match_rate, percent)})`],
-      ['computed', `${report.computed_at}${report.current ? '' : '  (something has changed since)'}`],
+      ['computed', `${report.computed_at}${report.current ? '' : '  (out of date)'}`],
       ...(report.floor > 0 ? [['hidden', `${hidden} counts below ${report.floor}`]] : []),
     ]),
     ...section(
@@ -123,7 +123,7 @@ export function registerAudienceReport(group: Command): void {
     .option('--top <n>', 'rows of each table', between(1, 1_000_000), DEFAULT_TOP)
     .option(
       '--timeout <duration>',
-      'wait so long at most, such as 90s, 5m or 2h (default: no limit)',
+      'maximum time to wait, such as 90s, 5m or 2h (default: no limit)',
       duration,
     )
     .action((audience: number, options: ReportOptions, command: Command) =>

@@ -41,7 +41,7 @@ export function readConfigFile(): ConfigFile {
   }
 }
 
-/** By a rename: whoever reads it meanwhile, and whoever is interrupted, has the old file or the new one. */
+/** Atomic, by a rename. */
 export function writeConfigFile(file: ConfigFile): void {
   const path = configPath();
   const unfinished = `${path}.${process.pid}`;

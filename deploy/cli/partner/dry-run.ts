@@ -9,13 +9,13 @@ import { errorLines, heading, rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
 export const withDryRun = (command: Command): Command =>
-  command.option('--dry-run', 'read the files and say what would be loaded and rejected; change nothing');
+  command.option('--dry-run', 'show what would be loaded and rejected; change nothing');
 
 function fileLines({ file }: DryRun, colours: Paint): string[] {
   const rows = file.map((each) => [
     count(each.rows),
     count(each.rows_accepted),
-    `${printable(each.s3_path)}${each.complete ? '' : ' (its beginning)'}`,
+    `${printable(each.s3_path)}${each.complete ? '' : ' (partly read)'}`,
     [rejectedText(each.rows_rejected), each.failure?.code ?? ''].filter((text) => text !== '').join('; '),
   ]);
   return table([heading(['ROWS', 'ACCEPTED', 'FILE', 'REJECTED'], colours), ...rows], [0, 1]);
@@ -27,7 +27,7 @@ const exampleLines = ({ file }: DryRun): string[] =>
   );
 
 function dryRunLines(run: DryRun, colours: Paint): string[] {
-  const verdict = run.status === 2 ? colours.green('would be done') : colours.red('would end with errors');
+  const verdict = run.status === 2 ? colours.green('would succeed') : colours.red('would fail');
   const read = run.complete
     ? ''
     : `; read ${run.files_read} of ${plural(run.files, 'file')}, up to the limit`;
@@ -39,7 +39,7 @@ function dryRunLines(run: DryRun, colours: Paint): string[] {
   ];
 }
 
-/** Queues a dry run of each request, waits for its end and prints it; ends with 5 if a load would end with errors. */
+/** Runs and prints a dry run of each request; exits with 5 if a load would fail. */
 export async function dryRun(
   context: CommandContext,
   collection: string,
@@ -64,5 +64,5 @@ export async function dryRun(
     if (ended.status === 3) failed++;
   }
   if (failed > 0)
-    throw new CommandError(exitCodes.jobFailed, 'job_failed', 'a load of these files would end with errors');
+    throw new CommandError(exitCodes.jobFailed, 'job_failed', 'a load of these files would fail');
 }

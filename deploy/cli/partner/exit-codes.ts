@@ -1,4 +1,4 @@
-/** How a partner's command ends. Scripts rely on these numbers, which follow the habits of gh: a published one keeps its meaning. */
+/** Exit codes of partners' commands, as in gh. Scripts rely on them: a published code keeps its meaning. */
 import { ApiProblem } from '../../../api/client/problem.ts';
 import type { FieldError } from '../../../schemas/problems.ts';
 
@@ -13,7 +13,7 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 export const exitCodeHelp = `
-Exit codes: 0 done, 1 failed, 2 wrong usage, 4 not authorized, 5 the job ended with errors, 8 still running after --timeout,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 4 not authorized, 5 the job failed, 8 still running after --timeout,
 130 interrupted.`;
 
 interface Details {
@@ -23,7 +23,7 @@ interface Details {
   cause?: unknown;
 }
 
-/** The end of a command that is not a success, in words for a person and a code for a program. */
+/** A failed command: a message for a person, a code for a program. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly requestId: string | null;
@@ -67,6 +67,6 @@ export function commandErrorOf(error: unknown): CommandError | undefined {
 
 export const usageError = (message: string) => new CommandError(exitCodes.usage, 'usage', message);
 
-/** Thrown by whatever an interrupt ends; a command that knows more says so in its own. */
+/** A command that knows more passes its own message. */
 export const interruption = (message = 'interrupted') =>
   new CommandError(exitCodes.interrupted, 'interrupted', message);

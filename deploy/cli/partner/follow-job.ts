@@ -1,4 +1,4 @@
-/** Waits for the end of a job and shows meanwhile how far it has come. */
+/** Waits for the end of a job and shows its progress. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../../../api/client/progress-text.ts';
@@ -24,7 +24,7 @@ export interface FollowOptions {
 
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 1_000;
-/** An API that is restarted, or a network that is away for a moment, is no reason to give up on a job. */
+/** Rides out a restart of the API or a short network failure. */
 const MAX_LOST = 30;
 
 interface Patient {
@@ -36,7 +36,7 @@ const stillRunning = ({ name, again }: Pick<Followed, 'name' | 'again'>) =>
   new CommandError(
     exitCodes.stillRunning,
     'still_running',
-    `${name} is still running; follow it again with: ${again}`,
+    `${name} is still running; follow it with: ${again}`,
   );
 
 export const progressText = (progress: Progress): string =>
@@ -45,7 +45,7 @@ export const progressText = (progress: Progress): string =>
 const line = (name: string, progress: Progress) =>
   joined(`${name}  ${bar(fractionDone(progress))}`.trimEnd(), progressText(progress));
 
-/** Asks again and again until `poll` returns a value; what it shows until then is the progress. */
+/** Polls until `poll` returns a value; it shows progress until then. */
 export async function follow<T>(
   followed: Pick<Followed, 'name' | 'again'>,
   { signal, progress, timeoutMs }: FollowOptions,
@@ -63,7 +63,7 @@ export async function follow<T>(
     }
   } catch (error) {
     if (signal.aborted)
-      throw interruption(`interrupted; ${followed.name} goes on. Follow it again with: ${followed.again}`);
+      throw interruption(`interrupted; ${followed.name} continues. Follow it with: ${followed.again}`);
     throw controller.signal.aborted ? timeout : error;
   } finally {
     clearTimeout(timer);
@@ -72,7 +72,7 @@ export async function follow<T>(
   }
 }
 
-/** Returns when the job has ended, whichever way. */
+/** Returns when the job is done or has failed. */
 export async function followJob(api: ApiClient, followed: Followed, options: FollowOptions): Promise<void> {
   await follow(followed, options, async (request, show) => {
     const { data } = await api.get<Progress>(`${followed.path}/progress`, request);

@@ -7,14 +7,14 @@ import { followJob } from './follow-job.ts';
 import { rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
-/** What `--json` prints of a load: its record, and whose it is. */
+/** With `--json`, the load's record and its audience. */
 async function printLoad(context: CommandContext, audience: number, path: string): Promise<Load> {
   const { data } = await context.api.get<Load & { file: unknown }>(path);
   const { file: _, ...load } = data;
   await context.print({ audience_id: audience, ...load }, () => loadOutcome(audience, load, context.colours));
   const rejected = rejectedText(load.rows_rejected ?? {});
   if (rejected !== '')
-    context.say(`rejected rows: ${rejected}; see them with: headrace audience rejects ${audience}`);
+    context.say(`rejected rows: ${rejected}; show them with: headrace audience rejects ${audience}`);
   return load;
 }
 
@@ -44,6 +44,6 @@ export async function followLoads(
     throw new CommandError(
       exitCodes.jobFailed,
       'job_failed',
-      `load ${failed.join(', ')} of audience ${audience} ended with errors`,
+      `load ${failed.join(', ')} of audience ${audience} failed`,
     );
 }

@@ -26,7 +26,7 @@ async function endedJob({ api }: CommandContext, id: number): Promise<ImportLog>
     throw new CommandError(
       exitCodes.failed,
       'not_ended',
-      `job ${id} has not ended, so these are not all of its rejected rows`,
+      `job ${id} is still running and may reject more rows: wait until it has ended`,
     );
   return data;
 }
@@ -40,11 +40,11 @@ async function save(context: CommandContext, id: number, output: string): Promis
   ]);
   if (saved.truncated > 0)
     context.say(
-      `left out ${plural(saved.truncated, 'row')}: too long to be kept whole; correct them in your files`,
+      `skipped ${plural(saved.truncated, 'row')} that were too long to keep: correct them in your files`,
     );
   if (saved.omitted > 0) context.say(`${plural(saved.omitted, 'more row')} were rejected but not kept`);
   for (const file of failedFiles)
-    context.say(`${file} failed as a whole: none of its rows were loaded; correct it and submit all of it`);
+    context.say(`${file} failed and none of its rows were loaded: correct it and submit the whole file`);
 }
 
 async function resubmit(context: CommandContext, id: number, file: string, follow?: boolean): Promise<void> {
@@ -56,18 +56,16 @@ async function resubmit(context: CommandContext, id: number, file: string, follo
 
 export function registerImportRejects(group: Command): void {
   withStorage(
-    withFollow(
-      addCommand(group, 'rejects', 'show the rejected rows of an import, or correct and resubmit them'),
-    ),
+    withFollow(addCommand(group, 'rejects', 'show, save or resubmit the rejected rows of an import')),
   )
     .argument('<id>', 'import_log_id', wholeNumber)
-    .option('--output <file>', 'write the rows to a new file, to correct them')
+    .option('--output <file>', 'save the rows to a new file, to correct them')
     .option('--resubmit <file>', 'upload the corrected file and submit it as a new job')
     .action((id: number, options: RejectsOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { output, resubmit: corrected, follow } = options;
         if (output !== undefined && corrected !== undefined)
-          throw usageError('--output and --resubmit are two steps: correct the rows between them');
+          throw usageError('--output and --resubmit are separate steps: correct the rows in between');
         if (output !== undefined) return save(context, id, output);
         if (corrected !== undefined) return resubmit(context, id, corrected, follow);
         await printRejects(context, await context.api.open(`${importPath}/${id}/rejects`));

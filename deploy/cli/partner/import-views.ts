@@ -50,7 +50,7 @@ export function importLines(logs: readonly ImportLog[], colours: Paint): string[
   );
 }
 
-/** What an import, or a deletion, came to. */
+/** The result of an import or a deletion. */
 export function outcomeLine(log: ImportLog, colours: Paint): string {
   const work =
     log.log_type === 1

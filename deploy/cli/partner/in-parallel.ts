@@ -1,4 +1,4 @@
-/** Does the work for every item, `atOnce` of them at a time. After a failure nothing more is begun, and what was begun is waited for. */
+/** Works on `atOnce` items at a time. After a failure it starts no more and waits for those in flight. */
 export async function inParallel<T>(
   items: readonly T[],
   atOnce: number,

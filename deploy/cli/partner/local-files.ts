@@ -1,4 +1,4 @@
-/** The files that a command was given, and the names that they get in the storage. */
+/** Local files and their names in the storage. */
 import { readdirSync, statSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { sharedPathProblem } from '../../../schemas/paths.ts';
@@ -25,7 +25,7 @@ function fileAt(source: string, name: string): LocalFile {
 
 const isFileAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 
-/** With the folder's own name in front, as cp -r does it. Links to files count as files; links to folders are not followed. */
+/** Prefixed with the folder's name, like cp -r. Follows links to files, not to folders. */
 function filesIn(folder: string): LocalFile[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   const paths = entries
@@ -34,7 +34,7 @@ function filesIn(folder: string): LocalFile[] {
     .map(({ path }) => path)
     .filter((path) => !isLeftOut(path))
     .sort();
-  if (paths.length === 0) throw usageError(`there are no files in ${folder}`);
+  if (paths.length === 0) throw usageError(`${folder} has no files to upload`);
   const top = basename(resolve(folder));
   return paths.map((path) => fileAt(path, join(top, relative(folder, path)).split(sep).join('/')));
 }
@@ -50,13 +50,13 @@ export function collectFiles(paths: readonly string[], to: string): LocalFile[] 
   const files = paths.flatMap(filesAt);
   const names = new Set<string>();
   for (const { source, name } of files) {
-    if (names.has(name)) throw usageError(`two files are named ${name}: upload them separately`);
+    if (names.has(name)) throw usageError(`two files have the name ${name}: upload them separately`);
     names.add(name);
     const problem = sharedPathProblem(to + name, MAX_KEY_BYTES);
     if (problem) throw usageError(`${source}: its name in the storage ${problem}`);
     if (files.length > 1 && isLeftOut(name))
       throw usageError(
-        `${source} begins with _ or ., and such files of a prefix are left out: upload it alone`,
+        `${source} starts with _ or ., and such files under a prefix are skipped: upload it alone`,
       );
   }
   return files;

@@ -1,10 +1,10 @@
-/** One line on standard error that is written over, for a person; a program that reads our output never sees it. */
+/** A live line on standard error, on terminals only. */
 import { isInteractive, printable, printLines } from '../../../pipeline/runtime/terminal.ts';
 
 export interface ProgressLine {
   show(text: string): void;
   clear(): void;
-  /** A line that stays. */
+  /** Replaces the live line by a permanent one. */
   settle(text: string): void;
 }
 

@@ -30,7 +30,7 @@ function headerLike(raw: string): string {
   return `device_id${String.fromCharCode(detectDelimiter(bytes, 0, bytes.length))}key`;
 }
 
-/** A row that is known only in part is left out: what is missing of it could be loaded as if it had never been there. */
+/** Skips truncated rows: they would load as different rows. */
 export async function* linesToCorrect(
   rows: AsyncIterable<RejectedRow>,
   counts: SavedRejects,
@@ -52,7 +52,7 @@ export async function saveRejects(
   output: string,
 ): Promise<SavedRejects> {
   const counts: SavedRejects = { rows: 0, truncated: 0, omitted: 0 };
-  // Only a new file: an existing one may be what somebody is correcting.
+  // Never overwrite: an existing file may have corrections.
   const file = await open(output, 'wx').catch((error: Error) => {
     throw new CommandError(exitCodes.failed, 'unwritable', error.message);
   });

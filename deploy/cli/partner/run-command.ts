@@ -1,4 +1,4 @@
-/** Runs one command of a partner: settings, signals, output, and the one place where its failure becomes a message and an exit code. */
+/** Runs a partner's command: settings, signals, output, and the one place where an error becomes a message and an exit code. */
 import type { Command } from 'commander';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { type Paint, paint, printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
@@ -30,7 +30,7 @@ interface CommonOptions {
 function abortOnSignals(): AbortSignal {
   const controller = new AbortController();
   const abort = () => {
-    // Whoever asks twice does not want to wait.
+    // A second signal exits at once.
     if (controller.signal.aborted) process.exit(exitCodes.interrupted);
     controller.abort(interruption());
   };

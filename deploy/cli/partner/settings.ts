@@ -1,4 +1,4 @@
-/** Where the service and the storage are, and the keys to them: from a flag, else the environment, else a profile. */
+/** Addresses and keys of the service and the storage: from a flag, else the environment, else a profile. */
 import { type Command, Option } from 'commander';
 import { type ClientVariable, clientVariables } from '../../../schemas/client-variables.ts';
 import { readConfigFile } from './config-file.ts';
@@ -27,7 +27,7 @@ export const connectionSettings = {
   user_token: {
     flag: '--user-token <token>',
     variable: clientVariables.userToken,
-    description: 'act for the customer of this user token (audiences only)',
+    description: 'act on behalf of this customer (audiences only)',
     isSecret: true,
   },
 } as const satisfies Record<string, Setting>;
@@ -100,7 +100,7 @@ export function resolveSettings(options: Record<string, unknown>): Settings {
   const name = wanted ?? last;
   const profile = name === undefined ? undefined : profiles[name];
   if (wanted !== undefined && profile === undefined)
-    throw usageError(`there is no profile ${wanted}: create it with headrace login --profile ${wanted}`);
+    throw usageError(`profile ${wanted} does not exist: create it with headrace login --profile ${wanted}`);
   return { ...profile, ...givenSettings(options) };
 }
 

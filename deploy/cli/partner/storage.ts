@@ -1,4 +1,4 @@
-/** The partner's place in the storage: its bucket, its prefix, and a client with its own keys. */
+/** The partner's bucket and prefix, with an S3 client that uses its keys. */
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { ignoreOddDates } from '../../../pipeline/sources/odd-dates.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';

@@ -1,10 +1,18 @@
-/** What all commands of partners have in common: the options, and what becomes of a wrong one. */
+/** Options and usage errors that partners' commands share. */
 
 import type { Command, CommanderError } from 'commander';
 import { toJsonLine } from '../../../pipeline/runtime/terminal.ts';
+import { confirm, notATerminal } from '../confirm.ts';
 import { between, duration, status, statusNames } from '../parse-options.ts';
-import { CommandError, exitCodeHelp, exitCodes } from './exit-codes.ts';
+import { CommandError, exitCodeHelp, exitCodes, usageError } from './exit-codes.ts';
 import { withConnection } from './settings.ts';
+
+export async function confirmFirst(question: string, isConfirmed = false): Promise<void> {
+  if (isConfirmed) return;
+  const answer = await confirm(question);
+  if (answer === undefined) throw usageError(notATerminal);
+  if (!answer) throw new CommandError(exitCodes.failed, 'not_confirmed', 'nothing was changed');
+}
 
 const wantsJson = () => process.argv.includes('--json');
 const asJson = (text: string) =>
@@ -27,10 +35,10 @@ export const addCommand = (parent: Command, name: string, description: string): 
 
 export const withFollow = (command: Command, what = 'the end of the job'): Command =>
   command
-    .option('--follow', `wait for ${what} and show the progress`)
+    .option('--follow', `wait for ${what} and show progress`)
     .option(
       '--timeout <duration>',
-      'wait so long at most, such as 90s, 5m or 2h (default: no limit)',
+      'maximum time to wait, such as 90s, 5m or 2h (default: no limit)',
       duration,
     );
 
@@ -44,6 +52,6 @@ export interface ListOptions {
 
 export const withListOptions = (command: Command): Command =>
   command
-    .option('--limit <n>', 'list at most so many, the newest', between(1, 1_000_000), DEFAULT_LIMIT)
-    .option('--status <status>', `only those that are ${statusNames.join(', ')}`, status)
-    .option('--search <text>', 'only those whose name or path contains this');
+    .option('--limit <n>', 'maximum number to list, newest first', between(1, 1_000_000), DEFAULT_LIMIT)
+    .option('--status <status>', `only with this status: ${statusNames.join(', ')}`, status)
+    .option('--search <text>', 'only if the name or path contains this text');

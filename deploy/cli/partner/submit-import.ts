@@ -1,4 +1,4 @@
-/** Requests that queue an import, and what is told of those that were queued. */
+/** Submits imports and prints their outcome. */
 
 import type { ApiClient } from '../../../api/client/client.ts';
 import { importPath, readLines } from '../../../api/client/client.ts';
@@ -34,7 +34,7 @@ function ownBucket(path: string): object {
   } = process.env;
   if (!accessKeyId || !secretAccessKey || !region)
     throw usageError(
-      `${path} is in a bucket of your own: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION to keys that may read it`,
+      `${path} is in your own bucket: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION to keys that can read it`,
     );
   return { path_type: 1, credentials: { accessKeyId, secretAccessKey, region } };
 }
@@ -61,13 +61,13 @@ async function hasRejects(api: ApiClient, path: string): Promise<boolean> {
   return false;
 }
 
-/** Prints the record of a job; false if it ended with errors. */
+/** Prints the record of a job; false if it failed. */
 async function printOutcome(context: CommandContext, path: string): Promise<boolean> {
   const { api, colours } = context;
   const { data: log } = await api.get<ImportLog>(path);
   await context.print(log, () => [outcomeLine(log, colours), ...errorLines(log.errors)]);
   if (!context.isJson && log.status >= 2 && log.log_type === 0 && (await hasRejects(api, path)))
-    context.say(`some rows were rejected; see them with: headrace import rejects ${log.import_log_id}`);
+    context.say(`some rows were rejected; show them with: headrace import rejects ${log.import_log_id}`);
   return log.status !== 3;
 }
 
@@ -86,7 +86,7 @@ export async function followImports(context: CommandContext, ids: readonly numbe
     if (!(await printOutcome(context, path))) failed.push(id);
   }
   if (failed.length > 0)
-    throw new CommandError(exitCodes.jobFailed, 'job_failed', `job ${failed.join(', ')} ended with errors`);
+    throw new CommandError(exitCodes.jobFailed, 'job_failed', `job ${failed.join(', ')} failed`);
 }
 
 export async function tellSubmitted(

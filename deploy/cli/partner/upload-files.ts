@@ -89,7 +89,7 @@ export async function uploadFiles(
       const Parts = tags.map((ETag, n) => ({ ETag, PartNumber: n + 1 }));
       await s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }), abort);
     } catch (error) {
-      // Parts that nobody completes would stay, and be paid for.
+      // Otherwise the parts would stay and be billed.
       await s3.send(new AbortMultipartUploadCommand(upload)).catch(() => {});
       throw error;
     }

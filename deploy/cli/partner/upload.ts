@@ -20,12 +20,12 @@ const DEFAULT_PARALLEL = 8;
 export const withUpload = (command: Command): Command =>
   withStorage(
     command
-      .option('--upload', 'upload these local files and folders first, with your storage keys')
+      .option('--upload', 'first upload these local files and folders with your storage keys')
       .option('--to <folder>', 'folder below your prefix to upload to (default: a new one)')
-      .option('--parallel <n>', 'uploads at a time', between(1, 64), DEFAULT_PARALLEL),
+      .option('--parallel <n>', 'parallel uploads', between(1, 64), DEFAULT_PARALLEL),
   );
 
-/** A new folder for each upload: it has these files and no others, and none of them changes while it is read. */
+/** A new folder per upload: it has exactly these files, and none changes while it is read. */
 export const newFolder = (parent: string): string =>
   `${parent}/${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(3).toString('hex')}/`;
 
@@ -101,7 +101,7 @@ export async function upload(
   const files = collectFiles(paths, folder);
   const compressed = files.filter(isGzip).length;
   if (!mixed && compressed > 0 && compressed < files.length)
-    throw usageError('some files end in .gz and some do not: submit the two kinds separately');
+    throw usageError('some files end in .gz and some do not: submit them separately');
   await send(context, files, folder, parallel);
   if (files.length === 1) return { path: folder + files[0]!.name };
   return { path: folder, ...(mixed ? {} : { compressed: compressed > 0 }) };

@@ -40,7 +40,7 @@ export const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string
     ...(webhook.description === null ? [] : [['description', printable(webhook.description)]]),
     ...webhook.secrets.map(({ created_at, expires_at }) => [
       'signs with',
-      `the secret of ${when(created_at)}${expires_at === null ? '' : `, until ${when(expires_at)}`}`,
+      `secret from ${when(created_at)}${expires_at === null ? '' : `, until ${when(expires_at)}`}`,
     ]),
     ['created', when(webhook.created_at)],
     ...(secret === undefined ? [] : [['secret', `${secret}   (shown only now)`]]),

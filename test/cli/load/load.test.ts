@@ -111,7 +111,7 @@ describe('a load', () => {
 
   it('whose jobs fail says so, with its report: 5', async () => {
     const error = await failure(5, 'load', '--files', '1', '--rows', '100', '--invalid', '0.5');
-    expect(error).toMatchObject({ code: 'job_failed', message: '1 job ended with errors' });
+    expect(error).toMatchObject({ code: 'job_failed', message: '1 job failed' });
     const report: LoadReport = JSON.parse(error.stdout);
     expect(report.errors).toMatchObject([{ code: 'too_many_invalid', count: 1 }]);
     expect(report.counts.wrong.map(({ what }) => what)).toContain('unique_devices');

@@ -8,7 +8,7 @@ import { Figure } from '../figure.tsx';
 const shareText = (share: number | null, whole: string) =>
   share === null ? '' : `${percent(share)} of ${whole}`;
 
-/** Where the rows went that did not become devices of the audience. */
+/** Rows that did not add a device. */
 function LeftOut({ funnel }: { funnel: Funnel }) {
   const reasons: { text: string; title?: string; rows: number }[] = [
     ...byRows(funnel.rejected).map(([code, rows]) => ({
@@ -18,12 +18,12 @@ function LeftOut({ funnel }: { funnel: Funnel }) {
     })),
     { text: 'In files that failed', rows: funnel.rowsInFailedFiles },
     { text: 'In loads that have not ended', rows: funnel.rowsNotMerged },
-    { text: 'Repeated: the device is there already', rows: funnel.repeated },
+    { text: 'Already in audience', rows: funnel.repeated },
   ];
   const shown = reasons.filter(({ rows }) => rows > 0);
   return (
     <div class="left-out">
-      <h3>Rows left out, by reason</h3>
+      <h3>Excluded rows</h3>
       {shown.length === 0 ? (
         <p class="quiet">None: every row became a device.</p>
       ) : (

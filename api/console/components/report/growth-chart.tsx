@@ -17,9 +17,9 @@ function useSystemTheme(): boolean {
 }
 
 const describe = ({ at, devices, added, repeated, rejected }: GrowthPoint): string =>
-  `${exactTime(at)}: ${count(added)} new, ${count(repeated)} repeated, ${plural(rejected, 'row')} rejected; ${plural(devices, 'device')} after it`;
+  `${exactTime(at)}: ${count(added)} new, ${count(repeated)} already in audience, ${plural(rejected, 'row')} rejected; ${plural(devices, 'device')} in total`;
 
-/** The table below it has the same numbers, for those who cannot see it. */
+/** The table below has the same numbers for screen readers. */
 export function GrowthChart({ points }: { points: GrowthPoint[] }) {
   const host = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<number | null>(null);
@@ -58,7 +58,7 @@ export function GrowthChart({ points }: { points: GrowthPoint[] }) {
       <p class="legend">
         <span class="key key-line">Devices in the audience</span>
         <span class="key key-new">New devices</span>
-        <span class="key key-repeated">Repeated devices</span>
+        <span class="key key-repeated">Already in audience</span>
         <span class="key key-rejected">Rejected rows</span>
       </p>
       <div

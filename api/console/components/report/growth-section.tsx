@@ -6,8 +6,7 @@ import { Age, Rejects, SkeletonRows, Status } from '../basics.tsx';
 import { type ListColumn, ListTable } from '../list-table.tsx';
 import { GrowthChart } from './growth-chart.tsx';
 
-const counted = (value: number | null) =>
-  value === null ? <span class="quiet">not yet</span> : count(value);
+const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
 
 const columns: ListColumn<Load>[] = [
   {
@@ -33,12 +32,12 @@ const columns: ListColumn<Load>[] = [
     ),
   },
   { label: 'New', isNumber: true, cell: ({ new_devices }) => counted(new_devices) },
-  { label: 'Repeated', isNumber: true, cell: (load) => counted(repeatedDevices(load)) },
+  { label: 'Already in audience', isNumber: true, cell: (load) => counted(repeatedDevices(load)) },
   {
     label: 'Rejected rows',
     cell: ({ rows_rejected }) => (rows_rejected ? <Rejects rejected={rows_rejected} /> : counted(null)),
   },
-  { label: 'Devices after it', isNumber: true, cell: ({ audience_devices }) => counted(audience_devices) },
+  { label: 'Total after load', isNumber: true, cell: ({ audience_devices }) => counted(audience_devices) },
   { label: 'When', cell: ({ updated_at }) => <Age time={updated_at} /> },
 ];
 
@@ -47,9 +46,7 @@ export function GrowthSection({ loads, hasMore }: { loads: Load[] | undefined; h
   return (
     <section>
       <h2>Growth by load</h2>
-      <p class="quiet">
-        What each load brought: new devices, devices that were there before, and rejected rows.
-      </p>
+      <p class="quiet">New devices, devices already in the audience, and rejected rows of each load.</p>
       {!loads && <SkeletonRows rows={3} />}
       {points.length > 1 && <GrowthChart points={points} />}
       {loads && (

@@ -16,7 +16,7 @@ export function NextSteps({
   const id = audience.audience_id;
   return (
     <section>
-      <h2>What next</h2>
+      <h2>Next steps</h2>
       <CopyCurl
         title="Add more devices"
         note="Loads another file or folder into this audience. Devices that it has already are not counted twice."

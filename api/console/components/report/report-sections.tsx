@@ -9,9 +9,7 @@ import { AttributesTable, EventsTable, OverlapsTable } from './report-tables.tsx
 
 const FloorNote = ({ floor }: { floor: number }) =>
   floor > 0 ? (
-    <p class="notice">
-      Small numbers are left out: counts, attributes and overlaps of fewer than {count(floor)} devices.
-    </p>
+    <p class="notice">Counts, attributes and overlaps of fewer than {count(floor)} devices are hidden.</p>
   ) : null;
 
 /** Those of every partner, or of the one whose audience it is. */

@@ -15,11 +15,11 @@ function State({ audience, composition: { data, problem } }: Pick<Props, 'audien
         <ProgressBar fraction={data.computing.progress} label="Computing the report" />
         <span>
           Computing {percent(data.computing.progress)}
-          {report && ', until then the numbers are out of date'}
+          {report && '; the numbers are out of date'}
         </span>
       </span>
     );
-  if (!report) return <span>{problem ? 'The report could not be computed' : 'Asking for the report'}</span>;
+  if (!report) return <span>{problem ? 'The report could not be computed' : 'Loading the report'}</span>;
   return (
     <span>
       Computed <Age time={report.computed_at} />, {exactTime(report.computed_at)}
@@ -34,7 +34,7 @@ interface Props {
   composition: Query<CompositionState>;
 }
 
-/** How old the report is, and what one can do with it. */
+/** Age of the report, and its actions. */
 export function ReportBar({ path, audience, composition }: Props) {
   const [problem, setProblem] = useState<ApiProblem>();
   const attempt = (action: () => Promise<unknown>) => async (event: Event) => {
@@ -57,7 +57,7 @@ export function ReportBar({ path, audience, composition }: Props) {
         </p>
         <div class="actions">
           <button type="button" onClick={compute} disabled={isComputing}>
-            Compute again
+            Recompute
           </button>
           <a class="button" href={`${path}?format=csv`} download onClick={attempt(() => downloadCsv(path))}>
             Download CSV

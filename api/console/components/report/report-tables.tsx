@@ -25,7 +25,7 @@ export function AttributesTable({ attributes }: Pick<Composition, 'attributes'>)
               {name}
             </span>
             {visibility === 'private' && (
-              <span class="tag" title="Only its owner sees it">
+              <span class="tag" title="Visible only to its owner">
                 private
               </span>
             )}
@@ -109,7 +109,7 @@ export function EventsTable({ report: { events, floor } }: { report: Composition
       id: 'rows',
       label: 'Rows',
       isNumber: true,
-      hint: 'Rows with this event, repeated ones included',
+      hint: 'Rows with this event, duplicates included',
       cell: ({ rows }) => <CountCell value={rows} floor={floor} />,
       sortBy: ({ rows }) => rows,
     },

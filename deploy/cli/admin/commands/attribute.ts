@@ -22,7 +22,7 @@ export function register(admin: Command, environments: Environments): void {
     .requiredOption('--partner <id>', 'the partner that owns it')
     .requiredOption('--name <name>', 'display name', displayName)
     .option('--foreign-key <key>', 'its partner_foreign_key: the partner’s own key for it')
-    .option('--private', 'show it in the reports of its owner alone (default: public)')
+    .option('--private', 'show it only in the reports of its owner (default: public)')
     .action(({ private: isPrivate, ...options }: CreateOptions, command: Command) =>
       run(command, async ({ attributes }) => {
         const made = await attributes.create({ ...options, isPrivate });
@@ -36,7 +36,7 @@ export function register(admin: Command, environments: Environments): void {
   )
     .argument('<file>', 'the file, or - for standard input')
     .requiredOption('--partner <id>', 'the partner that owns them')
-    .option('--private', 'show those that are created in the reports of their owner alone (default: public)')
+    .option('--private', 'show them only in the reports of their owner (default: public)')
     .action((file: string, options: { partner: string; private?: true }, command: Command) =>
       run(command, async (stores) => {
         const { importAttributes } = await import('../import-attributes.ts');
@@ -45,7 +45,7 @@ export function register(admin: Command, environments: Environments): void {
         const json = { created: created.length, existing: existing.length };
         return {
           json: { ...json, attributes: all.map(attributeRecord) },
-          text: [`created ${created.length} attributes; ${existing.length} were there already`],
+          text: [`created ${created.length} attributes; ${existing.length} already existed`],
         };
       }),
     );
@@ -75,11 +75,9 @@ export function register(admin: Command, environments: Environments): void {
   add(attribute, 'visibility', 'make an attribute public or private, from this moment on')
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
     .addOption(
-      new Option('--public', 'it may appear in the reports of every partner and customer').conflicts(
-        'private',
-      ),
+      new Option('--public', 'show it in the reports of every partner and customer').conflicts('private'),
     )
-    .option('--private', 'it appears in the reports of its owner alone')
+    .option('--private', 'show it only in the reports of its owner')
     .action((options: { attribute: number; public?: true; private?: true }, command: Command) =>
       run(command, async ({ attributes }) => {
         if (!options.public && !options.private)

@@ -42,13 +42,13 @@ const lines = (entries: AuditDocument[]) =>
 
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
-  add(admin, 'audit', 'show what operators did with these commands, newest first')
-    .option('--partner <id>', 'only what concerns this partner')
-    .option('--since <time>', 'only what happened since: 7d (ago), or a time', pastTime)
+  add(admin, 'audit', 'show the audit log of admin commands, newest first')
+    .option('--partner <id>', 'only actions on this partner')
+    .option('--since <time>', 'only actions since then: 7d (ago) or a time', pastTime)
     .option('--limit <count>', 'maximum number of entries', between(1, 999_999), 100)
     .addHelpText(
       'after',
-      '\nThe outcome is `done`, `failed`, or `intended` of an action that is running or was interrupted: look whether it took effect.',
+      '\nOutcomes: `done`, `failed`, or `intended` if the action is running or was interrupted; then check whether it took effect.',
     )
     .action((options: { partner?: string; since?: Date; limit: number }, command: Command) =>
       run.readOnly(command, async ({ audit }) => {

@@ -36,7 +36,7 @@ async function findHolders(
       continue;
     }
     const [audience] = await audiences.findAll([held.audience]);
-    // What a clear has left behind is about to be removed.
+    // Left by a clear, about to be removed.
     if (audience?.generation !== held.generation) continue;
     const values = await eventValues.valuesOf(held.audience, held.generation);
     const events = keys.map((number) => values.get(number) ?? '');
@@ -59,7 +59,10 @@ export function register(admin: Command, environments: Environments): void {
           events.join(', '),
           name,
         ]);
-        return { json: holders, text: table(['HELD BY', 'ID', 'EVENTS', 'NAME'], rows, 'nothing holds it') };
+        return {
+          json: holders,
+          text: table(['HELD BY', 'ID', 'EVENTS', 'NAME'], rows, 'not in any attribute or audience'),
+        };
       }),
     );
 }

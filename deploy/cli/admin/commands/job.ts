@@ -118,7 +118,7 @@ export function register(admin: Command, environments: Environments): void {
         return { json: jobs.map(jobRecord), text: listLines(jobs) };
       }),
     );
-  add(job, 'show', 'show a job: phase, files, ledger, acks, and what it is waiting for')
+  add(job, 'show', 'show a job: phase, files, ledger, acks and what it waits for')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run.readOnly(command, async (stores, config) => {
@@ -126,7 +126,7 @@ export function register(admin: Command, environments: Environments): void {
         return { json: inspectedRecord(inspected), text: showLines(inspected) };
       }),
     );
-  add(job, 'cancel', 'cancel a job: it ends with `cancelled`, and none of its data is stored')
+  add(job, 'cancel', 'cancel a job: it fails with `cancelled`, and none of its data is stored')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run(command, async (stores, config) => {
@@ -138,10 +138,10 @@ export function register(admin: Command, environments: Environments): void {
         };
       }),
     );
-  add(job, 'retry', 'retry to merge a stopped job, and let the jobs that wait behind it go on')
+  add(job, 'retry', 'retry the merge of a stopped job; the jobs queued behind it continue')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) => goOn(command, id, 'retry'));
-  add(job, 'drop', 'end a stopped job without merging more of it; its record says what is and is not stored')
+  add(job, 'drop', 'end a stopped job without merging the rest; its record shows which slots were merged')
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) => goOn(command, id, 'drop'));
 }

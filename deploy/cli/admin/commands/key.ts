@@ -32,9 +32,9 @@ export function register(admin: Command, environments: Environments): void {
   const key = admin.command('key').description('create, rotate, revoke and list API keys');
   add(key, 'create', 'create another API key for a partner')
     .requiredOption('--partner <id>', 'the partner')
-    .option('--label <label>', 'a name for it: what the key is for', displayName)
-    .option('--scopes <list>', `what it may do, of ${keyScopes.join(',')}; all unless given`, scopes)
-    .option('--expires <time>', 'for how long it works, such as 90d; without end unless given', lifetime)
+    .option('--label <label>', 'what the key is used for', displayName)
+    .option('--scopes <list>', `permissions, from ${keyScopes.join(',')} (default: all)`, scopes)
+    .option('--expires <time>', 'lifetime, such as 90d (default: unlimited)', lifetime)
     .action(({ partner, label, scopes, expires }: CreateOptions, command: Command) =>
       run(command, async ({ apiKeys }, config) => {
         const limits = { scopes, expiresAt: expires === undefined ? undefined : after(expires) };
@@ -48,14 +48,9 @@ export function register(admin: Command, environments: Environments): void {
         return { json, text: shown(made.key, made.expiresAt) };
       }),
     );
-  add(key, 'rotate', 'create a key with the same scopes and lifetime; the old one works for a while')
+  add(key, 'rotate', 'create a key with the same scopes and lifetime; the old one keeps working for a while')
     .requiredOption('--key <prefix>', 'the part of the old key that lists show, such as hr_ab12cd34')
-    .option(
-      '--overlap <time>',
-      'for how long the old one goes on working, such as 0s or 7d',
-      durationText,
-      '1d',
-    )
+    .option('--overlap <time>', 'how long the old key keeps working, such as 0s or 7d', durationText, '1d')
     .option('--expires <time>', 'another lifetime for the new one, such as 90d', lifetime)
     .action(
       (

@@ -8,10 +8,10 @@ import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
 
 const HOW = `
-With all API and pipeline processes stopped. MongoDB decides: what is in Kafka is skipped, unfinished jobs of the database run again, and
-the numbers of jobs that were accepted after the copy was made are not given out again. Those jobs are lost, and listed: their partners
-have to submit them again. Clears of audiences since then are undone, and not listed.
-To run it twice, or without need, changes nothing: jobs in flight are loaded once more.`;
+Stop all API and pipeline processes first. MongoDB is the source of truth: messages in Kafka are skipped, unfinished jobs in the database
+run again, and job numbers assigned after the backup are not reused. Those jobs are lost and listed: their partners must submit them
+again. Audience clears since the backup are undone and not listed.
+Running it twice, or without need, is harmless: jobs in flight are loaded once more.`;
 
 const lostRecord = ({ job, accepted }: LostJob) => ({
   job,
@@ -28,16 +28,12 @@ const lostLines = (lost: LostJob[]) =>
       const { job, kind, partner_id, file_path, accepted_at } = lostRecord(one);
       return [String(job), kind ?? '', partner_id ?? '', file_path ?? '', accepted_at ?? ''];
     }),
-    'no job is lost',
+    'no lost jobs',
   );
 
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
-  add(
-    admin,
-    'restored',
-    'after MongoDB was restored from a copy: puts Kafka in step, and lists the jobs that are lost',
-  )
+  add(admin, 'restored', 'after restoring MongoDB from a backup: realign Kafka with it and list lost jobs')
     .addHelpText('after', HOW)
     .action(({ state }: { state?: string }, command: Command) =>
       run(command, async (stores) => {

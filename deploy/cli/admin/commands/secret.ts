@@ -10,8 +10,8 @@ To change HEADRACE_SECRET without a gap:
   1. add the new secret to HEADRACE_SECRET_OLD of every process, and restart them one by one: now all can read with both;
   2. make it HEADRACE_SECRET, put the old one in HEADRACE_SECRET_OLD, and restart them one by one;
   3. run this command: it encrypts the credentials of queued jobs and the secrets of webhooks and token keys with the new one. An API key is rehashed when it is used next;
-  4. remove the old secret from HEADRACE_SECRET_OLD when a day has passed (until then it recognises repeated requests by their
-     Idempotency-Key) and this command reports that the old secret is no longer needed.`;
+  4. after a day (until then it recognises retries by their Idempotency-Key), and once this command reports that the old secret is no
+     longer needed, remove it from HEADRACE_SECRET_OLD.`;
 
 function lines({
   resealed,
@@ -36,7 +36,7 @@ function lines({
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const secret = admin.command('secret').description('manage the secret that encrypts stored credentials');
-  add(secret, 'rotate', 'encrypt with the current secret what an old one has encrypted')
+  add(secret, 'rotate', 're-encrypt stored credentials with the current secret')
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
       run(command, async (stores, config) => {

@@ -11,7 +11,7 @@ export function register(admin: Command, environments: Environments): void {
     ...(await import('../../../../api/provisioning/rotate-storage-key.ts')),
   });
   const key = admin.command('storage-key').description('rotate the storage keys of a partner');
-  add(key, 'rotate', 'issue new storage keys; the old ones work until they are retired')
+  add(key, 'rotate', 'issue new storage keys; the old ones keep working until they are retired')
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async (stores, config) => {
@@ -32,7 +32,7 @@ export function register(admin: Command, environments: Environments): void {
         };
       }),
     );
-  add(key, 'retire', 'end the storage keys from before the last rotation')
+  add(key, 'retire', 'revoke the storage keys from before the last rotation')
     .requiredOption('--partner <id>', 'the partner')
     .action((options: { partner: string }, command: Command) =>
       run(command, async (stores, config) => {

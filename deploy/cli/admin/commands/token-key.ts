@@ -50,13 +50,13 @@ export function register(admin: Command, environments: Environments): void {
     .description('create, rotate, retire and list the keys that sign user tokens');
   add(key, 'create', 'create a key that signs user tokens of a partner’s customers')
     .requiredOption('--partner <id>', 'the partner')
-    .option('--label <label>', 'a name for it: where the key is used', displayName)
+    .option('--label <label>', 'where the key is used', displayName)
     .action(({ partner, label }: { partner: string; label?: string }, command: Command) =>
       run(command, async ({ tokenKeys }, config) =>
         shownOnce(await tokenKeys.create(config.secret, partner, label), config),
       ),
     );
-  add(key, 'rotate', 'create a key to use instead; the old one works until it is retired')
+  add(key, 'rotate', 'create a replacement key; the old one keeps working until it is retired')
     .requiredOption('--key <kid>', 'the old key, such as tk_ab12cd34')
     .action(({ key: old }: { key: string }, command: Command) =>
       run(command, async ({ tokenKeys }, config) => {
@@ -72,7 +72,7 @@ export function register(admin: Command, environments: Environments): void {
         };
       }),
     );
-  add(key, 'retire', 'end a key: its tokens and their sessions are refused everywhere within five seconds')
+  add(key, 'retire', 'retire a key: its tokens and their sessions are rejected within five seconds')
     .requiredOption('--key <kid>', 'the key, such as tk_ab12cd34')
     .action((options: { key: string }, command: Command) =>
       run(command, async ({ tokenKeys }) => {

@@ -19,7 +19,7 @@ interface Options {
   segment?: number;
 }
 
-/** A link works for everyone who has it until its token expires, so it is short-lived by default. */
+/** Anyone with the link is signed in until its token expires, so it is short-lived by default. */
 const lifetimeOf = ({ expiresIn, segment }: Options) => expiresIn ?? (segment === undefined ? '1h' : '1d');
 
 async function signToken(
@@ -61,10 +61,10 @@ export function register(admin: Command, environments: Environments): void {
     .requiredOption('--customer <name>', 'the customer')
     .option(
       '--expires-in <time>',
-      'lifetime of the token, such as 30m; 1h unless given, 1d for a link',
+      'lifetime of the token, such as 30m (default: 1h, for a link 1d)',
       lifetime,
     )
-    .option('--segment <id>', 'print the link to this segment in the console, signed in', wholeNumber)
+    .option('--segment <id>', 'print a sign-in link to this segment in the console', wholeNumber)
     .action((options: Options, command: Command) =>
       run(command, async (stores, config) => {
         const token = await signToken(stores, config, options);

@@ -95,7 +95,7 @@ export function register(admin: Command, environments: Environments): void {
         return shownOnce(rotated);
       }),
   );
-  one('remove', 'remove a webhook and the log of its deliveries').action(
+  one('remove', 'remove a webhook and its delivery log').action(
     (options: { partner: string; webhook: number }, command: Command) =>
       run(command, async (stores, config) => {
         const { partner, webhook: id } = options;

@@ -1,4 +1,4 @@
-/** `headrace load`, for whoever wants to know how much a deployment can take. */
+/** `headrace load` */
 
 import type { Command } from 'commander';
 import { runCommand } from '../../partner/run-command.ts';
@@ -8,7 +8,7 @@ import { type LoadOptions, withLoadOptions } from '../options.ts';
 
 export function register(program: Command): void {
   withStorage(
-    withLoadOptions(addCommand(program, 'load', 'load a test service with generated files, and measure it')),
+    withLoadOptions(addCommand(program, 'load', 'load-test a service with generated files')),
   ).action((options: LoadOptions, command: Command) =>
     runCommand(command, async (context) => {
       // Loaded here: the storage client is large, and most commands do without it.

@@ -1,4 +1,4 @@
-/** What the servers of deploy/compose.yaml need before the service starts: a replica set and the shared bucket. */
+/** Prepares the servers of deploy/compose.yaml: a replica set and the shared bucket. */
 import type { Command } from 'commander';
 import { parseConfig } from '../../../../schemas/config.ts';
 import type { Environment } from '../../../local/addresses.ts';

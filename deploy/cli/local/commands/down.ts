@@ -7,7 +7,7 @@ import { readState } from '../../../local/state.ts';
 import { stateOption } from '../options.ts';
 import { sayOnStderr } from '../start-stack.ts';
 
-/** Of all files in a folder. One that vanishes meanwhile does not count. */
+/** The size of all files in a folder, without those that vanish meanwhile. */
 function sizeOf(directory: string): number {
   const names = readdirSync(directory, { recursive: true }) as string[];
   const size = (name: string) => {
@@ -40,7 +40,7 @@ async function down({
 export function register(program: Command): void {
   program
     .command('down')
-    .description('stop the processes that up has started')
+    .description('stop the processes started by up')
     .option(...stateOption)
     .option('--purge', 'also delete the state folder: data, logs, secrets')
     .option('--json', 'print a JSON object as the last line')

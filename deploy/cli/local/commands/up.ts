@@ -11,7 +11,7 @@ export function register(program: Command): void {
   program
     .command('up')
     .description(
-      'start what is not running of Kafka, mongod, S3, the API and the pipeline; wait until all are ready',
+      'start Kafka, mongod, S3, the API and the pipeline, unless running, and wait until all are ready',
     )
     .option(...stateOption)
     .option('--detach', 'return and leave them running in the background (stop with: headrace down)')

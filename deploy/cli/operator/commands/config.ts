@@ -13,7 +13,7 @@ export function register(program: Command, { load }: Environments): void {
     .action(() => printData(process.stdout, settingsReference()));
   settings
     .command('check')
-    .description('check the settings without any connection; exits with 1 if something is wrong')
+    .description('check the settings without connecting; exits with 1 on a problem')
     .addOption(roleOption(['api', 'pipeline', 'admin']))
     .option('--json', 'print a JSON object')
     .addOption(stateOption())

@@ -7,7 +7,7 @@ export function register(program: Command, { load }: Environments): void {
   program
     .command('doctor')
     .description(
-      'check settings, connections, rights, topics, indexes and clocks; exits with 1 if something is wrong',
+      'check settings, connections, permissions, topics, indexes and clocks; exits with 1 on a problem',
     )
     .addOption(roleOption(['api', 'pipeline']))
     .option('--json', 'print a JSON object')

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { TopicKey } from '../../../../schemas/topics.ts';
 import type { Environments } from '../../commands.ts';
+import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { configOf, type StateOption, stateOption, topicArgument, topicNames } from '../options.ts';
 import { planDeadLetters, planJob, planTopic, type ReplayOptions, replay } from '../plan-replay.ts';
@@ -12,14 +13,12 @@ type Options = ReplayOptions & StateOption & { job?: number; deadLetters?: boole
 export function register(program: Command, environments: Environments): void {
   program
     .command('replay')
-    .description(
-      'publish messages again; counts and device sets do not change. Says first what it will do, and asks',
-    )
+    .description('publish messages again, after confirmation; counts and device sets do not change')
     .argument('[topic]', `all messages of a topic: ${topicNames}`, topicArgument)
     .option('--job <number>', 'the messages of a job, on every topic', wholeNumber)
-    .option('--dead-letters', 'put back dead letters that can be decoded now')
-    .option('--yes', 'do it without asking')
-    .option('--dry-run', 'only say what would be done')
+    .option('--dead-letters', 'republish dead letters that can be decoded now')
+    .option(...yesOption)
+    .option('--dry-run', 'only show what would be published')
     .option('--json', 'print a JSON object; needs --yes or --dry-run')
     .addOption(stateOption())
     .action(async (topic: TopicKey | undefined, options: Options, command: Command) => {

@@ -31,17 +31,17 @@ function messageType(given: string, earlier: MessageName[] = []): MessageName[] 
 export function register(program: Command, environments: Environments): void {
   program
     .command('tap')
-    .description('print the messages of topics, decoded; several topics in the order of their times')
+    .description('print decoded messages of topics; several topics are merged by time')
     .argument('<topics...>', topicNames, topicArguments)
     .option('--job <number>', 'only messages of this job', wholeNumber)
     .option('--partner <id>', 'only messages of jobs of this partner')
-    .option('--type <name>', `only this type; may be repeated: ${messageNames.join(', ')}`, messageType)
+    .option('--type <name>', `only this type (repeatable): ${messageNames.join(', ')}`, messageType)
     .option(
       '--from <place>',
-      'beginning, end, -10m (s, m, h, d, w), a time or an offset (default: beginning)',
+      'start at beginning, end, -10m (s, m, h, d, w), a time or an offset (default: beginning)',
       parsePlace,
     )
-    .option('--until <place>', 'where to end, as --from; also +10m with --follow (default: end)', parsePlace)
+    .option('--until <place>', 'stop there, as --from; also +10m with --follow (default: end)', parsePlace)
     .option('--limit <n>', 'stop after N messages', wholeNumber)
     .option('--follow', 'keep printing new messages until Ctrl-C')
     .addOption(

@@ -1,6 +1,7 @@
 /** `headrace topics`: what each topic is for, what it holds, and how far its stage is behind. */
 
 import type { Command } from 'commander';
+import { bytes, duration, plural } from '../../../../api/client/format.ts';
 import { describeTopics, type TopicState } from '../../../../pipeline/kafka/describe-topics.ts';
 import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
 import type { OperatorConfig } from '../../../../schemas/config.ts';
@@ -29,23 +30,12 @@ const record = (state: TopicState) => ({
   lag: state.lag && { ...state.lag, seconds: Number(state.lag.seconds.toFixed(1)) },
 });
 
-const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-export function inBytes(bytes: number): string {
-  const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
-  return `${(bytes / 1_000 ** unit).toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`;
-}
-
-function inTime(seconds: number): string {
-  if (seconds < 0) return 'for ever';
-  if (seconds < 120) return `${seconds.toFixed(1)} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 200 * 3_600 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
-}
+const keptFor = (ms: number) => (ms < 0 ? 'forever' : duration(ms / 1_000));
 
 function lagLine({ lag }: TopicState, { green, yellow, dim }: Paint): string {
   if (lag === null) return dim('-');
   if (lag.messages === 0) return green(`${lag.stage}: none`);
-  return yellow(`${lag.stage}: ${lag.messages} messages, ${inTime(lag.seconds)}`);
+  return yellow(`${lag.stage}: ${plural(lag.messages, 'message')}, ${duration(lag.seconds)}`);
 }
 
 function lines(states: TopicState[], colours: Paint): string[] {
@@ -54,8 +44,8 @@ function lines(states: TopicState[], colours: Paint): string[] {
     colours.bold(state.name),
     String(state.partitions),
     String(state.messages),
-    inBytes(state.bytes),
-    inTime(state.retentionMs / 1_000),
+    bytes(state.bytes),
+    keptFor(state.retentionMs),
     lagLine(state, colours),
     topics[state.topic].key,
     schemasOf(state)
@@ -75,7 +65,7 @@ async function listTopics(config: OperatorConfig, { json }: { json?: boolean }):
 export function register(program: Command, environments: Environments): void {
   program
     .command('topics')
-    .description('list the topics: what each is for, what it holds, how far its stage is behind')
+    .description('list the topics with their purpose, size and consumer lag')
     .option('--json', 'print a JSON array')
     .addOption(stateOption())
     .action((options: { json?: boolean } & StateOption) =>

@@ -16,8 +16,7 @@ function checkNode(): Finding {
       `Node ${version}`,
       `install Node ${oldestNode.join('.')} or newer; 24 is the reference`,
     );
-  if (major < 22)
-    return warning('node', `Node ${version}, which gets no security fixes any more`, 'install Node 24');
+  if (major < 22) return warning('node', `Node ${version} no longer gets security fixes`, 'install Node 24');
   return ok('node', `Node ${version}`);
 }
 

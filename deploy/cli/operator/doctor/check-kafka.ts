@@ -33,7 +33,7 @@ const brokers = (count: number) => (count === 1 ? '1 broker' : `${count} brokers
 
 type KafkaError = Error & { type?: string };
 
-/** The broker refuses an empty batch, but only after it has looked whether we may write at all. */
+/** The broker rejects an empty batch, but only after checking that we may write. */
 async function mayWrite(cluster: Cluster, topic: string): Promise<boolean> {
   const [first] = cluster.findTopicPartitionMetadata(topic);
   const broker = await cluster.findBroker({ nodeId: String(first!.leader) });
@@ -82,7 +82,7 @@ const checkRights = (config: Config, log: Logger, existing: TopicKey[]): Promise
     );
   });
 
-/** Whether somebody works, and where a stage has nobody although others run. */
+/** Warns of a stage without a consumer while others run. */
 async function checkGroups(config: Config, log: Logger): Promise<Finding[]> {
   const admin = createKafka(config, log, { retry: { retries: 1 } }).admin();
   await admin.connect();
@@ -94,7 +94,7 @@ async function checkGroups(config: Config, log: Logger): Promise<Finding[]> {
     const all = stageNames.map((stage) => `${stage} ${members(stage)}`).join(', ');
     if (idle.length === 0) return [ok('kafka groups', `consumers by stage: ${all}`)];
     const advice = `start headrace pipeline${idle.length < stageNames.length ? ` --stages ${idle.join(',')}` : ''}`;
-    return [warning('kafka groups', `nobody runs ${idle.join(', ')}`, advice)];
+    return [warning('kafka groups', `no process runs ${idle.join(', ')}`, advice)];
   } finally {
     await admin.disconnect();
   }

@@ -58,7 +58,7 @@ async function checkRights(db: Db): Promise<Finding[]> {
     return [
       warning(
         'mongodb rights',
-        'nobody is authenticated: whoever reaches MongoDB may do everything',
+        'MongoDB has no authentication: anyone who reaches it has full access',
         'enable authorization in MongoDB, and name a user in HEADRACE_MONGO_URL',
       ),
     ];

@@ -45,7 +45,7 @@ async function checkClock({ s3Endpoint, s3Region }: Config): Promise<Finding[]> 
       warning(
         'storage clock',
         `its Date header is no date, which is ignored: ${date.slice(0, MAX_SHOWN)}`,
-        'see whether a proxy in between sends a second one',
+        'check whether a proxy in between adds a second one',
       ),
     ];
   return [clockFinding('storage clock', { before, after, theirs, precisionMs: DATE_PRECISION_MS })];

@@ -1,5 +1,6 @@
 /** `headrace doctor` and `headrace config check`: what is wrong, and what to do. Nothing is created or changed. */
 
+import { plural } from '../../../../api/client/format.ts';
 import { topicName } from '../../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../../pipeline/runtime/log.ts';
 import { paint, printable, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
@@ -41,7 +42,7 @@ function print(findings: Finding[], json: boolean | undefined): void {
         lines[i]!,
         ...(advice ? [`         ${dim(`do: ${printable(advice)}`)}`] : []),
       ]),
-      `${count('ok')} ok, ${count('warning')} warnings, ${count('problem')} problems`,
+      `${count('ok')} ok, ${plural(count('warning'), 'warning')}, ${plural(count('problem'), 'problem')}`,
     ]);
   }
   process.exitCode = isFine ? 0 : 1;

@@ -3,7 +3,7 @@ import { within } from '../../../../pipeline/runtime/deadline.ts';
 
 export interface Finding {
   check: string;
-  /** A warning is worth knowing, and nothing fails of it now. */
+  /** A warning breaks nothing now. */
   state: 'ok' | 'warning' | 'problem';
   found: string;
   advice?: string;
@@ -28,7 +28,7 @@ export const unless = (found: Finding[], good: Finding): Finding[] => (found.len
 
 const MAX_CHECK_MS = 60_000;
 
-/** Nobody waits for a server that hangs: that is a finding, too. */
+/** A server that hangs is a finding, too. */
 export async function examine(
   check: string,
   advice: string,
@@ -56,11 +56,11 @@ export function clockFinding(
   const ahead = theirs - after;
   const behind = before - theirs - precisionMs;
   const skewMs = Math.max(ahead, behind, 0);
-  if (skewMs < MAX_SKEW_MS) return ok(check, `the clocks differ by less than ${MAX_SKEW_MS / 1_000} s`);
+  if (skewMs < MAX_SKEW_MS) return ok(check, `clock skew is below ${MAX_SKEW_MS / 1_000} s`);
   const seconds = Math.round(skewMs / 1_000);
   return warning(
     check,
-    `its clock is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the one of this machine`,
-    'synchronize the clocks of all machines (NTP): times in records and retention follow them',
+    `its clock is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} this machine’s`,
+    'synchronize all clocks with NTP: timestamps and retention depend on them',
   );
 }

@@ -3,8 +3,8 @@
 import type { Command } from 'commander';
 import { audiencePath, listRecords } from '../../../../api/client/client.ts';
 import type { Audience, Load } from '../../../../api/client/types.ts';
+import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
-import { askFirst, yesOption } from '../ask-first.ts';
 import { registerAudienceReport } from '../audience-report.ts';
 import { audienceDetails, audienceLines } from '../audience-views.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
@@ -12,7 +12,14 @@ import { usageError } from '../exit-codes.ts';
 import { followLoads } from '../follow-load.ts';
 import { printRejects } from '../rejected-rows.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
-import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
+import {
+  addCommand,
+  addGroup,
+  confirmFirst,
+  type ListOptions,
+  withFollow,
+  withListOptions,
+} from '../subcommands.ts';
 import { type UploadFlags, upload, withUpload } from '../upload.ts';
 
 interface LoadOptions extends UploadFlags {
@@ -25,7 +32,7 @@ interface CreateOptions extends LoadOptions {
 
 const SHOWN_LOADS = 10;
 const id = ['<id>', 'audience_id', wholeNumber] as const;
-const paths = ['<path...>', 'paths below your prefix, or local ones with --upload'] as const;
+const paths = ['<path...>', 'paths below your prefix, or local paths with --upload'] as const;
 
 /** Where the files are, after they were uploaded if they have to be. */
 const sourcesOf = async (
@@ -42,7 +49,7 @@ async function newestLoads({ api }: CommandContext, audience: number, limit: num
 }
 
 export function register(program: Command): void {
-  const group = addGroup(program, 'audience', 'create audiences, append to them, read their reports');
+  const group = addGroup(program, 'audience', 'create audiences, append to them, show their reports');
 
   withFollow(
     withDryRun(
@@ -50,11 +57,11 @@ export function register(program: Command): void {
     ),
   )
     .argument(...paths)
-    .requiredOption('--name <name>', 'its name (required)')
+    .requiredOption('--name <name>', 'name of the audience (required)')
     .action((given: string[], options: CreateOptions, command: Command) =>
       runCommand(command, async (context) => {
         if (given.length > 1 && !options.upload)
-          throw usageError('an audience is created from one path: use a prefix, or append the others');
+          throw usageError('an audience is created from one path: use a prefix, or append the other paths');
         const [file_path] = await sourcesOf(context, given, options);
         const request = { name: options.name, file_path };
         if (options.dryRun) return dryRun(context, audiencePath, [request]);
@@ -86,12 +93,12 @@ export function register(program: Command): void {
       }),
     );
 
-  addCommand(group, 'clear', 'remove everything from an audience, permanently')
+  addCommand(group, 'clear', 'permanently remove all devices from an audience')
     .argument(...id)
     .option(...yesOption)
     .action((audience: number, options: { yes?: boolean }, command: Command) =>
       runCommand(command, async ({ api, print }) => {
-        await askFirst(`Remove all devices from audience ${audience} permanently?`, options.yes);
+        await confirmFirst(`Remove all devices from audience ${audience} permanently?`, options.yes);
         await api.change('PUT', `${audiencePath}/${audience}`);
         await print({ audience_id: audience, cleared: true }, () => [`audience ${audience} is empty`]);
       }),

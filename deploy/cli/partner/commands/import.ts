@@ -4,14 +4,21 @@ import type { Command } from 'commander';
 import { importPath, listRecords } from '../../../../api/client/client.ts';
 import { plural } from '../../../../api/client/format.ts';
 import type { FileReport, ImportLog, Progress } from '../../../../api/client/types.ts';
+import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
-import { askFirst, yesOption } from '../ask-first.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
 import { registerImportRejects } from '../import-rejects.ts';
 import { fileLines, importDetails, importLines } from '../import-views.ts';
 import { passOn } from '../rejected-rows.ts';
 import { runCommand } from '../run-command.ts';
-import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
+import {
+  addCommand,
+  addGroup,
+  confirmFirst,
+  type ListOptions,
+  withFollow,
+  withListOptions,
+} from '../subcommands.ts';
 import {
   ATTRIBUTE_ID,
   FOREIGN_KEY,
@@ -35,20 +42,13 @@ const foreignKeys = ['--foreign-keys', 'the keys are partner_foreign_keys (defau
 const keyTypeOf = (options: { foreignKeys?: boolean }) => (options.foreignKeys ? FOREIGN_KEY : ATTRIBUTE_ID);
 
 export function register(program: Command): void {
-  const group = addGroup(program, 'import', 'submit imports of attribute data, follow them, delete data');
+  const group = addGroup(program, 'import', 'import attribute data, follow imports, delete data');
 
-  withFollow(
-    withDryRun(
-      withUpload(addCommand(group, 'submit', 'queue the import of files, or of all files under a prefix')),
-    ),
-  )
-    .argument(
-      '<path...>',
-      'paths below your prefix, s3://… in a bucket of your own, or local ones with --upload',
-    )
+  withFollow(withDryRun(withUpload(addCommand(group, 'submit', 'import files, or all files under a prefix'))))
+    .argument('<path...>', 'paths below your prefix, s3://… in your own bucket, or local paths with --upload')
     .option(...foreignKeys)
-    .option('--compressed', 'the files of a prefix are gzip-compressed')
-    .option('--no-compressed', 'they are not')
+    .option('--compressed', 'the files under the prefix are gzip-compressed')
+    .option('--no-compressed', 'the files under the prefix are not compressed')
     .action((paths: string[], options: SubmitOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { compressed, follow } = options;
@@ -85,7 +85,7 @@ export function register(program: Command): void {
       }),
     );
 
-  addCommand(group, 'files', 'show the files of an import, with their rows')
+  addCommand(group, 'files', 'show the files of an import with their row counts')
     .argument('<id>', 'import_log_id', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       runCommand(command, async ({ api, print, colours, isJson }) => {
@@ -98,13 +98,16 @@ export function register(program: Command): void {
 
   registerImportRejects(group);
 
-  withFollow(addCommand(group, 'delete', 'delete all data of these attributes, permanently'))
+  withFollow(addCommand(group, 'delete', 'permanently delete all data of these attributes'))
     .argument('<keys...>', 'attribute_ids')
     .option(...foreignKeys)
     .option(...yesOption)
     .action((keys: string[], options: SubmitOptions & { yes?: boolean }, command: Command) =>
       runCommand(command, async (context) => {
-        await askFirst(`Delete the data of ${plural(keys.length, 'attribute')} permanently?`, options.yes);
+        await confirmFirst(
+          `Delete the data of ${plural(keys.length, 'attribute')} permanently?`,
+          options.yes,
+        );
         const request = { key_type: keyTypeOf(options), keys };
         const { data } = await context.api.change<Submitted>('DELETE', importPath, request);
         await tellSubmitted(context, [data], options.follow);

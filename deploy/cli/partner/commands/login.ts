@@ -30,11 +30,11 @@ async function ask(name: SettingName, previous: string | undefined, signal: Abor
   const setting = allSettings[name];
   const isOptional = optional.includes(name);
   const common = {
-    message: `${name}: ${setting.description}${isOptional ? ' (may be empty)' : ''}`,
+    message: `${name}: ${setting.description}${isOptional ? ' (optional)' : ''}`,
     output: process.stderr,
     signal,
   };
-  const validate = (value: string | undefined) => (value || isOptional ? undefined : 'This is needed.');
+  const validate = (value: string | undefined) => (value || isOptional ? undefined : 'Required.');
   const answer =
     'isSecret' in setting
       ? await password({ ...common, mask: '', validate })
@@ -58,7 +58,7 @@ export function readIssued(input: string): Settings {
     };
   } catch {
     throw usageError(
-      'standard input has neither an API key nor what headrace admin partner create --json prints',
+      'standard input must be an API key or the output of headrace admin partner create --json',
     );
   }
 }
@@ -109,7 +109,7 @@ async function login(context: CommandContext, options: Record<string, unknown>):
 }
 
 export function register(program: Command): void {
-  withStorage(addCommand(program, 'login', 'try an API key and storage keys and keep them in a profile'))
+  withStorage(addCommand(program, 'login', 'check an API key and storage keys and save them in a profile'))
     .option('--stdin', 'read the API key, or the JSON of admin partner create, from standard input')
     .action((options: Record<string, unknown>, command: Command) =>
       runCommand(command, (context) => login(context, options)),

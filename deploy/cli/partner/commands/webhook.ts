@@ -3,10 +3,10 @@
 import { type Command, Option } from 'commander';
 import { listRecords, webhookPath } from '../../../../api/client/client.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../../api/client/types.ts';
+import { yesOption } from '../../confirm.ts';
 import { between, wholeNumber } from '../../parse-options.ts';
-import { askFirst, yesOption } from '../ask-first.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
-import { addCommand, addGroup } from '../subcommands.ts';
+import { addCommand, addGroup, confirmFirst } from '../subcommands.ts';
 import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from '../webhook-views.ts';
 
 const DEFAULT_LIMIT = 30;
@@ -26,11 +26,11 @@ const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =
   print(made, () => webhookDetails(made, colours, made.secret));
 
 export function register(program: Command): void {
-  const group = addGroup(program, 'webhook', 'receive a signed request at your URL when a job ends');
+  const group = addGroup(program, 'webhook', 'get notified at your URL when jobs finish');
 
   addCommand(group, 'add', 'register a URL and print its secret')
-    .argument('<url>', 'https, with public addresses only')
-    .option('--description <text>', 'a note for yourself')
+    .argument('<url>', 'an https URL with a public address')
+    .option('--description <text>', 'a note')
     .action((url: string, options: AddOptions, command: Command) =>
       runCommand(command, async (context) => {
         const request = { url, description: options.description ?? null };
@@ -56,8 +56,8 @@ export function register(program: Command): void {
     );
 
   for (const [name, description, active] of [
-    ['enable', 'send events again, of jobs that end from now on', true],
-    ['disable', 'send no events until it is enabled again', false],
+    ['enable', 'resume sending events, for jobs that finish from now on', true],
+    ['disable', 'stop sending events', false],
   ] as const)
     addCommand(group, name, description)
       .argument(...id)
@@ -68,7 +68,7 @@ export function register(program: Command): void {
         }),
       );
 
-  addCommand(group, 'rotate', 'replace the secret; the old one signs beside the new one for a day')
+  addCommand(group, 'rotate', 'replace the secret; the old one stays valid for a day')
     .argument(...id)
     .action((webhook: number, _options: object, command: Command) =>
       runCommand(command, async (context) => {
@@ -77,12 +77,12 @@ export function register(program: Command): void {
       }),
     );
 
-  addCommand(group, 'remove', 'remove a webhook and the log of its deliveries')
+  addCommand(group, 'remove', 'remove a webhook and its delivery log')
     .argument(...id)
     .option(...yesOption)
     .action((webhook: number, options: { yes?: boolean }, command: Command) =>
       runCommand(command, async ({ api, print }) => {
-        await askFirst(`Remove webhook ${webhook} and the log of its deliveries?`, options.yes);
+        await confirmFirst(`Remove webhook ${webhook} and its delivery log?`, options.yes);
         await api.change('DELETE', pathOf(webhook));
         await print({ webhook_id: webhook, removed: true }, () => [`webhook ${webhook} is removed`]);
       }),
@@ -94,7 +94,7 @@ export function register(program: Command): void {
 function registerDeliveryCommands(group: Command): void {
   const tellSent = async ({ api, print }: CommandContext, path: string) => {
     const { data } = await api.change<{ delivery_id: number }>('POST', path);
-    await print(data, () => [`delivery ${data.delivery_id} is being sent`]);
+    await print(data, () => [`sending delivery ${data.delivery_id}`]);
   };
 
   addCommand(group, 'test', 'send a test event')
@@ -103,11 +103,11 @@ function registerDeliveryCommands(group: Command): void {
       runCommand(command, (context) => tellSent(context, `${pathOf(webhook)}/test`)),
     );
 
-  addCommand(group, 'deliveries', 'list deliveries, newest first, with what the receiver answered')
+  addCommand(group, 'deliveries', 'list deliveries with their responses, newest first')
     .argument(...id)
-    .option('--limit <n>', 'list at most so many', between(1, 1_000_000), DEFAULT_LIMIT)
+    .option('--limit <n>', 'maximum number to list', between(1, 1_000_000), DEFAULT_LIMIT)
     .addOption(
-      new Option('--status <status>', 'only those that are').choices(['pending', 'delivered', 'failed']),
+      new Option('--status <status>', 'only with this status').choices(['pending', 'delivered', 'failed']),
     )
     .action((webhook: number, options: ListOptions, command: Command) =>
       runCommand(command, async ({ api, print, colours }) => {
@@ -116,7 +116,7 @@ function registerDeliveryCommands(group: Command): void {
       }),
     );
 
-  addCommand(group, 'delivery', 'show a delivery with its attempts and what is sent')
+  addCommand(group, 'delivery', 'show a delivery with its attempts and body')
     .argument(...id)
     .argument(...deliveryId)
     .action((webhook: number, delivery: number, _options: object, command: Command) =>

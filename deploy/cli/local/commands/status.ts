@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { mongoHosts } from '../../../../pipeline/runtime/command-failed.ts';
 import { type Paint, paint, table } from '../../../../pipeline/runtime/terminal.ts';
 import { isUp, whereIsLog } from '../../../local/docker.ts';
-import { kindOf, type ProcessName, processesOf } from '../../../local/names.ts';
+import { kindOf, type ProcessName, processesOf, single } from '../../../local/names.ts';
 import { describeServer } from '../../../local/servers.ts';
 import {
   apiUrl,
@@ -58,14 +58,18 @@ function whereIs(folder: StateFolder, name: ProcessName): { address: string; els
   };
 }
 
-async function statusOf(folder: StateFolder, name: ProcessName): Promise<ProcessStatus> {
+async function statusOf(
+  folder: StateFolder,
+  name: ProcessName,
+  isKnownHealthy = false,
+): Promise<ProcessStatus> {
   const known = folder.state.processes[name];
   const running = known !== undefined && (await isUp(folder, name));
   return {
     ...whereIs(folder, name),
     pid: running ? known.pid : null,
     running,
-    healthy: running && (await answersSoon(folder, name)),
+    healthy: running && (isKnownHealthy || (await answersSoon(folder, name))),
     log: whereIsLog(folder, name),
   };
 }
@@ -98,8 +102,16 @@ async function status({ state, json }: { state: string; json?: boolean }): Promi
     else process.stdout.write(`no stack has been started in ${state}\n`);
     process.exit(1);
   }
+  const names = processesOf(clusterOf(folder.state));
+  const api = await statusOf(folder, 'api');
+  // A ready API reaches Kafka and MongoDB: if there is one server of each, skip loading their drivers.
+  const isKnownHealthy = (name: ProcessName) =>
+    api.healthy && (name === 'kafka' || name === 'mongod') && names.length === processesOf(single).length;
   const entries = await Promise.all(
-    processesOf(clusterOf(folder.state)).map(async (name) => [name, await statusOf(folder, name)] as const),
+    names.map(
+      async (name) =>
+        [name, name === 'api' ? api : await statusOf(folder, name, isKnownHealthy(name))] as const,
+    ),
   );
   const described = {
     state: folder.directory,

@@ -18,7 +18,7 @@ export interface ApiResponse<T> {
   next: string | null;
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   baseUrl: string;
   headers?: Record<string, string>;
   /** Aborts all requests. */

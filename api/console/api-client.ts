@@ -2,7 +2,7 @@
 import { type ApiResponse, createClient, readLines } from '../client/client.ts';
 import { ApiProblem } from '../client/problem.ts';
 
-export const sessionPath = '/console/session';
+const sessionPath = '/console/session';
 
 /** Called when the session is no longer valid. */
 let onSessionEnd: () => void = () => {};

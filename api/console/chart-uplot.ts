@@ -4,7 +4,7 @@ import uPlot from 'uplot';
 import { shortCount, shortTime } from '../client/format.ts';
 import type { GrowthPoint } from './growth.ts';
 
-export interface GrowthCharts {
+interface GrowthCharts {
   resize(width: number): void;
   destroy(): void;
 }

@@ -8,7 +8,7 @@ import { ApiProblem } from '../client/problem.ts';
 import { endSession, findSession } from './session.ts';
 import { createStore } from './store.ts';
 
-export interface LiveEvent {
+interface LiveEvent {
   type: 'import' | 'audience' | 'load' | 'resync';
   // biome-ignore lint/suspicious/noExplicitAny: the record that the type names
   data: any;
@@ -22,7 +22,7 @@ const types = ['import', 'audience', 'load', 'resync'] as const;
 const GRACE_MS = 1_500;
 const REOPEN_MS = 1_000;
 
-export function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void {
+function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void {
   let source: EventSource | undefined;
   /** Something may have changed between the first read and the start of the stream. */
   let isBehind = true;

@@ -8,11 +8,7 @@ const POLL_MS = 700;
 const LONGEST_MS = 5_000;
 
 /** Poll jobs far back in the queue less often. */
-export const nextReading = ({
-  status,
-  phase,
-  jobs_ahead,
-}: Pick<Progress, 'status' | 'phase' | 'jobs_ahead'>) => {
+const nextReading = ({ status, phase, jobs_ahead }: Pick<Progress, 'status' | 'phase' | 'jobs_ahead'>) => {
   if (!isOpen(status)) return null;
   return phase === 'waiting' ? Math.min(LONGEST_MS, POLL_MS * (1 + jobs_ahead)) : POLL_MS;
 };

@@ -5,7 +5,7 @@ import { session as ofSession, setSessionEnd } from './api-client.ts';
 import { address, navigate, pageOf, safeNext, signInPath } from './router.ts';
 import { createStore } from './store.ts';
 
-export type SessionState =
+type SessionState =
   | { state: 'unknown'; problem?: ApiProblem }
   | { state: 'signed-out' }
   | { state: 'signed-in'; session: Session };
@@ -45,7 +45,7 @@ export function endSession(): void {
 setSessionEnd(endSession);
 
 /** A user token is a JWT: three parts with dots between them. An API key has no dot. */
-export const credentialOf = (secret: string): { api_key: string } | { user_token: string } =>
+const credentialOf = (secret: string): { api_key: string } | { user_token: string } =>
   /^[\w-]+\.[\w-]+\.[\w-]+$/.test(secret) ? { user_token: secret } : { api_key: secret };
 
 export async function signIn(secret: string, next: string | null): Promise<void> {

@@ -13,7 +13,7 @@ export interface Sample {
   readonly devices: ReadonlySet<number>;
 }
 
-export interface DemoAttribute {
+interface DemoAttribute {
   readonly foreignKey: string;
   readonly name: string;
   /** The share of it in per cent: among devices that do not visit the shop, and among those that do. */

@@ -4,6 +4,7 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 import { intro, log, outro } from '@clack/prompts';
+import { createProgressLine } from '../cli/progress-line.ts';
 
 export interface Screen {
   open(title: string): void;
@@ -17,18 +18,12 @@ export interface Screen {
   close(line: string): void;
 }
 
-const eraseLine = '\r\x1b[2K';
-
 function terminalScreen(output: NodeJS.WriteStream): Screen {
-  let live = false;
-  const settle = () => {
-    if (live) output.write(eraseLine);
-    live = false;
-  };
+  const live = createProgressLine(output);
   const after =
     <A extends unknown[]>(show: (...args: A) => void) =>
     (...args: A) => {
-      settle();
+      live.clear();
       show(...args);
     };
   return {
@@ -36,10 +31,7 @@ function terminalScreen(output: NodeJS.WriteStream): Screen {
     step: after((line) => log.step(line, { spacing: 0 })),
     done: after((line) => log.success(line, { spacing: 0 })),
     failed: after((line) => log.error(line, { spacing: 0 })),
-    progress(line) {
-      output.write(`${eraseLine}${`│  ${line}`.slice(0, (output.columns || 80) - 1)}`);
-      live = true;
-    },
+    progress: (line) => live.show(`│  ${line}`),
     // Not clack's note, which breaks a long key into two lines.
     panel: after((title, lines) => log.step([title, ...lines].join('\n'), { spacing: 1 })),
     plain: after((lines) => output.write(`\n${lines.join('\n')}\n\n`)),

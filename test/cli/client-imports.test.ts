@@ -95,7 +95,7 @@ describe('submit --upload --follow', () => {
       return (await failure(2, 'import', 'submit', '--upload', ...args)).message;
     };
     expect(await refused('missing')).toContain('missing does not exist');
-    expect(await refused('empty')).toContain('no files in');
+    expect(await refused('empty')).toContain('has no files to upload');
     expect(await refused('a/x.csv', 'b/x.csv')).toContain('two files have the name x.csv');
     expect(await refused('a/x.csv', 'c/y.csv.gz')).toContain('submit them separately');
     expect(await refused('a/x.csv', 'd/_z')).toContain('upload it alone');

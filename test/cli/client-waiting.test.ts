@@ -50,7 +50,7 @@ it('Ctrl-C while it follows: 130, and that the job goes on', async () => {
   const { code, stdout, stderr } = await outcome;
   expect([code, stdout]).toEqual([130, '']);
   expect(stderr).toMatch(
-    /^headrace: interrupted; job (\d+) goes on\. .*: headrace import show \1 --follow\n$/,
+    /^headrace: interrupted; job (\d+) continues\. .*: headrace import show \1 --follow\n$/,
   );
 });
 

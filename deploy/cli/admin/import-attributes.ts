@@ -81,7 +81,7 @@ async function existing({ attributes }: ApiStores, partner: string, lines: Line[
   return found;
 }
 
-export interface ImportedAttributes {
+interface ImportedAttributes {
   created: AttributeDocument[];
   existing: AttributeDocument[];
 }

@@ -5,7 +5,7 @@ import type { BatchCounts } from '../../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
 import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 
-export interface InspectedFile {
+interface InspectedFile {
   number: number;
   path: string;
   size: number;

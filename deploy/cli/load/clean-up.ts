@@ -1,14 +1,14 @@
 /** Leaves the storage and the service as they were, as far as a partner can. */
 import { DeleteObjectsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
+import { inParallel } from '../in-parallel.ts';
 import { CommandError, exitCodes, usageError } from '../partner/exit-codes.ts';
-import { inParallel } from '../partner/in-parallel.ts';
 import { type StoragePlace, storageProblem } from '../partner/storage.ts';
 import type { SubmittedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 
 type Storage = StoragePlace & { s3: S3Client };
 
-export interface CleanedUp {
+interface CleanedUp {
   objects: number;
   audiences: number;
 }

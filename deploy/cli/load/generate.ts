@@ -18,14 +18,14 @@ export interface GeneratorOptions {
   readonly invalid?: InvalidRows;
 }
 
-export interface InvalidRows {
+interface InvalidRows {
   /** Of the rows of every file, rounded down: no file has a larger share. */
   readonly share: number;
   /** Taken in turn. */
   readonly rows: readonly string[];
 }
 
-export interface FileOptions {
+interface FileOptions {
   readonly rows: number;
   /** Every row has this key, and repeats only rows of its own file: files are then independent of each other. */
   readonly onlyKey?: number;

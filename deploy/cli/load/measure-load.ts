@@ -14,7 +14,7 @@ export interface Measured {
   steps: RampStep[];
 }
 
-export interface MeasureOptions {
+interface MeasureOptions {
   plan: LoadPlan;
   layout: Layout;
   reading: ApiClient;

@@ -5,7 +5,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import { inParallel } from '../partner/in-parallel.ts';
+import { inParallel } from '../in-parallel.ts';
 import { type StoragePlace, storageProblem } from '../partner/storage.ts';
 import { createGenerator, type Generator } from './generate.ts';
 import { mix } from './identifiers.ts';
@@ -17,7 +17,7 @@ const compress = promisify(gzip);
 const ROW_BYTES = 48;
 const MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 
-export interface PrepareOptions {
+interface PrepareOptions {
   keys: readonly string[];
   invalid: readonly InvalidKind[];
   signal: AbortSignal;

@@ -48,7 +48,7 @@ export interface Ran extends Measured {
 }
 
 /** The smallest value that so many of a hundred are not above. */
-export function percentilesOf(values: readonly number[]): Percentiles {
+function percentilesOf(values: readonly number[]): Percentiles {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) };

@@ -2,8 +2,8 @@
 
 import { bytes, count, duration, plural } from '../../../api/client/format.ts';
 import { isInteractive } from '../../../pipeline/runtime/terminal.ts';
-import { bar, joined } from '../partner/progress-line.ts';
 import type { CommandContext } from '../partner/run-command.ts';
+import { bar, joined } from '../progress-line.ts';
 import type { LoadPlan } from './options.ts';
 import type { RampStep } from './ramp.ts';
 import type { Sample } from './watch-queue.ts';
@@ -15,7 +15,7 @@ const WINDOW_S = 10;
 const leftText = (left: number, perSecond: number) =>
   perSecond > 0 && left > 0 ? `about ${duration(left / perSecond)} left` : '';
 
-export const stepText = ({ rate, backlogBefore, backlogAfter, isHeld }: RampStep): string =>
+const stepText = ({ rate, backlogBefore, backlogAfter, isHeld }: RampStep): string =>
   `${rate} jobs/s ${isHeld ? 'holds' : 'does not hold'}: backlog ${backlogBefore.toFixed(1)}, then ${backlogAfter.toFixed(1)} jobs`;
 
 export function showProgress({ progress, say }: Pick<CommandContext, 'progress' | 'say'>, plan: LoadPlan) {

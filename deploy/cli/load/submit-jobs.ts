@@ -5,7 +5,7 @@ import type { PreparedPrefix } from './jobs.ts';
 /** Requests in flight. With more of them, the service would be slow to accept jobs, and the rate is not reached. */
 const MAX_AT_ONCE = 16;
 
-export interface Submitting {
+interface Submitting {
   count: number;
   /** Jobs per second; undefined: all at once. */
   rate?: number;

@@ -5,7 +5,7 @@ import { CommandError, exitCodes, usageError } from '../partner/exit-codes.ts';
 import type { LoadReport } from './report.ts';
 import { reportPage } from './report-page.ts';
 
-export interface ReportPaths {
+interface ReportPaths {
   json: string;
   html: string;
 }

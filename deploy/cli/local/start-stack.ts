@@ -1,4 +1,4 @@
-import { endSilentlyOnClosedPipe } from '../../../pipeline/runtime/terminal.ts';
+import { endSilentlyOnClosedPipe, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { parseConfig } from '../../../schemas/config.ts';
 import { isUp, lastLogLines } from '../../local/docker.ts';
 import { type ClusterSize, type ProcessName, processesOf } from '../../local/names.ts';
@@ -32,7 +32,7 @@ export interface UpOptions {
   readonly port?: number;
 }
 
-export const sayOnStderr: Report = (line) => process.stderr.write(`${line}\n`);
+export const sayOnStderr: Report = (text) => void printLines(process.stderr, text.split('\n'));
 
 /** Aborts at the first Ctrl-C or SIGTERM. Ignores further ones: npm forwards a Ctrl-C that the terminal has already sent. */
 export function abortOnSignal(): AbortController {
@@ -168,7 +168,7 @@ export async function up(options: UpOptions): Promise<void> {
   );
   if (!options.serversOnly)
     sayOnStderr(`API: ${apiUrl(stack.folder)}   console: ${consoleUrl(stack.folder)}`);
-  if (options.json) process.stdout.write(`${JSON.stringify(describe(stack))}\n`);
+  if (options.json) await printJson(process.stdout, describe(stack));
   if (options.detach) process.exit(0);
   if (others) sayOnStderr(howToStop(others, options.state));
   else {

@@ -13,7 +13,7 @@ import { type MessageTypes, type TopicKey, topics } from '../../../schemas/topic
 import { tryDecode } from './describe-message.ts';
 import { createPutBack, type PutBack } from './put-back.ts';
 
-export interface Letter {
+interface Letter {
   offset: bigint;
   /** Where it stood, as topic/partition@offset. */
   origin: string;

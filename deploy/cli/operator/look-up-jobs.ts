@@ -8,7 +8,7 @@ import type { JobDocument } from '../../../schemas/documents.ts';
 
 const MAX_REMEMBERED = 10_000;
 
-export interface JobLookUp {
+interface JobLookUp {
   find(id: number): Promise<JobDocument | null>;
   /** Of a job that exists. It never changes, so it is remembered. */
   partnerOf(id: number): Promise<string | undefined>;

@@ -19,7 +19,7 @@ import { publishAgain } from './publish-again.ts';
 import { quietLogger } from './read-messages.ts';
 
 /** What to publish, counted in a first pass. */
-export interface Plan {
+interface Plan {
   title: string;
   counts: Map<TopicKey, number>;
   /** Shown below the counts. */

@@ -13,7 +13,7 @@ import type { Described } from './describe-message.ts';
 export const formats = ['pretty', 'json', 'csv'] as const;
 export type Format = (typeof formats)[number];
 
-export type Print = (message: Described) => Promise<void>;
+type Print = (message: Described) => Promise<void>;
 
 export function createPrint(format: Format, output: Output): Print {
   if (format === 'json') return (message) => printJson(output, message);

@@ -8,7 +8,7 @@ import type { TopicKey } from '../../../schemas/topics.ts';
 const MAX_BYTES = 2_000_000;
 const MAX_MESSAGES = 1_000;
 
-export interface Republisher {
+interface Republisher {
   add(topic: TopicKey, message: OutgoingMessage): Promise<void>;
   /** Resolves when everything is on the brokers. */
   flush(): Promise<void>;

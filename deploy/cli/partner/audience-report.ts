@@ -8,9 +8,9 @@ import type { Composition, Computing } from '../../../api/client/types.ts';
 import { eventName } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
 import { between, duration, wholeNumber } from '../parse-options.ts';
+import { bar } from '../progress-line.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { heading } from './import-views.ts';
-import { bar } from './progress-line.ts';
 import { passOn } from './rejected-rows.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
@@ -71,7 +71,7 @@ function section(
   ];
 }
 
-export function reportLines(report: Composition, colours: Paint, top: number): string[] {
+function reportLines(report: Composition, colours: Paint, top: number): string[] {
   const attributes = report.attributes.map((row) => [
     `${printable(row.name)} (${row.attribute_id})`,
     `${printable(row.owner)}${row.visibility === 'private' ? ' (private)' : ''}`,

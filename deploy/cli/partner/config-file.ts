@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 import { CommandError, exitCodes } from './exit-codes.ts';
 
-export type Profile = Record<string, string>;
-export interface ConfigFile {
+type Profile = Record<string, string>;
+interface ConfigFile {
   default?: string;
   profiles: Record<string, Profile>;
 }

@@ -4,8 +4,8 @@ import type { ApiClient } from '../../../api/client/client.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../../../api/client/progress-text.ts';
 import type { Progress } from '../../../api/client/types.ts';
 import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
+import { bar, joined, type ProgressLine } from '../progress-line.ts';
 import { CommandError, exitCodes, interruption } from './exit-codes.ts';
-import { bar, joined, type ProgressLine } from './progress-line.ts';
 
 export interface Followed {
   /** Such as `job 42`. */
@@ -16,7 +16,7 @@ export interface Followed {
   again: string;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   signal: AbortSignal;
   progress: ProgressLine;
   timeoutMs?: number;

@@ -18,7 +18,7 @@ export async function printRejects({ isJson, colours }: CommandContext, response
   }
 }
 
-export interface SavedRejects {
+interface SavedRejects {
   rows: number;
   truncated: number;
   omitted: number;

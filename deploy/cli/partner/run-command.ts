@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { type Paint, paint, printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
+import { createProgressLine, type ProgressLine } from '../progress-line.ts';
 import { connectApi } from './connect-api.ts';
 import { type CommandError, commandErrorOf, exitCodes, interruption } from './exit-codes.ts';
-import { createProgressLine, type ProgressLine } from './progress-line.ts';
 import { resolveSettings, type Settings } from './settings.ts';
 
 export interface CommandContext {

@@ -12,7 +12,7 @@ interface Setting {
 }
 
 /** By their names in a profile. */
-export const connectionSettings = {
+const connectionSettings = {
   api_url: {
     flag: '--api-url <url>',
     variable: clientVariables.apiUrl,
@@ -32,7 +32,7 @@ export const connectionSettings = {
   },
 } as const satisfies Record<string, Setting>;
 
-export const storageSettings = {
+const storageSettings = {
   storage_url: {
     flag: '--storage-url <s3://bucket/prefix/>',
     variable: clientVariables.storageUrl,

@@ -10,7 +10,7 @@ import type { CommandContext } from './run-command.ts';
 
 export const ATTRIBUTE_ID = 0;
 export const FOREIGN_KEY = 1;
-export type KeyType = ImportLog['key_type'];
+type KeyType = ImportLog['key_type'];
 
 export interface Submission {
   path: string;

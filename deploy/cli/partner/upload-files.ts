@@ -8,12 +8,12 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { inParallel } from '../in-parallel.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { inParallel } from './in-parallel.ts';
 import type { LocalFile } from './local-files.ts';
 import { type StoragePlace, storageProblem } from './storage.ts';
 
-export interface UploadOptions {
+interface UploadOptions {
   /** The folder of this upload, below the partner's prefix. */
   to: string;
   atOnce: number;

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { bytes, duration, plural } from '../../../api/client/format.ts';
 import { between } from '../parse-options.ts';
+import { bar, joined } from '../progress-line.ts';
 import { interruption, usageError } from './exit-codes.ts';
 import { collectFiles, type LocalFile } from './local-files.ts';
-import { bar, joined } from './progress-line.ts';
 import type { CommandContext } from './run-command.ts';
 import { withStorage } from './settings.ts';
 

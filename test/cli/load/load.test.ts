@@ -168,7 +168,9 @@ it('what cannot be done is said before anything is uploaded', async () => {
   const before = await objectsLeft();
   expect(await failure(1, 'load', '--layout', 'a', '--attributes', '500')).toMatchObject({
     code: 'too_few_attributes',
-    message: expect.stringMatching(/^you have 3 attributes.*headrace admin attribute import.*ID$/),
+    message: expect.stringMatching(
+      /^the load needs 500 attributes and you have 3: .*headrace admin attribute import.*ID$/,
+    ),
   });
   for (const args of [
     ['--rate', 'fast'],

@@ -30,5 +30,5 @@ it('a plan has a folder and a seed of its own unless told, and not two rates', (
   expect(planOf({ ...options, prefix: 'my/folder' })).toMatchObject({ prefix: 'my/folder/' });
   expect(planOf(options).prefix).toMatch(/^load\/.+\/$/);
   expect(planOf(options).prefix).not.toBe(planOf(options).prefix);
-  expect(() => planOf({ ...options, rate: 1, ramp: ramp('1..2') })).toThrow('leave out --rate');
+  expect(() => planOf({ ...options, rate: 1, ramp: ramp('1..2') })).toThrow('remove --rate');
 });

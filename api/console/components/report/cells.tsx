@@ -2,7 +2,7 @@ import { count, indexNumber, percent } from '../../../client/format.ts';
 import { Bar } from '../basics.tsx';
 
 /** A cell that the privacy floor hides. */
-export const Hidden = ({ floor }: { floor: number }) => (
+const Hidden = ({ floor }: { floor: number }) => (
   <span class="hidden-cell" title={`Hidden: under ${count(floor)}`}>
     under {count(floor)}
   </span>

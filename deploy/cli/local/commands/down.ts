@@ -2,6 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { printJson } from '../../../../pipeline/runtime/terminal.ts';
 import { takeDown } from '../../../local/stack.ts';
 import { readState } from '../../../local/state.ts';
 import { stateOption } from '../options.ts';
@@ -34,7 +35,7 @@ async function down({
   if (removed !== undefined) sayOnStderr(`removed ${removed}: data, logs and secrets, ${megabytes} MB`);
   else if (purge) sayOnStderr(`nothing to remove: no stack has been started in ${state}`);
   const result = { stopped, purged: Boolean(purge), ...(purge ? { removed: removed ?? null } : {}) };
-  if (json) process.stdout.write(`${JSON.stringify(result)}\n`);
+  if (json) await printJson(process.stdout, result);
 }
 
 export function register(program: Command): void {

@@ -1,7 +1,7 @@
 /** `headrace status` */
 import type { Command } from 'commander';
 import { mongoHosts } from '../../../../pipeline/runtime/command-failed.ts';
-import { type Paint, paint, table } from '../../../../pipeline/runtime/terminal.ts';
+import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
 import { isUp, whereIsLog } from '../../../local/docker.ts';
 import { kindOf, type ProcessName, processesOf, single } from '../../../local/names.ts';
 import { describeServer } from '../../../local/servers.ts';
@@ -98,9 +98,9 @@ function lines(folder: StateFolder, entries: readonly Entry[], colours: Paint): 
 async function status({ state, json }: { state: string; json?: boolean }): Promise<void> {
   const folder = readState(state);
   if (folder === undefined) {
-    if (json) process.stdout.write(`${JSON.stringify({ state: null, processes: {} })}\n`);
-    else process.stdout.write(`no stack has been started in ${state}\n`);
-    process.exit(1);
+    process.exitCode = 1;
+    if (json) return printJson(process.stdout, { state: null, processes: {} });
+    return printLines(process.stdout, [`no stack has been started in ${state}`]);
   }
   const names = processesOf(clusterOf(folder.state));
   const api = await statusOf(folder, 'api');
@@ -121,8 +121,8 @@ async function status({ state, json }: { state: string; json?: boolean }): Promi
     registry_url: registryUrl(folder),
     processes: Object.fromEntries(entries),
   };
-  const text = json ? [JSON.stringify(described)] : lines(folder, entries, paint(process.stdout));
-  process.stdout.write(`${text.join('\n')}\n`);
+  if (json) await printJson(process.stdout, described);
+  else await printLines(process.stdout, lines(folder, entries, paint(process.stdout)));
   process.exitCode = entries.every(([, { healthy, elsewhere }]) => healthy || elsewhere) ? 0 : 1;
 }
 

@@ -100,7 +100,7 @@ async function checkGroups(config: Config, log: Logger): Promise<Finding[]> {
   }
 }
 
-export interface KafkaFindings {
+interface KafkaFindings {
   findings: Finding[];
   /** How many partitions each topic has that exists. */
   partitions: Map<TopicKey, number>;

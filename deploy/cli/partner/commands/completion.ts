@@ -8,7 +8,7 @@ interface Entry {
   word: string;
   description: string;
 }
-export interface CommandNode {
+interface CommandNode {
   /** `headrace import submit` */
   path: string;
   /** And what an argument may be. */

@@ -44,7 +44,7 @@ async function ask(name: SettingName, previous: string | undefined, signal: Abor
 }
 
 /** What `headrace admin partner create --json` prints; or the API key alone. */
-export function readIssued(input: string): Settings {
+function readIssued(input: string): Settings {
   if (!input.trimStart().startsWith('{')) return { api_key: input.trim() };
   try {
     const { api_key, s3 } = JSON.parse(input);

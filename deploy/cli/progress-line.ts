@@ -1,5 +1,5 @@
 /** A live line on standard error, on terminals only. */
-import { isInteractive, printable, printLines } from '../../../pipeline/runtime/terminal.ts';
+import { isInteractive, printable, printLines } from '../../pipeline/runtime/terminal.ts';
 
 export interface ProgressLine {
   show(text: string): void;

@@ -78,7 +78,7 @@ test('before the first start: what will be created is no problem, and nothing is
   for (const _ of [1, 2]) {
     const report = await examine(env);
     expect(problems(report)).toEqual([]);
-    expect(all(report, 'kafka topics')).toMatchObject([{ state: 'warning', found: /^not there yet: / }]);
+    expect(all(report, 'kafka topics')).toMatchObject([{ state: 'warning', found: /^missing: / }]);
     expect(all(report, 'mongodb indexes').every(({ state }) => state === 'warning')).toBe(true);
     expect(all(report, 'kafka groups')).toMatchObject([{ advice: 'start headrace pipeline' }]);
   }
@@ -151,6 +151,6 @@ test('topics that are not as configured, and an index that is gone, are told wit
   const found = (check: string) => all(report, check).map((finding) => finding.found);
   expect(found('kafka topics')).toContain(`${rows}: cleanup.policy is compact`);
   expect(found('mongodb data').join()).toMatch(/written with 4 partitions of \S+, which has 16/);
-  expect(found('mongodb indexes')).toEqual(['not there yet: jobs.by_kind']);
+  expect(found('mongodb indexes')).toEqual(['missing: jobs.by_kind']);
   expect(problems(report).every(({ advice }) => advice)).toBe(true);
 });

@@ -27,7 +27,7 @@ function readRows(path: string): { record: string[]; info: { lines: number } }[]
   }
 }
 
-/** What the file has, unless something in it is wrong. */
+/** Reads the file; throws if a line is invalid. */
 function readAttributes(path: string): Line[] {
   const lines: Line[] = [];
   const problems: string[] = [];
@@ -63,7 +63,7 @@ function refuse(problems: string[]): void {
   throw new ProvisioningError('bad_argument', ['nothing was created:', ...shown].join('\n  '));
 }
 
-/** Those that are there already, by their foreign keys. A key that belongs to an attribute of another name is refused. */
+/** Existing attributes by foreign key. A key of an attribute with another name is an error. */
 async function existing({ attributes }: ApiStores, partner: string, lines: Line[]) {
   const found = new Map<string, AttributeDocument>();
   const problems: string[] = [];

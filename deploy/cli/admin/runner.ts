@@ -53,7 +53,7 @@ export function adminTools({ load, expectedStack }: Environments) {
       if (stack) await requireStack(config, mongo.db, stack);
       await ensureIndexes(mongo.db);
       const { json, text } = await work(createApiStores(mongo.db), config);
-      // Nothing here is coloured, so no colour in it is ours.
+      // Admin output has no colours, so all control characters are escaped.
       writeOut!(options.json ? toJsonLine(json) : text.map((line) => `${printable(line)}\n`).join(''));
     } catch (error) {
       if (!(error instanceof ProvisioningError)) return await mongo.fail(error);

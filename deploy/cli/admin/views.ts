@@ -44,7 +44,7 @@ interface IssuedStorage {
   secret_access_key: string | null;
   policy?: object;
 }
-/** The keys; or what the operator has to do to get them, as HEADRACE_S3_ISSUER=manual has it. */
+/** The keys, or with HEADRACE_S3_ISSUER=manual how to create them. */
 export const storageLines = ({ access_key_id, secret_access_key, policy }: IssuedStorage) =>
   policy
     ? [

@@ -1,6 +1,6 @@
 /**
- * Files of rows `<identifier>,<key>`, the same for the same seed, about as fast as memory takes them. Nothing is remembered of
- * a row: an identifier is computed from its device's number, so what must come out is known by counting, not by looking.
+ * Generates files of rows `<identifier>,<key>`, deterministic by seed, at about the speed of memory. Identifiers are computed from device
+ * numbers, so the expected counts are known without storing rows.
  */
 import { createIdentifiers, IDENTIFIER_TEXT, mix } from './identifiers.ts';
 

@@ -1,6 +1,5 @@
 /**
- * Identifiers of numbered devices, always the same for a seed and different for two numbers. They are computed, never remembered: files
- * of text and stored devices speak of the same ones, and what must come out is known by counting.
+ * Identifiers of numbered devices: deterministic by seed, distinct by number, computed instead of stored.
  */
 export const IDENTIFIER_TEXT = 36;
 const DASH = 0x2d;

@@ -1,6 +1,6 @@
-/** A job of the load, from its files to what the service says of it. */
+/** A job of the load, from its files to its outcome. */
 
-/** What must come out of the files of one prefix. */
+/** Expected counts of one prefix. */
 export interface ExpectedCounts {
   files: number;
   rows: number;
@@ -22,10 +22,10 @@ export interface SubmittedJob extends PreparedPrefix {
 
 /** Seconds between the times that the service has recorded. */
 export interface JobTimes {
-  /** For the jobs before it, and until its files are listed. */
+  /** In the queue, until its files are listed. */
   waiting: number;
   loading: number;
-  /** From the last row that was read to its end: jobs end in order, so it may wait for others here, too. */
+  /** From the last row read to the end; includes waiting for earlier jobs. */
   merging: number;
   total: number;
 }

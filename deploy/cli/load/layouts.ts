@@ -77,7 +77,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
     return found.map(({ attribute_id }) => String(attribute_id));
   };
 
-  /** A job may have very many files, so they are read one by one. */
+  /** Streamed: a job may have very many files. */
   async function countFiles(id: number) {
     const counted = { files: 0, accepted: 0, rejected: {} as Record<string, number> };
     const body = readText(await reading.open(`${importPath}/${id}/files`));
@@ -90,7 +90,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
     return counted;
   }
 
-  /** An answer of many megabytes that broke off says nothing of the load. */
+  /** Retries a large response that was cut off. */
   async function countFilesAgain(id: number): Promise<Awaited<ReturnType<typeof countFiles>>> {
     for (let tries = 1; ; tries++) {
       try {

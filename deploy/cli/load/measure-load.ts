@@ -61,7 +61,7 @@ export async function measureLoad(
 ): Promise<Measured> {
   const { plan, layout, reading } = options;
   const watch = watchQueue(reading, layout);
-  // What ends one of the two loops ends the other.
+  // If one loop ends, so does the other.
   const { controller, unlink } = linkedAbort(options.signal);
   const { signal } = controller;
   const sinceLastStep: Sample[] = [];

@@ -63,7 +63,7 @@ export async function prepareFiles(
 
   /** A started upload is not interrupted: it could complete and would never be deleted. */
   async function upload(path: string, bytes: Buffer): Promise<void> {
-    // 6 is what gzip does unless told otherwise, and so what partners send.
+    // gzip's default level, which partners use.
     const Body = plan.gzip ? await compress(bytes, { level: 6 }) : bytes;
     try {
       await s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + path, Body }));

@@ -12,7 +12,7 @@ export interface RampStep {
   isHeld: boolean;
 }
 
-/** A backlog goes up and down by a job or so; one that grows by a twentieth of what is submitted is not kept up with. */
+/** A backlog that grows by more than a twentieth of the submitted jobs means that the rate is not sustained. */
 const TOLERATED_SHARE = 0.05;
 const TOLERATED_JOBS = 1;
 

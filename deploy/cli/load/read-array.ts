@@ -1,4 +1,4 @@
-/** The elements of a JSON array, one at a time: an answer may have a hundred thousand of them, and memory should not. */
+/** Streams the elements of a JSON array, so that memory stays bounded. */
 export async function* readArray<T>(body: AsyncIterable<string>): AsyncGenerator<T> {
   const structure = /["\\[\]{},]/g;
   let text = '';

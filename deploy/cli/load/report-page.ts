@@ -1,4 +1,4 @@
-/** The report as one web page that needs nothing else: it can be sent by mail, and opened in ten years. */
+/** The report as a self-contained web page. */
 
 import { bytes, count, plural } from '../../../api/client/format.ts';
 import { Html, html } from '../../../api/describe/asyncapi/html.ts';
@@ -21,7 +21,7 @@ const tableOf = (names: readonly string[], rows: readonly (readonly (string | nu
 
 type Counter = 'rows' | 'files';
 
-/** The service records the progress of a job once a second: over a shorter time, the speed would seem to jump. */
+/** The service records progress once per second: over shorter intervals the speed would jump. */
 const SPEED_OVER_S = 2;
 
 function perSecond(samples: LoadReport['samples'], of: Counter): Point[] {

@@ -47,7 +47,7 @@ export interface Ran extends Measured {
   jobs: readonly VerifiedJob[];
 }
 
-/** The smallest value that so many of a hundred are not above. */
+/** Nearest-rank percentile. */
 function percentilesOf(values: readonly number[]): Percentiles {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;

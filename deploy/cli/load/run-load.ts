@@ -99,7 +99,7 @@ async function tidy({ plan, storage, layout, jobs, shown }: Run, isKept: boolean
   }
 }
 
-/** Imports cannot be taken back, only deleted with all that the attributes have. */
+/** Imports cannot be undone, only deleted with all data of their attributes. */
 const staysText = ({ layout, jobs }: Run): string =>
   layout.remove || jobs.length === 0
     ? ''

@@ -1,8 +1,8 @@
-/** Submits jobs at a rate, whether or not the service keeps up: a load that waited for it would hide how far it is behind. */
+/** Submits jobs at a fixed rate, whether or not the service keeps up (open-loop load). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PreparedPrefix } from './jobs.ts';
 
-/** Requests in flight. With more of them, the service would be slow to accept jobs, and the rate is not reached. */
+/** Maximum requests in flight. */
 const MAX_AT_ONCE = 16;
 
 interface Submitting {
@@ -13,7 +13,7 @@ interface Submitting {
   submit(prefix: PreparedPrefix): Promise<void>;
 }
 
-/** Takes the prefixes in turn, from the first again after the last. Requests that have begun are waited for, also after a failure. */
+/** Uses the prefixes round-robin. Waits for requests in flight, also after a failure. */
 export async function submitJobs(
   prefixes: readonly PreparedPrefix[],
   { count, rate, signal, submit }: Submitting,

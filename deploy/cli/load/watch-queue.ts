@@ -1,6 +1,6 @@
 /**
- * How far the service has come with the jobs. Jobs end in their order, so the place of the newest one says how many have ended, and
- * a look at it and at the few oldest ones is enough, however many there are.
+ * The service's progress with the jobs. Jobs end in order, so polling the newest and the few oldest is enough, however many
+ * there are.
  */
 
 import type { ApiClient } from '../../../api/client/client.ts';
@@ -61,13 +61,13 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
     return queued;
   }
 
-  /** Those that the jobs of other partners hide from the count above end here. */
+  /** Catches ended jobs that other partners' jobs hide from the count above. */
   async function lookAtOldest() {
     const begun = { jobs: 0, rows: 0, files: 0 };
     let areEnded = true;
     for (const job of open.slice(0, MAX_POLLED)) {
       const progress = await progressOf(job);
-      // One behind an unfinished one has ended since that was looked at: the next sample counts both.
+      // An ended job behind an unfinished one is counted by the next sample.
       areEnded &&= isEnded(progress);
       if (areEnded) {
         endOldest(1);
@@ -96,7 +96,7 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
     samples: (): Sample[] => (last && kept.at(-1) !== last ? [...kept, last] : kept),
     unfinished: () => open as readonly SubmittedJob[],
 
-    /** Answers may come in another order than the jobs were accepted in. */
+    /** Responses may arrive out of order. */
     add(job: SubmittedJob): void {
       const place = open.findLastIndex(({ id }) => id < job.id) + 1;
       open.splice(place, 0, job);

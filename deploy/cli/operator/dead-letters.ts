@@ -1,6 +1,6 @@
 /**
- * Dead letters are messages that a stage could not decode, such as those of a newer version while an older one still ran. Once the
- * stages can, they are put back where they stood.
+ * Dead letters are messages that a stage could not decode, for example of a newer version during a rolling upgrade. Once the stages
+ * can decode them, they are republished to their partition.
  */
 
 import type { OutgoingMessage } from '../../../pipeline/kafka/publish.ts';
@@ -15,7 +15,7 @@ import { createPutBack, type PutBack } from './put-back.ts';
 
 interface Letter {
   offset: bigint;
-  /** Where it stood, as topic/partition@offset. */
+  /** Its origin, as topic/partition@offset. */
   origin: string;
   /** What to publish, and where; or why it still cannot be. */
   outgoing: { topic: TopicKey; message: OutgoingMessage } | string;

@@ -67,7 +67,7 @@ export const planTopic = (config: OperatorConfig, topic: TopicKey): Promise<Plan
     () => true,
   );
 
-/** Clocks of brokers and services may be apart, and dispatchers write after a job's end. */
+/** Allows for clock skew, and for messages written after a job's end. */
 const MARGIN_MS = 3_600_000;
 
 const timesOf = ({ createdAt, updatedAt, phase }: JobDocument): ReadOptions => ({

@@ -1,4 +1,4 @@
-/** Publishes messages where they stood before, some at a time, so that memory stays bounded. */
+/** Republishes messages to their partitions in bounded batches. */
 
 import { createPublisher, type OutgoingMessage } from '../../../pipeline/kafka/publish.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';

@@ -17,7 +17,7 @@ const record = (entry: AuditDocument) => ({
   ended_at: entry.endedAt ?? null,
 });
 
-/** Options as they were typed, but for the partner, which has its column. */
+/** The options as typed, without the partner, which has its own column. */
 const shownDetails = ({ details, error }: AuditDocument) =>
   [
     ...Object.entries(details)

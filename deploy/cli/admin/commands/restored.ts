@@ -1,4 +1,4 @@
-/** `headrace admin restored`, after MongoDB was restored from a copy. */
+/** `headrace admin restored`, after restoring MongoDB from a backup. */
 import type { Command } from 'commander';
 import type { LostJob } from '../../../../api/jobs/after-restore.ts';
 import { createLogger } from '../../../../pipeline/runtime/log.ts';

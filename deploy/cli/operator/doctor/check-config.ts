@@ -1,4 +1,4 @@
-/** The settings: whether they are valid, and which of them suit a trial but no deployment. */
+/** Checks that the settings are valid and fit for production. */
 import { type Config, ConfigError, parseConfig, type Role } from '../../../../schemas/config.ts';
 import { isTestOverride } from '../../../../schemas/tuning.ts';
 import { type Finding, ok, problem, unless, warning } from './findings.ts';
@@ -28,25 +28,21 @@ function risksOf(config: Config, env: Environment): Finding[] {
     risk(
       'HEADRACE_REPLICATION_FACTOR',
       `topics are created with ${config.replicationFactor} replica${config.replicationFactor === 1 ? '' : 's'}`,
-      'set it to 3 on a cluster: with fewer, messages are lost with a broker, or nothing is written while one is away',
+      'set it to 3 on a cluster: with fewer, losing a broker loses messages or stops writes',
     );
   if (config.privacyFloor === 0)
     risk(
       'HEADRACE_PRIVACY_FLOOR',
-      'counts of the smallest audiences are shown',
-      'set it to 100, so that an audience of one device does not tell whether the device is known',
+      'counts of very small audiences are visible',
+      'set it to 100, so that an audience of one device does not reveal whether the device is known',
     );
   if (config.allowLoad)
-    risk(
-      'HEADRACE_ALLOW_LOAD',
-      'partners may run load tests',
-      'unset it, unless this is a service for tests',
-    );
+    risk('HEADRACE_ALLOW_LOAD', 'partners may run load tests', 'unset it unless this is a test service');
   if (config.secretOld?.length > 0)
     risk(
       'HEADRACE_SECRET_OLD',
       'old secrets are still accepted',
-      'run headrace admin secret rotate; when it says that they are no longer needed, remove them',
+      'run headrace admin secret rotate, and remove them once it reports that they are no longer needed',
     );
   for (const name of Object.keys(env).filter(isTestOverride))
     risk(name, 'overrides a constant of the service, for tests', 'unset it');
@@ -65,7 +61,7 @@ export function checkConfig(
   role: Role = 'all',
 ): { config: Config | undefined; findings: Finding[] } {
   try {
-    // What the role does without is not looked at below.
+    // Settings that the role does not use are not checked.
     const config = parseConfig(env, role) as Config;
     const set = Object.keys(env).filter((name) => name.startsWith('HEADRACE_')).length;
     const risks = risksOf(config, env);

@@ -77,7 +77,7 @@ async function checkRights(db: Db): Promise<Finding[]> {
   });
   return unless(
     lacking.map((what) => problem('mongodb rights', `${users[0]!.user} may not ${what}`, RIGHTS)),
-    ok('mongodb rights', `${users[0]!.user} may do what the service does`),
+    ok('mongodb rights', `${users[0]!.user} has all permissions the service needs`),
   );
 }
 
@@ -85,13 +85,9 @@ async function checkIndexes(db: Db): Promise<Finding[]> {
   const missing = await missingIndexes(db);
   return unless(
     missing.map((name) =>
-      warning(
-        'mongodb indexes',
-        `not there yet: ${name}`,
-        'it is created when the API or the pipeline starts',
-      ),
+      warning('mongodb indexes', `missing: ${name}`, 'the API or the pipeline creates it at the start'),
     ),
-    ok('mongodb indexes', 'all indexes are there'),
+    ok('mongodb indexes', 'all indexes exist'),
   );
 }
 
@@ -103,7 +99,7 @@ async function checkPartitions(db: Db, topic: string, partitions: number | undef
     problem(
       'mongodb data',
       `it was written with ${kept} partitions of ${topic}, which has ${partitions}`,
-      'nothing starts with another number: create the topic again with the number that the data was written with',
+      'the service does not start with a different number: recreate the topic with the number the data was written with',
     ),
   ];
 }
@@ -115,7 +111,7 @@ async function checkSlots(db: Db, wanted: number): Promise<Finding[]> {
   return [
     problem(
       'mongodb data',
-      `it was written with ${slots} slots, HEADRACE_SLOTS says ${wanted}`,
+      `it was written with ${slots} slots, but HEADRACE_SLOTS is ${wanted}`,
       `set HEADRACE_SLOTS to ${slots}`,
     ),
   ];
@@ -127,7 +123,7 @@ async function checkRoom(db: Db): Promise<Finding[]> {
   const share = fsUsedSize / fsTotalSize;
   const text = `the disk of MongoDB is ${Math.round(share * 100)} % full`;
   if (share < FULL_SHARE) return [ok('mongodb disk', text)];
-  return [warning('mongodb disk', text, 'add space: with a full disk every job waits')];
+  return [warning('mongodb disk', text, 'add disk space: with a full disk every job waits')];
 }
 
 export async function checkMongodb(

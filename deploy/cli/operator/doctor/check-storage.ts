@@ -17,7 +17,7 @@ async function checkBucket({ bucket, listFirst, client }: BucketAccess): Promise
     const [first] = await listFirst();
     if (!first) return [ok('storage', `${bucket} can be listed; it is empty`)];
     const { key, etag, size } = first;
-    // Once: what the storage refuses now is to be told now.
+    // No retry: report at once what the storage refuses.
     const again = (error: unknown) => Promise.reject(error);
     const once = { wait: () => ({ received() {}, progress() {}, again }) };
     for await (const _ of readObject(client, once, bucket, key, { etag, size })) break;
@@ -44,7 +44,7 @@ async function checkClock({ s3Endpoint, s3Region }: Config): Promise<Finding[]> 
     return [
       warning(
         'storage clock',
-        `its Date header is no date, which is ignored: ${date.slice(0, MAX_SHOWN)}`,
+        `its Date header is not a date and is ignored: ${date.slice(0, MAX_SHOWN)}`,
         'check whether a proxy in between adds a second one',
       ),
     ];

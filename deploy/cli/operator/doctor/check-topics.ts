@@ -1,4 +1,4 @@
-/** The topics as they are against the topics as they should be. */
+/** Compares the topics with their intended configuration. */
 
 import {
   type ActualTopic,
@@ -28,15 +28,15 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
       problem(
         'kafka topics',
         `${name} has ${partitions.length} partitions`,
-        'it must have one, which keeps the order',
+        'it must have exactly one, which preserves the order',
       ),
     );
   else if (partitions.length !== wanted)
     found.push(
       warning(
         'kafka topics',
-        `${name} has ${partitions.length} partitions, HEADRACE_PARTITIONS says ${wanted}`,
-        'the topic counts; set HEADRACE_PARTITIONS to what it has',
+        `${name} has ${partitions.length} partitions, but HEADRACE_PARTITIONS is ${wanted}`,
+        'set HEADRACE_PARTITIONS to the number of the topic, which is the one in use',
       ),
     );
   const leaderless = partitions.filter(({ leader }) => leader < 0);
@@ -53,22 +53,22 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
     found.push(
       warning(
         'kafka topics',
-        `${name}: ${lagging.length} partitions have replicas that lag`,
-        'see whether a broker is down',
+        `${name}: ${lagging.length} partitions are under-replicated`,
+        'check whether a broker is down',
       ),
     );
   if (replicas < config.replicationFactor)
     found.push(
       warning(
         'kafka topics',
-        `${name} has ${replicas} replicas, HEADRACE_REPLICATION_FACTOR says ${config.replicationFactor}`,
+        `${name} has ${replicas} replicas, but HEADRACE_REPLICATION_FACTOR is ${config.replicationFactor}`,
         'reassign its partitions to more brokers (kafka-reassign-partitions)',
       ),
     );
   return found;
 }
 
-/** With the wrong one of these, messages are refused or lost. */
+/** A wrong value here loses or rejects messages. */
 const needed: readonly TopicSetting[] = ['cleanup.policy', 'max.message.bytes'];
 
 function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic): Finding[] {
@@ -94,7 +94,7 @@ function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic)
   });
 }
 
-/** Kafka does not tell its clock, but it stamps messages: one from the future tells that the clocks differ. */
+/** Kafka does not expose its clock, but stamps messages: a future timestamp reveals clock skew. */
 async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): Promise<Finding[]> {
   const newest = await withCluster(config, log, (cluster) =>
     newestMessages(
@@ -107,11 +107,11 @@ async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): P
     ahead.map(([name, time]) =>
       warning(
         'kafka clock',
-        `${name} has a message from the future, by ${Math.round((time - Date.now()) / 1_000)} s`,
-        'synchronize the clocks of the brokers and of this machine (NTP): retention follows those of the brokers',
+        `${name} has a message with a timestamp ${Math.round((time - Date.now()) / 1_000)} s in the future`,
+        'synchronize the clocks of the brokers and this machine with NTP: retention follows the brokers’ clocks',
       ),
     ),
-    ok('kafka clock', 'no message is from the future'),
+    ok('kafka clock', 'no message has a future timestamp'),
   );
 }
 
@@ -132,8 +132,8 @@ export async function checkTopics(
         : [
             warning(
               'kafka topics',
-              `not there yet: ${missing.join(', ')}`,
-              'they are created when the API or the pipeline starts, if it may; otherwise create them',
+              `missing: ${missing.join(', ')}`,
+              'the API and the pipeline create them at the start if they are allowed to; otherwise create them yourself',
             ),
           ];
     const partitions = new Map<TopicKey, number>();
@@ -142,7 +142,7 @@ export async function checkTopics(
       partitions.set(key, actual.partitions.length);
       findings.push(...checkPartitions(config, key, actual), ...checkSettings(config, key, actual));
     }
-    const good = ok('kafka topics', `${existing.length} topics, as they should be`);
+    const good = ok('kafka topics', `${existing.length} topics, configured correctly`);
     const clocks = await checkClocks(config, log, existing);
     return { findings: [...unless(findings, good), ...clocks], partitions };
   } finally {

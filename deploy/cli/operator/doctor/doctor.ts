@@ -1,4 +1,4 @@
-/** `headrace doctor` and `headrace config check`: what is wrong, and what to do. Nothing is created or changed. */
+/** `headrace doctor` and `headrace config check`: findings with advice. Changes nothing. */
 
 import { plural } from '../../../../api/client/format.ts';
 import { topicName } from '../../../../pipeline/kafka/topics.ts';

@@ -43,7 +43,7 @@ export async function examine(
 
 const MAX_SKEW_MS = 5_000;
 
-/** `theirs`: what their clock said between the two times of ours, and by how much it may be rounded. */
+/** `theirs` was read between our two times, rounded to `precisionMs`. */
 export function clockFinding(
   check: string,
   {

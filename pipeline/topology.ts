@@ -4,9 +4,10 @@
  *   api ─► jobs ─► dispatch ─► files ─► split ─► rows ─► validate ─► devices ─► sink ─► MongoDB
  *           1 part.   │         N part.           N part.   │  └─► rejects  S slots   │
  *                     │                                     ▼                         ▼
- *                     └───── decides and merges by ───── ledger ◄─────────── checks, acks
+ *                     └───── decides and merges by ───── ledger ◄─────────── votes, acks
  *
- * Only this file knows the order. Each stage reads one topic; what it writes is named below.
+ * The protocol is two-phase commit over slots, with the ledger as evidence: dispatch asks the sinks to prepare, they vote, dispatch
+ * decides, they commit and acknowledge (README.md). Only this file knows the order; each stage reads one topic.
  */
 import type { Db } from 'mongodb';
 import type { Config } from '../schemas/config.ts';
@@ -24,6 +25,8 @@ import type { Tracer } from './runtime/traces.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createCancellations } from './stages/dispatch/cancellations.ts';
+import { createCommitJob } from './stages/dispatch/commit-job.ts';
+import { createDecideJob } from './stages/dispatch/decide-job.ts';
 import { createEndJobs } from './stages/dispatch/end-jobs.ts';
 import { createExpireJobs } from './stages/dispatch/expire-jobs.ts';
 import { createQuotaHold } from './stages/dispatch/hold-quotas.ts';
@@ -32,6 +35,7 @@ import { createListFiles } from './stages/dispatch/list-files.ts';
 import { createNumberEvents } from './stages/dispatch/number-events.ts';
 import { createStatusPublisher } from './stages/dispatch/publish-status.ts';
 import { createRemoveJobs } from './stages/dispatch/remove-jobs.ts';
+import { createRepeatJob } from './stages/dispatch/repeat-job.ts';
 import { createRunJob } from './stages/dispatch/run-job.ts';
 import { createSweep, createSweepOrphans } from './stages/dispatch/sweep.ts';
 import { createDispatchJobs } from './stages/dispatch-jobs.ts';
@@ -81,7 +85,9 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
       const endJobs = createEndJobs(shared);
       const removeJobs = createRemoveJobs(shared);
       const quotas = createQuotaHold(shared);
-      const listFiles = createListFiles({ ...shared, quotas, cancellationOf: cancellations.of });
+      const repeatJob = createRepeatJob(shared);
+      const inDispatch = { ...shared, status, quotas, endJobs, repeatJob, cancellationOf: cancellations.of };
+      const listFiles = createListFiles(inDispatch);
       return createDispatchJobs({
         ...shared,
         status,
@@ -91,11 +97,12 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         runJob: createRunJob({
           ...shared,
           status,
-          quotas,
-          endJobs,
-          listFiles,
-          limitAttributes: createLimitAttributes(shared),
-          cancellationOf: cancellations.of,
+          decideJob: createDecideJob({
+            ...inDispatch,
+            listFiles,
+            limitAttributes: createLimitAttributes(shared),
+          }),
+          commitJob: createCommitJob(inDispatch),
         }),
         sweep: createSweep({ ...shared, removeJobs }),
         sweepOrphans: createSweepOrphans(shared),
@@ -128,7 +135,7 @@ export function createTopology(deps: Dependencies): { [S in StageName]: () => St
         },
       }),
 
-    // devices ─► device sets, checks, acks
+    // devices ─► device sets, votes, acks
     sink: () =>
       createSinkDevices({
         ...shared,

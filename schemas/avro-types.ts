@@ -30,7 +30,6 @@ export const optional = <T>({ schema }: Avro<T>): Avro<T | null> => ({
   schema: ['null', schema],
   default: null,
 });
-export const otherwise = <T>({ schema }: Avro<T>, value: T): Avro<T> => ({ schema, default: value });
 export const record = <F extends Fields>(name: string, doc: string, fields: F) =>
   avro<ValuesOf<F>>({
     type: 'record',

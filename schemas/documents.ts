@@ -113,10 +113,11 @@ export type JobStatus = (typeof JobStatus)[keyof typeof JobStatus];
 export const LogType = { import: 0, deletion: 1 } as const;
 
 /**
- * accepted → loading (listed) → sealed (decided: which files pass is fixed) → ended; or accepted → withdrawn (never queued, because
- * its request was answered with an error). Each transition is a compare-and-set on the phase, so of two dispatchers only one makes it.
+ * accepted → listed → decided → ended. Between listed and decided a job is loaded (its ledger is complete) and the slots vote; between
+ * decided and ended they commit and acknowledge. Or accepted → withdrawn: its request was answered with an error. Each transition is a
+ * compare-and-set on the phase, so of two dispatchers only one makes it.
  */
-export type JobPhase = 'accepted' | 'withdrawn' | 'loading' | 'sealed' | 'ended';
+export type JobPhase = 'accepted' | 'withdrawn' | 'listed' | 'decided' | 'ended';
 
 export interface JobError {
   code: FileFailureCode | JobFailureCode;
@@ -360,7 +361,7 @@ export const collections = {
   eventValues: 'event_values',
   ledger: 'ledger',
   acks: 'acks',
-  checks: 'checks',
+  votes: 'votes',
   filePairs: 'file_pairs',
   verdicts: 'verdicts',
   rejects: 'rejects',

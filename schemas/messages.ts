@@ -16,7 +16,6 @@ import {
   message,
   millis,
   optional,
-  otherwise,
   record,
   string,
   uuid,
@@ -44,7 +43,7 @@ const generation = doc(
   optional(long),
   'Of the audience: a clear raises it, and work of an older one is dropped.',
 );
-const attempt = doc(otherwise(int, 0), 'Raised when the job’s files are dispatched again.');
+const attempt = doc(int, 'Raised when the job’s files are dispatched again.');
 
 const deviceGroup = record('DeviceGroup', 'An attribute’s id or an event, and its devices.', {
   key: doc(string, 'An attribute’s id, or an event (empty for none).'),
@@ -99,7 +98,8 @@ export const messages = {
     size: doc(long, 'The object’s size in bytes, as stored.'),
     compressed: doc(boolean, 'Whether it is gzip.'),
     batch_bytes: doc(int, 'Size of the batches that it is cut into, in decompressed bytes.'),
-  }).grow(9, { attempt }),
+    attempt,
+  }),
 
   RowBatch: message(3, 'RowBatch', 'Raw rows of a file, cut at row ends.', {
     job,
@@ -116,7 +116,8 @@ export const messages = {
     delimiter: doc(int, 'The byte between fields: 44 is a comma.'),
     rows: doc(bytes, 'The rows as they are in the file.'),
     failure: doc(optional(readFailure), 'On the last batch of a file that could not be read to its end.'),
-  }).grow(10, { attempt }),
+    attempt,
+  }),
 
   ValidatedDevices: message(4, 'ValidatedDevices', 'Distinct devices of one batch in one slot, by key.', {
     job,
@@ -125,49 +126,35 @@ export const messages = {
     slot: doc(int, 'The slot, a hash of the identifier: 0 to 15.'),
     part: doc(int, '0, 1, … if the devices of a slot do not fit into one message.'),
     groups: doc(encoded(array(deviceGroup)), 'The devices of the batch, by key.'),
-  }).grow(13, {
-    more: doc(otherwise(array(fileDevices), []), 'Further small batches of the same job and slot.'),
+    more: doc(array(fileDevices), 'Further small batches of the same job and slot.'),
   }),
 
   /**
-   * Written to every partition of `devices` after all devices of a job. A job has two markers: the first makes each slot check
-   * whether it holds all of the job, the second tells it to merge the job. Only the second ones are in job order.
+   * The coordinator's requests, written to every partition of `devices` behind all devices of the job: prepare asks each slot for its
+   * vote; commit, or drop, tells it the decision. Only the latter two are in job order.
    */
-  CommitMarker: message(5, 'CommitMarker', 'All devices of the job stand before this.', {
+  JobMarker: message(5, 'JobMarker', 'All devices of the job stand before this.', {
     job,
     kind,
+    request: doc(
+      enumeration('Request', ['prepare', 'commit', 'drop']),
+      'prepare: vote whether the slots hold what is expected. commit: merge the job. drop: do not merge it, an operator has dropped it; slots that have merged it keep it.',
+    ),
+    attempt,
     passed: doc(array(int), 'Files to merge, as ranges: first, last, first, last, …'),
     collapsed: doc(array(int), 'Files with too many distinct events, which are stored as one event.'),
+    verdict: doc(string, 'The stored verdict that lists the files, if they are too many for a message.'),
+    files_counted: doc(boolean, 'The distinct pairs of each file need not be counted.'),
     attributes: doc(array(long), 'Attributes to empty (a deletion).'),
     audience,
     generation,
-  })
-    .grow(11, {
-      check: doc(otherwise(boolean, false), 'Only check whether the slots hold what is expected.'),
-      attempt,
-      expected: doc(
-        otherwise(array(slotTotal), []),
-        'What each slot must hold of the files to merge, by slot number.',
-      ),
-      previous: doc(otherwise(long, 0), 'The job that must be merged before this one; 0 if there is none.'),
-    })
-    .grow(12, {
-      verdict: doc(
-        otherwise(string, ''),
-        'Which stored verdict lists the files, if they are too many for a message.',
-      ),
-      files_counted: doc(otherwise(boolean, false), 'Nobody asks for the distinct pairs of each file.'),
-    })
-    .grow(14, {
-      after: doc(
-        otherwise(long, 0),
-        'The job of the same audience, or of the marketplace, that must be merged before this one; 0 if there is none.',
-      ),
-      drop: doc(
-        otherwise(boolean, false),
-        'Do not merge the job: an operator has dropped it. Slots that have merged it keep it.',
-      ),
-    }),
+    expected: doc(array(slotTotal), 'What each slot must hold of the files to merge, by slot number.'),
+    previous: doc(long, 'The job that must be merged before this one; 0 if there is none.'),
+    after: doc(
+      long,
+      'The job of the same audience, or of the marketplace, that must be merged before this one; 0 if there is none.',
+    ),
+  }),
 
   RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {
     job,
@@ -212,9 +199,9 @@ export type AcceptedJob = MessageTypes['AcceptedJob'];
 export type ListedFile = MessageTypes['ListedFile'];
 export type RowBatch = MessageTypes['RowBatch'];
 export type ValidatedDevices = MessageTypes['ValidatedDevices'];
-export type CommitMarker = MessageTypes['CommitMarker'];
+export type JobMarker = MessageTypes['JobMarker'];
 export type Layout = RowBatch['layout'];
-export type SlotTotal = CommitMarker['expected'][number];
+export type SlotTotal = JobMarker['expected'][number];
 
 /** What a new version keeps, in the words of a schema registry: every version reads what every other has written. */
 export const compatibility = 'FULL_TRANSITIVE';

@@ -68,7 +68,7 @@ export const apiMetrics = {
     [],
   ),
   /** Exported by the API, so that they are there when no pipeline is. */
-  jobs: gauge('headrace_jobs', 'Unfinished jobs by phase: accepted, loading, sealed.', ['phase']),
+  jobs: gauge('headrace_jobs', 'Unfinished jobs by phase: accepted, listed, decided.', ['phase']),
   jobsStopped: gauge(
     'headrace_jobs_stopped',
     'Decided jobs that could not be merged and wait for an operator, and with them the jobs behind them.',

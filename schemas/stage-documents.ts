@@ -34,16 +34,16 @@ export interface LedgerDocument {
   failure?: FileFailure;
 }
 
-/** The result of a check: whether the slots of one partition hold all of a job. */
-export interface CheckDocument {
+/** The vote of a partition's slots: whether they hold all of a job. */
+export interface VoteDocument {
   /** `<job>.<attempt>.<partition>` */
   _id: string;
   job: number;
   attempt: number;
   partition: number;
   /** Slots with missing devices. */
-  lacking: number[];
-  /** Why the partition cannot check or merge the job: it failed again and again. */
+  missing: number[];
+  /** Why the partition cannot vote on the job or commit it: it failed repeatedly. */
   failure?: string;
 }
 

@@ -54,8 +54,8 @@ export const topics = {
   },
   devices: {
     name: 'devices',
-    purpose: 'Accepted devices by slot, and markers that tell the slots to check and to merge a job.',
-    holds: ['ValidatedDevices', 'CommitMarker'],
+    purpose: 'Accepted devices by slot, and markers that ask the slots to prepare and to commit a job.',
+    holds: ['ValidatedDevices', 'JobMarker'],
     key: 'slot, or job of a marker',
     writers: ['validate', 'dispatch'],
     reader: 'sink',

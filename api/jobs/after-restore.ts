@@ -11,8 +11,8 @@ import { skipMessages } from '../../pipeline/kafka/skip-messages.ts';
 import { CommandFailed } from '../../pipeline/runtime/command-failed.ts';
 import { inGroups, within } from '../../pipeline/runtime/in-groups.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import type { CheckStore } from '../../pipeline/stores/checks.ts';
 import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { VoteStore } from '../../pipeline/stores/votes.ts';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { AcceptedJob } from '../../schemas/topics.ts';
@@ -22,7 +22,7 @@ interface Dependencies {
   log: Logger;
   newJobs: Pick<NewJobStore, 'missing' | 'insertNew'>;
   jobs: { firstUnfinished(): Promise<number> };
-  checks: Pick<CheckStore, 'forgetBefore'>;
+  votes: Pick<VoteStore, 'forgetBefore'>;
 }
 
 export interface LostJob {
@@ -66,7 +66,7 @@ export async function settleAfterRestore(deps: Dependencies): Promise<LostJob[]>
     );
   await skipMessages(config, log);
   // The votes refer to devices that are lost.
-  await deps.checks.forgetBefore(Number.MAX_SAFE_INTEGER);
+  await deps.votes.forgetBefore(Number.MAX_SAFE_INTEGER);
   const lost = (await newJobs.missing(first, highest)).map((job) => ({ job, accepted: jobs.get(job) }));
   for (const some of inGroups(lost, within({ count: AT_ONCE }))) await newJobs.insertNew(some.map(withdrawn));
   return lost;

@@ -35,17 +35,17 @@ export interface Place {
 function phaseOf({ kind, phase, status }: JobInProgress, { jobsAhead, isCancelled }: Place) {
   if (phase === 'ended') return status === JobStatus.error ? 'failed' : 'done';
   if (isCancelled) return 'failed';
-  if (phase === 'sealed') return 'merging';
-  if (phase === 'loading') return 'loading';
+  if (phase === 'decided') return 'merging';
+  if (phase === 'listed') return 'loading';
   return jobsAhead === 0 && kind !== 'delete' ? 'listing' : 'waiting';
 }
 
 /** When everything was read, or now. */
 const readUntil = ({ phase, decidedAt, updatedAt }: JobInProgress, now: number) =>
-  phase === 'sealed' || phase === 'ended' ? (decidedAt ?? updatedAt).getTime() : now;
+  phase === 'decided' || phase === 'ended' ? (decidedAt ?? updatedAt).getTime() : now;
 
 function bytesDoneOf(job: JobInProgress): number {
-  const isDecided = job.phase === 'sealed' || job.phase === 'ended';
+  const isDecided = job.phase === 'decided' || job.phase === 'ended';
   const isReadWhole = isDecided && job.filesDone === job.fileCount;
   return (isReadWhole ? job.bytes : job.bytesDone) ?? 0;
 }

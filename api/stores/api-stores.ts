@@ -8,7 +8,6 @@ import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createAuditStore } from '../../pipeline/stores/audit.ts';
 import { createChangeStore } from '../../pipeline/stores/changes.ts';
-import { createCheckStore } from '../../pipeline/stores/checks.ts';
 import { createCompositionRowStore } from '../../pipeline/stores/composition-rows.ts';
 import { createCompositionStore } from '../../pipeline/stores/compositions.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
@@ -26,6 +25,7 @@ import { createRejectStore } from '../../pipeline/stores/rejects.ts';
 import { createSetVersions } from '../../pipeline/stores/set-versions.ts';
 import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
 import { createUsageStore } from '../../pipeline/stores/usage.ts';
+import { createVoteStore } from '../../pipeline/stores/votes.ts';
 import { createWebhookStore } from '../../pipeline/stores/webhooks.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
@@ -38,7 +38,7 @@ export const createApiStores = (db: Db) => ({
   audiences: createAudienceStore(db),
   audit: createAuditStore(db),
   changes: createChangeStore(db),
-  checks: createCheckStore(db),
+  votes: createVoteStore(db),
   compositions: createCompositionStore(db),
   compositionRows: createCompositionRowStore(db),
   counters: createCounterStore(db),

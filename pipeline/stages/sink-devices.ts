@@ -1,19 +1,19 @@
 /**
- * sink: one owner a partition, and so a slot. It collects the devices of jobs that are not merged yet. A job's first marker asks
- * whether the slots hold all of it: markers are in band, so everything of the job stands before them. When every slot does, the
- * second marker says to merge it. Redelivery is harmless: devices are sets, batches are known by number, and a slot takes nothing
- * of a job that it has merged. A job that cannot be checked or merged, whatever it is, is reported to dispatch, and the others go on.
+ * sink: a participant of two-phase commit, one owner per partition and its slots. It collects the devices of uncommitted jobs. At a prepare
+ * marker it votes whether its slots hold the whole job: markers are in band, so all devices of the job stand before them. At a commit
+ * marker it merges the job. Redelivery is harmless: devices are sets, batches are known by number, and a slot takes nothing of a job
+ * that it has committed. A failure to vote or to commit is reported to dispatch, and other jobs continue.
  */
 
-import { type CommitMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
+import { type JobMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import type { Stage } from '../kafka/stage.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
 import type { Step } from '../runtime/step.ts';
-import type { Check, CheckStore } from '../stores/checks.ts';
 import type { SpillStore } from '../stores/spills.ts';
+import type { Vote, VoteStore } from '../stores/votes.ts';
 import type { CommittedJobs, createReadCommitted } from './sink/committed-jobs.ts';
 import type { createDropJob } from './sink/drop-job.ts';
 import type { createLookAhead } from './sink/look-ahead.ts';
@@ -26,7 +26,7 @@ import type { createVerifySlots } from './sink/verify-slots.ts';
 
 export interface SinkDependencies {
   log: Logger;
-  checks: CheckStore;
+  votes: VoteStore;
   spills: SpillStore;
   readCommitted: ReturnType<typeof createReadCommitted>;
   verifySlots: ReturnType<typeof createVerifySlots>;
@@ -43,7 +43,7 @@ export interface SinkDependencies {
   /** How much is in memory. */
   onHeld?(bytes: number): void;
   onSpilled?(bytes: number): void;
-  onMerged?(kind: CommitMarker['kind'], seconds: number): void;
+  onMerged?(kind: JobMarker['kind'], seconds: number): void;
 }
 
 interface OwnedPartition {
@@ -51,7 +51,7 @@ interface OwnedPartition {
   slots: number[];
   committed: CommittedJobs;
   uncommitted: Uncommitted;
-  /** Jobs of which the slots were found to hold all, by attempt: what is collected is not lost while the partition is ours. */
+  /** Jobs that the slots hold completely, by attempt: what is collected is not lost while the partition is assigned. */
   verified: Map<number, number>;
   /** Jobs that were given up, in this attempt. */
   failed: Map<number, { attempt: number; reason: string }>;
@@ -65,7 +65,7 @@ type SinkStep = Step<'sink'>;
 const MAX_HELD_MS = 10 * 60_000;
 
 export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
-  const { checks, spills } = deps;
+  const { votes, spills } = deps;
   let owned = new Map<number, Promise<OwnedPartition>>();
   let held = new Map<number, Pick<OwnedPartition, 'uncommitted' | 'merges'>>();
   /** Ends with the assignment, and merges with it. */
@@ -94,7 +94,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
       signal: own.signal,
       pause: own.pause,
       async merge(markers) {
-        const [first] = markers as [CommitMarker];
+        const [first] = markers as [JobMarker];
         if (!care.isSuspect(first.job)) return merge(owner, markers, own);
         await care.use(first, () => merge(owner, markers, own), own);
       },
@@ -102,8 +102,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
       isInSequence: (marker) => isInSequence(owner, marker),
       onFailure: (jobs, error) => deps.log.error({ err: error, jobs, partition }, 'the merge failed'),
       async onGivenUp(marker, reason) {
-        const answer = giveUp(owner, marker, reason);
-        await own('answer', () => checks.record([answer])).catch(() => {});
+        const vote = giveUp(owner, marker, reason);
+        await own('vote', () => votes.record([vote])).catch(() => {});
         deps.news.tell();
       },
     });
@@ -121,10 +121,10 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     return owner;
   }
 
-  function giveUp(owner: OwnedPartition, { job, attempt }: CommitMarker, reason: string): Check {
+  function giveUp(owner: OwnedPartition, { job, attempt }: JobMarker, reason: string): Vote {
     deps.log.error({ job, attempt, partition: owner.partition, reason }, 'giving up: it failed too often');
     owner.failed.set(job, { attempt, reason });
-    return { job, attempt, partition: owner.partition, lacking: [], failure: `sink: ${reason}` };
+    return { job, attempt, partition: owner.partition, missing: [], failure: `sink: ${reason}` };
   }
 
   function collect(owner: OwnedPartition, devices: ValidatedDevices, offset: bigint): void {
@@ -158,29 +158,26 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   const behindOf = ({ slots, committed }: OwnedPartition, job: number) =>
     slots.filter((slot) => committed.isOpen(slot, job));
 
-  /** Of the slots that have not merged the job, those that do not hold all of it. */
-  async function lackingOf(owner: OwnedPartition, marker: CommitMarker, step: SinkStep): Promise<number[]> {
+  /** Of the slots that have not committed the job, those that miss devices of it. */
+  async function missingFrom(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<number[]> {
     const { job, attempt } = marker;
     if (owner.verified.get(job) === attempt) return [];
     const behind = behindOf(owner, job);
-    const lacking = await deps.verifySlots(marker, behind, owner.uncommitted, step);
-    if (lacking.length === 0) {
+    const missing = await deps.verifySlots(marker, behind, owner.uncommitted, step);
+    if (missing.length === 0) {
       owner.verified.set(job, attempt);
       // Not waited for. If it fails, the merge looks for itself.
       if (!owner.care.isSuspect(job)) deps.lookAhead(marker, behind, owner.uncommitted).catch(() => {});
     } else
       deps.log.warn(
-        { job, attempt, slots: lacking },
+        { job, attempt, slots: missing },
         'slots are missing devices that the ledger has counted',
       );
-    return lacking;
+    return missing;
   }
 
   /** Whether the merges that must come before this one have been made, or are queued. */
-  function isInSequence(
-    { merges, committed }: OwnedPartition,
-    { job, previous, after }: CommitMarker,
-  ): boolean {
+  function isInSequence({ merges, committed }: OwnedPartition, { job, previous, after }: JobMarker): boolean {
     const isBefore = (other: number) => other === 0 || merges.has(other) || committed.hasAll(other);
     if (isBefore(previous) && isBefore(after)) return true;
     deps.log.warn({ job, previous, after }, 'not merged yet: the marker of the previous job is missing');
@@ -188,12 +185,12 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
   }
 
   /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
-  async function merge(owner: OwnedPartition, markers: CommitMarker[], step: SinkStep): Promise<void> {
+  async function merge(owner: OwnedPartition, markers: JobMarker[], step: SinkStep): Promise<void> {
     const began = performance.now();
-    const [first] = markers as [CommitMarker];
+    const [first] = markers as [JobMarker];
     const jobs = markers.map(({ job }) => job);
     const behind = owner.slots.filter((slot) => jobs.some((job) => owner.committed.isOpen(slot, job)));
-    if (first.drop) await drop(owner, first, behind, step);
+    if (first.request === 'drop') await drop(owner, first, behind, step);
     else if (first.kind === 'delete') await deps.removeAttributes(first, behind, owner.committed, step);
     else await deps.mergeJobs({ ...owner, markers, slots: behind }, step);
     deps.news.tell();
@@ -203,52 +200,53 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     deps.onMerged?.(first.kind, (performance.now() - began) / 1_000);
   }
 
-  async function drop(owner: OwnedPartition, marker: CommitMarker, slots: number[], step: SinkStep) {
+  async function drop(owner: OwnedPartition, marker: JobMarker, slots: number[], step: SinkStep) {
     await deps.dropJob(marker, slots, owner.committed, step);
     if (owner.uncommitted.hasSpilled(marker.job))
       await step('forget-spills', () => spills.forget(owner.slots, [marker.job]));
   }
 
-  /** As above, or why that cannot be found out. */
-  async function findLacking(
+  /** The same, or why it cannot be determined. */
+  async function findMissing(
     owner: OwnedPartition,
-    marker: CommitMarker,
+    marker: JobMarker,
     step: SinkStep,
   ): Promise<number[] | { reason: string }> {
     for (const failures = countFailures(); ; ) {
       try {
-        return await lackingOf(owner, marker, step);
+        return await missingFrom(owner, marker, step);
       } catch (error) {
         step.signal.throwIfAborted();
         failures.add(error);
         const { count, reason } = failures;
-        deps.log.error({ err: error, job: marker.job, failures: count }, 'checking a job failed');
+        deps.log.error({ err: error, job: marker.job, failures: count }, 'voting on a job failed');
         if (count === MAX_FAILURES) return { reason };
         await step.pause(FAILURE_PAUSE_MS * count);
       }
     }
   }
 
-  /** Gives the answer to a check, or to a marker whose job cannot be merged yet. */
+  /** Votes on a job that prepares, and on one that cannot be committed because devices are missing. Queues one that can. */
   async function takeMarker(
     owner: OwnedPartition,
-    marker: CommitMarker,
+    marker: JobMarker,
     offset: bigint,
     step: SinkStep,
-  ): Promise<Check[]> {
-    const { job, attempt, check } = marker;
+  ): Promise<Vote[]> {
+    const { job, attempt, request } = marker;
+    const isDecided = request !== 'prepare';
     const { partition } = owner;
-    // A repetition by a dispatcher that took over.
-    if (!check) owner.merges.renew(marker);
+    // Repeated by a dispatcher that took over.
+    if (isDecided) owner.merges.renew(marker);
     if (owner.merges.has(job) || owner.committed.hasAll(job)) return [];
     if (owner.committed.isGivenUp(job, attempt)) return [];
     const failed = owner.failed.get(job);
     if (failed?.attempt === attempt)
-      return [{ job, attempt, partition, lacking: [], failure: `sink: ${failed.reason}` }];
-    if (!check && !isInSequence(owner, marker)) return [];
-    const lacking = marker.drop ? [] : await findLacking(owner, marker, step);
-    if (!Array.isArray(lacking)) return [giveUp(owner, marker, lacking.reason)];
-    if (check || lacking.length > 0) return [{ job, attempt, partition, lacking }];
+      return [{ job, attempt, partition, missing: [], failure: `sink: ${failed.reason}` }];
+    if (isDecided && !isInSequence(owner, marker)) return [];
+    const missing = request === 'drop' ? [] : await findMissing(owner, marker, step);
+    if (!Array.isArray(missing)) return [giveUp(owner, marker, missing.reason)];
+    if (!isDecided || missing.length > 0) return [{ job, attempt, partition, missing }];
     owner.failed.delete(job);
     const bytes = owner.slots.reduce((sum, slot) => sum + owner.uncommitted.bytesOf(job, slot), 0);
     owner.merges.add({ marker, offset, bytes });
@@ -260,17 +258,17 @@ export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
     input: 'devices',
     async handleAll(partition, deliveries, step) {
       const owner = await own(partition, step);
-      const answers: Check[] = [];
+      const cast: Vote[] = [];
       for (const { offset, message } of deliveries) {
         if (message.name === 'ValidatedDevices') {
           collect(owner, message.value, offset);
           await spillIfFull(owner, step);
-        } else if (message.name === 'CommitMarker')
-          answers.push(...(await takeMarker(owner, message.value, offset, step)));
+        } else if (message.name === 'JobMarker')
+          cast.push(...(await takeMarker(owner, message.value, offset, step)));
       }
       deps.onHeld?.(heldBytes());
-      if (answers.length === 0) return;
-      await step('answer', () => checks.record(answers));
+      if (cast.length === 0) return;
+      await step('vote', () => votes.record(cast));
       deps.news.tell();
     },
     /** What is only in memory must be read again after a crash, and so must the markers of jobs that are not merged. */

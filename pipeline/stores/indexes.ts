@@ -128,7 +128,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, attempt: 1, file: 1, batch: 1 }, name: 'by_batch' }],
   rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
-  checks: [{ key: { job: 1 }, name: 'by_job' }],
+  votes: [{ key: { job: 1 }, name: 'by_job' }],
   filePairs: [{ key: { job: 1, page: 1 }, name: 'by_page' }],
   verdicts: [{ key: { job: 1 }, name: 'by_job' }],
   spills: [

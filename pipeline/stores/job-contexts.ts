@@ -28,9 +28,9 @@ const MAX_KEY_BYTES = 32 << 20;
 /** How long a job that a message names may be unknown: a new primary shows everything within moments. */
 const UNKNOWN_MS = 20_000;
 
-/** Loading, or sealed and in need of what was lost since. */
+/** Loading, or decided and loading again what was lost since. */
 const isLoading = ({ phase, attempt = 0, verdict }: JobDocument) =>
-  phase === 'loading' || (phase === 'sealed' && attempt > verdict!.attempt);
+  phase === 'listed' || (phase === 'decided' && attempt > verdict!.attempt);
 
 export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
   const jobs = createJobStore(db);

@@ -26,7 +26,7 @@ const kinds: JobDocument['kind'][] = ['import', 'delete', 'audience'];
 const openLoad = { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 };
 
 /** The phases in which a job's list of files is frozen. */
-export const frozen: JobPhase[] = ['loading', 'sealed', 'ended'];
+export const frozen: JobPhase[] = ['listed', 'decided', 'ended'];
 
 const importLogs = (partner: string): Filter<JobDocument> => ({
   partner,
@@ -53,7 +53,7 @@ export interface ImportLogFilter {
 /** By phase where that says the same: unfinished jobs, and failed ones, are few among many and have an index. */
 const inStatus: Record<JobStatus, Filter<JobDocument>> = {
   [JobStatus.pending]: { phase: 'accepted' },
-  [JobStatus.running]: { phase: { $in: ['loading', 'sealed'] } },
+  [JobStatus.running]: { phase: { $in: ['listed', 'decided'] } },
   [JobStatus.done]: { status: JobStatus.done },
   [JobStatus.error]: { status: JobStatus.error },
 };
@@ -186,7 +186,7 @@ export function createJobQueryStore(db: Db) {
               audience: _id,
               generation: { $lt: generation },
               kind: 'audience' as const,
-              phase: { $in: ['accepted', 'loading'] as JobPhase[] },
+              phase: { $in: ['accepted', 'listed'] as JobPhase[] },
             })),
           },
           { session },
@@ -295,7 +295,7 @@ export function createJobQueryStore(db: Db) {
     /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */
     goOn: (id: number, how: 'retry' | 'drop') =>
       jobs.findOneAndUpdate(
-        { _id: id, phase: 'sealed', stoppedAt: { $exists: true } },
+        { _id: id, phase: 'decided', stoppedAt: { $exists: true } },
         {
           $unset: { stoppedAt: '' },
           // Sinks have given up the attempt before.
@@ -305,10 +305,10 @@ export function createJobQueryStore(db: Db) {
         { returnDocument: 'after' },
       ),
 
-    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is sealed or has ended: too late. */
+    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is decided or has ended: too late. */
     requestCancel: (id: number) =>
       jobs.findOneAndUpdate(
-        { _id: id, phase: { $in: ['accepted', 'loading'] } },
+        { _id: id, phase: { $in: ['accepted', 'listed'] } },
         { $set: { cancelRequested: true, updatedAt: new Date() } },
         { returnDocument: 'after' },
       ),
@@ -319,7 +319,7 @@ export function createJobQueryStore(db: Db) {
         {
           partner,
           kind: { $in: kinds },
-          phase: { $in: ['accepted', 'loading'] },
+          phase: { $in: ['accepted', 'listed'] },
           cancelRequested: { $ne: true },
         },
         { $set: { cancelRequested: true, updatedAt: new Date() } },

@@ -24,7 +24,7 @@ export type JobOutcome = Pick<
 >;
 
 /** The decision about a job, before it is merged. */
-export interface SealedOutcome {
+export interface Decision {
   /** Why the service itself failed at the job; for the operator. */
   internalReason?: string;
   verdict: JobVerdict;
@@ -59,7 +59,7 @@ interface Step {
 /** The field is absent in the first attempt. */
 const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
 
-export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'loading', 'sealed'];
+export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'listed', 'decided'];
 export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };
 
 /** Unfinished jobs that end in the order of their numbers. */
@@ -178,32 +178,32 @@ export function createJobStore(db: Db) {
       step({
         id,
         from: ['accepted'],
-        set: { phase: 'loading', listing, fileCount, bytes, status: JobStatus.running },
+        set: { phase: 'listed', listing, fileCount, bytes, status: JobStatus.running },
         unset: { listed: '' },
         begins: true,
       }),
 
     /** Never less than before: files that are dispatched again do not count again. */
     progress: (id: number, progress: LoadProgress) =>
-      jobs.updateOne({ _id: id, phase: 'loading' }, { $max: progress, $set: { updatedAt: new Date() } }),
+      jobs.updateOne({ _id: id, phase: 'listed' }, { $max: progress, $set: { updatedAt: new Date() } }),
 
     /** Whether the files of the job are read on. */
     hold: (id: number, isHeld: boolean) =>
       jobs.updateOne({ _id: id }, isHeld ? { $set: { onHold: true } } : { $unset: { onHold: '' } }),
 
     /** Decides what is merged of the job. No effect if the job is in another attempt by now, or is to be cancelled. */
-    seal: (id: number, outcome: SealedOutcome) => {
+    decide: (id: number, outcome: Decision) => {
       const { attempt } = outcome.verdict;
       const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
       const mayCancel = isCancelled ? {} : { cancelRequested: { $ne: true as const } };
       return step({
         id,
-        from: ['accepted', 'loading'],
+        from: ['accepted', 'listed'],
         when: {
           filter: { attempt: attemptIs(attempt), ...mayCancel },
           holds: (job) => (job.attempt ?? 0) === attempt && (isCancelled || !job.cancelRequested),
         },
-        set: { phase: 'sealed', status: JobStatus.running, decidedAt: new Date(), ...outcome },
+        set: { phase: 'decided', status: JobStatus.running, decidedAt: new Date(), ...outcome },
         begins: true,
       });
     },
@@ -220,15 +220,15 @@ export function createJobStore(db: Db) {
       return job;
     },
 
-    /** A sealed job ends otherwise than was decided, unless another dispatcher has advanced it. Returns the job as it is then. */
-    async drop({ _id, attempt = 0 }: JobDocument, outcome: SealedOutcome): Promise<JobDocument> {
+    /** A decided job is dropped, unless another dispatcher has advanced it. Returns the job as it is then. */
+    async drop({ _id, attempt = 0 }: JobDocument, outcome: Decision): Promise<JobDocument> {
       const set = { ...outcome, attempt: outcome.verdict.attempt, dropRequested: true as const };
       await jobs.updateOne(
-        { _id, phase: 'sealed', attempt: attemptIs(attempt) },
+        { _id, phase: 'decided', attempt: attemptIs(attempt) },
         { $set: { ...set, updatedAt: new Date() }, $unset: { stoppedAt: '' } },
       );
       const job = await jobs.findOne({ _id });
-      if (!job || (job.phase === 'sealed' && (job.attempt ?? 0) === attempt))
+      if (!job || (job.phase === 'decided' && (job.attempt ?? 0) === attempt))
         throw new StaleRead(`job ${_id} is not seen to be dropped`);
       return job;
     },
@@ -240,11 +240,11 @@ export function createJobStore(db: Db) {
     async stop({ _id, attempt = 0 }: JobDocument, internalReason: string): Promise<JobDocument> {
       const updatedAt = new Date();
       await jobs.updateOne(
-        { _id, phase: 'sealed', attempt: attemptIs(attempt) },
+        { _id, phase: 'decided', attempt: attemptIs(attempt) },
         { $set: { stoppedAt: updatedAt, deferred: true, internalReason, updatedAt } },
       );
       const job = await jobs.findOne({ _id });
-      if (!job || (job.phase === 'sealed' && (job.attempt ?? 0) === attempt && !job.stoppedAt))
+      if (!job || (job.phase === 'decided' && (job.attempt ?? 0) === attempt && !job.stoppedAt))
         throw new StaleRead(`job ${_id} is not seen to be stopped`);
       return job;
     },
@@ -313,7 +313,7 @@ export function createJobStore(db: Db) {
       take(
         endings.map(({ job: { _id, dropRequested }, outcome }) => ({
           id: _id,
-          from: ['sealed'],
+          from: ['decided'],
           when: {
             filter: { dropRequested: dropRequested ?? { $exists: false } },
             holds: (job) => job.dropRequested === dropRequested,

@@ -1,5 +1,5 @@
 /**
- * How far the jobs have come that change device sets. A set is changed only by a job that is being merged: sealed, and so is every
+ * How far the jobs have come that change device sets. A set is changed only by a job that is being merged: decided, and so is every
  * job before it. Jobs end in their order. So where none was being merged and the last ended one is the same before and after, no
  * set has changed in between. Deferred jobs are out of that order; their ends are counted. Old jobs are removed; of those, the last is known.
  */
@@ -37,10 +37,10 @@ export function createSetVersions(db: Db) {
   };
 
   async function merging(partner: string, audience: number): Promise<Merging> {
-    // A sealed job behind one that is still loading waits for it, unless it is deferred.
-    const inTurn = await before({ ...inOrder, phase: { $in: ['accepted', 'loading'] } });
-    const sealed = await jobs
-      .find({ phase: 'sealed', $or: [inTurn, { deferred: true }] })
+    // A decided job behind one that is still loading waits for it, unless it is deferred.
+    const inTurn = await before({ ...inOrder, phase: { $in: ['accepted', 'listed'] } });
+    const decided = await jobs
+      .find({ phase: 'decided', $or: [inTurn, { deferred: true }] })
       .project<Pick<JobDocument, 'kind' | 'partner' | 'audience'>>({
         _id: 0,
         kind: 1,
@@ -48,9 +48,9 @@ export function createSetVersions(db: Db) {
         audience: 1,
       })
       .toArray();
-    const loads = sealed.filter((job) => job.kind === 'audience' && job.partner === partner);
+    const loads = decided.filter((job) => job.kind === 'audience' && job.partner === partner);
     return {
-      marketplace: sealed.some(({ kind }) => kind !== 'audience'),
+      marketplace: decided.some(({ kind }) => kind !== 'audience'),
       loads: loads.length > 0,
       own: loads.some((job) => job.audience === audience),
     };

@@ -5,7 +5,6 @@ import { createAckStore } from './acks.ts';
 import { createAttributeDeviceStore } from './attribute-devices.ts';
 import { createAttributeStore } from './attributes.ts';
 import { createAudienceStore } from './audiences.ts';
-import { createCheckStore } from './checks.ts';
 import { createCompositionRowStore } from './composition-rows.ts';
 import { createCompositionStore } from './compositions.ts';
 import { createCounterStore } from './counters.ts';
@@ -22,6 +21,7 @@ import { createRejectStore } from './rejects.ts';
 import { createSpillStore } from './spills.ts';
 import { createUsageStore } from './usage.ts';
 import { createVerdictStore } from './verdicts.ts';
+import { createVoteStore } from './votes.ts';
 
 export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
@@ -37,7 +37,7 @@ export const createStores = (db: Db) => ({
   dryRuns: createDryRunStore(db),
   counters: createCounterStore(db),
   acks: createAckStore(db),
-  checks: createCheckStore(db),
+  votes: createVoteStore(db),
   crashes: createCrashStore(db),
   verdicts: createVerdictStore(db),
   spills: createSpillStore(db),

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { Binary, type Db } from 'mongodb';
 import { collections, type JobVerdict } from '../../schemas/documents.ts';
 import type { VerdictDocument } from '../../schemas/stage-documents.ts';
-import type { CommitMarker } from '../../schemas/topics.ts';
+import type { JobMarker } from '../../schemas/topics.ts';
 import { createFileBits, packFiles, packRanges } from '../formats/file-bits.ts';
 import { createFileRanges } from '../formats/file-ranges.ts';
 import { cached } from '../runtime/cached.ts';
@@ -13,7 +13,7 @@ import { StaleRead } from './stale-read.ts';
 
 export type VerdictStore = ReturnType<typeof createVerdictStore>;
 type FileTest = (file: number) => boolean;
-type NamedFiles = Pick<CommitMarker, 'passed' | 'collapsed' | 'verdict'>;
+type NamedFiles = Pick<JobMarker, 'passed' | 'collapsed' | 'verdict'>;
 
 /** Numbers that a job and each of its markers may list. */
 const MAX_LISTED = 1_000;

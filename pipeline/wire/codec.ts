@@ -20,15 +20,9 @@ interface Reader {
   read(body: Buffer): unknown;
 }
 
-function readerOf(name: MessageName, { id, schema }: Version): Reader {
-  if (name === 'ValidatedDevices') {
-    const hasMore = id === messages.ValidatedDevices.id;
-    return { name, read: (body) => decodeDevices(body, { hasMore }) };
-  }
-  if (name === 'RowBatch') {
-    const hasAttempt = id === messages.RowBatch.id;
-    return { name, read: (body) => decodeRowBatch(body, { hasAttempt }) };
-  }
+function readerOf(name: MessageName, { schema }: Version): Reader {
+  if (name === 'ValidatedDevices') return { name, read: decodeDevices };
+  if (name === 'RowBatch') return { name, read: decodeRowBatch };
   const resolver = types[name].createResolver(avro.Type.forSchema(schema));
   return {
     name,

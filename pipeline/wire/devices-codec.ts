@@ -48,14 +48,14 @@ export const readNumbers = (reader: AvroReader): ValidatedDevices => ({
   groups: NO_GROUPS,
 });
 
-/** The groups are views into `body`: copy what you keep. The first version of the schema has one batch a message. */
-export function decodeDevices(body: Buffer, { hasMore }: { hasMore: boolean }): ValidatedDevices {
+/** The groups are views into `body`: copy what you keep. */
+export function decodeDevices(body: Buffer): ValidatedDevices {
   const reader = new AvroReader(body);
   const message = readNumbers(reader);
   message.groups = groupsOf(reader);
   if (message.slot >= MAX_SLOTS) throw new Error('a number is out of range');
   const more: NonNullable<ValidatedDevices['more']> = [];
-  for (let count = hasMore ? reader.block() : 0; count > 0; count = reader.block()) {
+  for (let count = reader.block(); count > 0; count = reader.block()) {
     for (let i = 0; i < count; i++)
       more.push({
         file: natural(reader.long()),

@@ -1,11 +1,9 @@
 /**
- * Messages of devices one behind the other, each behind its length and of one batch: what of a slot is spilled, or cut for a merge. They
- * are messages as in the topic, so that an older version reads them, but written as their groups come: a copy of each part on the way
- * would cost more than the devices.
+ * Devices of a slot that are spilled, or cut for a merge: messages of one batch each, as in the topic but for the header, each behind its
+ * length. Groups are written as they come: a copy of each part would cost more than the devices.
  */
-import { messages, type ValidatedDevices } from '../../schemas/topics.ts';
+import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { AvroReader } from './avro-bytes.ts';
-import { HEADER, wireHeader } from './codec.ts';
 import { endOfGroup, roomForGroup, writeGroup } from './device-groups.ts';
 import { encodeDevices, readNumbers } from './devices-codec.ts';
 import { writeVarint } from './varint.ts';
@@ -13,12 +11,11 @@ import { writeVarint } from './varint.ts';
 const LENGTH = 4;
 /** The ends of two arrays: the groups, and further batches, of which there are none. */
 const ENDS = Buffer.from([0, 0]);
-const NO_GROUPS = Buffer.alloc(0);
-const header = wireHeader('ValidatedDevices');
+const NONE = Buffer.alloc(0);
 
 /** What each part of a message begins with. */
 export const headOf = (message: ValidatedDevices): Buffer =>
-  encodeDevices(header, { ...message, groups: NO_GROUPS, more: [] }).subarray(0, -1);
+  encodeDevices(NONE, { ...message, groups: NONE, more: [] }).subarray(0, -1);
 
 export class FramedWriter {
   bytes = Buffer.allocUnsafe(1 << 12);
@@ -63,12 +60,9 @@ export function* framedIn(bytes: Buffer): Generator<ValidatedDevices> {
   const reader = new AvroReader(bytes);
   while (reader.left > 0) {
     const length = bytes.readUInt32BE(reader.skip(LENGTH));
-    const start = reader.skip(length);
-    const end = reader.at;
-    reader.at = start + HEADER;
+    const end = reader.at + length;
     const message = readNumbers(reader);
-    const hasMore = bytes.readInt32BE(start + 1) === messages.ValidatedDevices.id;
-    message.groups = bytes.subarray(reader.at, hasMore ? end - 1 : end);
+    message.groups = bytes.subarray(reader.at, end - 1);
     yield message;
     reader.at = end;
   }

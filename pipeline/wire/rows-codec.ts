@@ -51,8 +51,8 @@ export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {
   return writer.bytes;
 }
 
-/** The rows are a view into `body`: copy what you keep. The first version of the schema has no attempt. */
-export function decodeRowBatch(body: Buffer, { hasAttempt }: { hasAttempt: boolean }): RowBatch {
+/** The rows are a view into `body`: copy what you keep. */
+export function decodeRowBatch(body: Buffer): RowBatch {
   const reader = new AvroReader(body);
   const optional = <T>(read: () => T): T | null => {
     const branch = reader.long();
@@ -88,7 +88,7 @@ export function decodeRowBatch(body: Buffer, { hasAttempt }: { hasAttempt: boole
       message: reader.string(),
       line: optional(() => reader.long()),
     })),
-    attempt: hasAttempt ? reader.long() : 0,
+    attempt: reader.long(),
   };
   reader.end();
   return batch;

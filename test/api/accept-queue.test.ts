@@ -187,13 +187,13 @@ describe('Kafka away', () => {
   it('a job that dispatch took meanwhile is accepted, the rest is not', async () => {
     const kafka = door();
     kafka.state.before = async () => {
-      await jobs().updateOne({ _id: 1 }, { $set: { phase: 'loading' } });
+      await jobs().updateOne({ _id: 1 }, { $set: { phase: 'listed' } });
       throw new Error('broker gone');
     };
     const queue = queueBehind(kafka);
     const results = await Promise.allSettled([queue.accept(request()), queue.accept(request())]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
-    await untilPhases('loading', 'withdrawn');
+    await untilPhases('listed', 'withdrawn');
   });
 
   it('a publish that hangs: refused in time, and at once until it has settled', async () => {
@@ -271,7 +271,7 @@ describe('Kafka away', () => {
     };
     const { Binary } = await import('mongodb');
     await queueBehind(kafka)
-      .accept(request({ credentials: () => new Binary(Buffer.from('sealed')) }))
+      .accept(request({ credentials: () => new Binary(Buffer.from('decided')) }))
       .catch(() => {});
     await untilPhases('withdrawn');
     expect((await stored())[0]!.credentials).toBeNull();

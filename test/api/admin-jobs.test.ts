@@ -45,8 +45,8 @@ beforeAll(async () => {
     mongo.db.collection(name).insertMany(documents as never);
   await insert(collections.jobs, [
     job(1, { phase: 'ended', status: 3, errors: [{ code: 'no_files', message: 'None.' }] }),
-    job(2, { phase: 'sealed', status: 1, listing: '2-a', fileCount: 1 }),
-    job(3, { phase: 'loading', status: 1, listing: '3-a', fileCount: 3, attempt: 1 }),
+    job(2, { phase: 'decided', status: 1, listing: '2-a', fileCount: 1 }),
+    job(3, { phase: 'listed', status: 1, listing: '3-a', fileCount: 3, attempt: 1 }),
     job(4, {}, 4),
     job(5, {}, 4),
     job(6, { phase: 'withdrawn' }),
@@ -109,7 +109,7 @@ describe('show', () => {
   it('files, ledger and acks', async () => {
     const shown = await json('show', '3');
     expect(shown).toMatchObject({
-      phase: 'loading',
+      phase: 'listed',
       waits_for: expect.stringContaining('2 of 3 files'),
       since: shown.updated_at,
       attempt: 1,
@@ -153,7 +153,7 @@ describe('a stopped job', () => {
   it('is listed, with what waits behind it; it can be retried and dropped, and nothing else can', async () => {
     await stop(2);
     const { stdout } = await run('list');
-    expect(stdout).toMatch(/^2 .*sealed \(stopped\)/m);
+    expect(stdout).toMatch(/^2 .*decided \(stopped\)/m);
     expect(await json('show', '2')).toMatchObject({
       waits_for: expect.stringContaining('an operator to retry or drop it'),
       internal_reason: 'sink: RangeError: out of bounds',

@@ -180,7 +180,7 @@ describe('a report', () => {
     const attribute = await scene.attribute(partner, devices(4_000, 4_010));
     const audience = await scene.audience(partner, { rows: { a: devices(4_000, 4_050) } });
     const job = await scene.queueImport(partner);
-    await scene.phase(job, 'sealed');
+    await scene.phase(job, 'decided');
     const computedAgo = (ms: number) =>
       stored().updateOne({ _id: audience }, [
         { $set: { 'report.computedAt': { $subtract: ['$$NOW', ms] } } },

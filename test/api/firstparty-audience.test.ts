@@ -115,7 +115,7 @@ describe('details', () => {
     const id = await create();
     expect((await details(id)).status).toBe(0);
     await append(id);
-    await api.jobs.updateOne({ _id: id }, { $set: { phase: 'sealed' } });
+    await api.jobs.updateOne({ _id: id }, { $set: { phase: 'decided' } });
     expect((await details(id)).status).toBe(1);
     await api.jobs.updateOne({ _id: id }, { $set: { phase: 'ended' } });
     expect((await details(id)).status).toBe(0);

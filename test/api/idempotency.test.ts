@@ -112,7 +112,7 @@ describe('a first try that died', () => {
       what: 'the answer',
     });
     await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
-    await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'loading' } });
+    await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'listed' } });
     const before = await jobCount();
     const again = await post(key);
     expect([again.status, again.json]).toEqual([202, first.json]);

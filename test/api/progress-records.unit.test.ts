@@ -16,7 +16,7 @@ function progressOf(job: Partial<JobDocument>, place: Partial<Place> = {}, now =
   return progress.parse(JSON.parse(JSON.stringify(record)));
 }
 const loading: Partial<JobDocument> = {
-  phase: 'loading',
+  phase: 'listed',
   status: 1,
   fileCount: 4,
   filesDone: 1,
@@ -64,7 +64,7 @@ describe('a job', () => {
   });
 
   it('that is merged or done has read everything, and its speed does not fall while it waits', () => {
-    const decided: Partial<JobDocument> = { ...loading, phase: 'sealed', filesDone: 4, rows: 800 };
+    const decided: Partial<JobDocument> = { ...loading, phase: 'decided', filesDone: 4, rows: 800 };
     const expected = { bytes_done: 1_000, files_done: 4, rows_per_second: 200, estimated_end_at: null };
     expect(progressOf(decided)).toMatchObject({ phase: 'merging', ended_at: null, ...expected });
     expect(progressOf(decided, {}, 100)).toMatchObject(expected);

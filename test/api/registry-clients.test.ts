@@ -157,7 +157,7 @@ describe('confluent-kafka for Python', () => {
     });
     expect(valuesOf('RowBatch', jobs[2]).some(({ failure }) => failure?.code === 'bad_gzip')).toBe(true);
     expect(valuesOf('JobStatusChanged', jobs[1]).at(-1)).toMatchObject({ status: 2, unique_devices: 200 });
-    expect(valuesOf('CommitMarker', jobs[3]).every(({ kind }) => kind === 'delete')).toBe(true);
+    expect(valuesOf('JobMarker', jobs[3]).every(({ kind }) => kind === 'delete')).toBe(true);
   });
 
   it('decodes messages of every version that there ever was, by the id in their header', async (context) => {
@@ -172,13 +172,13 @@ describe('confluent-kafka for Python', () => {
 
   it('asks the registry everything that can be asked, and is refused in words that it knows', async (context) => {
     const run = pythonOf(context);
-    const subject = `${topicOf('devices')}-headrace.CommitMarker`;
+    const subject = `${topicOf('devices')}-headrace.JobMarker`;
     const answers = JSON.parse(await run('ask_registry.py', service.apiUrl, subject));
     expect(answers).toEqual({
       subjects: expect.arrayContaining([subject, `${topicOf('jobs')}-value`]),
-      versions: [1, 2, 3, 4],
-      latest: [subject, 4, messages.CommitMarker.id],
-      schema: 'CommitMarker',
+      versions: [1],
+      latest: [subject, 4, messages.JobMarker.id],
+      schema: 'JobMarker',
       types: ['AVRO'],
       found_in: [subject],
       compatibility: ['FULL_TRANSITIVE', 'FULL_TRANSITIVE'],

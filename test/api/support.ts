@@ -166,7 +166,7 @@ export async function listFiles(api: Api, id: number, files: Partial<FileDocumen
   const listing = `${id}-listing`;
   const job = await api.jobs.findOneAndUpdate(
     { _id: id },
-    { $set: { phase: 'loading', status: 1, listing, fileCount: files.length } },
+    { $set: { phase: 'listed', status: 1, listing, fileCount: files.length } },
     { returnDocument: 'after' },
   );
   const documents = files.map((changes, number) => fileDocument(job!, number, changes));

@@ -95,7 +95,7 @@ it('a job that has not ended stops all behind it; a withdrawn one stops nobody',
   await endJobs('p-c', 3);
   const set = (phase: JobDocument['phase']) =>
     jobsOf(database.db).updateOne({ _id: first + 1 }, { $set: { phase } });
-  await set('sealed');
+  await set('decided');
   const record = createRecordEvents(stores);
   await record(signal);
   expect(await told(webhook._id)).toEqual([first]);

@@ -98,7 +98,7 @@ test('a dead letter is put back once its cause is mended, and its job ends with 
   const validate = await startService({ parts: ['pipeline'], stages: ['validate'], env });
   onTestFinished(() => validate.stop());
   // Validate has nothing to do any more, and the job waits for what it has lost.
-  expect(await driver.jobs.findOne({ _id: job })).toMatchObject({ phase: 'loading' });
+  expect(await driver.jobs.findOne({ _id: job })).toMatchObject({ phase: 'listed' });
 
   const expected = { planned: { [rows]: 1 }, remarks: [expect.stringContaining('no wire-format header')] };
   expect(await replay(service, '--dead-letters', '--dry-run')).toMatchObject({ ...expected, published: 0 });

@@ -194,7 +194,7 @@ it('the shared storage is down for longer than the deadline: jobs wait, and end 
     { ready: false, checks: { kafka: true, mongodb: true, stages: true, storage: false } },
   ]);
   const waiting = await driver.jobs.find({ _id: { $in: jobs } }, { sort: { _id: 1 } }).toArray();
-  expect(waiting.map(({ phase }) => phase)).toEqual(['loading', 'accepted']);
+  expect(waiting.map(({ phase }) => phase)).toEqual(['listed', 'accepted']);
   restore();
   for (const job of jobs)
     expect(await driver.ended(job)).toMatchObject({ status: 2, rows: 5_000, errors: null });

@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { cutByAddress, RANGES } from '../../pipeline/formats/address-ranges.ts';
 import { addressOf } from '../../pipeline/formats/identifier.ts';
-import { decode, encode, wireHeader } from '../../pipeline/wire/codec.ts';
 import { decodeGroups, encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { framedIn } from '../../pipeline/wire/framed-devices.ts';
-import { messages, type ValidatedDevices, versionsOf } from '../../schemas/topics.ts';
+import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { testPlacement } from '../sets/devices.ts';
 
 /** Numbers that differ in all of their bytes. */
@@ -59,30 +58,4 @@ it('one device that comes a hundred thousand times is cut into pieces', () => {
   ).flat();
   expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(100_000);
   expect(pairsOf(pieces.flatMap((piece) => [...framedIn(piece)]))).toHaveLength(100_000);
-});
-
-const frame = (bytes: Buffer) => {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
-};
-
-it('an older version reads what is framed, and is read', () => {
-  for (const piece of cutByAddress(given, hash).flat()) {
-    const read: ValidatedDevices[] = [];
-    for (let at = 0; at < piece.length; at += 4 + piece.readUInt32BE(at)) {
-      const bytes = piece.subarray(at + 4, at + 4 + piece.readUInt32BE(at));
-      read.push(decode(bytes, ['ValidatedDevices']).value as ValidatedDevices);
-    }
-    expect(pairsOf(read)).toEqual(pairsOf(framedIn(piece)));
-  }
-  const whole = given.map((one) => encode('ValidatedDevices', one));
-  expect([...framedIn(Buffer.concat(whole.map(frame)))]).toEqual(given);
-
-  // The first version has no further batches, and so not the end of an array of them.
-  const [first] = versionsOf('ValidatedDevices').filter(({ id }) => id !== messages.ValidatedDevices.id);
-  const header = wireHeader('ValidatedDevices');
-  header.writeInt32BE(first!.id, 1);
-  const old = whole.map((bytes) => Buffer.concat([header, bytes.subarray(header.length, -1)]));
-  expect([...framedIn(Buffer.concat(old.map(frame)))]).toEqual(given);
 });

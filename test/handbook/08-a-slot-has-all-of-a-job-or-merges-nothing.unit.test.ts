@@ -28,21 +28,21 @@ const verify = createVerifySlots({
   verdicts: { passedOf: async ({ passed }) => createFileRanges(passed) },
 });
 
-async function lackingAfter(...received: ValidatedDevices[]): Promise<number[]> {
+async function missingAfter(...received: ValidatedDevices[]): Promise<number[]> {
   const uncommitted = createUncommitted();
   for (const [offset, one] of received.entries()) uncommitted.add(one, BigInt(offset));
   return verify(marker, [SLOT], uncommitted, recordedStep('sink'));
 }
 
 it('everything, in any order and repeated: the slot may merge', async () => {
-  expect(await lackingAfter(message(1), message(0), message(1))).toEqual([]);
+  expect(await missingAfter(message(1), message(0), message(1))).toEqual([]);
 });
 
 it('a message is missing: the slot says so', async () => {
-  expect(await lackingAfter(message(0))).toEqual([SLOT]);
+  expect(await missingAfter(message(0))).toEqual([SLOT]);
 });
 
 it('as many pairs, but other ones: the checksum tells', async () => {
   const other = { ...message(1), groups: encodeGroups([{ key: '5', devices: numberedDevices(70, 80) }]) };
-  expect(await lackingAfter(message(0), other)).toEqual([SLOT]);
+  expect(await missingAfter(message(0), other)).toEqual([SLOT]);
 });

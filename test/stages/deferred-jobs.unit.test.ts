@@ -4,7 +4,7 @@ import {
   createDeferredJobs,
   type DeferredDependencies,
 } from '../../pipeline/stages/dispatch/deferred-jobs.ts';
-import type { Gates } from '../../pipeline/stages/dispatch/run-job.ts';
+import type { Gates } from '../../pipeline/stages/dispatch/turns.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';

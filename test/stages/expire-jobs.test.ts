@@ -59,7 +59,7 @@ it('expired jobs go with their files and rejected rows; loads of living generati
 
 it('nothing goes from the first unfinished job on, nor the newest job, however old they are', async () => {
   await jobs().updateMany({}, { $set: { updatedAt: daysAgo(800) } });
-  await jobs().updateOne({ _id: 65 }, { $set: { phase: 'loading' } });
+  await jobs().updateOne({ _id: 65 }, { $set: { phase: 'listed' } });
   await createExpiry()(step);
   expect(await numbersIn('jobs')).toEqual([...from(1, 64).filter(isLoad), ...from(65, 70)]);
   await jobs().updateOne({ _id: 65 }, { $set: { phase: 'ended' } });

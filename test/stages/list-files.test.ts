@@ -69,7 +69,7 @@ async function expectWhole(job: JobDocument): Promise<void> {
   expect(files.map(({ path }) => path)).toEqual(names.map((name) => storage.folder + folder + name));
   expect(files.map(({ number }) => number)).toEqual([0, 1, 2, 3, 4]);
   expect(new Set(files.map(({ listing }) => listing))).toEqual(new Set([job.listing]));
-  expect(job).toMatchObject({ phase: 'loading', fileCount: 5, bytes: 10 });
+  expect(job).toMatchObject({ phase: 'listed', fileCount: 5, bytes: 10 });
   expect(job.listed).toBeUndefined();
 }
 

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { GROUP_BYTES } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createMergeQueue } from '../../pipeline/stages/sink/merge-queue.ts';
-import type { CommitMarker } from '../../schemas/topics.ts';
+import type { JobMarker } from '../../schemas/topics.ts';
 import { markerOf } from '../support/markers.ts';
 
-type Kind = CommitMarker['kind'];
+type Kind = JobMarker['kind'];
 
 /** A queue whose merges end when they are told to. */
 function createScene(suspects: number[] = []) {

@@ -37,7 +37,7 @@ async function load(_id: number, audience: number, files: (string[] | null)[]): 
     hasEvents: true,
     expected: new Binary(),
   };
-  return aJob({ _id, audience, listing, phase: 'sealed', verdict });
+  return aJob({ _id, audience, listing, phase: 'decided', verdict });
 }
 
 /** As a dispatcher that has just started. */

@@ -1,10 +1,13 @@
 /** What dispatch does with a job, step by step, from accepted to ended. */
 import { expect, it } from 'vitest';
 import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
+import { type CommitJobDependencies, createCommitJob } from '../../pipeline/stages/dispatch/commit-job.ts';
+import { SinkFailed } from '../../pipeline/stages/dispatch/coordinate-slots.ts';
+import { createDecideJob, type DecideJobDependencies } from '../../pipeline/stages/dispatch/decide-job.ts';
 import type { JudgedFile } from '../../pipeline/stages/dispatch/loading-job.ts';
-import { createRunJob, type OwnTurns, type RunDependencies } from '../../pipeline/stages/dispatch/run-job.ts';
-import { SinkFailed } from '../../pipeline/stages/dispatch/watch-slots.ts';
-import type { SealedOutcome } from '../../pipeline/stores/jobs.ts';
+import { createRunJob } from '../../pipeline/stages/dispatch/run-job.ts';
+import type { OwnTurns } from '../../pipeline/stages/dispatch/turns.ts';
+import type { Decision } from '../../pipeline/stores/jobs.ts';
 import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
@@ -22,21 +25,21 @@ interface Given {
   judged?: JudgedFile;
   problem?: JobError;
   cancelled?: FileFailure;
-  /** Slots that lack something, at each check in turn. */
-  lacking?: number[][];
-  /** The same when it is to be merged. */
-  lackingAtMerge?: number[][];
+  /** Slots that miss devices, at each vote in turn. */
+  missing?: number[][];
+  /** The same at the commit. */
+  missingAtCommit?: number[][];
   /** Found from then on. */
-  clearedWhenSealed?: FileFailure;
+  clearedWhenDecided?: FileFailure;
   failsToList?: number;
   tooMany?: JobError;
   failsToEnd?: number;
   sinkFails?: string;
-  failsToCheck?: string;
+  failsToVote?: string;
 }
 
 function setUp(given: Given = {}) {
-  const { job = {}, problem, cancelled, lacking = [], lackingAtMerge = [], clearedWhenSealed } = given;
+  const { job = {}, problem, cancelled, missing = [], missingAtCommit = [], clearedWhenDecided } = given;
   const { judged = good, tooMany } = given;
   let { failsToList = 0, failsToEnd = 0 } = given;
   const environment = recordingEnvironment('dispatch');
@@ -57,13 +60,12 @@ function setUp(given: Given = {}) {
     current = { ...current, ...fields };
     return current;
   };
-  const run = createRunJob({
+  const deps = {
     ...environment,
     jobs: {
-      seal: (_: number, outcome: SealedOutcome) => set({ phase: 'sealed', ...outcome }),
+      decide: (_: number, outcome: Decision) => set({ phase: 'decided', ...outcome }),
       nextAttempt: () => set({ attempt: (current.attempt ?? 0) + 1 }),
-      drop: (_: JobDocument, outcome: SealedOutcome) =>
-        set({ ...outcome, attempt: outcome.verdict.attempt! }),
+      drop: (_: JobDocument, outcome: Decision) => set({ ...outcome, attempt: outcome.verdict.attempt! }),
       find: async () => current,
       stop: (_: JobDocument, internalReason: string) => set({ stoppedAt: new Date(), internalReason }),
     },
@@ -75,14 +77,14 @@ function setUp(given: Given = {}) {
       if (failsToList-- > 0) throw new Error('it cannot');
       take('list');
       if (problem) return { job: current, problem };
-      return { job: await set({ phase: 'loading', listing: 'l', fileCount: 1 }), first: [] };
+      return { job: await set({ phase: 'listed', listing: 'l', fileCount: 1 }), first: [] };
     },
-    cancellationOf: async () => (current.phase === 'sealed' ? clearedWhenSealed : cancelled),
+    cancellationOf: async () => (current.phase === 'decided' ? clearedWhenDecided : cancelled),
     quotas: { hold() {} },
     limitAttributes: async () => tooMany,
     status: {
       publish: async () => take('publish running'),
-      publishEnd: async () => take('publish end'),
+      publishEnd: async () => take<void>('publish end'),
     },
     endJobs: {
       async conclude(job: JobDocument) {
@@ -90,23 +92,30 @@ function setUp(given: Given = {}) {
         return take('conclude', { status: 2 });
       },
     },
-  } as unknown as RunDependencies);
+    repeatJob: () => step('attempt', () => set({ attempt: (current.attempt ?? 0) + 1 })),
+  };
+  const run = createRunJob({
+    ...environment,
+    status: deps.status,
+    decideJob: createDecideJob(deps as unknown as DecideJobDependencies),
+    commitJob: createCommitJob(deps as unknown as CommitJobDependencies),
+  });
   const turns = {
     step,
     files: { load: async () => take('load', { judged: [judged], bytes: 0 }) },
     slots: {
-      async check(job: JobDocument) {
-        if (given.failsToCheck) throw new SinkFailed(job, given.failsToCheck);
-        return take('check', lacking.shift() ?? []);
+      async prepare(job: JobDocument) {
+        if (given.failsToVote) throw new SinkFailed(job, given.failsToVote);
+        return take('vote', missing.shift() ?? []);
       },
-      mark: async () => take('mark again'),
-      async merged(job: JobDocument) {
+      commit: async () => take('commit again'),
+      async acknowledged(job: JobDocument) {
         if (given.sinkFails) throw new SinkFailed(job, given.sinkFails);
-        return take('merged', lackingAtMerge.shift() ?? []);
+        return take('acknowledge', missingAtCommit.shift() ?? []);
       },
     },
     gates: {
-      markers: { pass: async () => take('mark') },
+      commits: { pass: async () => take('commit') },
       ends: {
         async pass() {
           if (failsToEnd-- > 0) throw new Error('it cannot');
@@ -127,37 +136,37 @@ function setUp(given: Given = {}) {
   };
 }
 
-const merging = ['mark', 'merged', 'conclude', 'end', 'publish end'];
-const loading = ['make-audience', 'list', 'publish running', 'load', 'verdict', 'check'];
+const merging = ['commit', 'acknowledge', 'conclude', 'end', 'publish end'];
+const loading = ['make-audience', 'list', 'publish running', 'load', 'verdict', 'vote'];
 
-it('a load: listed, loaded, checked, decided, merged, ended, published', async () => {
+it('a load: listed, loaded, voted on, decided, committed, ended, published', async () => {
   const { run, actions } = setUp();
   await run();
-  expect(actions).toEqual([...loading, 'seal', ...merging]);
+  expect(actions).toEqual([...loading, 'decide', ...merging]);
 });
 
 it('a deletion has nothing to list', async () => {
   const { run, actions } = setUp({ job: { kind: 'delete', audience: null } });
   await run();
-  expect(actions).toEqual(['make-audience', 'seal', ...merging]);
+  expect(actions).toEqual(['make-audience', 'decide', ...merging]);
 });
 
 it('one that may change too many attributes is refused before anything is decided', async () => {
   const tooMany: JobError = { code: 'too_many_attributes', message: 'too many' };
   const { run, actions, job } = setUp({ tooMany });
   await run();
-  expect(actions).toEqual(['make-audience', 'list', 'publish running', 'load', 'seal', ...merging]);
+  expect(actions).toEqual(['make-audience', 'list', 'publish running', 'load', 'decide', ...merging]);
   expect(job()).toMatchObject({ verdict: { passed: [] }, errors: [tooMany] });
 });
 
 it('what was lost on the way is loaded again before anything is decided', async () => {
-  const { run, actions } = setUp({ lacking: [[3]] });
+  const { run, actions } = setUp({ missing: [[3]] });
   await run();
-  expect(actions).toEqual([...loading, 'attempt', 'load', 'verdict', 'check', 'seal', ...merging]);
+  expect(actions).toEqual([...loading, 'attempt', 'load', 'verdict', 'vote', 'decide', ...merging]);
 });
 
 it('lost in every attempt: nothing is merged', async () => {
-  const { run, job } = setUp({ lacking: [[3], [3], [3]] });
+  const { run, job } = setUp({ missing: [[3], [3], [3]] });
   await run();
   expect(job()).toMatchObject({ errors: [{ code: 'ledger_mismatch' }], verdict: { passed: [] } });
 });
@@ -170,7 +179,7 @@ it('more than one job may load: it fails before anything is decided', async () =
   totals[2]!.pairs++;
   const more = setUp({ judged: { ...good, slots: packTotals(totals) } });
   await more.run();
-  expect(more.actions).not.toContain('check');
+  expect(more.actions).not.toContain('vote');
   expect(more.job()).toMatchObject({ errors: [{ code: 'too_many_rows' }], verdict: { passed: [] } });
 });
 
@@ -184,29 +193,38 @@ it('a job without files, or one that was cancelled, is decided with nothing to m
 });
 
 it('what was lost when it is to be merged is loaded again: the decision stands', async () => {
-  const { run, actions, job } = setUp({ lackingAtMerge: [[3]] });
+  const { run, actions, job } = setUp({ missingAtCommit: [[3]] });
   await run();
   const again = [
-    'mark',
-    'merged',
+    'commit',
+    'acknowledge',
     'attempt',
     'load',
-    'mark again',
-    'merged',
+    'commit again',
+    'acknowledge',
     'conclude',
     'end',
     'publish end',
   ];
-  expect(actions).toEqual([...loading, 'seal', ...again]);
+  expect(actions).toEqual([...loading, 'decide', ...again]);
   expect(job().verdict!.passed).not.toEqual([]);
 });
 
 it('the same after a clear: nothing is loaded or merged any more, and it ends', async () => {
   const cleared: FileFailure = { code: 'cancelled', message: 'it was cleared' };
-  const { run, actions, concluded } = setUp({ lackingAtMerge: [[3]], clearedWhenSealed: cleared });
+  const { run, actions, concluded } = setUp({ missingAtCommit: [[3]], clearedWhenDecided: cleared });
   await run();
-  const dropped = ['mark', 'merged', 'attempt', 'mark again', 'merged', 'conclude', 'end', 'publish end'];
-  expect(actions).toEqual([...loading, 'seal', ...dropped]);
+  const dropped = [
+    'commit',
+    'acknowledge',
+    'attempt',
+    'commit again',
+    'acknowledge',
+    'conclude',
+    'end',
+    'publish end',
+  ];
+  expect(actions).toEqual([...loading, 'decide', ...dropped]);
   expect(concluded()).toMatchObject({
     attempt: 1,
     rows: 0,
@@ -222,11 +240,11 @@ it('a failure of our own is tried again; the third time it ends the job', async 
     errors: [{ code: 'internal_error' }],
     internalReason: 'dispatch: Error: it cannot',
   });
-  expect(actions.slice(-6)).toEqual(['seal', ...merging]);
+  expect(actions.slice(-6)).toEqual(['decide', ...merging]);
 });
 
-it('a job that a sink cannot check fails, the third time; the decision is none of the attempts that sinks have given up', async () => {
-  const { run, job } = setUp({ failsToCheck: 'sink: RangeError: too large' });
+it('a job that a sink cannot vote on fails, the third time; the decision is none of the attempts that sinks have given up', async () => {
+  const { run, job } = setUp({ failsToVote: 'sink: RangeError: too large' });
   await run();
   expect(job()).toMatchObject({
     phase: 'ended',
@@ -241,12 +259,12 @@ it('a decided job that a sink cannot merge is stopped: the decision stands, and 
   const { run, job, actions } = setUp({ sinkFails: 'sink: RangeError: too large' });
   await expect(run()).rejects.toThrow('stopping');
   expect(job()).toMatchObject({
-    phase: 'sealed',
+    phase: 'decided',
     stoppedAt: expect.any(Date),
     internalReason: 'sink: RangeError: too large',
     errors: null,
   });
-  expect(actions).toEqual([...loading, 'seal', 'mark', 'stop']);
+  expect(actions).toEqual([...loading, 'decide', 'commit', 'stop']);
 });
 
 it('so is one that dispatch cannot end, the third time; it is merged once', async () => {
@@ -255,12 +273,12 @@ it('so is one that dispatch cannot end, the third time; it is merged once', asyn
   expect(twice.job().phase).toBe('ended');
   const { run, job } = setUp({ failsToEnd: 3 });
   await expect(run()).rejects.toThrow('stopping');
-  expect(job()).toMatchObject({ phase: 'sealed', internalReason: 'dispatch: Error: it cannot' });
+  expect(job()).toMatchObject({ phase: 'decided', internalReason: 'dispatch: Error: it cannot' });
 });
 
 it('and one whose devices are lost after the decision and cannot be loaded again', async () => {
-  const { run, job, actions } = setUp({ lackingAtMerge: [[3], [3], [3], [3]] });
+  const { run, job, actions } = setUp({ missingAtCommit: [[3], [3], [3], [3]] });
   await expect(run()).rejects.toThrow('stopping');
-  expect(job()).toMatchObject({ phase: 'sealed', attempt: 3, stoppedAt: expect.any(Date) });
+  expect(job()).toMatchObject({ phase: 'decided', attempt: 3, stoppedAt: expect.any(Date) });
   expect(actions.filter((action) => action === 'load')).toHaveLength(4);
 });

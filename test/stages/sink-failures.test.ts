@@ -1,4 +1,4 @@
-/** A job that a sink cannot check or merge is reported, and the others go on: behind it only what depends on it waits. */
+/** A job that a sink cannot vote on or commit is reported, and the others go on: behind it only what depends on it waits. */
 import { expect, it } from 'vitest';
 import { unpackCounts } from '../../pipeline/formats/number-table.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -17,8 +17,8 @@ const step = Object.assign(recordedStep('sink'), { pause: async () => {} });
 const audience = { kind: 'audience', audience: 3, generation: 1 } as const;
 const ANOTHER = setNames.audience(3, 1);
 
-const sealed = (_id: number, job: Partial<JobDocument> = {}) =>
-  aJob({ _id, kind: 'import', audience: null, generation: null, phase: 'sealed', ...job });
+const decided = (_id: number, job: Partial<JobDocument> = {}) =>
+  aJob({ _id, kind: 'import', audience: null, generation: null, phase: 'decided', ...job });
 
 /** Job 2 fails until it is repaired. */
 async function createScene() {
@@ -33,7 +33,7 @@ async function createScene() {
   // As dispatch does before it tells the slots to merge the load.
   await createEventValueStore(database.db).assign(3, 1, ['1']);
   const untilGivenUp = () =>
-    waitFor(async () => (await scene.checks.answersTo([], [2])).length > 0, {
+    waitFor(async () => (await scene.votes.votesOn([], [2])).length > 0, {
       what: 'the report of a failure',
     });
   const handle = (...deliveries: Parameters<typeof scene.sink.handleAll & object>[1]) =>
@@ -50,18 +50,18 @@ async function createScene() {
 }
 
 it('fails three times, whatever the messages say, is reported, and the next audience is merged', async () => {
-  const { handle, devices, marker, untilGivenUp, untilMerged, checks, acks, sets, tries } =
+  const { handle, devices, marker, untilGivenUp, untilMerged, votes, acks, sets, tries } =
     await createScene();
   await handle(devices(1), devices(2), devices(3), devices(4));
   await handle(marker(1), marker(2, { previous: 1 }), marker(3, { ...audience, previous: 2 }));
   await untilGivenUp();
   expect(tries()).toBe(3);
-  expect(await checks.answersTo([], [2])).toMatchObject([
+  expect(await votes.votesOn([], [2])).toMatchObject([
     {
       job: 2,
       attempt: 0,
       partition: PARTITION,
-      lacking: [],
+      missing: [],
       failure: expect.stringContaining('sink: RangeError'),
     },
   ]);
@@ -70,7 +70,7 @@ it('fails three times, whatever the messages say, is reported, and the next audi
   await untilMerged(3);
   expect([(await acks.ofJob(2)).length, (await acks.ofJob(4)).length]).toEqual([0, 0]);
   expect([await sets.count(setNames.attribute(1)), await sets.count(ANOTHER)]).toEqual([10, 30]);
-  // Sent again, its marker is answered, not tried.
+  // Sent again, its marker gets a vote, and no attempt.
   await handle(marker(2, { previous: 1 }));
   expect(tries()).toBe(3);
 });
@@ -78,7 +78,7 @@ it('fails three times, whatever the messages say, is reported, and the next audi
 it('a new owner knows that later jobs have overtaken it, and merges it when it is retried; then those behind it', async () => {
   const { sink, handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, jobs, repair } =
     await createScene();
-  await jobs.insertMany([1, 2, 3, 4].map((_id) => sealed(_id, _id === 3 ? audience : {})));
+  await jobs.insertMany([1, 2, 3, 4].map((_id) => decided(_id, _id === 3 ? audience : {})));
   await handle(devices(1), devices(2), devices(3), marker(1), marker(2, { previous: 1 }));
   await untilGivenUp();
   await handle(marker(3, { ...audience, previous: 1 }));
@@ -106,7 +106,7 @@ it('dropped: the slot never merges it, not even through an owner that was replac
   await handle(devices(1), devices(2), marker(1), marker(2, { previous: 1 }));
   await untilGivenUp();
   repair();
-  await handle(marker(2, { attempt: 1, drop: true }));
+  await handle(marker(2, { attempt: 1, request: 'drop' }));
   await untilAcked(2);
   expect(await acks.ofJob(2)).toMatchObject([{ slot: PARTITION, dropped: true, uniqueDevices: 0, pairs: 0 }]);
 
@@ -132,7 +132,7 @@ it.each([
     await untilGivenUp();
     const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
     await createDeviceSets(database.db).merge({ space, slot: PARTITION, job: 2, since: 1 }, own);
-    await handle(marker(2, { ...fields, attempt: 1, drop: true }));
+    await handle(marker(2, { ...fields, attempt: 1, request: 'drop' }));
     await untilAcked(2);
     const [ack] = await acks.ofJob(2);
     expect(ack).toMatchObject({ onlyNew: true, uniqueDevices: expected.devices });
@@ -158,7 +158,7 @@ it('processes that die of a merge count as its failures; one that is merged besi
       },
     });
     const { sink, jobs, devices, marker } = scene;
-    if (!isSuccessor) await jobs.insertMany([sealed(1), sealed(2)]);
+    if (!isSuccessor) await jobs.insertMany([decided(1), decided(2)]);
     const deliveries = [devices(1), devices(2), marker(1), marker(2, { previous: 1 })];
     await sink.handleAll!(PARTITION, deliveries, step);
     return scene;
@@ -167,9 +167,9 @@ it('processes that die of a merge count as its failures; one that is merged besi
     await start(deaths > 0);
     await waitFor(() => begun === deaths + 1, { what: 'the merge' });
   }
-  const { sink, checks, acks, marker, untilAcked } = await start(true);
-  await waitFor(async () => (await checks.answersTo([], [2])).length > 0, { what: 'the report' });
-  expect(await checks.answersTo([], [2])).toMatchObject([
+  const { sink, votes, acks, marker, untilAcked } = await start(true);
+  await waitFor(async () => (await votes.votesOn([], [2])).length > 0, { what: 'the report' });
+  expect(await votes.votesOn([], [2])).toMatchObject([
     { job: 2, failure: 'sink: Error: 3 processes died while merging it' },
   ]);
   expect(begun).toBe(4);
@@ -179,19 +179,19 @@ it('processes that die of a merge count as its failures; one that is merged besi
   expect(await acks.ofJob(2)).toMatchObject([{ uniqueDevices: 20 }]);
 });
 
-it('a job that cannot be checked is reported before it is decided, and the next one is checked', async () => {
-  const { sink, checks, devices, marker } = await createSink({
+it('a job that cannot be voted on is reported before it is decided, and the next one gets its vote', async () => {
+  const { sink, votes, devices, marker } = await createSink({
     assignment: step,
-    async checksMay(job) {
+    async votesMay(job) {
       if (job === 1) throw new RangeError('Set maximum size exceeded');
     },
   });
-  const ask = { check: true };
+  const ask = { request: 'prepare' as const };
   await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1, ask), marker(2, ask)], step);
-  const answers = await checks.answersTo([1, 2], []);
-  expect(answers.toSorted((a, b) => a.job - b.job)).toMatchObject([
-    { job: 1, lacking: [], failure: expect.stringContaining('Set maximum size exceeded') },
-    { job: 2, lacking: [] },
+  const cast = await votes.votesOn([1, 2], []);
+  expect(cast.toSorted((a, b) => a.job - b.job)).toMatchObject([
+    { job: 1, missing: [], failure: expect.stringContaining('Set maximum size exceeded') },
+    { job: 2, missing: [] },
   ]);
-  expect(answers.find(({ job }) => job === 2)!.failure).toBeUndefined();
+  expect(cast.find(({ job }) => job === 2)!.failure).toBeUndefined();
 });

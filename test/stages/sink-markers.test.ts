@@ -73,11 +73,11 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
 });
 
 it('says whether its slot holds all of a job, and merges nothing before it does', async () => {
-  const { sink, sets, acks, checks, devices, marker, untilMerged } = await createSink();
+  const { sink, sets, acks, votes, devices, marker, untilMerged } = await createSink();
   const both = [0, 1];
-  const ask = { check: true };
+  const ask = { request: 'prepare' as const };
   await sink.handleAll!(PARTITION, [devices(1), marker(1, ask, both), marker(1, {}, both)], step);
-  expect(await checks.answersTo([1], [])).toMatchObject([{ partition: PARTITION, lacking: [PARTITION] }]);
+  expect(await votes.votesOn([1], [])).toMatchObject([{ partition: PARTITION, missing: [PARTITION] }]);
   expect(await sets.count(setNames.attribute(1))).toBe(0);
   expect(sink.committable!(PARTITION, 3n)).toBe(0n);
 
@@ -85,8 +85,8 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
   const again = { attempt: 1 };
   const rest = [devices(1, 0), devices(1, 1), marker(1, { ...ask, ...again }, both)];
   await sink.handleAll!(PARTITION, rest, step);
-  expect((await checks.answersTo([1], [])).find(({ attempt }) => attempt === 1)).toMatchObject({
-    lacking: [],
+  expect((await votes.votesOn([1], [])).find(({ attempt }) => attempt === 1)).toMatchObject({
+    missing: [],
   });
   expect(await sets.count(setNames.attribute(1))).toBe(0);
   await sink.handleAll!(PARTITION, [marker(1, again, both)], step);
@@ -96,9 +96,9 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
 });
 
 it('as many devices as expected, but others: not merged', async () => {
-  const { sink, sets, checks, devices, marker } = await createSink();
+  const { sink, sets, votes, devices, marker } = await createSink();
   await sink.handleAll!(PARTITION, [devices(1, 1), marker(1, {}, [0])], step);
-  expect(await checks.answersTo([1], [])).toMatchObject([{ lacking: [PARTITION] }]);
+  expect(await votes.votesOn([1], [])).toMatchObject([{ missing: [PARTITION] }]);
   expect(await sets.count(setNames.attribute(1))).toBe(0);
 });
 
@@ -111,16 +111,16 @@ it('a merge waits for the one that must come before it, however the markers were
   await untilMerged(2);
 });
 
-it('step by step: a check is answered; a marker is merged and acknowledged before its offset may be committed', async () => {
+it('step by step: a prepare marker gets a vote; a commit marker is merged and acknowledged before its offset may be committed', async () => {
   const actions: string[] = [];
   const recorded = recordedStep('sink', actions);
   const { sink, devices, marker, untilCommittable } = await createSink({ assignment: recorded });
-  await sink.handleAll!(PARTITION, [devices(1), marker(1, { check: true })], recorded);
-  expect(actions).toEqual(['answer']);
+  await sink.handleAll!(PARTITION, [devices(1), marker(1, { request: 'prepare' as const })], recorded);
+  expect(actions).toEqual(['vote']);
   expect(sink.committable!(PARTITION, 2n)).toBe(0n);
   await sink.handleAll!(PARTITION, [marker(1)], recorded);
   await untilCommittable(3n);
-  expect(actions).toEqual(['answer', 'merge', 'ack']);
+  expect(actions).toEqual(['vote', 'merge', 'ack']);
 });
 
 it('what comes while a job is merged is collected, and merged behind it', async () => {

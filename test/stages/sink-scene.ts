@@ -1,4 +1,4 @@
-/** A sink over a real database, with one slot; what it is delivered, and what may go wrong when it checks and merges. */
+/** A sink over a real database, with one slot; what it is delivered, and what may go wrong when it votes and merges. */
 import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import type { Step } from '../../pipeline/runtime/step.ts';
@@ -12,15 +12,15 @@ import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attrib
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
-import { createCheckStore } from '../../pipeline/stores/checks.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createJobStore } from '../../pipeline/stores/jobs.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
+import { createVoteStore } from '../../pipeline/stores/votes.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
-import type { CommitMarker } from '../../schemas/topics.ts';
+import type { JobMarker } from '../../schemas/topics.ts';
 import { emptyDatabase, openDatabase } from '../sets/database.ts';
 import { numberedDevices, testPlacement } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
@@ -38,13 +38,13 @@ export function openSinkScene() {
   interface Options {
     /** Before the jobs are merged. */
     mergesMay?(jobs: number[]): Promise<void>;
-    checksMay?(job: number): Promise<void>;
+    votesMay?(job: number): Promise<void>;
     assignment?: Step<'sink'>;
     /** It follows another one. */
     isSuccessor?: boolean;
   }
 
-  async function createSink({ mergesMay, checksMay, assignment = step, isSuccessor }: Options = {}) {
+  async function createSink({ mergesMay, votesMay, assignment = step, isSuccessor }: Options = {}) {
     const { db } = database;
     if (!isSuccessor) await emptyDatabase(db);
     const log = createLogger({ logLevel: 'silent' }, 'test');
@@ -53,15 +53,15 @@ export function openSinkScene() {
     const eventValues = createEventValueStore(db);
     const mergeJobs = createMergeJobs({ sets, acks, spills, eventValues, verdicts, hashDevice });
     const verifySlots = createVerifySlots({ spills, verdicts });
-    const checks = createCheckStore(db);
+    const votes = createVoteStore(db);
     const jobs = db.collection<JobDocument>(collections.jobs);
     const sink = createSinkDevices({
       log,
-      checks,
+      votes,
       spills,
       readCommitted: createReadCommitted({ acks, jobs: createJobStore(db) }),
       async verifySlots(marker, ...args) {
-        await checksMay?.(marker.job);
+        await votesMay?.(marker.job);
         return verifySlots(marker, ...args);
       },
       lookAhead: createLookAhead({ sets, verdicts, hashDevice }),
@@ -106,16 +106,16 @@ export function openSinkScene() {
     });
     const devices = (job: number, batch = 0) =>
       deliver({ name: 'ValidatedDevices', value: messageOf(job, batch) });
-    const marker = (job: number, fields: Partial<CommitMarker> = {}, batches = [0]) => {
+    const marker = (job: number, fields: Partial<JobMarker> = {}, batches = [0]) => {
       const expected = batches.map((batch) => messageOf(job, batch));
-      return deliver({ name: 'CommitMarker', value: markerOf({ job, ...fields }, expected) });
+      return deliver({ name: 'JobMarker', value: markerOf({ job, ...fields }, expected) });
     };
     return {
       sink,
       sets: createStoredSets(db),
       jobs,
       acks,
-      checks,
+      votes,
       devices,
       marker,
       untilMerged,

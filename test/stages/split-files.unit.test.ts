@@ -38,7 +38,7 @@ function setUp({
   const opened: number[] = [];
   const stage = createSplitFiles({
     ...environment,
-    contexts: { get: async () => ({ job: aJob({ phase: 'loading' }), wanted }) },
+    contexts: { get: async () => ({ job: aJob({ phase: 'listed' }), wanted }) },
     ledger: { resumePoint: async () => (resumes.length > 1 ? resumes.shift() : resumes[0]) },
     files: { get: async () => null },
     sourceOf: async () => ({

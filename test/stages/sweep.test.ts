@@ -114,7 +114,7 @@ it('nothing is removed while a load of an earlier generation may still write', a
     partner,
     audience: AUDIENCE,
     generation: 1,
-    phase: 'sealed',
+    phase: 'decided',
   };
   await jobs.insertOne(load as JobDocument);
   await merge(sets, spaces.audience(AUDIENCE, 1), 100);

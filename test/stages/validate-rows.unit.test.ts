@@ -31,7 +31,7 @@ function setUp({ wanted = true } = {}) {
   const ledger: LedgerEntry[] = [];
   const stage = createValidateRows({
     ...environment,
-    contexts: { get: async () => ({ job: aJob({ phase: 'loading' }), wanted }) },
+    contexts: { get: async () => ({ job: aJob({ phase: 'listed' }), wanted }) },
     ledger: { record: async (entry: LedgerEntry) => void ledger.push(entry) },
     rejects: { keep: async ({ rows }: { rows: unknown[] }) => rows },
     slots: 16,

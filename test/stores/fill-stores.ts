@@ -34,8 +34,8 @@ async function fillStages(db: Db): Promise<void> {
     many((i) => ({ ...of(i), _id: 16 * (1_000_000 + i) + 2 + (i % 14) })),
   );
   await fill(
-    collections.checks,
-    many((i) => ({ ...of(i), attempt: 0, partition: 0, lacking: [1] })),
+    collections.votes,
+    many((i) => ({ ...of(i), attempt: 0, partition: 0, missing: [1] })),
   );
   await fill(
     collections.manifests,
@@ -112,13 +112,13 @@ export async function fillStores(db: Db): Promise<Subject> {
     audienceName: 'Plans',
     listing: `${id}-plans`,
   });
-  const [job, sealed, loading, accepted] = (['ended', 'sealed', 'loading', 'accepted'] as const).map(
+  const [job, decidedJob, loading, accepted] = (['ended', 'decided', 'listed', 'accepted'] as const).map(
     (phase, i) => load(audienceId + i, phase),
   ) as [JobDocument, JobDocument, JobDocument, JobDocument];
-  await jobs.insertMany([job, sealed, loading, accepted]);
+  await jobs.insertMany([job, decidedJob, loading, accepted]);
   const [file] = await db.collection<FileDocument>(collections.files).find().limit(1).toArray();
   await db.collection<FileDocument>(collections.files).insertMany(
-    [job, sealed, loading].map(({ _id, listing, audience, generation }) => ({
+    [job, decidedJob, loading].map(({ _id, listing, audience, generation }) => ({
       ...file!,
       _id: fileId(listing!, 0),
       job: _id,
@@ -132,5 +132,5 @@ export async function fillStores(db: Db): Promise<Subject> {
   const [known] = await audiences.find().limit(1).toArray();
   const audience = { ...known!, _id: audienceId, segment: segmentOf(audienceId), uniqueDevices: 1 };
   await audiences.insertOne(audience);
-  return { partner, job, sealed, loading, accepted, audience };
+  return { partner, job, decidedJob, loading, accepted, audience };
 }

@@ -30,7 +30,7 @@ const maySort: [RegExp, string][] = [
   [/^webhooks\.list/, 'a partner has ten at most; an operator lists all'],
   [/^audiences\.list.*"segment"/, 'a segment has one audience'],
   [/^audiences\.largest/, 'keeps as many as are wanted'],
-  [/^checks\.ofAttempt/, 'the number of partitions'],
+  [/^votes\.ofAttempt/, 'the number of partitions'],
   [/^jobs\.deferred /, 'jobs that have not ended'],
   [/^jobQueries\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
 ];

@@ -26,9 +26,9 @@ it('says what has ended, by side, and who is merging', async () => {
     load(3, 'p', 3, 'ended'),
     load(4, 'q', 4, 'ended'),
     job(5, 'import', 'withdrawn'),
-    load(6, 'p', 3, 'sealed'),
-    job(7, 'import', 'sealed'),
-    job(8, 'import', 'loading'),
+    load(6, 'p', 3, 'decided'),
+    job(7, 'import', 'decided'),
+    job(8, 'import', 'listed'),
     job(9, 'import', 'accepted'),
   ] as unknown as JobDocument[]);
   const ended = { marketplace: 2, loads: 3 };
@@ -39,9 +39,9 @@ it('says what has ended, by side, and who is merging', async () => {
     ended: { marketplace: 2, loads: 4 },
     merging: { marketplace: true, loads: false, own: false },
   });
-  await jobs().updateMany({ phase: 'sealed' }, { $set: { phase: 'ended' } });
+  await jobs().updateMany({ phase: 'decided' }, { $set: { phase: 'ended' } });
   // It waits for the one before it.
-  await jobs().updateOne({ _id: 9 }, { $set: { phase: 'sealed' } });
+  await jobs().updateOne({ _id: 9 }, { $set: { phase: 'decided' } });
   expect(await versions().of('p', 3)).toEqual({
     ended: { marketplace: 7, loads: 6 },
     merging: { marketplace: false, loads: false, own: false },

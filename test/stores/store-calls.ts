@@ -47,7 +47,7 @@ export interface Subject {
   job: JobDocument;
   accepted: JobDocument;
   loading: JobDocument;
-  sealed: JobDocument;
+  decidedJob: JobDocument;
   audience: AudienceDocument;
 }
 
@@ -59,7 +59,7 @@ const some = keyed({ devices: numberedDevices(0, 10), key: 2 });
 const devices = { job: 1, file: 0, batch: 0, slot: 0, part: 0, groups: encodeGroups([]) };
 const newPartner = { _id: 'p-new', name: 'new', prefix: 'p-new/' } as PartnerDocument;
 
-export function callsFor({ partner, job, accepted, loading, sealed, audience }: Subject): StoreCalls {
+export function callsFor({ partner, job, accepted, loading, decidedJob, audience }: Subject): StoreCalls {
   const dryRun: DryRunDocument = {
     _id: 1,
     partner,
@@ -199,9 +199,9 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       markSwept: [[audience, 900_000]],
       recordLoad: [[job, loaded]],
     },
-    checks: {
-      record: [[[{ job: id, attempt: 0, partition: 0, lacking: [] }]]],
-      answersTo: [[[id], [id + 1]]],
+    votes: {
+      record: [[[{ job: id, attempt: 0, partition: 0, missing: [] }]]],
+      votesOn: [[[id], [id + 1]]],
       ofAttempt: [[id, 0]],
       forget: [[[id]]],
       forgetBefore: [[1]],
@@ -358,10 +358,10 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       freeze: [[accepted._id, listing, 1, 1]],
       hold: [[loading._id, true]],
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
-      seal: [[loading._id, outcome]],
-      nextAttempt: [[sealed]],
-      drop: [[sealed, outcome]],
-      stop: [[sealed, 'reason']],
+      decide: [[loading._id, outcome]],
+      nextAttempt: [[decidedJob]],
+      drop: [[decidedJob, outcome]],
+      stop: [[decidedJob, 'reason']],
       deferBehindStopped: [[]],
       defer: [[accepted._id]],
       deferred: [[]],
@@ -379,7 +379,7 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       hasOpenBelow: [[audience._id, 2]],
       statusUnpublished: [[]],
       statusPublished: [[id]],
-      end: [[[{ job: sealed, outcome: ended }]]],
+      end: [[[{ job: decidedJob, outcome: ended }]]],
     },
     jobQueries: {
       find: [[id]],
@@ -421,8 +421,8 @@ export function callsFor({ partner, job, accepted, loading, sealed, audience }: 
       countBefore: [[loading], [{ ...loading, deferred: true }]],
       earlierThan: [[job], [loading]],
       goOn: [
-        [sealed._id, 'retry'],
-        [sealed._id, 'drop'],
+        [decidedJob._id, 'retry'],
+        [decidedJob._id, 'drop'],
       ],
       requestCancel: [[accepted._id]],
       requestCancelAll: [[partner]],

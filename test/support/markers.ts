@@ -1,16 +1,16 @@
 /** Markers as dispatch would write them. */
 import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
 import { countGroups, noTotals } from '../../pipeline/formats/slot-totals.ts';
-import type { CommitMarker, ValidatedDevices } from '../../schemas/topics.ts';
+import type { JobMarker, ValidatedDevices } from '../../schemas/topics.ts';
 
 /** Expects all of the devices, each message once. */
 export function markerOf(
-  fields: Pick<CommitMarker, 'job'> & Partial<CommitMarker>,
+  fields: Pick<JobMarker, 'job'> & Partial<JobMarker>,
   devices: ValidatedDevices[] = [],
-): CommitMarker {
-  const marker: CommitMarker = {
+): JobMarker {
+  const marker: JobMarker = {
     kind: 'import',
-    check: false,
+    request: 'commit',
     passed: [0, 0],
     collapsed: [],
     verdict: '',
@@ -22,7 +22,6 @@ export function markerOf(
     expected: noTotals(),
     previous: 0,
     after: 0,
-    drop: false,
     ...fields,
   };
   const isPassed = createFileRanges(marker.passed);

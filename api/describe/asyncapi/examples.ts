@@ -64,7 +64,7 @@ export const examples: MessageTypes = {
     groups: groupsOf(slotted[12]),
     more: [],
   },
-  CommitMarker: {
+  JobMarker: {
     job: file.job,
     kind: 'import',
     passed: [0, 0],
@@ -72,14 +72,13 @@ export const examples: MessageTypes = {
     attributes: [],
     audience: null,
     generation: null,
-    check: false,
+    request: 'commit',
     attempt: 0,
     expected,
     previous: 40,
     verdict: '',
     files_counted: true,
     after: 38,
-    drop: false,
   },
   RejectedRows: {
     job: file.job,

@@ -8,7 +8,7 @@ import { parseId } from '../../http/validate.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import { createFloor } from './privacy-floor.ts';
 
-const running: JobPhase[] = ['loading', 'sealed'];
+const running: JobPhase[] = ['listed', 'decided'];
 
 interface OpenLoad {
   /** 1 if any load is running, otherwise 0. */

@@ -28,7 +28,7 @@ export const shownOfLoad = {
 export type ShownLoad = Pick<JobDocument, '_id' | keyof typeof shownOfLoad>;
 
 /** A clear takes effect at once, although dispatch reaches the cancelled load only in job order. */
-const cancellable: JobPhase[] = ['accepted', 'loading'];
+const cancellable: JobPhase[] = ['accepted', 'listed'];
 const cancelled = { code: 'cancelled', message: fileFailureCodes.cancelled };
 
 type Generation = Pick<AudienceDocument, 'generation'>;

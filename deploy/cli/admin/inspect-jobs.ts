@@ -22,8 +22,8 @@ export interface InspectedJob {
   /** The first files that are not decided yet. */
   undecided: InspectedFile[];
   ledger: BatchCounts;
-  /** The partitions that have checked whether they hold all of the job, and their slots with missing devices. */
-  checks: { partition: number; lacking: number[] }[];
+  /** The partitions that have voted on the job, and their slots with missing devices. */
+  votes: { partition: number; missing: number[] }[];
   acks: { merged: number[]; missing: number[] };
   waitsFor: string | null;
 }
@@ -31,7 +31,7 @@ export interface InspectedJob {
 const UNDECIDED_SHOWN = 20;
 
 export function createJobInspection(
-  { jobs, files, ledger, acks, checks, counters }: ApiStores,
+  { jobs, files, ledger, acks, votes, counters }: ApiStores,
   jobWindow: number,
 ) {
   const unknown = (id: number) => new ProvisioningError('unknown_job', `there is no job ${id}`);
@@ -49,7 +49,7 @@ export function createJobInspection(
       if (job.kind === 'delete') return 'dispatch';
       return `the storage to list its files${job.listed ? `; ${job.listed.found} so far` : ''}`;
     }
-    if (job.phase === 'loading') {
+    if (job.phase === 'listed') {
       const open = seen.files.waiting + seen.files.dispatched;
       if (job.onHold) return `job ${earlier.first} to end: its files unpack to more than may be read ahead`;
       if (open > 0) return `${open} of ${job.fileCount} files, the first of them ${seen.undecided[0]?.path}`;
@@ -62,12 +62,12 @@ export function createJobInspection(
 
   async function inspect(job: JobDocument): Promise<InspectedJob> {
     const { _id, listing = '', attempt = 0 } = job;
-    const [byStatus, all, undecided, acked, checked] = await Promise.all([
+    const [byStatus, all, undecided, acked, voted] = await Promise.all([
       files.countByStatus(listing),
       ledger.countAll(_id, attempt),
       files.undecided(listing, 0, 0, UNDECIDED_SHOWN),
       acks.ofJob(_id),
-      checks.ofAttempt(_id, attempt),
+      votes.ofAttempt(_id, attempt),
     ]);
     const numbers = undecided.map(({ number }) => number);
     const byFile = await ledger.countByFile(_id, attempt, numbers);
@@ -91,7 +91,7 @@ export function createJobInspection(
         since: updatedAt,
       })),
       ledger: all,
-      checks: checked.map(({ partition, lacking }) => ({ partition, lacking })),
+      votes: voted.map(({ partition, missing }) => ({ partition, missing })),
       acks: { merged, missing: slots.filter((slot) => !merged.includes(slot)) },
     };
     return { job, ...seen, waitsFor: await waitsFor(job, seen) };
@@ -111,7 +111,7 @@ export function createJobInspection(
       if (cancelled) return cancelled;
       const job = await jobs.find(id);
       if (!job) throw unknown(id);
-      const why = job.phase === 'sealed' ? 'is being merged' : `is ${job.phase}`;
+      const why = job.phase === 'decided' ? 'is being merged' : `is ${job.phase}`;
       const instead = job.stoppedAt ? `; to end it: headrace admin job drop ${id}` : '';
       throw new ProvisioningError(
         'cannot_cancel',

@@ -4,10 +4,20 @@ import type { RejectCode } from '../../../schemas/codes.ts';
 import type { JobError } from '../../../schemas/documents.ts';
 import { noTotals, packTotals } from '../../formats/slot-totals.ts';
 import { isNumbered } from '../../stores/event-values.ts';
-import type { SealedOutcome } from '../../stores/jobs.ts';
+import type { Decision } from '../../stores/jobs.ts';
 import type { JudgedFile } from './loading-job.ts';
 
 export const noneExpected = new Binary(packTotals(noTotals()));
+
+/** The decision to merge nothing. */
+export const nothing = (attempt = 0, errors: JobError[] | null = null): Decision => ({
+  verdict: { passed: [], collapsed: [], attempt, expected: noneExpected },
+  rows: 0,
+  accepted: 0,
+  rejected: {},
+  filesDone: 0,
+  errors,
+});
 
 /** More failed files than this are only counted. */
 const MAX_ERRORS = 100;
@@ -15,13 +25,13 @@ const MAX_ERRORS = 100;
 export async function addUp(
   judged: Iterable<JudgedFile> | AsyncIterable<JudgedFile>,
   attempt: number,
-): Promise<SealedOutcome> {
+): Promise<Decision> {
   const passed: number[] = [];
   const collapsed: number[] = [];
   const errors: JobError[] = [];
   let failed = 0;
   let hasEvents: true | undefined;
-  const rejected: SealedOutcome['rejected'] = {};
+  const rejected: Decision['rejected'] = {};
   let rows = 0;
   let accepted = 0;
   let filesDone = 0;

@@ -41,7 +41,7 @@ export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies
       listing: entry.job.listing!,
       attempt: entry.attempt,
     }));
-    await step('decide', () => files.decide(documents));
+    await step('decide-files', () => files.decide(documents));
     for (const { entry, file } of decided) count(entry, file);
     return new Set(decided.map(({ entry }) => entry));
   };

@@ -9,8 +9,9 @@
 import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeferredJob, JobStore } from '../../stores/jobs.ts';
+import { nothing } from './add-up.ts';
 import type { QuotaHold } from './hold-quotas.ts';
-import { type Gates, nothing } from './run-job.ts';
+import type { Gates } from './turns.ts';
 
 export interface DeferredDependencies {
   jobs: Pick<JobStore, 'find' | 'defer' | 'drop' | 'hasEarlierInSpace'>;

@@ -31,7 +31,7 @@ interface Dependencies
     | 'counters'
     | 'ledger'
     | 'acks'
-    | 'checks'
+    | 'votes'
     | 'verdicts'
     | 'usage'
   > {
@@ -45,8 +45,7 @@ export type EndJobs = ReturnType<typeof createEndJobs>;
 const FORGET_MS = 2_000;
 
 export function createEndJobs(deps: Dependencies) {
-  const { log, slots, jobs, files, ledger, acks, checks, verdicts, attributeDevices, audiences, usage } =
-    deps;
+  const { log, slots, jobs, files, ledger, acks, votes, verdicts, attributeDevices, audiences, usage } = deps;
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -56,7 +55,7 @@ export function createEndJobs(deps: Dependencies) {
       clearing = undefined;
       const some = ended.splice(0);
       step('forget', () =>
-        Promise.all([ledger, acks, checks, verdicts].map((store) => store.forget(some))),
+        Promise.all([ledger, acks, votes, verdicts].map((store) => store.forget(some))),
       ).catch((error) => log.debug({ err: error }, 'the ledger of ended jobs is left to the sweep'));
     }, FORGET_MS);
     clearing.unref();

@@ -68,7 +68,7 @@ export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>,
     deps.readAhead.grow(job._id, bytes);
     if (bytes === counted.bytes || (!isRead(entry) && now - counted.at < REPORT_MS)) return;
     entry.counted = { bytes, at: now };
-    if (job.phase === 'loading')
+    if (job.phase === 'listed')
       entry.refused = await step.read('see what is left of the quota', () => deps.quotas.grow(job, bytes));
   }
 

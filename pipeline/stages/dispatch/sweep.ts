@@ -26,7 +26,7 @@ interface Dependencies
     | 'counters'
     | 'ledger'
     | 'acks'
-    | 'checks'
+    | 'votes'
     | 'spills'
     | 'verdicts'
   > {
@@ -85,7 +85,7 @@ export function createSweep(deps: Dependencies) {
   /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
   async function sweepEnded(): Promise<void> {
     const { first } = await jobs.extent();
-    const stores = [deps.ledger, deps.acks, deps.checks, deps.spills, deps.verdicts];
+    const stores = [deps.ledger, deps.acks, deps.votes, deps.spills, deps.verdicts];
     await Promise.all(stores.map((store) => store.forgetBefore(first)));
   }
 

@@ -16,6 +16,7 @@ import type { News } from '../../runtime/news.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
+import { createSlotCoordinator, type SlotDependencies } from './coordinate-slots.ts';
 import { createDeferredJobs, type DeferredDependencies, type Place } from './deferred-jobs.ts';
 import type { EndJobs } from './end-jobs.ts';
 import type { QuotaHold } from './hold-quotas.ts';
@@ -24,9 +25,9 @@ import type { NumberEvents } from './number-events.ts';
 import { createPoll } from './poll.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import { createReadAhead } from './read-ahead.ts';
-import type { Gates, RunJob, Turns } from './run-job.ts';
+import type { RunJob } from './run-job.ts';
 import { createSequencer } from './sequencer.ts';
-import { createSlotWatch, type SlotDependencies } from './watch-slots.ts';
+import type { Gates, Turns } from './turns.ts';
 
 export interface TermDependencies
   extends AdmissionDependencies,
@@ -90,8 +91,8 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>, onSto
     const lanes = createDeferredJobs(deps, { step, deferred, createGates, run, onError: fail });
     async function defer(job: JobDocument): Promise<boolean> {
       if (!(await lanes.take(job))) return false;
-      const { markers, ends } = turns.gates;
-      for (const passed of [markers.pass(job._id, null), ends.pass(job._id, null)]) passed.catch(() => {});
+      const { commits, ends } = turns.gates;
+      for (const passed of [commits.pass(job._id, null), ends.pass(job._id, null)]) passed.catch(() => {});
       return true;
     }
     const runInOrder = (job: JobDocument, earlierLoad: Promise<void> | undefined) =>
@@ -112,14 +113,14 @@ export function createTerm(deps: TermDependencies, step: Step<'dispatch'>, onSto
   /** What the jobs in flight share. */
   function createTurns(at: { first: number; newest: number; isOldest(job: number): boolean }) {
     const wake = () => poll();
-    const slots = createSlotWatch(deps, step, wake);
+    const slots = createSlotCoordinator(deps, step, wake);
     const readAhead = createReadAhead(deps.readAheadBytes, at.isOldest);
     const files = createFileLoader({ ...deps, readAhead }, step, wake);
     const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
     const createGates = (first: number): Gates => ({
-      markers: createSequencer(first, step.signal, async (some) => {
+      commits: createSequencer(first, step.signal, async (some) => {
         await deps.numberEvents(some, step);
-        return slots.mark(some);
+        return slots.commit(some);
       }),
       ends: createSequencer(first, step.signal, (some) => deps.endJobs.end(some, step)),
     });

@@ -4,7 +4,7 @@
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import { packCounts } from '../../formats/number-table.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets, SlotChange } from '../../sets/device-sets.ts';
@@ -18,7 +18,7 @@ interface Dependencies {
 
 export function createDropJob({ sets, acks }: Dependencies) {
   return async (
-    marker: CommitMarker,
+    marker: JobMarker,
     slots: number[],
     committed: CommittedJobs,
     step: Step<'sink'>,
@@ -55,7 +55,7 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
   dropped: true,
 });
 
-function merged({ job, kind }: CommitMarker, slot: number, total: number, change?: SlotChange): Ack {
+function merged({ job, kind }: JobMarker, slot: number, total: number, change?: SlotChange): Ack {
   const counts = countsOf(change);
   if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
   // How many of its devices were stored before is no longer known.

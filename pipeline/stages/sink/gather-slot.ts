@@ -1,5 +1,5 @@
 /** Sorts what came for a job in one slot, or in a range of it, and counts it. */
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import type { Addresses, InRange } from '../../formats/address-ranges.ts';
 import { ByteTable } from '../../formats/byte-table.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
@@ -26,7 +26,7 @@ const otherEvents = Buffer.from(OTHER_EVENTS);
 
 /** Only files that passed, and each batch once; all addresses, or some. */
 export async function gatherSlot(
-  { files_counted }: CommitMarker,
+  { files_counted }: JobMarker,
   files: { isPassed(file: number): boolean; isCollapsed(file: number): boolean },
   ranges: AsyncIterable<InRange>,
   numberKeys: NumberKeys,

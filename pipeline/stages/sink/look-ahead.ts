@@ -3,7 +3,7 @@
  * else would happen, and of the merge itself this is most.
  */
 import { spaces } from '../../../schemas/documents.ts';
-import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import type { InRange } from '../../formats/address-ranges.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
@@ -21,7 +21,7 @@ interface Dependencies {
 }
 
 export function createLookAhead({ sets, verdicts, hashDevice }: Dependencies) {
-  return async (marker: CommitMarker, slots: number[], uncommitted: Uncommitted): Promise<void> => {
+  return async (marker: JobMarker, slots: number[], uncommitted: Uncommitted): Promise<void> => {
     const { job, audience } = marker;
     if (audience === null || uncommitted.hasSpilled(job)) return;
     const bytes = slots.reduce((sum, slot) => sum + uncommitted.bytesOf(job, slot), 0);

@@ -4,7 +4,7 @@
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
-import type { CommitMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packCounts } from '../../formats/number-table.ts';
@@ -38,7 +38,7 @@ type SinkStep = Step<'sink'>;
 
 /** Jobs to merge, in their order: several imports, or one audience's load. */
 export interface Run {
-  markers: CommitMarker[];
+  markers: JobMarker[];
   /** Slots that have not merged all of them. */
   slots: number[];
   committed: CommittedJobs;
@@ -57,7 +57,7 @@ export function createMergeJobs(deps: Dependencies) {
   const { sets, acks, spills, eventValues, verdicts, hashDevice, groupBytes = GROUP_BYTES } = deps;
   const budget = createByteBudget(groupBytes);
 
-  const numberKeysOf = ({ audience, generation }: CommitMarker): NumberKeys =>
+  const numberKeysOf = ({ audience, generation }: JobMarker): NumberKeys =>
     audience === null
       ? async (keys) => keys.map(Number)
       : async (keys) => {

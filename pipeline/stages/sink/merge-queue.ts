@@ -6,13 +6,13 @@
  * behind it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
 import { backoff } from '../../runtime/retry.ts';
 import { GROUP_BYTES } from './merge-jobs.ts';
 
 export interface QueuedJob {
-  marker: CommitMarker;
+  marker: JobMarker;
   /** Where the marker stands in the partition. */
   offset: bigint;
   bytes: number;
@@ -20,13 +20,13 @@ export interface QueuedJob {
 
 export interface MergeWork {
   /** Gets several imports, or one job of another kind. */
-  merge(markers: CommitMarker[]): Promise<void>;
+  merge(markers: JobMarker[]): Promise<void>;
   /** Whether the job must not share its merge. */
-  isAlone(marker: CommitMarker): boolean;
+  isAlone(marker: JobMarker): boolean;
   onFailure(jobs: number[], error: unknown): void;
-  onGivenUp(marker: CommitMarker, reason: string): Promise<void>;
+  onGivenUp(marker: JobMarker, reason: string): Promise<void>;
   /** Whether all that must be merged before it is merged or queued. */
-  isInSequence(marker: CommitMarker): boolean;
+  isInSequence(marker: JobMarker): boolean;
   /** Between two tries. */
   pause(ms: number): Promise<void>;
   /** Nothing is merged any more once it is aborted. */
@@ -49,7 +49,8 @@ export function createMergeQueue(work: MergeWork) {
   /** How many jobs are merged one by one, because they failed together. */
   let alone = 0;
 
-  const isShareable = ({ marker }: QueuedJob) => marker.kind === 'import' && !marker.drop && !isAlone(marker);
+  const isShareable = ({ marker }: QueuedJob) =>
+    marker.kind === 'import' && marker.request === 'commit' && !isAlone(marker);
 
   async function mergeAll(): Promise<void> {
     while (waiting.length > 0 && !signal.aborted) {
@@ -106,7 +107,7 @@ export function createMergeQueue(work: MergeWork) {
     },
     has: (job: number): boolean => queued.has(job),
     /** The marker of a job that is queued has come again: what must be merged before it may have changed. */
-    renew(marker: CommitMarker): void {
+    renew(marker: JobMarker): void {
       const { job, attempt } = marker;
       const same = waiting.find((one) => one.marker.job === job && one.marker.attempt === attempt);
       if (same) same.marker = marker;

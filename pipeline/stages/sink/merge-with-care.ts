@@ -4,7 +4,7 @@
  * too often fails instead. Without a crash nothing is recorded.
  */
 import { randomUUID } from 'node:crypto';
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { MAX_FAILURES } from '../../runtime/failures.ts';
 import type { Step } from '../../runtime/step.ts';
@@ -20,7 +20,7 @@ export interface Care {
   /** Whether a process may have died of the job. */
   isSuspect(job: number): boolean;
   /** Merges a suspect. */
-  use(marker: CommitMarker, merge: () => Promise<void>, step: Step<'sink'>): Promise<void>;
+  use(marker: JobMarker, merge: () => Promise<void>, step: Step<'sink'>): Promise<void>;
 }
 
 const STAGE = 'sink';

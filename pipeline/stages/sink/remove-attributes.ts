@@ -1,6 +1,6 @@
 /** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
 import { spaces } from '../../../schemas/documents.ts';
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
@@ -14,7 +14,7 @@ interface Dependencies {
 
 export function createRemoveAttributes({ sets, acks }: Dependencies) {
   return async (
-    { job, attributes }: CommitMarker,
+    { job, attributes }: JobMarker,
     slots: number[],
     committed: CommittedJobs,
     step: Step<'sink'>,

@@ -40,7 +40,7 @@ const OVERHEAD = 200;
 const NO_HEADER = Buffer.alloc(0);
 
 function* batchesOf(messages: Buffer[]): Generator<ValidatedDevices> {
-  for (const bytes of messages) yield* batchesIn(decodeDevices(bytes, { hasMore: true }));
+  for (const bytes of messages) yield* batchesIn(decodeDevices(bytes));
 }
 
 export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {

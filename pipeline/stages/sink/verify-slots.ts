@@ -2,7 +2,7 @@
  * Finds the slots that do not hold all of a job: fewer pairs than the ledger counts for them, or others. Whatever was lost on the
  * way, and wherever, shows here, before anything of the job is merged.
  */
-import type { CommitMarker } from '../../../schemas/topics.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
 import type { Step } from '../../runtime/step.ts';
@@ -16,7 +16,7 @@ interface Dependencies {
 }
 
 export function createVerifySlots({ spills, verdicts }: Dependencies) {
-  async function holdsAll(marker: CommitMarker, slot: number, uncommitted: Uncommitted): Promise<boolean> {
+  async function holdsAll(marker: JobMarker, slot: number, uncommitted: Uncommitted): Promise<boolean> {
     const isPassed = await verdicts.passedOf(marker);
     const seen = new SeenBatches();
     const total = { pairs: 0, checksum: 0 };
@@ -32,16 +32,16 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
   }
 
   return async (
-    marker: CommitMarker,
+    marker: JobMarker,
     slots: number[],
     uncommitted: Uncommitted,
     step: Step<'sink'>,
   ): Promise<number[]> => {
-    const findLacking = async () => {
-      const lacking: number[] = [];
-      for (const slot of slots) if (!(await holdsAll(marker, slot, uncommitted))) lacking.push(slot);
-      return lacking;
+    const findMissing = async () => {
+      const missing: number[] = [];
+      for (const slot of slots) if (!(await holdsAll(marker, slot, uncommitted))) missing.push(slot);
+      return missing;
     };
-    return step.read('count what the slots hold', findLacking);
+    return step.read('count what the slots hold', findMissing);
   };
 }

@@ -10,10 +10,10 @@ import type { Random } from '../support/random.ts';
 import { untilAllEnded } from '../support/settle.ts';
 
 const aroundTheEnd: FaultPoint[] = [
-  'dispatch:after-seal',
+  'dispatch:after-decide',
   'dispatch:before-number-events',
   'dispatch:after-number-events',
-  'dispatch:after-markers',
+  'dispatch:after-commit',
   'sink:after-merge',
   'sink:after-ack',
   'dispatch:before-audience',

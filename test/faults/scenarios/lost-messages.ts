@@ -37,9 +37,9 @@ export function lostMessages(faults: FaultFixture): void {
       ['split:before-send', 5],
       ['validate:before-devices', 8],
       ['validate:before-devices', 20],
-      ['dispatch:before-check', 4],
-      ['sink:before-answer', 5],
-      ['dispatch:before-markers', 3],
+      ['dispatch:before-prepare', 4],
+      ['sink:before-vote', 5],
+      ['dispatch:before-commit', 3],
     ];
     const orders = losses.map(([point, nth]) => `${point}:${nth}:skip`);
     await startWith(...orders);
@@ -60,12 +60,12 @@ export function lostMessages(faults: FaultFixture): void {
     // The rows too: otherwise they are delivered once more, and bring the devices again.
     await removeRecords(driver.config, 'rows', 'devices');
     await faults.killPipeline();
-    expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ phase: 'loading' });
+    expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ phase: 'listed' });
   }
 
   it('all rows and devices of a job removed from their topics: its files are dispatched again', async () => {
     const { driver } = faults.service;
-    await startWith('sink:before-answer:1:stop');
+    await startWith('sink:before-vote:1:stop');
     const { id, devices } = await newAudience();
     await loseDevices(id);
     faults.pipeline.start(soon);
@@ -76,7 +76,7 @@ export function lostMessages(faults: FaultFixture): void {
 
   it('and the file replaced meanwhile: the job ends with 3, and nothing of it is stored', async () => {
     const { driver } = faults.service;
-    await startWith('sink:before-answer:1:stop');
+    await startWith('sink:before-vote:1:stop');
     const { id, partner } = await newAudience();
     await loseDevices(id);
     await driver.upload(partner, 'a.csv', 'something else\n');

@@ -195,7 +195,7 @@ export function olderKafka(on: () => OwnServers, random: Random): void {
     const [pipeline] = pipelines as [Managed];
     await pipeline.kill();
     await expelAll(driver.config);
-    pipeline.start({ FAULT_POINT: 'dispatch:after-seal:1:stop' });
+    pipeline.start({ FAULT_POINT: 'dispatch:after-decide:1:stop' });
     await pipeline.ready();
     const partner = await driver.partner();
     await driver.upload(partner, 'a.csv', file(ids(100), 'seen'));

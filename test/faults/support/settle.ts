@@ -119,7 +119,7 @@ async function compareWhole(driver: Driver, violations: Violations, inOrder: boo
 async function untilSwept(driver: Driver, violations: Violations): Promise<void> {
   const ends = async () => {
     const left: string[] = [];
-    for (const name of [collections.ledger, collections.checks, collections.spills])
+    for (const name of [collections.ledger, collections.votes, collections.spills])
       if ((await driver.db.collection(name).countDocuments()) > 0) left.push(name);
     if ((await driver.db.collection(collections.acks).countDocuments({ job: { $exists: true } })) > 0)
       left.push('acks');

@@ -30,14 +30,14 @@ const jobRecord = (job: JobDocument) => ({
   updated_at: job.updatedAt,
 });
 
-const inspectedRecord = ({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob) => ({
+const inspectedRecord = ({ job, files, undecided, ledger, votes, acks, waitsFor }: InspectedJob) => ({
   ...jobRecord(job),
   waits_for: waitsFor,
   since: waitsFor === null ? null : job.updatedAt,
   files_by_status: files,
   undecided_files: undecided.map(({ isDispatched, ...file }) => ({ ...file, dispatched: isDispatched })),
   ledger,
-  checks,
+  votes,
   acks,
 });
 
@@ -68,8 +68,8 @@ const listLines = (jobs: JobDocument[]) =>
 
 const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : '–');
 
-function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: InspectedJob): string[] {
-  const lacking = checks.flatMap((check) => check.lacking);
+function showLines({ job, files, undecided, ledger, votes, acks, waitsFor }: InspectedJob): string[] {
+  const missing = votes.flatMap((vote) => vote.missing);
   return [
     `job         ${job._id}   ${job.kind}   ${job.filePath}`,
     `partner     ${job.partner}`,
@@ -82,12 +82,12 @@ function showLines({ job, files, undecided, ledger, checks, acks, waitsFor }: In
       (file) =>
         `  ${file.path}   ${file.size} bytes, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${file.since.toISOString()}, ${file.batches} batches, ${file.rows} rows`,
     ),
-    // The ledger, the checks and the acks of an ended job are removed.
+    // The ledger, the votes and the acks of an ended job are removed.
     ...(waitsFor === null
       ? [`rows        ${job.rows}, ${job.uniqueDevices} unique devices`]
       : [
           `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
-          `checks      ${checks.length} partitions of ingest.devices${lacking.length > 0 ? `, slots with missing devices: ${lacking.join(', ')}` : ''}`,
+          `votes       ${votes.length} partitions of ingest.devices${missing.length > 0 ? `, slots with missing devices: ${missing.join(', ')}` : ''}`,
           `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
         ]),
     ...(job.dropped

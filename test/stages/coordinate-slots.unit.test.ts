@@ -2,12 +2,15 @@
 import { Binary } from 'mongodb';
 import { afterEach, expect, it, vi } from 'vitest';
 import { noneExpected } from '../../pipeline/stages/dispatch/add-up.ts';
-import { createSlotWatch, type SlotDependencies } from '../../pipeline/stages/dispatch/watch-slots.ts';
+import {
+  createSlotCoordinator,
+  type SlotDependencies,
+} from '../../pipeline/stages/dispatch/coordinate-slots.ts';
 import type { JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 const verdict = { passed: [], collapsed: [], attempt: 0, expected: new Binary(noneExpected.buffer) };
-const sealed = (job: Partial<JobDocument>) => aJob({ phase: 'sealed', verdict, ...job });
+const decided = (job: Partial<JobDocument>) => aJob({ phase: 'decided', verdict, ...job });
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -15,7 +18,7 @@ afterEach(() => {
 async function markerOf(job: Partial<JobDocument>) {
   const { sent, step, publisher } = recordingEnvironment('dispatch');
   const deps = { publisher, devicePartitions: 1, stallMs: 1_000 } as SlotDependencies;
-  await createSlotWatch(deps, step, () => {}).mark([sealed(job)]);
+  await createSlotCoordinator(deps, step, () => {}).commit([decided(job)]);
   return sent[0]!.message.value;
 }
 
@@ -27,7 +30,7 @@ it('a deletion names its attributes; one that failed or was cancelled removes no
   expect(await markerOf({ ...deletion, attributes, errors })).toMatchObject({ attributes: [] });
 });
 
-it('markers that nobody answers are sent again, ever more seldom; at once when the job before is merged', async () => {
+it('markers without a response are sent again, with a growing pause; at once when the job before is committed', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const { sent, step, publisher } = recordingEnvironment('dispatch');
   const counts = new Map<number, number>();
@@ -37,19 +40,19 @@ it('markers that nobody answers are sent again, ever more seldom; at once when t
     devicePartitions: 1,
     stallMs: 1_000,
     acks: { countByJob: async () => counts },
-    checks: { answersTo: async () => [] },
+    votes: { votesOn: async () => [] },
     jobs: { endedAmong: async () => new Set() },
   } as unknown as SlotDependencies;
-  const watch = createSlotWatch(deps, step, () => {});
-  const jobs = [1, 2, 3].map((_id) => sealed({ _id }));
-  await watch.mark(jobs);
-  const merged = jobs.map((job) => watch.merged(job));
+  const coordinator = createSlotCoordinator(deps, step, () => {});
+  const jobs = [1, 2, 3].map((_id) => decided({ _id }));
+  await coordinator.commit(jobs);
+  const merged = jobs.map((job) => coordinator.acknowledged(job));
   sent.length = 0;
   /** What is sent within so many seconds. */
   const after = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       vi.advanceTimersByTime(1_000);
-      await watch.look();
+      await coordinator.look();
     }
     return sent.splice(0).map(({ message }) => (message.value as { job: number }).job);
   };
@@ -64,7 +67,7 @@ it('markers that nobody answers are sent again, ever more seldom; at once when t
 
 it('a job is decided only when every partition has voted, and merged only when every slot has acknowledged', async () => {
   const { step, publisher } = recordingEnvironment('dispatch');
-  const votes: { job: number; attempt: number; partition: number; lacking: number[] }[] = [];
+  const votes: { job: number; attempt: number; partition: number; missing: number[] }[] = [];
   const counts = new Map<number, number>();
   const deps = {
     publisher,
@@ -72,30 +75,30 @@ it('a job is decided only when every partition has voted, and merged only when e
     devicePartitions: 3,
     stallMs: 60_000,
     acks: { countByJob: async () => counts },
-    checks: { answersTo: async () => votes },
+    votes: { votesOn: async () => votes },
     jobs: { endedAmong: async () => new Set() },
   } as unknown as SlotDependencies;
-  const watch = createSlotWatch(deps, step, () => {});
-  const job = sealed({ _id: 1 });
+  const coordinator = createSlotCoordinator(deps, step, () => {});
+  const job = decided({ _id: 1 });
   const settled: string[] = [];
-  const checked = watch.check(job, verdict).then(() => settled.push('voted'));
-  await watch.look();
-  for (const partition of [0, 1]) votes.push({ job: 1, attempt: 0, partition, lacking: [] });
-  await watch.look();
+  const voted = coordinator.prepare(job, verdict).then(() => settled.push('voted'));
+  await coordinator.look();
+  for (const partition of [0, 1]) votes.push({ job: 1, attempt: 0, partition, missing: [] });
+  await coordinator.look();
   expect(settled).toEqual([]);
-  votes.push({ job: 1, attempt: 0, partition: 2, lacking: [] });
-  await watch.look();
-  await checked;
+  votes.push({ job: 1, attempt: 0, partition: 2, missing: [] });
+  await coordinator.look();
+  await voted;
   expect(settled).toEqual(['voted']);
 
-  await watch.mark([job]);
-  const merged = watch.merged(job).then(() => settled.push('merged'));
+  await coordinator.commit([job]);
+  const merged = coordinator.acknowledged(job).then(() => settled.push('merged'));
   counts.set(1, 3);
-  await watch.look();
+  await coordinator.look();
   await Promise.resolve();
   expect(settled).toEqual(['voted']);
   counts.set(1, 4);
-  await watch.look();
+  await coordinator.look();
   await merged;
   expect(settled).toEqual(['voted', 'merged']);
 });

@@ -1,0 +1,230 @@
+/**
+ * The coordinator of two-phase commit: asks the slots for their votes (prepare), tells them the decision (commit), and sees when every
+ * slot has acknowledged it. A request without a response is repeated, in order: a partition may have lost it.
+ */
+
+import { type JobDocument, type JobVerdict, spaces } from '../../../schemas/documents.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
+import { unpackTotals } from '../../formats/slot-totals.ts';
+import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
+import { groupBy } from '../../runtime/group-by.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { AckStore } from '../../stores/acks.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+import type { VoteStore } from '../../stores/votes.ts';
+import { encode } from '../../wire/codec.ts';
+
+export interface SlotDependencies {
+  publisher: Publisher;
+  jobs: JobStore;
+  acks: AckStore;
+  votes: VoteStore;
+  slots: number;
+  devicePartitions: number;
+  /** How long a request may go without a response before it is repeated. */
+  stallMs: number;
+}
+
+interface Waiting {
+  job: JobDocument;
+  marker: Buffer;
+  /** When the marker is sent again, and how long after that. */
+  due: number;
+  pauseMs: number;
+  /** Slots with missing devices; none: all hold the job, or all have merged it. */
+  resolve(missing: number[]): void;
+  reject(error: SinkFailed): void;
+}
+
+/** A sink has failed repeatedly to vote on the job, or to commit it. */
+export class SinkFailed extends Error {
+  constructor(
+    readonly job: JobDocument,
+    reason: string,
+  ) {
+    super(reason);
+    this.name = 'SinkFailed';
+  }
+}
+
+const MAX_RESEND_MS = 60_000;
+const ENDED_MS = 1_000;
+
+export type SlotCoordinator = ReturnType<typeof createSlotCoordinator>;
+
+export function createSlotCoordinator(deps: SlotDependencies, step: Step<'dispatch'>, wake: () => void) {
+  const { publisher, jobs, acks, votes } = deps;
+  const preparing = new Map<number, Waiting>();
+  const committing = new Map<number, Waiting>();
+  /**
+   * Which job is merged before each, of all and of its space. What comes before the first of this dispatcher has been merged by every
+   * slot, or is deferred. A deferred job waits only for those of its space, and only they wait for it.
+   */
+  const before = new Map<number, { previous: number; after: number }>();
+  let lastCommitted = 0;
+  const lastInSpace = new Map<string, number>();
+  let lookedForEnded = 0;
+
+  function encodeMarker(job: JobDocument, verdict: JobVerdict, request: JobMarker['request']): Buffer {
+    return encode('JobMarker', {
+      job: job._id,
+      kind: job.kind,
+      request,
+      attempt: job.attempt ?? 0,
+      passed: verdict.passed,
+      collapsed: verdict.collapsed,
+      verdict: verdict.stored ?? '',
+      files_counted: verdict.filesCounted ?? false,
+      // A deletion that failed or was cancelled removes nothing.
+      attributes: (!job.errors && job.attributes) || [],
+      audience: job.audience,
+      generation: job.generation,
+      expected: unpackTotals(verdict.expected.buffer),
+      ...((request !== 'prepare' && before.get(job._id)) || { previous: 0, after: 0 }),
+    });
+  }
+  const decisionOf = (job: JobDocument) =>
+    encodeMarker(job, job.verdict!, job.dropRequested ? 'drop' : 'commit');
+
+  function line(job: JobDocument): void {
+    const space = spaces.of(job);
+    const after = lastInSpace.get(space) ?? 0;
+    before.set(job._id, { previous: job.deferred ? 0 : lastCommitted, after });
+    lastInSpace.set(space, job._id);
+    if (!job.deferred) lastCommitted = job._id;
+  }
+
+  async function send(name: 'prepare' | 'commit', some: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
+    const messages = some.flatMap(({ job, marker }) =>
+      Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
+        return { partition, key: `job ${job._id}`, value: marker };
+      }),
+    );
+    if (messages.length > 0) await step(name, () => publisher.send('devices', messages));
+  }
+
+  function wait(among: Map<number, Waiting>, job: JobDocument, marker: Buffer): Promise<number[]> {
+    return new Promise((resolve, reject) => {
+      const pauseMs = deps.stallMs;
+      among.set(job._id, { job, marker, due: performance.now() + pauseMs, pauseMs, resolve, reject });
+      wake();
+    });
+  }
+
+  function settle(among: Map<number, Waiting>, job: number, missing: number[]): void {
+    among.get(job)?.resolve(missing);
+    among.delete(job);
+  }
+
+  function fail(job: JobDocument, reason: string): void {
+    for (const among of [preparing, committing]) {
+      among.get(job._id)?.reject(new SinkFailed(job, reason));
+      among.delete(job._id);
+    }
+  }
+
+  /** Slots merge in job order: markers that came too early were ignored, and are needed now. */
+  function hurry(): void {
+    for (const waiting of committing.values()) {
+      if (waiting.pauseMs === deps.stallMs) continue;
+      waiting.pauseMs = deps.stallMs;
+      waiting.due = performance.now();
+    }
+  }
+
+  /** Votes, and what a sink found missing when it was told to commit. */
+  async function lookAtVotes(): Promise<boolean> {
+    if (preparing.size + committing.size === 0) return false;
+    const found = await step.read('read the votes', () =>
+      votes.votesOn([...preparing.keys()], [...committing.keys()]),
+    );
+    let changed = false;
+    for (const [job, all] of groupBy(found, (vote) => vote.job)) {
+      const waiting = preparing.get(job) ?? committing.get(job);
+      // Settled by its acks meanwhile.
+      if (!waiting) continue;
+      const own = all.filter(({ attempt }) => attempt === (waiting.job.attempt ?? 0));
+      const missing = own.flatMap((vote) => vote.missing);
+      const failure = own.find((vote) => vote.failure !== undefined)?.failure;
+      if (failure !== undefined) {
+        fail(waiting.job, failure);
+        changed = true;
+        continue;
+      }
+      const hasAllVotes = preparing.has(job) && own.length === deps.devicePartitions;
+      if (!hasAllVotes && (preparing.has(job) || missing.length === 0)) continue;
+      settle(preparing, job, missing);
+      settle(committing, job, missing);
+      changed = true;
+    }
+    return changed;
+  }
+
+  async function lookAtAcks(): Promise<boolean> {
+    if (committing.size === 0) return false;
+    const ids = [...committing.keys()];
+    const counts = await step.read('count acks', () => acks.countByJob(ids));
+    const committed = ids.filter((job) => counts.get(job) === deps.slots);
+    for (const job of committed) settle(committing, job, []);
+    if (committed.length > 0) hurry();
+    if (committed.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return committed.length > 0;
+    // A predecessor may have ended them, and cleared their acks.
+    lookedForEnded = performance.now();
+    const ended = await step.read('look for ended jobs', () => jobs.endedAmong([...committing.keys()]));
+    for (const job of ended) settle(committing, job, []);
+    return ended.size > 0;
+  }
+
+  async function sendAgain(): Promise<void> {
+    const now = performance.now();
+    for (const [name, among] of [
+      ['prepare', preparing],
+      ['commit', committing],
+    ] as const) {
+      const late = [...among.values()].filter(({ due }) => due <= now);
+      for (const waiting of late) {
+        waiting.pauseMs = Math.min(MAX_RESEND_MS, waiting.pauseMs * 2);
+        waiting.due = now + waiting.pauseMs;
+      }
+      await send(
+        name,
+        late.sort((a, b) => a.job._id - b.job._id),
+      );
+    }
+  }
+
+  return {
+    /** Resolves when every slot has voted, with the slots that miss devices of the job. */
+    async prepare(job: JobDocument, verdict: JobVerdict): Promise<number[]> {
+      const marker = encodeMarker(job, verdict, 'prepare');
+      await send('prepare', [{ job, marker }]);
+      return wait(preparing, job, marker);
+    },
+
+    /** Sends the decisions on jobs, in order; null for a job that ended without one. */
+    async commit(some: (JobDocument | null)[]): Promise<undefined> {
+      const decided = some.filter((job) => job !== null);
+      for (const job of decided) if (!before.has(job._id)) line(job);
+      await send(
+        'commit',
+        decided.map((job) => ({ job, marker: decisionOf(job) })),
+      );
+    },
+
+    /** Resolves when every slot has acknowledged the job: with nothing, or with the slots that miss devices of it. */
+    async acknowledged(job: JobDocument): Promise<number[]> {
+      const missing = await wait(committing, job, decisionOf(job));
+      if (missing.length > 0) return missing;
+      before.delete(job._id);
+      if (lastInSpace.get(spaces.of(job)) === job._id) lastInSpace.delete(spaces.of(job));
+      return [];
+    },
+
+    isNeeded: () => preparing.size + committing.size > 0,
+    async look(): Promise<boolean> {
+      const changed = await Promise.all([lookAtVotes(), lookAtAcks()]);
+      await sendAgain();
+      return changed.some(Boolean);
+    },
+  };
+}

@@ -1,0 +1,172 @@
+/**
+ * The first half of a job: list → load → prepare → decide. The decision is stored before any slot acts on it, and nothing is decided before
+ * every slot has voted that it holds the whole job. What fails repeatedly here ends the job.
+ */
+import { Binary } from 'mongodb';
+import { jobFailureCodes } from '../../../schemas/codes.ts';
+import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../schemas/documents.ts';
+import type { SlotTotal } from '../../../schemas/topics.ts';
+import { createFileRanges } from '../../formats/file-ranges.ts';
+import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../formats/slot-totals.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { Decision } from '../../stores/jobs.ts';
+import type { Stores } from '../../stores/stores.ts';
+import { addUp, nothing } from './add-up.ts';
+import { SinkFailed } from './coordinate-slots.ts';
+import type { QuotaHold } from './hold-quotas.ts';
+import type { LimitAttributes } from './limit-attributes.ts';
+import type { createListFiles } from './list-files.ts';
+import type { JudgedFile } from './loading-job.ts';
+import type { StatusPublisher } from './publish-status.ts';
+import { MAX_ATTEMPTS, type RepeatJob } from './repeat-job.ts';
+import type { OwnTurns, Turns } from './turns.ts';
+
+export interface DecideJobDependencies
+  extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {
+  log: Logger;
+  listFiles: ReturnType<typeof createListFiles>;
+  quotas: Pick<QuotaHold, 'hold'>;
+  limitAttributes: LimitAttributes;
+  status: Pick<StatusPublisher, 'publish'>;
+  repeatJob: RepeatJob;
+  /** Why the job is cancelled, if it is. */
+  cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
+}
+
+const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
+/** What each slot gets of the files that passed. */
+function totalsOf(judged: JudgedFile[]): SlotTotal[] {
+  const totals = noTotals();
+  for (const { failure, slots } of judged) if (!failure && slots) addPacked(totals, slots);
+  return totals;
+}
+/** Why so much cannot be merged. */
+function excessOf(totals: SlotTotal[]): JobError | undefined {
+  if (totals.every(({ pairs }) => pairs <= MAX_PAIRS_A_SLOT)) return undefined;
+  const all = totals.reduce((sum, { pairs }) => sum + pairs, 0);
+  const message = `The files hold ${all} pairs of device and key; one job may load about ${totals.length * MAX_PAIRS_A_SLOT}. Load them with several jobs.`;
+  return { code: 'too_many_rows', message };
+}
+
+export type DecideJob = ReturnType<typeof createDecideJob>;
+
+export function createDecideJob(deps: DecideJobDependencies) {
+  const { jobs, files } = deps;
+
+  /** Lists the files, unless an earlier dispatcher did. Returns the decision early if there is nothing to load. */
+  async function list(
+    job: JobDocument,
+    { step, earlierLoad }: OwnTurns,
+  ): Promise<{ job: JobDocument; first?: FileDocument[]; outcome?: Decision }> {
+    if (job.phase !== 'accepted') {
+      deps.quotas.hold(job);
+      return { job };
+    }
+    await step('make-audience', () => deps.audiences.ensure(job));
+    await earlierLoad;
+    if (job.kind === 'delete') return { job, outcome: nothing() };
+    const listed = await deps.listFiles(job, step);
+    if (listed.problem) return { job: listed.job, outcome: nothing(0, [listed.problem]) };
+    return listed;
+  }
+
+  /** Loads the files, and again if devices were lost, until every slot votes that it holds what the ledger counts. */
+  async function load(job: JobDocument, first: FileDocument[] | null, turns: Turns): Promise<Decision> {
+    const { step } = turns;
+    const attempt = job.attempt ?? 0;
+    const { judged, bytes, refused } = await turns.files.load(job, first);
+    const unpacked = bytes > (job.bytes ?? 0) ? { unpackedBytes: bytes } : {};
+    if (refused) return { ...nothing(attempt, [refused]), ...unpacked };
+    const added = await step.read('add up the files', () =>
+      addUp(inOrder(judged) ?? files.decisionsOf(job.listing!), attempt),
+    );
+    const outcome = { ...added, ...unpacked };
+    if (outcome.verdict.passed.length === 0) return outcome;
+    const isWanted = createFileRanges(outcome.verdict.passed);
+    const totals = judged
+      ? totalsOf(judged)
+      : await step.read('add up the slots', () =>
+          deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
+        );
+    const excess = excessOf(totals) ?? (await deps.limitAttributes(job, totals, step));
+    if (excess) return nothing(attempt, [excess]);
+    const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
+    outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));
+    const missing = await turns.slots.prepare(job, outcome.verdict);
+    if (missing.length === 0) return outcome;
+    // Cancelled: stop sending; the decision discards the rest.
+    if (await step.read('look for a cancellation', () => deps.cancellationOf(job))) return outcome;
+    if (attempt + 1 < MAX_ATTEMPTS) {
+      const next = await deps.repeatJob(job, missing, turns.step);
+      // Otherwise another dispatcher has decided it.
+      return next.phase === 'listed' ? load(next, null, turns) : outcome;
+    }
+    const message = `Devices were lost on their way in each of ${MAX_ATTEMPTS} attempts; nothing was merged.`;
+    return { ...nothing(attempt, [{ code: 'ledger_mismatch', message }]), ...unpacked };
+  }
+
+  /** Stores the decision before any slot acts on it. */
+  async function decide(job: JobDocument, outcome: Decision, step: Step<'dispatch'>): Promise<JobDocument> {
+    // A cancellation by an operator is part of the write's condition.
+    const isCertain = job.audience === null && !job.cancelRequested;
+    const cancelled = isCertain
+      ? undefined
+      : await step.read('look for a cancellation', () => deps.cancellationOf(job));
+    const { verdict, unpackedBytes } = outcome;
+    const read = unpackedBytes === undefined ? {} : { unpackedBytes };
+    const final = cancelled ? { ...nothing(verdict.attempt, [cancelled]), ...read } : outcome;
+    return step('decide', () => jobs.decide(job._id, final));
+  }
+
+  /** Returns the job decided, or ended or withdrawn by another process. */
+  async function loadAndDecide(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+    const listed = await list(job, turns);
+    const current = listed.job;
+    if (current.phase !== 'listed' && current.phase !== 'accepted') return current;
+    if (listed.outcome) return decide(current, listed.outcome, turns.step);
+    deps.log.info({ job: job._id, files: current.fileCount }, 'loading');
+    const announced = listed.first && deps.status.publish(current, turns.step);
+    announced?.catch(() => {});
+    const outcome = await turns.readAhead.use(job._id, current.bytes ?? 0, () =>
+      load(current, listed.first ?? null, turns),
+    );
+    // Before its end is published.
+    await announced;
+    return decide(current, outcome, turns.step);
+  }
+
+  /** A job that the service fails to process repeatedly ends with an error, and the queue continues. */
+  async function decideOrFail(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+    const { step } = turns;
+    function fail(current: JobDocument, reason: string): Promise<JobDocument> {
+      const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
+      const outcome = { ...nothing(current.attempt, [problem]), internalReason: `dispatch: ${reason}` };
+      return decide(current, outcome, step);
+    }
+    const failures = countFailures();
+    for (let current = job; ; ) {
+      try {
+        const isGivenUp = failures.count >= MAX_FAILURES;
+        const decided = await (isGivenUp ? fail(current, failures.reason) : loadAndDecide(current, turns));
+        // Still undecided: it was cancelled at the last moment, or another dispatcher has begun its next attempt.
+        if (decided.phase !== 'listed' && decided.phase !== 'accepted') return decided;
+      } catch (error) {
+        step.signal.throwIfAborted();
+        failures.add(error);
+        const { count } = failures;
+        deps.log.error(
+          { job: job._id, err: error, failures: count },
+          'the service failed to process the job',
+        );
+        // Sinks have given up this attempt: even a decision to merge nothing needs a new one.
+        if (error instanceof SinkFailed) await step('attempt', () => jobs.nextAttempt(error.job));
+        await step.pause(FAILURE_PAUSE_MS * count);
+      }
+      current = (await step.read('read the job', () => jobs.find(job._id))) ?? current;
+    }
+  }
+
+  return decideOrFail;
+}

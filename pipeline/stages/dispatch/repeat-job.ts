@@ -1,0 +1,27 @@
+/** Publishes the files of a job again, as its next attempt, because devices were lost on the way. */
+import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Step } from '../../runtime/step.ts';
+import type { JobStore } from '../../stores/jobs.ts';
+
+interface Dependencies {
+  log: Logger;
+  jobs: Pick<JobStore, 'nextAttempt'>;
+  onRepeated(): void;
+}
+
+/** A job fails when devices were lost in so many attempts. */
+export const MAX_ATTEMPTS = 3;
+
+export type RepeatJob = ReturnType<typeof createRepeatJob>;
+
+export function createRepeatJob({ log, jobs, onRepeated }: Dependencies) {
+  return (job: JobDocument, slots: number[], step: Step<'dispatch'>): Promise<JobDocument> => {
+    log.warn(
+      { job: job._id, attempt: job.attempt ?? 0, slots },
+      'devices were lost in processing: publishing the files again',
+    );
+    onRepeated();
+    return step('attempt', () => jobs.nextAttempt(job));
+  };
+}

@@ -2,6 +2,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { requireKnownJobs } from '../pipeline/accept/jobs-in-kafka.ts';
+import { createRetry } from '../pipeline/engine/retry.ts';
+import { createShutdown } from '../pipeline/engine/shutdown.ts';
 import { checkTopics } from '../pipeline/kafka/check-topics.ts';
 import { requireBrokers } from '../pipeline/kafka/cluster.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
@@ -10,8 +12,6 @@ import { createLogger, type Logger } from '../pipeline/runtime/log.ts';
 import { createLogLines } from '../pipeline/runtime/log-lines.ts';
 import { readAll } from '../pipeline/runtime/metrics.ts';
 import { createProcessMetrics } from '../pipeline/runtime/process-metrics.ts';
-import { createRetry } from '../pipeline/runtime/retry.ts';
-import { createShutdown } from '../pipeline/runtime/shutdown.ts';
 import { StartRefused } from '../pipeline/runtime/start-refused.ts';
 import { createTracer } from '../pipeline/runtime/traces.ts';
 import { ensureIndexes } from '../pipeline/stores/indexes.ts';

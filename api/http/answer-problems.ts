@@ -1,7 +1,7 @@
 /** The one place where an error becomes a response. Only the text of a Problem reaches the client. */
 
+import { isTransient } from '../../pipeline/engine/retry.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import { isTransient } from '../../pipeline/runtime/retry.ts';
 import type { Middleware } from './context.ts';
 import { Problem, unavailable } from './problem.ts';
 import { isRegistryPath, REGISTRY_TYPE, RegistryProblem, registryBody } from './registry-problem.ts';

@@ -9,9 +9,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError } from 'mongodb';
 import { acceptedMessage, type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
+import { faultPoint } from '../../pipeline/engine/fault-points.ts';
 import type { Publisher } from '../../pipeline/kafka/publish.ts';
 import { createDeadline, type Deadline, within } from '../../pipeline/runtime/deadline.ts';
-import { faultPoint } from '../../pipeline/runtime/fault-points.ts';
 import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { jobHeaders } from '../../pipeline/runtime/trace-job.ts';

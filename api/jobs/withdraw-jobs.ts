@@ -3,9 +3,9 @@
  * a repetition of the request (stores/new-jobs.ts).
  */
 
+import { createRetry } from '../../pipeline/engine/retry.ts';
 import { within } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
 import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 

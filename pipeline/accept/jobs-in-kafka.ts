@@ -5,9 +5,9 @@
  */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { AcceptedJob } from '../../schemas/topics.ts';
+import { createRetry, isTransient } from '../engine/retry.ts';
 import { readTopic, readTopics } from '../kafka/read-topic.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createRetry, isTransient } from '../runtime/retry.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
 import type { NewJobStore } from '../stores/new-jobs.ts';
 import { decode, MalformedMessage } from '../wire/codec.ts';

@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, ConsumerConfig, EachBatchHandler, TopicPartitionOffset } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
+import { createRetry } from '../engine/retry.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createRetry } from '../runtime/retry.ts';
 import { createKafka } from './topics.ts';
 
 const REPLACE_MS = 300;

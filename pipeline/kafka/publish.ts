@@ -5,11 +5,11 @@
 import type { Producer } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { createRetry } from '../engine/retry.ts';
 import { groupCommit, type Waiting } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { PipelineMetrics } from '../runtime/metrics.ts';
-import { createRetry } from '../runtime/retry.ts';
 import { createKafka, MAX_RECORD_BATCH, topicName } from './topics.ts';
 
 export interface OutgoingMessage {

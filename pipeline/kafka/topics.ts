@@ -2,8 +2,8 @@
 import type { Admin, Kafka as KafkaClient, KafkaConfig, LogEntry } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
+import { createRetry } from '../engine/retry.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createRetry } from '../runtime/retry.ts';
 import { connectionOptions } from './connection.ts';
 import { Kafka, logLevel } from './patched-kafkajs.ts';
 import { refusalOf } from './refusals.ts';

@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import { faultPoint } from '../engine/fault-points.ts';
 import { packCounts, unpackCounts } from '../formats/number-table.ts';
-import { faultPoint } from '../runtime/fault-points.ts';
 import { createLease } from './lease.ts';
 import type { Manifest } from './manifests.ts';
 import { Raced, waitAfterLoss } from './races.ts';

@@ -2,7 +2,7 @@
 import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
-import { faultPoint } from '../runtime/fault-points.ts';
+import { faultPoint } from '../engine/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { type PlacementReader, requireSamePlacement } from './placement.ts';
 import { wholeSlot } from './regions.ts';

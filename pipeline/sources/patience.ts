@@ -8,8 +8,8 @@
  * keys costs twice the deadline, however many they are. In time it is forgiven.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoff } from '../engine/retry.ts';
 import type { Logger } from '../runtime/log.ts';
-import { backoff } from '../runtime/retry.ts';
 import { StoreFailure, type StoreUnavailable, storeFailure } from './store-errors.ts';
 
 export interface Patience {

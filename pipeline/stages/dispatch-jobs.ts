@@ -4,9 +4,9 @@
  * term (dispatch/term.ts), to lose it ends the term.
  */
 import { setMaxListeners } from 'node:events';
-import type { Stage } from '../kafka/stage.ts';
+import type { Stage } from '../engine/stage.ts';
+import type { Step } from '../engine/step.ts';
 import { linkedAbort } from '../runtime/linked-abort.ts';
-import type { Step } from '../runtime/step.ts';
 import { createTerm, type Term, type TermDependencies } from './dispatch/term.ts';
 
 export function createDispatchJobs(deps: TermDependencies): Stage<'dispatch'> {

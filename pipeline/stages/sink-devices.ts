@@ -6,12 +6,12 @@
  */
 
 import { type JobMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../engine/failures.ts';
+import type { Stage } from '../engine/stage.ts';
+import type { Step } from '../engine/step.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
-import type { Stage } from '../kafka/stage.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
-import type { Step } from '../runtime/step.ts';
 import type { SpillStore } from '../stores/spills.ts';
 import type { Vote, VoteStore } from '../stores/votes.ts';
 import type { CommittedJobs, createReadCommitted } from './sink/committed-jobs.ts';

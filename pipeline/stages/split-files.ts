@@ -7,13 +7,13 @@
 import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
+import type { Delivery, Stage } from '../engine/stage.ts';
+import type { Step } from '../engine/step.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
 import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
 import type { Placed, Publisher } from '../kafka/publish.ts';
 import type { LagReader } from '../kafka/read-lag.ts';
-import type { Delivery, Stage } from '../kafka/stage.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Step } from '../runtime/step.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
 import type { CounterStore } from '../stores/counters.ts';
 import { type FileStore, isUndecided } from '../stores/files.ts';

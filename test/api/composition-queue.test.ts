@@ -9,8 +9,8 @@ import {
 import type { Composer } from '../../api/resources/composition/composer.ts';
 import { createCompositionReports } from '../../api/resources/composition/reports.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
+import { createRetry } from '../../pipeline/engine/retry.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createTimeSharing, type TimeSharing } from '../../pipeline/runtime/time-sharing.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';

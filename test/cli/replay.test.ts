@@ -3,11 +3,11 @@
  * its end.
  */
 import { expect } from 'vitest';
-import { consume } from '../../pipeline/kafka/consume.ts';
+import { consume } from '../../pipeline/engine/consume.ts';
+import { createRetry } from '../../pipeline/engine/retry.ts';
 import { describeTopics } from '../../pipeline/kafka/describe-topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createPipelineMetrics } from '../../pipeline/runtime/metrics.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Driver } from '../support/driver.ts';

@@ -3,7 +3,7 @@
  * and then, and jobs all the time: every job that ends is told at least once, as one event, and nothing else is.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type FaultPoint, webhookPoints } from '../../pipeline/runtime/fault-points.ts';
+import { type FaultPoint, webhookPoints } from '../../pipeline/engine/fault-points.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { type Receiver, startReceiver } from '../api/webhook-receiver.ts';

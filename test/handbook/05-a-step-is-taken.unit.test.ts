@@ -3,10 +3,10 @@
  *    transient, ends with its delivery, and is a place where the fault tests kill the process.
  */
 import { expect, it } from 'vitest';
-import { faultPoints } from '../../pipeline/runtime/fault-points.ts';
+import { faultPoints } from '../../pipeline/engine/fault-points.ts';
+import { createRetry } from '../../pipeline/engine/retry.ts';
+import { createStep } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
-import { createStep } from '../../pipeline/runtime/step.ts';
 
 const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'), { firstMs: 1 });
 const transient = () => Object.assign(new Error('not the primary'), { retriable: true });

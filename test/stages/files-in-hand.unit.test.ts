@@ -1,8 +1,8 @@
 /** Files that are finished by whoever began them, with leases as MongoDB keeps them (test/stores/counters). */
 import { expect, it } from 'vitest';
+import { createRetry } from '../../pipeline/engine/retry.ts';
+import { createStep, type Step } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
-import { createStep, type Step } from '../../pipeline/runtime/step.ts';
 import { createFilesInHand } from '../../pipeline/stages/split/files-in-hand.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -1,7 +1,7 @@
 /** A sink over a real database, with one slot; what it is delivered, and what may go wrong when it votes and merges. */
-import type { Delivery } from '../../pipeline/kafka/stage.ts';
+import type { Delivery } from '../../pipeline/engine/stage.ts';
+import type { Step } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import type { Step } from '../../pipeline/runtime/step.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createReadCommitted } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createDropJob } from '../../pipeline/stages/sink/drop-job.ts';

@@ -1,8 +1,8 @@
 /** What a term of the active dispatcher does beside running jobs. */
 import { it } from 'vitest';
+import { createRetry } from '../../pipeline/engine/retry.ts';
+import { createStep } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
-import { createStep } from '../../pipeline/runtime/step.ts';
 import { createTerm, type TermDependencies } from '../../pipeline/stages/dispatch/term.ts';
 import { waitFor } from '../support/wait-for.ts';
 

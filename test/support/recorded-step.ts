@@ -1,7 +1,8 @@
 /** A step that retries as the real one does and writes down the names of the steps taken, in the order in which they ended. */
+
+import { createRetry } from '../../pipeline/engine/retry.ts';
+import { createStep, type Step } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRetry } from '../../pipeline/runtime/retry.ts';
-import { createStep, type Step } from '../../pipeline/runtime/step.ts';
 import type { StageName } from '../../schemas/stages.ts';
 
 export function recordedStep<S extends StageName>(stage: S, actions: string[] = []): Step<S> {

@@ -2,10 +2,11 @@
  * The environment of a stage, for tests of what it does in which order: everything it asks of Kafka and of the stores is written
  * into one log. The tests with the real servers show that these do what is asked of them.
  */
+
+import type { Delivery } from '../../pipeline/engine/stage.ts';
+import type { Step } from '../../pipeline/engine/step.ts';
 import type { OutgoingMessage, Publisher } from '../../pipeline/kafka/publish.ts';
-import type { Delivery } from '../../pipeline/kafka/stage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import type { Step } from '../../pipeline/runtime/step.ts';
 import { type Decoded, decode } from '../../pipeline/wire/codec.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { StageName } from '../../schemas/stages.ts';

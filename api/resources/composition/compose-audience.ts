@@ -1,7 +1,8 @@
 /** Composes an audience slot by slot, makes of the sums what its report holds, and stores the rows of its attributes. Runs in a thread (thread.ts). */
+
+import type { Retry } from '../../../pipeline/engine/retry.ts';
 import { packNumbers } from '../../../pipeline/formats/number-table.ts';
 import { inGroups, within } from '../../../pipeline/runtime/in-groups.ts';
-import type { Retry } from '../../../pipeline/runtime/retry.ts';
 import type { TimeSharing } from '../../../pipeline/runtime/time-sharing.ts';
 import type { DeviceSets } from '../../../pipeline/sets/device-sets.ts';
 import type { Stores } from '../../../pipeline/stores/stores.ts';

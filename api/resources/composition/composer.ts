@@ -1,5 +1,5 @@
 /** Starts the thread that composes audiences when it is needed, and ends it when it is idle. */
-import { startThread, type Thread } from '../../../pipeline/runtime/threads.ts';
+import { startThread, type Thread } from '../../../pipeline/engine/threads.ts';
 import type { Composed, Wanted } from './compose-audience.ts';
 
 const IDLE_MS = 60_000;

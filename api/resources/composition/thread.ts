@@ -1,8 +1,8 @@
 /** Composes audiences in a worker thread with its own database client, so that the API's event loop stays free. */
 import { parentPort } from 'node:worker_threads';
+import { createRetry } from '../../../pipeline/engine/retry.ts';
+import { answerQuestions } from '../../../pipeline/engine/threads.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
-import { createRetry } from '../../../pipeline/runtime/retry.ts';
-import { answerQuestions } from '../../../pipeline/runtime/threads.ts';
 import { createTimeSharing } from '../../../pipeline/runtime/time-sharing.ts';
 import { createDeviceSets } from '../../../pipeline/sets/device-sets.ts';
 import { connectMongo, SERVICE_WAITS_MS } from '../../../pipeline/stores/mongo.ts';

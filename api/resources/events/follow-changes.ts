@@ -1,6 +1,6 @@
 /** Follows the change stream and resumes it after errors, until it is stopped. */
+import { createRetry } from '../../../pipeline/engine/retry.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
-import { createRetry } from '../../../pipeline/runtime/retry.ts';
 import {
   type Change,
   type ChangeStore,

@@ -5,8 +5,9 @@
  * An event id is a watermark: everything earlier has been sent. A client that returns with it, to any process, gets the changes since,
  * or a `resync` if they are no longer known.
  */
+
+import { createRetry } from '../../../pipeline/engine/retry.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
-import { createRetry } from '../../../pipeline/runtime/retry.ts';
 import {
   type Change,
   type ChangeStore,

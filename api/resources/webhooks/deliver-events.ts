@@ -3,9 +3,9 @@
  * other. A failing lane sends one request at a time, with backoff, until one succeeds.
  */
 import { randomUUID } from 'node:crypto';
-import { faultPoint } from '../../../pipeline/runtime/fault-points.ts';
+import { faultPoint } from '../../../pipeline/engine/fault-points.ts';
+import { backoff } from '../../../pipeline/engine/retry.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
-import { backoff } from '../../../pipeline/runtime/retry.ts';
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
 import type { Attempted, TakenDelivery } from '../../../pipeline/stores/deliveries.ts';
 import { webhookSecrets } from '../../../pipeline/stores/webhooks.ts';

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createRetry } from '../../../pipeline/runtime/retry.ts';
+import { createRetry } from '../../../pipeline/engine/retry.ts';
 import type { ConfigOf } from '../../../schemas/config.ts';
 import { createDeliverEvents, type DeliverDependencies } from './deliver-events.ts';
 import { createPostEvent } from './post-event.ts';

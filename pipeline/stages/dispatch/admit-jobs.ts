@@ -4,9 +4,9 @@
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { acceptedMessage } from '../../accept/new-job.ts';
+import type { Step } from '../../engine/step.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import { jobHeaders } from '../../runtime/trace-job.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 

@@ -3,9 +3,9 @@
  * of their numbers. A decided job whose commit fails repeatedly is stopped (deferred-jobs.ts).
  */
 import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/failures.ts';
+import { backoff } from '../../engine/retry.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { backoff } from '../../runtime/retry.ts';
 import type { Stores } from '../../stores/stores.ts';
 import { nothing } from './add-up.ts';
 import { SinkFailed } from './coordinate-slots.ts';

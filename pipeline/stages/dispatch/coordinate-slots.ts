@@ -5,10 +5,10 @@
 
 import { type JobDocument, type JobVerdict, spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
+import type { Step } from '../../engine/step.ts';
 import { unpackTotals } from '../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
 import { groupBy } from '../../runtime/group-by.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { VoteStore } from '../../stores/votes.ts';

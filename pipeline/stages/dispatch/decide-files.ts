@@ -1,6 +1,6 @@
 /** Decides files whose batches the ledger has completely, for all loading jobs in one write. */
 
-import type { Step } from '../../runtime/step.ts';
+import type { Step } from '../../engine/step.ts';
 import type { DecidedFile, FileStore } from '../../stores/files.ts';
 import { judgeFile } from './judge-file.ts';
 import { growthOf, type LoadingJob } from './loading-job.ts';

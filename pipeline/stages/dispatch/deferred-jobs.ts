@@ -7,7 +7,7 @@
  * Which jobs are deferred, and which are stopped, is in MongoDB: the next term finds the same lanes.
  */
 import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../runtime/step.ts';
+import type { Step } from '../../engine/step.ts';
 import type { DeferredJob, JobStore } from '../../stores/jobs.ts';
 import { nothing } from './add-up.ts';
 import type { QuotaHold } from './hold-quotas.ts';

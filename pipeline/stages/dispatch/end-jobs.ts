@@ -2,9 +2,9 @@
 
 import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import type { AckDocument } from '../../../schemas/stage-documents.ts';
+import type { Step } from '../../engine/step.ts';
 import { unpackCounts } from '../../formats/number-table.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import { pagesIn } from '../../stores/acks.ts';
 import type { AttributeChange } from '../../stores/attribute-devices.ts';
 import type { JobOutcome } from '../../stores/jobs.ts';

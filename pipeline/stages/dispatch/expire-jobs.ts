@@ -5,8 +5,9 @@
  *
  * Any step can be taken again: a job goes last, after all that belongs to it.
  */
+
+import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import { removedUpTo } from '../../stores/counters.ts';
 import type { EndedJob } from '../../stores/jobs.ts';
 import type { Stores } from '../../stores/stores.ts';

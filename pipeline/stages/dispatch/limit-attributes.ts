@@ -4,7 +4,7 @@
  */
 import type { JobDocument, JobError } from '../../../schemas/documents.ts';
 import type { SlotTotal } from '../../../schemas/topics.ts';
-import type { Step } from '../../runtime/step.ts';
+import type { Step } from '../../engine/step.ts';
 import type { AttributeStore } from '../../stores/attributes.ts';
 
 /** Their counts take 6 MB at most (formats/number-table.ts), of the 16 MB of a document. */

@@ -12,8 +12,8 @@ import {
   JobStatus,
   type PartialListing,
 } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import { isCompressed } from '../../formats/compressions.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { ListedObject } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
 import type { JobStore } from '../../stores/jobs.ts';

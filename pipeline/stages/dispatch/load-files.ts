@@ -1,6 +1,6 @@
 /** Loads the files of jobs: publishes them to split (publish-files.ts) and decides each when the ledger has all of it (decide-files.ts). */
 import type { FileDocument, FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../runtime/step.ts';
+import type { Step } from '../../engine/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 import { createDecideFiles, type DecideDependencies } from './decide-files.ts';

@@ -3,8 +3,8 @@
  * audience keeps follows from its loads alone, and is the same after any crash.
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import { inGroupsAsync, within } from '../../runtime/in-groups.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { Stores } from '../../stores/stores.ts';
 
 /** A file has up to 1,000 values. */

@@ -4,10 +4,10 @@
  */
 
 import { type FileDocument, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import { jobHeaders } from '../../runtime/trace-job.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { encode } from '../../wire/codec.ts';

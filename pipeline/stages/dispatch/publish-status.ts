@@ -1,9 +1,9 @@
 /** Publishes what becomes of jobs. The end of one is published at least once: until it is, its document says so. */
 
 import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { encode } from '../../wire/codec.ts';
 

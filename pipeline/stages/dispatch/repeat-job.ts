@@ -1,7 +1,7 @@
 /** Publishes the files of a job again, as its next attempt, because devices were lost on the way. */
 import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 
 interface Dependencies {

@@ -3,8 +3,8 @@
  * looked for apart from the rest: among all pages there are, which takes long.
  */
 import { type AudienceDocument, spaces } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { removedUpTo } from '../../stores/counters.ts';
 import type { Stores } from '../../stores/stores.ts';

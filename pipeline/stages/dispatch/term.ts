@@ -11,9 +11,9 @@
  *             rejects. What was decided is in MongoDB, so the next term, here or elsewhere, goes on from there.
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
+import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
 import { createSlotCoordinator, type SlotDependencies } from './coordinate-slots.ts';

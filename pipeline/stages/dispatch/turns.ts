@@ -1,6 +1,6 @@
 /** What a job in flight gets from its term: where it waits for other jobs, and the services that all jobs of the term share. */
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../runtime/step.ts';
+import type { Step } from '../../engine/step.ts';
 import type { SlotCoordinator } from './coordinate-slots.ts';
 import type { Ending } from './end-jobs.ts';
 import type { FileLoader } from './load-files.ts';

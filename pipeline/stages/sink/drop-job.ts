@@ -5,8 +5,8 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
+import type { Step } from '../../engine/step.ts';
 import { packCounts } from '../../formats/number-table.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets, SlotChange } from '../../sets/device-sets.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';

@@ -5,13 +5,13 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
+import { faultPoint } from '../../engine/fault-points.ts';
+import type { Step } from '../../engine/step.ts';
 import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packCounts } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
-import { faultPoint } from '../../runtime/fault-points.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { type Devices, merge } from '../../sets/devices.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';

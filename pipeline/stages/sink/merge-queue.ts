@@ -7,8 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobMarker } from '../../../schemas/topics.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../runtime/failures.ts';
-import { backoff } from '../../runtime/retry.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/failures.ts';
+import { backoff } from '../../engine/retry.ts';
 import { GROUP_BYTES } from './merge-jobs.ts';
 
 export interface QueuedJob {

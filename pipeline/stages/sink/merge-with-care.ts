@@ -5,9 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { JobMarker } from '../../../schemas/topics.ts';
+import { MAX_FAILURES } from '../../engine/failures.ts';
+import type { Step } from '../../engine/step.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
-import { MAX_FAILURES } from '../../runtime/failures.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { CrashStore } from '../../stores/crashes.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 

@@ -1,7 +1,7 @@
 /** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
-import type { Step } from '../../runtime/step.ts';
+import type { Step } from '../../engine/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';

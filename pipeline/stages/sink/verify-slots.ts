@@ -3,9 +3,9 @@
  * way, and wherever, shows here, before anything of the job is merged.
  */
 import type { JobMarker } from '../../../schemas/topics.ts';
+import type { Step } from '../../engine/step.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import type { Uncommitted } from './uncommitted.ts';

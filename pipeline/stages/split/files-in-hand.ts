@@ -4,9 +4,9 @@
  * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
  */
 import { randomUUID } from 'node:crypto';
+import type { Step } from '../../engine/step.ts';
 import { linkedAbort } from '../../runtime/linked-abort.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { Step } from '../../runtime/step.ts';
 import type { CounterStore } from '../../stores/counters.ts';
 
 type SplitStep = Step<'split'>;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
-import { type FaultPoint, faultPoints } from '../../../pipeline/runtime/fault-points.ts';
+import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import type { Managed } from '../../support/processes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { FaultFixture } from '../support/fixture.ts';

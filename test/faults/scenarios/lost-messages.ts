@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { FaultPoint } from '../../../pipeline/runtime/fault-points.ts';
+import type { FaultPoint } from '../../../pipeline/engine/fault-points.ts';
 import { isFrozen } from '../../support/processes.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
 import { setNames } from '../../support/stored-sets.ts';

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { type FaultPoint, faultPoints } from '../../../pipeline/runtime/fault-points.ts';
+import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import { collections } from '../../../schemas/documents.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { FaultFixture } from '../support/fixture.ts';

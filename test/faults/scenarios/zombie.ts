@@ -3,7 +3,7 @@
  * tries to write changes nothing. FAULT_POINTS=all freezes at every point. (Processes that join and leave: rolling.ts.)
  */
 import { expect, it, onTestFinished } from 'vitest';
-import { type FaultPoint, faultPoints } from '../../../pipeline/runtime/fault-points.ts';
+import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import { isFrozen, type Managed, manage } from '../../support/processes.ts';
 import type { Settings } from '../../support/settings.ts';
 import { waitFor } from '../../support/wait-for.ts';

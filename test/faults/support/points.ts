@@ -1,4 +1,4 @@
-import type { FaultPoint } from '../../../pipeline/runtime/fault-points.ts';
+import type { FaultPoint } from '../../../pipeline/engine/fault-points.ts';
 
 /** FAULT_POINTS=all, or FAULT_POINTS=sink:before-ack,… those; else a few, for a short round. */
 export function pointsOf(all: readonly FaultPoint[], few: () => FaultPoint[]): readonly FaultPoint[] {

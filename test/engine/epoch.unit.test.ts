@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createInFlight } from '../../pipeline/kafka/epoch.ts';
+import { createInFlight } from '../../pipeline/engine/epoch.ts';
 
 it('the first message in flight of a partition is the lowest that is not handled', () => {
   const inFlight = createInFlight();

@@ -11,20 +11,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type MessageName, topics } from '../../schemas/topics.ts';
-import { faultPoint } from '../runtime/fault-points.ts';
+import { isFromKafka, joinGroup } from '../kafka/group-member.ts';
+import type { Publisher } from '../kafka/publish.ts';
+import { groupName, topicName } from '../kafka/topics.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { PipelineMetrics } from '../runtime/metrics.ts';
-import type { Retry } from '../runtime/retry.ts';
-import { createStep, type Step } from '../runtime/step.ts';
 import { childOf, isTraced, type Tracer } from '../runtime/traces.ts';
 import { decode, encode, MalformedMessage } from '../wire/codec.ts';
 import { type Epoch, newEpoch } from './epoch.ts';
-import { isFromKafka, joinGroup } from './group-member.ts';
+import { faultPoint } from './fault-points.ts';
 import { type CrashRecords, createHandleMessages } from './handle-message.ts';
-import type { Publisher } from './publish.ts';
+import type { Retry } from './retry.ts';
 import type { Delivery, Stage } from './stage.ts';
-import { groupName, topicName } from './topics.ts';
+import { createStep, type Step } from './step.ts';
 
 export interface Consumption {
   stop(): Promise<void>;

@@ -2,12 +2,13 @@
  * Handles the messages of a stage, each for itself. A failure of our own is tried again; one that repeats, and a message that processes
  * die of, is the end of its job and of no other.
  */
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../runtime/failures.ts';
+
+import { isFromKafka } from '../kafka/group-member.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Retry } from '../runtime/retry.ts';
 import { noTracer, type Tracer } from '../runtime/traces.ts';
 import type { Epoch } from './epoch.ts';
-import { isFromKafka } from './group-member.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from './failures.ts';
+import type { Retry } from './retry.ts';
 import type { Delivery, SingleStage } from './stage.ts';
 
 /** Which message of each partition a process had in hand when it died. */

@@ -1,7 +1,7 @@
 /** The one retry helper. It repeats one step, never a sequence, for as long as somebody waits for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
-import type { Logger } from './log.ts';
+import type { Logger } from '../runtime/log.ts';
 
 /** Codes of a server that is stopping, changing its primary or out of room: the same call may go through later. */
 const transientMongoCodes = new Set([

@@ -2,8 +2,8 @@
 
 import type { StageName } from '../../schemas/stages.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
-import type { Step } from '../runtime/step.ts';
 import type { Decoded } from '../wire/codec.ts';
+import type { Step } from './step.ts';
 
 export interface Delivery<S extends StageName = StageName> {
   partition: number;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { countFailures } from '../../pipeline/runtime/failures.ts';
+import { countFailures } from '../../pipeline/engine/failures.ts';
 
 it('failures count although their messages differ, and the last one is the reason', () => {
   const failures = countFailures();

@@ -1,6 +1,6 @@
 import { type BulkWriteResult, MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { expect, it } from 'vitest';
-import { backoff, createRetry, isTransient } from '../../pipeline/runtime/retry.ts';
+import { backoff, createRetry, isTransient } from '../../pipeline/engine/retry.ts';
 
 const bulk = (error: ConstructorParameters<typeof MongoBulkWriteError>[0]) =>
   new MongoBulkWriteError(error, {} as BulkWriteResult);

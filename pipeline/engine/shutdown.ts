@@ -2,7 +2,7 @@
  * Stops a process in flow order on SIGTERM or SIGINT. All steps share one deadline; work that is unfinished by then is redelivered,
  * as after a crash.
  */
-import type { Logger } from './log.ts';
+import type { Logger } from '../runtime/log.ts';
 
 export interface Shutdown {
   /** Steps run in the order in which they were added. */

@@ -1,7 +1,9 @@
 /** The API as a process: connects, listens, and stops in flow order. */
+
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { requireKnownJobs } from '../pipeline/accept/jobs-in-kafka.ts';
+import { requireKnownPoints } from '../pipeline/engine/fault-points.ts';
 import { createRetry } from '../pipeline/engine/retry.ts';
 import { createShutdown } from '../pipeline/engine/shutdown.ts';
 import { checkTopics } from '../pipeline/kafka/check-topics.ts';
@@ -25,6 +27,7 @@ import { answerClientError, limitConnections, timeoutsOf } from './http/connecti
 import { createMetrics, exportJobs, exportOldestDelivery } from './http/metrics.ts';
 import { createAcceptQueue } from './jobs/accept-queue.ts';
 import { createDailyQuota } from './jobs/daily-quota.ts';
+import { apiPoints, webhookPoints } from './jobs/fault-points.ts';
 import { createPendingJobs } from './jobs/pending-jobs.ts';
 import { createComposer } from './resources/composition/composer.ts';
 import { createCompositionReports } from './resources/composition/reports.ts';
@@ -186,6 +189,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
 
 /** `headrace api`: runs until a signal, or exits if it can never start. */
 export async function runApi(config: ConfigOf<'api'>): Promise<void> {
+  requireKnownPoints([...apiPoints, ...webhookPoints]);
   const log = createLogger(config, 'api', createLogLines());
   const shutdown = createShutdown(log, config.shutdownMs);
   const giveUp = (error: Error) => {

@@ -7,10 +7,13 @@ import { createReadDryRun } from './dry-runs/read-dry-run.ts';
 import { startDryRuns } from './dry-runs/run-dry-runs.ts';
 import { createSpendBytes } from './dry-runs/spend-bytes.ts';
 import { type Consumption, consume } from './engine/consume.ts';
+import { requireKnownPoints } from './engine/fault-points.ts';
 import { createRetry } from './engine/retry.ts';
 import { answerQuestions } from './engine/threads.ts';
+import { faultPoints } from './fault-points.ts';
 import { checkTopics } from './kafka/check-topics.ts';
 import { requireBrokers } from './kafka/cluster.ts';
+import { createMember } from './kafka/group-member.ts';
 import { createPublisher } from './kafka/publish.ts';
 import { createLagReader } from './kafka/read-lag.ts';
 import { ensureTopics, topicName } from './kafka/topics.ts';
@@ -44,6 +47,7 @@ export interface ThreadHealth {
 }
 
 async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: ThreadData): Promise<void> {
+  requireKnownPoints(Object.values(faultPoints).flat());
   const log = createLogger(config, 'pipeline');
   const metrics = createPipelineMetrics();
   const onRetry = (error: unknown) => metrics.retries.inc({ reason: reasonOf(error) });
@@ -116,8 +120,9 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   const crashes = createCrashStore(mongo.db);
   const { recordReason } = createJobStore(mongo.db);
   const run = async (name: StageName) => {
-    const consumption = consume(topology[name](), {
-      config,
+    const stage = topology[name]();
+    const consumption = consume(stage, {
+      member: createMember(config, log.child({ stage: name }), stage),
       log,
       publisher,
       retry,

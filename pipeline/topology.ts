@@ -67,7 +67,7 @@ export interface Dependencies {
   onFatal(error: unknown): void;
 }
 
-export function createTopology(deps: Dependencies): { [S in StageName]: () => Stage<S> } {
+export function createTopology(deps: Dependencies): Record<StageName, () => Stage> {
   const { config, partitions } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(deps.db);

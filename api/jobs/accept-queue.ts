@@ -9,7 +9,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError } from 'mongodb';
 import { acceptedMessage, type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
-import { faultPoint } from '../../pipeline/engine/fault-points.ts';
 import type { Publisher } from '../../pipeline/kafka/publish.ts';
 import { createDeadline, type Deadline, within } from '../../pipeline/runtime/deadline.ts';
 import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
@@ -18,6 +17,7 @@ import { jobHeaders } from '../../pipeline/runtime/trace-job.ts';
 import type { CounterStore } from '../../pipeline/stores/counters.ts';
 import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
+import { faultPoint } from './fault-points.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
 
 export interface Accepted {

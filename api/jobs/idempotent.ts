@@ -8,7 +8,6 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../pipeline/accept/quotas.ts';
-import { faultPoint } from '../../pipeline/engine/fault-points.ts';
 import { within } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { deriveKey, seal, secretsOf, unseal } from '../../pipeline/runtime/seal.ts';
@@ -22,6 +21,7 @@ import { Problem, unavailable } from '../http/problem.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import { type Accepted, type AcceptQueue, NotAccepted } from './accept-queue.ts';
 import type { DailyQuota } from './daily-quota.ts';
+import { faultPoint } from './fault-points.ts';
 import type { PendingJobs } from './pending-jobs.ts';
 
 interface Dependencies extends Pick<ApiStores, 'idempotency' | 'newJobs'> {

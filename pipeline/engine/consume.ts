@@ -1,30 +1,53 @@
 /**
- * Runs one stage over one topic. Messages of a partition are handled one after the other, or side by side if their stage is unordered;
- * partitions in parallel.
+ * Runs one stage over one topic. Messages of a partition are handled in order, or concurrently if the stage is unordered; partitions in
+ * parallel. Its modes:
  *
- * kafkajs sends heartbeats only when asked, so they are sent while a handler works, and what a heartbeat throws (a rebalance)
- * aborts the handler and is thrown on: whoever gets the partition next begins at the last committed offset. Offsets are
- * committed by a timer, and only up to what the stage calls committable and the first message that is not handled.
+ *   joining ─► consuming ─► stopped
+ *
+ *   consuming  from the first assignment on. Each assignment is an epoch (epoch.ts): work of an old one resolves no offsets.
+ *   stopped    handlers are aborted, the last offsets committed, the group left.
+ *
+ * Heartbeats are sent while a handler works. What a heartbeat throws (a rebalance) aborts the handler and is rethrown: the next owner of
+ * the partition begins at the committed offset. Offsets are committed by a timer, up to the stage's committable offset and the first
+ * message that is not handled.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import type { OperatorConfig } from '../../schemas/config.ts';
-import { type MessageName, topics } from '../../schemas/topics.ts';
-import { isFromKafka, joinGroup } from '../kafka/group-member.ts';
-import type { Publisher } from '../kafka/publish.ts';
-import { groupName, topicName } from '../kafka/topics.ts';
-import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { PipelineMetrics } from '../runtime/metrics.ts';
-import { childOf, isTraced, type Tracer } from '../runtime/traces.ts';
-import { decode, encode, MalformedMessage } from '../wire/codec.ts';
+import type { Tracer } from '../runtime/traces.ts';
 import { type Epoch, newEpoch } from './epoch.ts';
+import { isFromKafka } from './failures.ts';
 import { faultPoint } from './fault-points.ts';
 import { type CrashRecords, createHandleMessages } from './handle-message.ts';
+import { createReceive, type FetchedMessage, type Received } from './receive.ts';
 import type { Retry } from './retry.ts';
-import type { Delivery, Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
 import { createStep, type Step } from './step.ts';
+
+/** Messages of one partition, as a member of a consumer group fetches them. */
+export interface FetchedBatch {
+  partition: number;
+  messages: FetchedMessage[];
+  resolveOffset(offset: string): void;
+  heartbeat(): Promise<void>;
+  /** The assignment is over, or the consumer stops. */
+  isGone(): boolean;
+}
+
+/** A member of the stage's consumer group (kafka/group-member.ts). */
+export interface Member {
+  readonly topic: string;
+  join(handlers: {
+    onBatch(batch: FetchedBatch): Promise<void>;
+    onAssigned(partitions: number[]): void;
+    /** The consumer failed, and another took its place. */
+    onReplaced(): void;
+    onFatal(error: unknown): void;
+  }): void;
+  commitOffsets(offsets: ReadonlyMap<number, bigint>): Promise<void>;
+  leave(): Promise<void>;
+}
 
 export interface Consumption {
   stop(): Promise<void>;
@@ -34,205 +57,126 @@ export interface Consumption {
   lagSeconds(): number;
 }
 
-/**
- * A rebalance begins when the last member has noticed, with a heartbeat; one that has nothing to handle sends it after a fetch. All
- * partitions stand still until then.
- */
-const HEARTBEAT_MS = 300;
-const MAX_FETCH_MS = 500;
+export const HEARTBEAT_MS = 300;
 const COMMIT_MS = 500;
 const MAX_GATHER_MS = 20;
-/** What is handled at the same time, of one partition. */
-const AT_ONCE = { bytes: 1_000_000, count: 64 };
-/** Messages that an unordered stage has in hand, most of them waiting for their turn: a bound for memory, far above what is common. */
+/** Messages in flight of an unordered stage, most of them queued: a bound for memory, far above what is common. */
 const MAX_IN_FLIGHT = 100_000;
 
 interface Dependencies {
-  config: OperatorConfig;
   log: Logger;
-  publisher: Publisher;
+  member: Member;
+  publisher: Parameters<typeof createReceive>[1]['publisher'];
   retry: Retry;
   crashes: CrashRecords;
   recordReason(job: number, reason: string): Promise<void>;
   metrics: PipelineMetrics;
   tracer?: Tracer;
-  /** Called once, for what no retry mends. The process is to end. */
+  /** Called once, for a failure that no retry repairs. The process is to end. */
   onFatal(error: unknown): void;
 }
 
 export function consume(stage: Stage, deps: Dependencies): Consumption {
-  const { config, publisher, retry } = deps;
+  const { member, retry } = deps;
   const log = deps.log.child({ stage: stage.name });
   const metrics = metricsOf(stage.name, deps.metrics);
-  const topic = topicName(config, stage.input);
-  const stopping = new AbortController();
-  let working = new AbortController();
+  const onDeadLetter = () => metrics.deadLetters.inc();
+  const received = createReceive(stage, { ...deps, log, topic: member.topic, onDeadLetter });
+  const messages = stage.handle ? createHandleMessages(stage, { ...deps, log, metrics }) : undefined;
+  let mode: 'joining' | 'consuming' | 'stopped' = 'joining';
   let epoch = newEpoch();
+  let markJoined: () => void = () => {};
+  const joined = new Promise<void>((resolve) => {
+    markJoined = resolve;
+  });
 
   async function commitOffsets(): Promise<void> {
     const { handled, committed, inFlight } = epoch;
-    const offsets: { topic: string; partition: number; offset: string }[] = [];
+    const offsets = new Map<number, bigint>();
     for (const [partition, next] of handled) {
       const offset = inFlight.first(partition) ?? stage.committable?.(partition, next) ?? next;
-      if (offset > (committed.get(partition) ?? -1n))
-        offsets.push({ topic, partition, offset: offset.toString() });
+      if (offset > (committed.get(partition) ?? -1n)) offsets.set(partition, offset);
     }
-    if (offsets.length === 0) return;
+    if (offsets.size === 0) return;
     faultPoint(`${stage.name}:before-offsets`);
-    await member.commit(offsets);
+    await member.commitOffsets(offsets);
     faultPoint(`${stage.name}:after-offsets`);
-    for (const { partition, offset } of offsets) committed.set(partition, BigInt(offset));
+    for (const [partition, offset] of offsets) committed.set(partition, offset);
   }
 
-  async function deadLetter(
-    partition: number,
-    message: KafkaMessage,
-    error: MalformedMessage,
-  ): Promise<void> {
-    log.error(
-      { partition, offset: message.offset, reason: error.message },
-      'malformed message moved to the dead-letter topic',
-    );
-    metrics.deadLetters.inc();
-    const value = encode('DeadLetter', {
-      topic,
-      partition,
-      offset: message.offset,
-      error: error.message,
-      key: message.key,
-      value: (message.value ?? Buffer.alloc(0)).subarray(0, 900_000),
-      at: Date.now(),
-    });
-    await retry(
-      'put to the dead letters',
-      () => publisher.send('deadLetters', [{ partition: 0, key: topic, value }]),
-      working.signal,
-    );
-  }
-
-  function understand(partition: number, raw: KafkaMessage, step: Step): Received {
-    try {
-      const message = decode(raw.value, topics[stage.input].holds as readonly MessageName[]);
-      const offset = BigInt(raw.offset);
-      return {
-        raw,
-        understood: { partition, offset, message, step, ...traceOf(stage.name, partition, raw) },
-      };
-    } catch (error) {
-      if (!(error instanceof MalformedMessage)) throw error;
-      return { raw, understood: error };
-    }
-  }
-
-  const messages = stage.handle ? createHandleMessages(stage, { ...deps, log, metrics }) : undefined;
   async function handleSome(
     own: Epoch,
     partition: number,
-    received: Received[],
+    some: Received[],
     { step, signal }: { step: Step; signal: AbortSignal },
   ): Promise<void> {
-    const deliveries: Delivery[] = [];
-    for (const { raw, understood } of received) {
-      if (understood instanceof MalformedMessage) await deadLetter(partition, raw, understood);
-      else deliveries.push(understood);
-    }
+    const deliveries = await received.deliveries(partition, some, signal);
     if (messages && deliveries.length > 0) await messages.handle(own, deliveries, signal);
     if (stage.handleAll) {
       const began = performance.now();
       await stage.handleAll(partition, deliveries, step);
       metrics.duration.observe((performance.now() - began) / 1_000);
     }
-    metrics.messages.inc(received.length);
-    metrics.bytes.inc(received.reduce((sum, { raw }) => sum + (raw.value?.length ?? 0), 0));
+    metrics.messages.inc(some.length);
+    metrics.bytes.inc(some.reduce((sum, { raw }) => sum + (raw.value?.length ?? 0), 0));
   }
 
   async function untilRoom({ inFlight }: Epoch, isGone: () => boolean): Promise<void> {
     while (inFlight.size >= MAX_IN_FLIGHT && !isGone()) await sleep(HEARTBEAT_MS);
   }
 
-  async function eachBatch({
-    batch,
-    resolveOffset,
-    heartbeat,
-    isRunning,
-    isStale,
-  }: EachBatchPayload): Promise<void> {
-    // After a failure that is no rebalance nobody joins again: the same partitions go on where they were.
-    if (working.signal.aborted && !stopping.signal.aborted) working = new AbortController();
-    const { signal } = working;
-    const { partition } = batch;
+  async function onBatch(batch: FetchedBatch): Promise<void> {
+    const { partition, heartbeat } = batch;
     const own = epoch;
-    // What is handled side by side ends with the assignment, not with what fails beside it: it is not delivered again before.
-    const step = createStep(stage.name, retry, messages?.isUnordered ? own.over.signal : signal);
-    const gone = () =>
-      !isRunning() || isStale() || signal.aborted || stopping.signal.aborted || own !== epoch;
-    const received = batch.messages.map((message) => understand(partition, message, step));
-    for (const some of groupsOf(stage, received)) {
-      if (gone()) return;
+    const signal = own.work();
+    // What is handled concurrently ends with the assignment, not with a failure beside it: it is not redelivered before.
+    const step = createStep(stage.name, retry, messages?.isUnordered ? own.over : signal);
+    const isGone = () => batch.isGone() || signal.aborted || own !== epoch;
+    for (const some of received.groups(partition, batch.messages, step)) {
+      if (isGone()) return;
       own.oldest.set(partition, Number(some[0]!.raw.timestamp));
-      const task = untilRoom(own, gone).then(() => handleSome(own, partition, some, { step, signal }));
+      const task = untilRoom(own, isGone).then(() => handleSome(own, partition, some, { step, signal }));
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
-        working.abort(error);
+        own.fail(error);
         await task.catch(() => {});
-        if (!stopping.signal.aborted && !isFromKafka(error) && !isAbort(error)) deps.onFatal(error);
-        if (stopping.signal.aborted) return;
+        if (mode === 'stopped') return;
+        if (!isFromKafka(error) && !isAbort(error)) deps.onFatal(error);
         throw error;
       }
-      // The partitions were assigned anew meanwhile: what was handled is read again, and its offset is not ours to resolve.
+      // Reassigned meanwhile: what was handled is read again, and its offset belongs to the new owner.
       if (own !== epoch) return;
       const { offset } = some.at(-1)!.raw;
       own.handled.set(partition, BigInt(offset) + 1n);
-      resolveOffset(offset);
+      batch.resolveOffset(offset);
       await heartbeat();
     }
     own.oldest.delete(partition);
-    // What comes in this moment is handled together: the more comes, the longer the moment.
+    // Messages of the next moments are handled together: the more arrive, the longer the moment.
     if (stage.handleAll) await sleep(Math.min(batch.messages.length, MAX_GATHER_MS));
   }
 
-  let markJoined: () => void = () => {};
-  const joined = new Promise<void>((resolve) => {
-    markJoined = resolve;
-  });
   function endEpoch(): void {
-    epoch.over.abort(new Error('stopping'));
+    epoch.end();
     messages?.leave(epoch);
   }
-  function onJoin(partitions: number[]): void {
-    // Every handler of the old assignment has settled (patched-kafkajs.ts sees to it). Should one not have, it finds its epoch over.
-    working.abort(new Error('stopping'));
-    working = new AbortController();
+
+  function onAssigned(partitions: number[]): void {
+    // Every handler of the old assignment has settled (patched-kafkajs.ts). If one has not, it finds its epoch over.
     endEpoch();
     epoch = newEpoch();
-    stage.assigned?.(partitions, createStep(stage.name, retry, epoch.over.signal));
+    // A rebalance during shutdown starts nothing.
+    if (mode === 'stopped') epoch.end();
+    else mode = 'consuming';
+    stage.assigned?.(partitions, createStep(stage.name, retry, epoch.over));
     log.info({ partitions }, 'partitions assigned');
     metrics.rebalances.inc();
     metrics.partitions.set(partitions.length);
     markJoined();
   }
 
-  const member = joinGroup({
-    config,
-    log,
-    topic,
-    settings: {
-      groupId: groupName(config, stage.name),
-      sessionTimeout: config.sessionTimeoutMs,
-      rebalanceTimeout: 30_000,
-      heartbeatInterval: HEARTBEAT_MS,
-      maxWaitTimeInMs: MAX_FETCH_MS,
-      maxBytesPerPartition: 2_000_000,
-      maxBytes: 8_000_000,
-      allowAutoTopicCreation: false,
-      retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5 },
-    },
-    eachBatch,
-    onJoin,
-    onReplaced: () => metrics.restarts.inc(),
-    onFatal: deps.onFatal,
-  });
+  member.join({ onBatch, onAssigned, onReplaced: () => metrics.restarts.inc(), onFatal: deps.onFatal });
   const timer = setInterval(() => {
     commitOffsets().catch((error) => log.debug({ err: error }, 'offset commit failed: it is retried'));
   }, COMMIT_MS);
@@ -244,8 +188,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       return (Date.now() - oldest) / 1_000;
     },
     async stop() {
-      stopping.abort();
-      working.abort(new Error('stopping'));
+      mode = 'stopped';
       endEpoch();
       clearInterval(timer);
       await Promise.all([stage.stop?.(), messages?.settled()]);
@@ -269,33 +212,6 @@ const metricsOf = (stage: string, all: PipelineMetrics) => ({
   failures: all.handlingFailures.labels(stage),
   givenUp: all.messagesGivenUp.labels(stage),
 });
-
-/** A message that comes again has the same span. */
-function traceOf(
-  stage: string,
-  partition: number,
-  { headers, offset }: KafkaMessage,
-): Pick<Delivery, 'trace'> {
-  const parent = headers?.traceparent?.toString();
-  return isTraced(parent)
-    ? { trace: { parent, context: childOf(parent, `${stage} ${partition} ${offset}`) } }
-    : {};
-}
-
-interface Received {
-  raw: KafkaMessage;
-  understood: Delivery | MalformedMessage;
-}
-
-const groupsOf = (stage: Stage, received: Received[]): Iterable<Received[]> =>
-  stage.handleAll
-    ? [received]
-    : inGroups(
-        received,
-        within(AT_ONCE, ({ understood }) =>
-          understood instanceof MalformedMessage ? 0 : stage.weigh(understood.message),
-        ),
-      );
 
 /** Waits for the task and beats meanwhile. Rejects with what the task or a heartbeat rejects with. */
 async function whileBeating(task: Promise<void>, heartbeat: () => Promise<void>): Promise<void> {

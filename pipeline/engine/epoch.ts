@@ -1,4 +1,4 @@
-/** One assignment of partitions: what came in it is resolved and committed in it, or not at all. */
+/** One assignment of partitions: what was delivered in it is resolved and committed in it, or not at all. */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 
@@ -7,14 +7,18 @@ export interface Epoch {
   /** The next offset to handle, by partition. */
   readonly handled: Map<number, bigint>;
   readonly committed: Map<number, bigint>;
-  /** The time of the first message that is not handled, by partition. */
+  /** The timestamp of the first message that is not handled, by partition. */
   readonly oldest: Map<number, number>;
-  /** Partitions of which something was handled. */
+  /** Partitions with handled messages. */
   readonly begun: Set<number>;
-  /** Messages that are handled side by side: offsets are committed up to the first of them. */
+  /** Messages that are handled concurrently: offsets are committed up to the first of them. */
   readonly inFlight: InFlight;
   /** Aborted when the assignment ends. */
-  readonly over: AbortController;
+  readonly over: AbortSignal;
+  /** Ends when a handler fails or the assignment ends; after a failure that is no rebalance, the same partitions continue with a new one. */
+  work(): AbortSignal;
+  fail(reason: unknown): void;
+  end(): void;
 }
 
 export interface InFlight {
@@ -30,6 +34,7 @@ export interface InFlight {
 
 export function newEpoch(): Epoch {
   const over = new AbortController();
+  let working = new AbortController();
   // Everything in flight listens to it.
   setMaxListeners(0, over.signal);
   return {
@@ -39,7 +44,17 @@ export function newEpoch(): Epoch {
     oldest: new Map(),
     begun: new Set(),
     inFlight: createInFlight(),
-    over,
+    over: over.signal,
+    work() {
+      if (working.signal.aborted && !over.signal.aborted) working = new AbortController();
+      return working.signal;
+    },
+    fail: (reason) => working.abort(reason),
+    end() {
+      const reason = new Error('stopping');
+      working.abort(reason);
+      over.abort(reason);
+    },
   };
 }
 

@@ -25,3 +25,6 @@ export function countFailures(): Failures {
     },
   };
 }
+
+/** A failure of the brokers or of the connection to them: the consumer rejoins, or is replaced. */
+export const isFromKafka = (error: unknown) => error instanceof Error && error.name.startsWith('KafkaJS');

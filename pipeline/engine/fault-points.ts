@@ -1,118 +1,36 @@
 /**
- * Places at which a test lets this process die, freeze, fail or lose a message (`skip`): before and after each step of each stage, and
- * some of the API's and of webhooks. Armed by the environment of the process alone (FAULT_POINT=sink:before-manifest:2:kill is the
- * second time that one is reached; each thread counts for itself, so one that is to stop may do so once a thread. 2+ is every time
- * from the second on, and sink:before-gather@7 counts job 7 alone); a call of an empty function otherwise.
+ * Places at which a test makes this process die, freeze, fail or lose a message (`skip`): before and after each step. Armed by the
+ * environment alone: FAULT_POINT=sink:before-manifest:2:kill is the second time that the point is reached, 2+ every time from the
+ * second on, sink:before-gather@7 counts job 7 alone. Each thread counts for itself. Otherwise a call of an empty function.
  */
 import { writeSync } from 'node:fs';
-import type { StageName } from '../../schemas/stages.ts';
 
-/** The steps of each stage, about in the order in which they are taken. `offsets` is the commit of offsets. */
-export const stepNames = {
-  dispatch: [
-    'republish',
-    'make-audience',
-    'listing',
-    'listing-page',
-    'freeze',
-    'forget-lists',
-    'mark-running',
-    'publish-files',
-    'decide-files',
-    'progress',
-    'cancel',
-    'verdict',
-    'prepare',
-    'attempt',
-    'decide',
-    'number-events',
-    'commit',
-    'stop',
-    'defer',
-    'duplicates',
-    'fail-files',
-    'audience',
-    'count-attributes',
-    'count-usage',
-    'count-deferred',
-    'end',
-    'status',
-    'forget',
-    'offsets',
-  ],
-  split: ['send', 'give-up', 'offsets'],
-  validate: ['devices', 'keep-rejects', 'send-rejects', 'ledger', 'give-up', 'offsets'],
-  sink: [
-    'spill',
-    'vote',
-    'merge',
-    'gather',
-    'pages',
-    'manifest',
-    'outcome',
-    'ack',
-    'forget-spills',
-    'remove-keys',
-    'drop',
-    'offsets',
-  ],
-} as const satisfies Record<StageName, readonly string[]>;
-
-export type StepName<S extends StageName = StageName> = (typeof stepNames)[S][number];
-type StagePoint<S extends StageName = StageName> = S extends StageName
-  ? `${S}:${'before' | 'after'}-${StepName<S>}`
+export type PointOf<Owner extends string, Step extends string> = Owner extends string
+  ? Step extends string
+    ? `${Owner}:${'before' | 'after'}-${Step}`
+    : never
   : never;
+/** `job`: whose work it is, where that is known. */
+export type Reach<Point extends string> = (name: Point, job?: number) => 'skip' | undefined;
 
-const apiPoints = [
-  'api:after-claim',
-  'api:before-insert',
-  'api:after-insert',
-  'api:after-publish',
-  'api:before-answer',
-  'api:after-keep-answer',
-  'api:before-change',
-  'api:after-change',
-] as const;
-/** Reached only where there are webhooks. */
-export const webhookPoints = [
-  'webhooks:before-record',
-  'webhooks:after-record',
-  'webhooks:after-pass',
-  'webhooks:before-post',
-  'webhooks:after-post',
-  'webhooks:after-finish',
-] as const;
-export type FaultPoint = StagePoint | (typeof apiPoints)[number] | (typeof webhookPoints)[number];
-
-const pointsOf = <S extends StageName>(stage: S) =>
-  stepNames[stage].flatMap((step) => [`${stage}:before-${step}`, `${stage}:after-${step}`]) as FaultPoint[];
-export const faultPoints: Record<StageName | 'api', readonly FaultPoint[]> = {
-  api: apiPoints,
-  dispatch: pointsOf('dispatch'),
-  split: pointsOf('split'),
-  validate: pointsOf('validate'),
-  sink: pointsOf('sink'),
-};
+/** The points around the steps of a stage. */
+export const pointsOf = <O extends string, S extends string>(owner: O, steps: readonly S[]) =>
+  steps.flatMap((step) => [`${owner}:before-${step}`, `${owner}:after-${step}`]) as PointOf<O, S>[];
 
 const SIGNAL_MS = 100;
 const signals = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const;
-/** `job`: whose work it is, where that is known. */
-type Reached = (name: FaultPoint, job?: number) => 'skip' | undefined;
-
 const actions = ['kill', 'stop', 'skip', 'fail'] as const;
 
 function parseOrder(order: string) {
   const [stage, place = '', nth = '', given] = order.split(':');
   const [step, job] = place.split('@');
-  const name = `${stage}:${step}`;
   const action = actions.find((known) => known === given);
-  const known: readonly string[] = [...Object.values(faultPoints).flat(), ...webhookPoints];
   const left = Number.parseInt(nth, 10);
-  if (!known.includes(name) || !(left > 0) || !action)
+  if (!(left > 0) || !action)
     throw new Error(`FAULT_POINT=${order}: expected a point, which time, and one of ${actions.join(', ')}`);
   return {
     order,
-    name,
+    name: `${stage}:${step}`,
     job: job === undefined ? undefined : Number(job),
     action,
     left,
@@ -121,25 +39,32 @@ function parseOrder(order: string) {
 }
 type Armed = ReturnType<typeof parseOrder>;
 
-function isDue(one: Armed, name: FaultPoint, job: number | undefined): boolean {
+function isDue(one: Armed, name: string, job: number | undefined): boolean {
   if (one.name !== name || (one.job !== undefined && one.job !== job)) return false;
   return --one.left === 0 || (one.again && one.left < 0);
 }
 
 /** Several orders are separated by commas. */
-function arm(orders: string): Reached {
-  const armed = orders.split(',').map(parseOrder);
-  return (reached, job) => {
-    const due = armed.filter((one) => isDue(one, reached, job))[0];
-    if (!due) return undefined;
-    writeSync(2, `FAULT_POINT=${due.order}\n`);
-    if (due.action === 'skip') return 'skip';
-    if (due.action === 'fail') throw new Error('a fault point was told to fail');
-    process.kill(process.pid, signals[due.action]);
-    // The signal may reach another thread first: this one must not go on meanwhile.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SIGNAL_MS);
-    return undefined;
-  };
+const armed = process.env.FAULT_POINT?.split(',').map(parseOrder) ?? [];
+
+function reach(reached: string, job?: number): 'skip' | undefined {
+  const due = armed.filter((one) => isDue(one, reached, job))[0];
+  if (!due) return undefined;
+  writeSync(2, `FAULT_POINT=${due.order}\n`);
+  if (due.action === 'skip') return 'skip';
+  if (due.action === 'fail') throw new Error('a fault point was told to fail');
+  process.kill(process.pid, signals[due.action]);
+  // The signal may reach another thread first: this one must not continue meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SIGNAL_MS);
+  return undefined;
 }
 
-export const faultPoint: Reached = process.env.FAULT_POINT ? arm(process.env.FAULT_POINT) : () => undefined;
+/** Typed by the caller with the points that it declares. */
+export const faultPoint: Reach<string> = armed.length > 0 ? reach : () => undefined;
+
+/** Refuses an order for a point that does not exist: it would never be carried out. */
+export function requireKnownPoints(known: readonly string[]): void {
+  const owners = new Set(known.map((point) => point.split(':')[0]));
+  const unknown = armed.find(({ name }) => owners.has(name.split(':')[0]) && !known.includes(name));
+  if (unknown) throw new Error(`FAULT_POINT=${unknown.order}: there is no such point`);
+}

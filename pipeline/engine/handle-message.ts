@@ -3,11 +3,10 @@
  * die of, is the end of its job and of no other.
  */
 
-import { isFromKafka } from '../kafka/group-member.ts';
 import type { Logger } from '../runtime/log.ts';
 import { noTracer, type Tracer } from '../runtime/traces.ts';
 import type { Epoch } from './epoch.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from './failures.ts';
+import { countFailures, FAILURE_PAUSE_MS, isFromKafka, MAX_FAILURES } from './failures.ts';
 import type { Retry } from './retry.ts';
 import type { Delivery, SingleStage } from './stage.ts';
 

@@ -4,10 +4,10 @@
  */
 import type { KafkaMessage } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
+import { isFromKafka } from '../engine/failures.ts';
 import { createRetry } from '../engine/retry.ts';
 import { CommandFailed, serverDown } from '../runtime/command-failed.ts';
 import type { Logger } from '../runtime/log.ts';
-import { isFromKafka } from './group-member.ts';
 import { logLevel } from './patched-kafkajs.ts';
 import { refusalOf } from './refusals.ts';
 import { createKafka } from './topics.ts';

@@ -1,84 +1,95 @@
 /**
- * A member of a consumer group that lasts. kafkajs starts again by itself after some failures of the brokers and gives up for good
- * after others; here both have one answer: a new consumer takes the place of the one that failed.
+ * A member of a stage's consumer group. kafkajs restarts by itself after some failures of the brokers and gives up for good after others;
+ * here both have one answer: a new consumer replaces the one that failed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Consumer, ConsumerConfig, EachBatchHandler, TopicPartitionOffset } from 'kafkajs';
+import type { Consumer } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
+import type { StageName } from '../../schemas/stages.ts';
+import type { TopicKey } from '../../schemas/topics.ts';
+import { HEARTBEAT_MS, type Member } from '../engine/consume.ts';
+import { isFromKafka } from '../engine/failures.ts';
 import { createRetry } from '../engine/retry.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createKafka } from './topics.ts';
+import { createKafka, groupName, topicName } from './topics.ts';
 
 const REPLACE_MS = 300;
 
-export interface GroupMember {
-  commit(offsets: TopicPartitionOffset[]): Promise<void>;
-  leave(): Promise<void>;
-}
+/** A member with nothing to handle sends a heartbeat after each fetch, and a rebalance waits for the last member to notice it. */
+const MAX_FETCH_MS = 500;
+const settings = {
+  rebalanceTimeout: 30_000,
+  heartbeatInterval: HEARTBEAT_MS,
+  maxWaitTimeInMs: MAX_FETCH_MS,
+  maxBytesPerPartition: 2_000_000,
+  maxBytes: 8_000_000,
+  allowAutoTopicCreation: false,
+  retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => false },
+};
 
-interface Options {
-  config: OperatorConfig;
-  log: Logger;
-  topic: string;
-  settings: ConsumerConfig;
-  eachBatch: EachBatchHandler;
-  onJoin(partitions: number[]): void;
-  /** The consumer failed, and another takes its place. */
-  onReplaced?(): void;
-  /** Called for what no new consumer mends. */
-  onFatal(error: unknown): void;
-}
-
-export function joinGroup(options: Options): GroupMember {
-  const { config, log, topic, settings, eachBatch, onJoin, onFatal } = options;
+export function createMember(
+  config: OperatorConfig,
+  log: Logger,
+  { name, input }: { name: StageName; input: TopicKey },
+): Member {
+  const topic = topicName(config, input);
   const leaving = new AbortController();
   const retry = createRetry(log, { when: () => true });
-  let consumer = create();
-  let started = start();
+  let consumer: Consumer;
+  let started: Promise<void>;
 
-  function create(): Consumer {
+  function start({ onBatch, onAssigned, onReplaced, onFatal }: Parameters<Member['join']>[0]): void {
     const made = createKafka(config, log).consumer({
       ...settings,
-      retry: { ...settings.retry, restartOnFailure: async () => false },
+      groupId: groupName(config, name),
+      sessionTimeout: config.sessionTimeoutMs,
     });
-    made.on(made.events.GROUP_JOIN, ({ payload }) => onJoin(payload.memberAssignment[topic] ?? []));
-    made.on(made.events.CRASH, ({ payload }) => onCrash(payload.error));
-    return made;
-  }
-
-  async function start(afterMs = 0): Promise<void> {
-    try {
-      await sleep(afterMs, undefined, { signal: leaving.signal });
-      await retry('connect the consumer', connect, leaving.signal);
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: 16,
-        eachBatch,
-      });
-    } catch (error) {
-      if (!leaving.signal.aborted) onFatal(error);
-    }
-  }
-
-  async function connect(): Promise<void> {
-    await consumer.connect();
-    await consumer.subscribe({ topics: [topic], fromBeginning: true });
-  }
-
-  function onCrash(error: Error): void {
-    if (leaving.signal.aborted) return;
-    if (!isFromKafka(error)) onFatal(error);
-    else {
+    made.on(made.events.GROUP_JOIN, ({ payload }) => onAssigned(payload.memberAssignment[topic] ?? []));
+    made.on(made.events.CRASH, ({ payload: { error } }) => {
+      if (leaving.signal.aborted) return;
+      if (!isFromKafka(error)) return onFatal(error);
       log.warn({ err: error }, 'consumer failed: replacing it');
-      options.onReplaced?.();
-      consumer = create();
-      started = start(REPLACE_MS);
+      onReplaced();
+      start({ onBatch, onAssigned, onReplaced, onFatal });
+    });
+    const isReplacement = consumer !== undefined;
+    consumer = made;
+
+    async function run(): Promise<void> {
+      try {
+        if (isReplacement) await sleep(REPLACE_MS, undefined, { signal: leaving.signal });
+        await retry('connect the consumer', connect, leaving.signal);
+        await made.run({
+          autoCommit: false,
+          eachBatchAutoResolve: false,
+          partitionsConsumedConcurrently: 16,
+          eachBatch: ({ batch, resolveOffset, heartbeat, isRunning, isStale }) =>
+            onBatch({
+              partition: batch.partition,
+              messages: batch.messages,
+              resolveOffset,
+              heartbeat,
+              isGone: () => !isRunning() || isStale(),
+            }),
+        });
+      } catch (error) {
+        if (!leaving.signal.aborted) onFatal(error);
+      }
     }
+    async function connect(): Promise<void> {
+      await made.connect();
+      await made.subscribe({ topics: [topic], fromBeginning: true });
+    }
+    started = run();
   }
 
   return {
-    commit: (offsets) => consumer.commitOffsets(offsets),
+    topic,
+    join: start,
+    commitOffsets: (offsets) =>
+      consumer.commitOffsets(
+        [...offsets].map(([partition, offset]) => ({ topic, partition, offset: offset.toString() })),
+      ),
     async leave() {
       leaving.abort();
       await started; // Never disconnect before run has resolved.
@@ -87,5 +98,3 @@ export function joinGroup(options: Options): GroupMember {
     },
   };
 }
-
-export const isFromKafka = (error: unknown) => error instanceof Error && error.name.startsWith('KafkaJS');

@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
-import { faultPoint } from '../engine/fault-points.ts';
 import { packCounts, unpackCounts } from '../formats/number-table.ts';
+import { setPoint } from './fault-points.ts';
 import { createLease } from './lease.ts';
 import type { Manifest } from './manifests.ts';
 import { Raced, waitAfterLoss } from './races.ts';
@@ -169,9 +169,9 @@ async function tryToEdit(
   };
   // The list of what the last change has replaced is about to be lost.
   await deps.removals.finish(manifest);
-  faultPoint('sink:before-manifest');
+  setPoint('sink:before-manifest');
   const outcome = lease.hasEnded() ? 'lost' : await deps.manifests.replace(next);
-  faultPoint('sink:after-manifest');
+  setPoint('sink:after-manifest');
   // Pages that a stored manifest may name stay: if none does, they are swept later.
   if (outcome === 'lost') await giveUp();
   if (outcome !== 'landed') return undefined;
@@ -188,9 +188,9 @@ function createWriter({ pages }: EditDeps) {
     const written = waiting;
     waiting = [];
     bytes = 0;
-    faultPoint('sink:before-pages');
+    setPoint('sink:before-pages');
     await pages.write(written);
-    faultPoint('sink:after-pages');
+    setPoint('sink:after-pages');
   }
   return {
     flush,

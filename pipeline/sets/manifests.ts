@@ -2,8 +2,8 @@
 import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
-import { faultPoint } from '../engine/fault-points.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
+import { setPoint } from './fault-points.ts';
 import { type PlacementReader, requireSamePlacement } from './placement.ts';
 import { wholeSlot } from './regions.ts';
 
@@ -77,9 +77,9 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     /** A compare-and-set of each: the manifest becomes the next version of the one that it was made from, or stays as it is. */
     replace: groupCommit(async (next: Manifest[]): Promise<Outcome[]> => {
       const written = await bulkWrite(next.map(toWrite));
-      faultPoint('sink:before-outcome');
+      setPoint('sink:before-outcome');
       const outcomes = await outcomesOf(next, written);
-      faultPoint('sink:after-outcome');
+      setPoint('sink:after-outcome');
       return outcomes;
     }),
   };

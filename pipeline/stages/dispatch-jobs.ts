@@ -5,15 +5,15 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Stage } from '../engine/stage.ts';
-import type { Step } from '../engine/step.ts';
 import { linkedAbort } from '../runtime/linked-abort.ts';
+import type { DispatchStep, DispatchStepName } from './dispatch/steps.ts';
 import { createTerm, type Term, type TermDependencies } from './dispatch/term.ts';
 
-export function createDispatchJobs(deps: TermDependencies): Stage<'dispatch'> {
+export function createDispatchJobs(deps: TermDependencies): Stage<DispatchStepName> {
   let term: Term | undefined;
 
   /** A stopped job ends the term: the next one defers the jobs behind it, and goes on with the others as a successor would. */
-  function begin(assignment: Step<'dispatch'>): void {
+  function begin(assignment: DispatchStep): void {
     const { controller, unlink } = linkedAbort(assignment.signal);
     // Every job in flight listens to it.
     setMaxListeners(0, controller.signal);

@@ -8,7 +8,6 @@
 import { type JobMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../engine/failures.ts';
 import type { Stage } from '../engine/stage.ts';
-import type { Step } from '../engine/step.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
@@ -21,6 +20,7 @@ import type { createMergeJobs } from './sink/merge-jobs.ts';
 import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
 import type { Care, createMergeWithCare } from './sink/merge-with-care.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
+import type { SinkStep, SinkStepName } from './sink/steps.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
 
@@ -59,12 +59,10 @@ interface OwnedPartition {
   merges: MergeQueue;
 }
 
-type SinkStep = Step<'sink'>;
-
 /** What waits longer for its merge is spilled: offsets must not stay behind a job that waits for an operator. */
 const MAX_HELD_MS = 10 * 60_000;
 
-export function createSinkDevices(deps: SinkDependencies): Stage<'sink'> {
+export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   const { votes, spills } = deps;
   let owned = new Map<number, Promise<OwnedPartition>>();
   let held = new Map<number, Pick<OwnedPartition, 'uncommitted' | 'merges'>>();

@@ -8,7 +8,6 @@ import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import type { Delivery, Stage } from '../engine/stage.ts';
-import type { Step } from '../engine/step.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
 import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
 import type { Placed, Publisher } from '../kafka/publish.ts';
@@ -23,6 +22,7 @@ import { encode } from '../wire/codec.ts';
 import { createFilesInHand } from './split/files-in-hand.ts';
 import { createPlaces } from './split/places.ts';
 import { createRowsAhead } from './split/rows-ahead.ts';
+import type { SplitStep, SplitStepName } from './split/steps.ts';
 
 /** Large files that a thread reads at the same time, of one job and those before it. */
 const PLACES = 4;
@@ -50,7 +50,6 @@ export interface SplitDependencies {
   onRead?(bytes: number): void;
 }
 
-type SplitStep = Step<'split'>;
 type Trace = Delivery['trace'];
 interface Reading {
   step: SplitStep;
@@ -59,7 +58,7 @@ interface Reading {
 
 const nameOf = ({ job, attempt, file }: ListedFile) => `${job}.${attempt}.${file}`;
 
-export function createSplitFiles(deps: SplitDependencies): Stage<'split'> {
+export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> {
   const { publisher, contexts, ledger, files, log } = deps;
   const positions = () => deps.lags.positionsOf('validate');
   const rowsAhead = createRowsAhead(deps.rowsAheadBytes, { log, positions });

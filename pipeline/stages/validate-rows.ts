@@ -8,7 +8,6 @@ import { fileFailureCodes } from '../../schemas/codes.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { RowBatch, SlotTotal } from '../../schemas/topics.ts';
 import type { Stage } from '../engine/stage.ts';
-import type { Step } from '../engine/step.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { noTotals, packTotals } from '../formats/slot-totals.ts';
@@ -20,6 +19,7 @@ import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
 import { encode } from '../wire/codec.ts';
 import { createSendDevices } from './validate/send-devices.ts';
+import type { ValidateStep, ValidateStepName } from './validate/steps.ts';
 
 export interface ValidateDependencies {
   log: Logger;
@@ -35,9 +35,7 @@ export interface ValidateDependencies {
   onValidated?(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
-type ValidateStep = Step<'validate'>;
-
-export function createValidateRows(deps: ValidateDependencies): Stage<'validate'> {
+export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
   const { publisher, contexts, ledger, rejects } = deps;
   const sendDevices = createSendDevices(publisher, deps.devicePartitions);
 

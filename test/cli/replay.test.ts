@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { consume } from '../../pipeline/engine/consume.ts';
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { describeTopics } from '../../pipeline/kafka/describe-topics.ts';
+import { createMember } from '../../pipeline/kafka/group-member.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createPipelineMetrics } from '../../pipeline/runtime/metrics.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
@@ -53,7 +54,7 @@ async function runOldValidate(
   const holds = known.splice(0);
   const stage = { name: 'validate', input: 'rows', weigh: () => 0, handle: async () => {} } as const;
   const consumption = consume(stage, {
-    config,
+    member: createMember(config, silent, stage),
     log: silent,
     publisher,
     retry: createRetry(silent),

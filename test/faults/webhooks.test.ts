@@ -3,13 +3,14 @@
  * and then, and jobs all the time: every job that ends is told at least once, as one event, and nothing else is.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type FaultPoint, webhookPoints } from '../../pipeline/engine/fault-points.ts';
+import { webhookPoints } from '../../api/jobs/fault-points.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { type Receiver, startReceiver } from '../api/webhook-receiver.ts';
 import { isFrozen, type Managed } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';
+import type { FaultPoint } from './support/points.ts';
 import { pointsOf } from './support/points.ts';
 import { roundSeed } from './support/random.ts';
 

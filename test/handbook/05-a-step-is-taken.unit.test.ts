@@ -3,9 +3,9 @@
  *    transient, ends with its delivery, and is a place where the fault tests kill the process.
  */
 import { expect, it } from 'vitest';
-import { faultPoints } from '../../pipeline/engine/fault-points.ts';
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { createStep } from '../../pipeline/engine/step.ts';
+import { faultPoints } from '../../pipeline/fault-points.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 
 const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'), { firstMs: 1 });

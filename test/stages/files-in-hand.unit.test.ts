@@ -35,7 +35,7 @@ function createThread(counters: ReturnType<typeof createLeases>) {
   const file = {
     name: '7.0.3',
     isWanted: async () => isWanted,
-    read: ({ signal }: Step<'split'>) =>
+    read: ({ signal }: Step) =>
       new Promise<void>((resolve, reject) => {
         reads++;
         end = (error) => (error ? reject(error) : resolve());

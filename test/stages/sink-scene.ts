@@ -39,7 +39,7 @@ export function openSinkScene() {
     /** Before the jobs are merged. */
     mergesMay?(jobs: number[]): Promise<void>;
     votesMay?(job: number): Promise<void>;
-    assignment?: Step<'sink'>;
+    assignment?: Step;
     /** It follows another one. */
     isSuccessor?: boolean;
   }
@@ -90,7 +90,7 @@ export function openSinkScene() {
     const untilCommittable = (next: bigint) =>
       waitFor(() => sink.committable!(PARTITION, offset) === next, { what: `offset ${next}` });
     let offset = 0n;
-    const deliver = (message: Delivery['message']): Delivery<'sink'> => ({
+    const deliver = (message: Delivery['message']): Delivery => ({
       partition: PARTITION,
       offset: offset++,
       message,

@@ -5,18 +5,18 @@ import { createStep, type Step } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import type { StageName } from '../../schemas/stages.ts';
 
-export function recordedStep<S extends StageName>(stage: S, actions: string[] = []): Step<S> {
+export function recordedStep(stage: StageName, actions: string[] = []): Step {
   const retry = createRetry(createLogger({ logLevel: 'silent' }, 'test'));
   const step = createStep(stage, retry, new AbortController().signal);
-  const recorded = async <T>(name: Parameters<Step<S>>[0], work: () => Promise<T>) => {
+  const recorded = async <T>(name: string, work: () => Promise<T>) => {
     const result = await step(name, work);
     actions.push(name);
     return result;
   };
   return Object.assign(recorded, {
     ...step,
-    until: () => recorded as Step<S>,
-    whileWanted: <T>(what: string, isWanted: () => Promise<boolean>, work: (step: Step<S>) => Promise<T>) =>
-      step.whileWanted(what, isWanted, () => work(recorded as Step<S>)),
-  }) as Step<S>;
+    until: () => recorded as Step,
+    whileWanted: <T>(what: string, isWanted: () => Promise<boolean>, work: (step: Step) => Promise<T>) =>
+      step.whileWanted(what, isWanted, () => work(recorded as Step)),
+  }) as Step;
 }

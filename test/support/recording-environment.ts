@@ -4,7 +4,6 @@
  */
 
 import type { Delivery } from '../../pipeline/engine/stage.ts';
-import type { Step } from '../../pipeline/engine/step.ts';
 import type { OutgoingMessage, Publisher } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { type Decoded, decode } from '../../pipeline/wire/codec.ts';
@@ -19,17 +18,17 @@ export interface Sent {
   message: Decoded;
 }
 
-export function recordingEnvironment<S extends StageName>(stage: S) {
+export function recordingEnvironment(stage: StageName) {
   const actions: string[] = [];
   const sent: Sent[] = [];
-  const step: Step<S> = recordedStep(stage, actions);
+  const step = recordedStep(stage, actions);
   const send = async (topic: TopicKey, messages: OutgoingMessage[]) => {
     for (const { partition, value } of messages)
       sent.push({ topic, partition, message: decode(value, topics[topic].holds as readonly MessageName[]) });
     return new Map();
   };
   const publisher = { send } as Publisher;
-  const deliver = (message: Decoded, offset = 0n): Delivery<S> => ({ partition: 0, offset, message, step });
+  const deliver = (message: Decoded, offset = 0n): Delivery => ({ partition: 0, offset, message, step });
   return { actions, sent, step, publisher, deliver, log: createLogger({ logLevel: 'silent' }, 'test') };
 }
 

@@ -3,7 +3,6 @@
  * other. A failing lane sends one request at a time, with backoff, until one succeeds.
  */
 import { randomUUID } from 'node:crypto';
-import { faultPoint } from '../../../pipeline/engine/fault-points.ts';
 import { backoff } from '../../../pipeline/engine/retry.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
@@ -12,6 +11,7 @@ import { webhookSecrets } from '../../../pipeline/stores/webhooks.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { Metrics } from '../../http/metrics.ts';
+import { faultPoint } from '../../jobs/fault-points.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import type { PostEvent } from './post-event.ts';
 import { signEvent } from './sign-event.ts';

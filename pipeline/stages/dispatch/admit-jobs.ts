@@ -4,11 +4,11 @@
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { acceptedMessage } from '../../accept/new-job.ts';
-import type { Step } from '../../engine/step.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { jobHeaders } from '../../runtime/trace-job.ts';
 import type { JobStore } from '../../stores/jobs.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface AdmissionDependencies {
   log: Logger;
@@ -21,7 +21,7 @@ export interface AdmissionDependencies {
 interface Term {
   /** The first unfinished job. */
   first: number;
-  step: Step<'dispatch'>;
+  step: DispatchStep;
   /** Runs the job to its end. Never rejects. `earlierLoad`: the load before it of the same audience. */
   run(job: JobDocument, earlierLoad: Promise<void> | undefined): Promise<void>;
   /** True if the job is deferred: it is not run here. */

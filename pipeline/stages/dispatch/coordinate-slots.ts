@@ -5,7 +5,6 @@
 
 import { type JobDocument, type JobVerdict, spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
-import type { Step } from '../../engine/step.ts';
 import { unpackTotals } from '../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
 import { groupBy } from '../../runtime/group-by.ts';
@@ -13,6 +12,7 @@ import type { AckStore } from '../../stores/acks.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { VoteStore } from '../../stores/votes.ts';
 import { encode } from '../../wire/codec.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface SlotDependencies {
   publisher: Publisher;
@@ -52,7 +52,7 @@ const ENDED_MS = 1_000;
 
 export type SlotCoordinator = ReturnType<typeof createSlotCoordinator>;
 
-export function createSlotCoordinator(deps: SlotDependencies, step: Step<'dispatch'>, wake: () => void) {
+export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep, wake: () => void) {
   const { publisher, jobs, acks, votes } = deps;
   const preparing = new Map<number, Waiting>();
   const committing = new Map<number, Waiting>();

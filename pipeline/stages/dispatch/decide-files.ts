@@ -1,16 +1,16 @@
 /** Decides files whose batches the ledger has completely, for all loading jobs in one write. */
 
-import type { Step } from '../../engine/step.ts';
 import type { DecidedFile, FileStore } from '../../stores/files.ts';
 import { judgeFile } from './judge-file.ts';
 import { growthOf, type LoadingJob } from './loading-job.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface DecideDependencies {
   files: FileStore;
   maxInvalidShare: number;
 }
 
-export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies, step: Step<'dispatch'>) {
+export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies, step: DispatchStep) {
   function count(entry: LoadingJob, file: DecidedFile): void {
     const { size, compressed, tally } = entry.inFlight.get(file.number)!;
     entry.inFlight.delete(file.number);

@@ -7,7 +7,6 @@ import { jobFailureCodes } from '../../../schemas/codes.ts';
 import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../schemas/documents.ts';
 import type { SlotTotal } from '../../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/failures.ts';
-import type { Step } from '../../engine/step.ts';
 import { createFileRanges } from '../../formats/file-ranges.ts';
 import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../formats/slot-totals.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -21,6 +20,7 @@ import type { createListFiles } from './list-files.ts';
 import type { JudgedFile } from './loading-job.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import { MAX_ATTEMPTS, type RepeatJob } from './repeat-job.ts';
+import type { DispatchStep } from './steps.ts';
 import type { OwnTurns, Turns } from './turns.ts';
 
 export interface DecideJobDependencies
@@ -108,7 +108,7 @@ export function createDecideJob(deps: DecideJobDependencies) {
   }
 
   /** Stores the decision before any slot acts on it. */
-  async function decide(job: JobDocument, outcome: Decision, step: Step<'dispatch'>): Promise<JobDocument> {
+  async function decide(job: JobDocument, outcome: Decision, step: DispatchStep): Promise<JobDocument> {
     // A cancellation by an operator is part of the write's condition.
     const isCertain = job.audience === null && !job.cancelRequested;
     const cancelled = isCertain

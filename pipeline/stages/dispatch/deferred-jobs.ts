@@ -7,10 +7,10 @@
  * Which jobs are deferred, and which are stopped, is in MongoDB: the next term finds the same lanes.
  */
 import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { DeferredJob, JobStore } from '../../stores/jobs.ts';
 import { nothing } from './add-up.ts';
 import type { QuotaHold } from './hold-quotas.ts';
+import type { DispatchStep } from './steps.ts';
 import type { Gates } from './turns.ts';
 
 export interface DeferredDependencies {
@@ -23,7 +23,7 @@ export interface DeferredDependencies {
 }
 
 interface Term {
-  step: Step<'dispatch'>;
+  step: DispatchStep;
   /** Unfinished jobs that were deferred before, in the order of their numbers. */
   deferred: DeferredJob[];
   createGates(first: number): Gates;

@@ -2,7 +2,6 @@
 
 import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
 import type { AckDocument } from '../../../schemas/stage-documents.ts';
-import type { Step } from '../../engine/step.ts';
 import { unpackCounts } from '../../formats/number-table.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { pagesIn } from '../../stores/acks.ts';
@@ -11,6 +10,7 @@ import type { JobOutcome } from '../../stores/jobs.ts';
 import { StaleRead } from '../../stores/stale-read.ts';
 import type { Stores } from '../../stores/stores.ts';
 import { describeDrop } from './describe-drop.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface Ending {
   job: JobDocument;
@@ -49,7 +49,7 @@ export function createEndJobs(deps: Dependencies) {
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
-  function forgetSoon(jobs: number[], step: Step<'dispatch'>): void {
+  function forgetSoon(jobs: number[], step: DispatchStep): void {
     ended.push(...jobs);
     clearing ??= setTimeout(() => {
       clearing = undefined;
@@ -90,7 +90,7 @@ export function createEndJobs(deps: Dependencies) {
   /** Distinct pairs by file over all slots: at once, or page by page where there are pages. */
   async function* pagesOfPairs(
     acked: AckDocument[],
-    step: Step<'dispatch'>,
+    step: DispatchStep,
   ): AsyncGenerator<Map<number, number>> {
     for (const page of pagesIn(acked)) {
       const pairs = await step.read('read pairs by file', () => acks.filePairs(acked, page));
@@ -100,7 +100,7 @@ export function createEndJobs(deps: Dependencies) {
 
   return {
     /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
-    async conclude(job: JobDocument, step: Step<'dispatch'>): Promise<Ending | null> {
+    async conclude(job: JobDocument, step: DispatchStep): Promise<Ending | null> {
       const acked = await step.read('read the acks', () => allAcks(job));
       if (!acked) return null;
       const listing = job.listing!;
@@ -134,7 +134,7 @@ export function createEndJobs(deps: Dependencies) {
     },
 
     /** Jobs in their order; null for one that had ended before. */
-    async end(endings: (Ending | null)[], step: Step<'dispatch'>): Promise<(JobDocument | null)[]> {
+    async end(endings: (Ending | null)[], step: DispatchStep): Promise<(JobDocument | null)[]> {
       const open = endings.filter((ending) => ending !== null);
       if (open.length === 0) return endings.map(() => null);
       const changes = open.flatMap(changeOf);

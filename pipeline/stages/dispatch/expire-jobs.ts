@@ -6,12 +6,12 @@
  * Any step can be taken again: a job goes last, after all that belongs to it.
  */
 
-import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { removedUpTo } from '../../stores/counters.ts';
 import type { EndedJob } from '../../stores/jobs.ts';
 import type { Stores } from '../../stores/stores.ts';
 import type { RemoveJobs } from './remove-jobs.ts';
+import type { DispatchStep } from './steps.ts';
 
 interface Dependencies extends Pick<Stores, 'jobs' | 'audiences' | 'rejects' | 'counters'> {
   log: Logger;
@@ -39,7 +39,7 @@ export function createExpireJobs(deps: Dependencies) {
     what: keyof typeof removedUpTo,
     days: number,
     remove: (ended: EndedJob[]) => Promise<unknown>,
-    step: Step<'dispatch'>,
+    step: DispatchStep,
   ): Promise<void> {
     const { first, newest } = await jobs.extent();
     const before = Math.min(first, newest);
@@ -58,7 +58,7 @@ export function createExpireJobs(deps: Dependencies) {
     }
   }
 
-  return async (step: Step<'dispatch'>): Promise<void> => {
+  return async (step: DispatchStep): Promise<void> => {
     const idsOf = (ended: EndedJob[]) => ended.map(({ _id }) => _id);
     const removeRejects = (ended: EndedJob[]) => rejects.removeOf(idsOf(ended), step.signal);
     const removeExpired = async (ended: EndedJob[]) => deps.removeJobs(await removable(ended), step.signal);

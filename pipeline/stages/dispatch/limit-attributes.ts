@@ -4,8 +4,8 @@
  */
 import type { JobDocument, JobError } from '../../../schemas/documents.ts';
 import type { SlotTotal } from '../../../schemas/topics.ts';
-import type { Step } from '../../engine/step.ts';
 import type { AttributeStore } from '../../stores/attributes.ts';
+import type { DispatchStep } from './steps.ts';
 
 /** Their counts take 6 MB at most (formats/number-table.ts), of the 16 MB of a document. */
 export const MAX_ATTRIBUTES = 1_000_000;
@@ -17,7 +17,7 @@ export function createLimitAttributes({ attributes }: { attributes: Pick<Attribu
   return async (
     job: JobDocument,
     totals: readonly SlotTotal[],
-    step: Step<'dispatch'>,
+    step: DispatchStep,
   ): Promise<JobError | undefined> => {
     // An attribute takes a number of the sequence, and a pair: hardly ever are there so many of both.
     const isSmall = totals.every(({ pairs }) => pairs <= MAX_ATTRIBUTES);

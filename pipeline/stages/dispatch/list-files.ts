@@ -12,7 +12,6 @@ import {
   JobStatus,
   type PartialListing,
 } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import { isCompressed } from '../../formats/compressions.ts';
 import type { ListedObject } from '../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
@@ -22,6 +21,7 @@ import { StaleRead } from '../../stores/stale-read.ts';
 import { takeThatFit } from './file-window.ts';
 import { findObjects, problem, problemOf, problemOfStore, type SourceOf } from './find-objects.ts';
 import type { QuotaHold } from './hold-quotas.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface ListDependencies {
   jobs: JobStore;
@@ -44,8 +44,6 @@ export interface Listed {
   first?: FileDocument[];
   problem?: JobError;
 }
-
-type DispatchStep = Step<'dispatch'>;
 
 /** Nothing is listed yet. */
 const newListing = (job: number): PartialListing => ({

@@ -1,6 +1,5 @@
 /** Loads the files of jobs: publishes them to split (publish-files.ts) and decides each when the ledger has all of it (decide-files.ts). */
 import type { FileDocument, FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import type { LedgerStore } from '../../stores/ledger.ts';
 import { createDecideFiles, type DecideDependencies } from './decide-files.ts';
@@ -15,6 +14,7 @@ import {
 } from './loading-job.ts';
 import { createPublishFiles, type PublishDependencies } from './publish-files.ts';
 import type { ReadAhead } from './read-ahead.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface LoadDependencies extends PublishDependencies, DecideDependencies {
   jobs: JobStore;
@@ -29,7 +29,7 @@ const REPORT_MS = 500;
 
 export type FileLoader = ReturnType<typeof createFileLoader>;
 
-export function createFileLoader(deps: LoadDependencies, step: Step<'dispatch'>, wake: () => void) {
+export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wake: () => void) {
   const { jobs, files, ledger } = deps;
   const loading = new Map<number, LoadingJob>();
   const { publishFirst, publishMore, publishStalled } = createPublishFiles(deps, step);

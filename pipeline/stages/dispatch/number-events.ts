@@ -3,9 +3,9 @@
  * audience keeps follows from its loads alone, and is the same after any crash.
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import { inGroupsAsync, within } from '../../runtime/in-groups.ts';
 import type { Stores } from '../../stores/stores.ts';
+import type { DispatchStep } from './steps.ts';
 
 /** A file has up to 1,000 values. */
 const FILES_AT_ONCE = 100;
@@ -21,7 +21,7 @@ export function createNumberEvents({ files, eventValues }: Pick<Stores, 'files' 
   }
 
   /** At the same time: no two loads of one audience are decided before the first has ended. */
-  return async (jobs: (JobDocument | null)[], step: Step<'dispatch'>): Promise<void> => {
+  return async (jobs: (JobDocument | null)[], step: DispatchStep): Promise<void> => {
     const loads = jobs.filter((job) => job?.verdict?.hasEvents).map((job) => job!);
     await Promise.all(loads.map((load) => step('number-events', () => numberLoad(load))));
   };

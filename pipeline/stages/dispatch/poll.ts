@@ -2,7 +2,7 @@
  * Looks at MongoDB again and again while there is something to wait for: when there is news, otherwise more and more seldom, and not at
  * all when nobody waits. What is seen decides, so nothing is held that a successor would have to be told.
  */
-import type { Step } from '../../engine/step.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface Look {
   /** Whether somebody waits for what it may see. */
@@ -23,7 +23,7 @@ const MAX_SHARE_MS = 1_000;
 
 export function createPoll(
   looks: Look[],
-  step: Pick<Step<'dispatch'>, 'pause' | 'signal'>,
+  step: Pick<DispatchStep, 'pause' | 'signal'>,
   { listen, onError }: PollOptions,
 ) {
   let running = false;

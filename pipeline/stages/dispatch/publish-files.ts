@@ -4,7 +4,6 @@
  */
 
 import { type FileDocument, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -14,6 +13,7 @@ import { encode } from '../../wire/codec.ts';
 import { noBatches } from './file-tally.ts';
 import { placesOf, SMALL_FILES_A_PLACE, takeThatFit } from './file-window.ts';
 import type { LoadingJob } from './loading-job.ts';
+import type { DispatchStep } from './steps.ts';
 
 export interface PublishDependencies {
   log: Logger;
@@ -30,7 +30,7 @@ const MAX_PATIENCE_MS = 15 * 60_000;
 /** Files that are read and published at once; a window may have room for hundreds of thousands. */
 const MAX_AT_ONCE = 5_000;
 
-export function createPublishFiles(deps: PublishDependencies, step: Step<'dispatch'>) {
+export function createPublishFiles(deps: PublishDependencies, step: DispatchStep) {
   const { files, fileWindow } = deps;
 
   async function publish(entry: LoadingJob, some: FileDocument[]): Promise<void> {

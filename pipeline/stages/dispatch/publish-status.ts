@@ -1,11 +1,11 @@
 /** Publishes what becomes of jobs. The end of one is published at least once: until it is, its document says so. */
 
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { JobStore } from '../../stores/jobs.ts';
 import { encode } from '../../wire/codec.ts';
+import type { DispatchStep } from './steps.ts';
 
 interface Dependencies {
   log: Logger;
@@ -18,7 +18,7 @@ interface Dependencies {
 export type StatusPublisher = ReturnType<typeof createStatusPublisher>;
 
 export function createStatusPublisher({ log, publisher, jobs, onEnded }: Dependencies) {
-  async function publish(job: JobDocument, step: Step<'dispatch'>): Promise<void> {
+  async function publish(job: JobDocument, step: DispatchStep): Promise<void> {
     const value = encode('JobStatusChanged', {
       job: job._id,
       kind: job.kind,
@@ -35,7 +35,7 @@ export function createStatusPublisher({ log, publisher, jobs, onEnded }: Depende
     await step('status', () => publisher.send('status', [{ partition: 0, key: String(job._id), value }]));
   }
 
-  async function publishEnd(job: JobDocument, step: Step<'dispatch'>): Promise<void> {
+  async function publishEnd(job: JobDocument, step: DispatchStep): Promise<void> {
     onEnded?.(job);
     await publish(job, step);
     jobs
@@ -49,7 +49,7 @@ export function createStatusPublisher({ log, publisher, jobs, onEnded }: Depende
     publish,
     publishEnd,
     /** What an earlier term ended and did not live to publish. */
-    async publishMissed(step: Step<'dispatch'>): Promise<void> {
+    async publishMissed(step: DispatchStep): Promise<void> {
       const missed = await step.read('find ends to publish', () => jobs.statusUnpublished());
       for (const job of missed) await publishEnd(job, step);
     },

@@ -1,8 +1,8 @@
 /** Publishes the files of a job again, as its next attempt, because devices were lost on the way. */
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { JobStore } from '../../stores/jobs.ts';
+import type { DispatchStep } from './steps.ts';
 
 interface Dependencies {
   log: Logger;
@@ -16,7 +16,7 @@ export const MAX_ATTEMPTS = 3;
 export type RepeatJob = ReturnType<typeof createRepeatJob>;
 
 export function createRepeatJob({ log, jobs, onRepeated }: Dependencies) {
-  return (job: JobDocument, slots: number[], step: Step<'dispatch'>): Promise<JobDocument> => {
+  return (job: JobDocument, slots: number[], step: DispatchStep): Promise<JobDocument> => {
     log.warn(
       { job: job._id, attempt: job.attempt ?? 0, slots },
       'devices were lost in processing: publishing the files again',

@@ -3,12 +3,12 @@
  * looked for apart from the rest: among all pages there are, which takes long.
  */
 import { type AudienceDocument, spaces } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { removedUpTo } from '../../stores/counters.ts';
 import type { Stores } from '../../stores/stores.ts';
 import type { RemoveJobs } from './remove-jobs.ts';
+import type { DispatchStep } from './steps.ts';
 
 const SWEEP_AGAIN_MS = 15 * 60_000;
 /** Well above the differences between clocks: what is written carries the time of its writer. */
@@ -42,7 +42,7 @@ export function createSweep(deps: Dependencies) {
    * Only when no job of an earlier generation is left that could still write; and for a while afterwards again and again: a process
    * that was frozen before its write makes it when it wakes up, and finds nothing there that would refuse it.
    */
-  async function sweepAudience(audience: AudienceDocument, { signal }: Step<'dispatch'>): Promise<void> {
+  async function sweepAudience(audience: AudienceDocument, { signal }: DispatchStep): Promise<void> {
     const { _id, generation } = audience;
     await compositions.forgetBelow(_id, generation);
     await compositionRows.expireBelow(_id, generation);
@@ -69,7 +69,7 @@ export function createSweep(deps: Dependencies) {
   }
 
   /** What fails for one audience is tried again next time, and is no reason to leave the others. */
-  async function sweepCleared(step: Step<'dispatch'>): Promise<void> {
+  async function sweepCleared(step: DispatchStep): Promise<void> {
     for await (const audience of audiences.toSweep()) {
       step.signal.throwIfAborted();
       await sweepAudience(audience, step).catch((error) => {
@@ -89,7 +89,7 @@ export function createSweep(deps: Dependencies) {
     await Promise.all(stores.map((store) => store.forgetBefore(first)));
   }
 
-  return async (step: Step<'dispatch'>): Promise<void> => {
+  return async (step: DispatchStep): Promise<void> => {
     await sweepCleared(step);
     await sweepEnded();
   };
@@ -101,7 +101,7 @@ interface OrphanDependencies {
 }
 
 export function createSweepOrphans({ log, sets }: OrphanDependencies) {
-  return async ({ signal }: Step<'dispatch'>): Promise<void> => {
+  return async ({ signal }: DispatchStep): Promise<void> => {
     const swept = await sets.sweepOrphans({ unnamedForMs: ORPHAN_AGE_MS, signal });
     if (swept > 0) log.info({ merges: swept }, 'removed the pages of merges that never landed');
   };

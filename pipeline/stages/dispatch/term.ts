@@ -11,7 +11,6 @@
  *             rejects. What was decided is in MongoDB, so the next term, here or elsewhere, goes on from there.
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
 import type { JobStore } from '../../stores/jobs.ts';
@@ -27,6 +26,7 @@ import type { StatusPublisher } from './publish-status.ts';
 import { createReadAhead } from './read-ahead.ts';
 import type { RunJob } from './run-job.ts';
 import { createSequencer } from './sequencer.ts';
+import type { DispatchStep } from './steps.ts';
 import type { Gates, Turns } from './turns.ts';
 
 export interface TermDependencies
@@ -42,11 +42,11 @@ export interface TermDependencies
   endJobs: EndJobs;
   status: StatusPublisher;
   /** Clears away what cleared audiences and ended jobs left behind. */
-  sweep(step: Step<'dispatch'>): Promise<void>;
+  sweep(step: DispatchStep): Promise<void>;
   /** Removes pages that no manifest names. */
-  sweepOrphans(step: Step<'dispatch'>): Promise<void>;
+  sweepOrphans(step: DispatchStep): Promise<void>;
   /** Removes what the operator does not want to keep. */
-  expireJobs(step: Step<'dispatch'>): Promise<void>;
+  expireJobs(step: DispatchStep): Promise<void>;
   readAheadBytes: number;
   news: Pick<News, 'listen'>;
   onJobsInFlight(jobs: number): void;
@@ -62,7 +62,7 @@ const SWEEP_ORPHANS_MS = 15 * 60_000;
 const EXPIRE_MS = 60_000;
 
 /** `onStopped`: a job was stopped, and another term is to begin. */
-export function createTerm(deps: TermDependencies, step: Step<'dispatch'>, onStopped: () => void) {
+export function createTerm(deps: TermDependencies, step: DispatchStep, onStopped: () => void) {
   const { log, jobs } = deps;
   let admission: Admission | undefined;
 

@@ -1,11 +1,11 @@
 /** What a job in flight gets from its term: where it waits for other jobs, and the services that all jobs of the term share. */
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { Step } from '../../engine/step.ts';
 import type { SlotCoordinator } from './coordinate-slots.ts';
 import type { Ending } from './end-jobs.ts';
 import type { FileLoader } from './load-files.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
+import type { DispatchStep } from './steps.ts';
 
 /** Where jobs wait for those before them: all jobs at the same, deferred ones at those of their space. */
 export interface Gates {
@@ -16,7 +16,7 @@ export interface Gates {
 }
 
 export interface Turns {
-  step: Step<'dispatch'>;
+  step: DispatchStep;
   gates: Gates;
   files: FileLoader;
   slots: SlotCoordinator;

@@ -5,11 +5,11 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
-import type { Step } from '../../engine/step.ts';
 import { packCounts } from '../../formats/number-table.ts';
 import type { DeviceSets, SlotChange } from '../../sets/device-sets.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
+import type { SinkStep } from './steps.ts';
 
 interface Dependencies {
   sets: Pick<DeviceSets, 'drop'>;
@@ -21,7 +21,7 @@ export function createDropJob({ sets, acks }: Dependencies) {
     marker: JobMarker,
     slots: number[],
     committed: CommittedJobs,
-    step: Step<'sink'>,
+    step: SinkStep,
   ): Promise<void> => {
     const { job } = marker;
     const space = spaces.of(marker);

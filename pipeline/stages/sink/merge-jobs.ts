@@ -5,8 +5,6 @@
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
-import { faultPoint } from '../../engine/fault-points.ts';
-import type { Step } from '../../engine/step.ts';
 import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packCounts } from '../../formats/number-table.ts';
@@ -22,6 +20,7 @@ import { framedIn } from '../../wire/framed-devices.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { notMerged } from './drop-job.ts';
 import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
+import { type SinkStep, sinkPoint } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
@@ -33,8 +32,6 @@ interface Dependencies {
   verdicts: Pick<VerdictStore, 'passedOf' | 'collapsedOf'>;
   hashDevice: DeviceHash;
 }
-
-type SinkStep = Step<'sink'>;
 
 /** Jobs to merge, in their order: several imports, or one audience's load. */
 export interface Run {
@@ -136,9 +133,9 @@ export function createMergeJobs(deps: Dependencies) {
           isCollapsed: await verdicts.collapsedOf(marker),
         };
         const ranges = both(spilled, inMemory);
-        faultPoint('sink:before-gather', job);
+        sinkPoint('sink:before-gather', job);
         const one = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, where);
-        faultPoint('sink:after-gather', job);
+        sinkPoint('sink:after-gather', job);
         addTo(counts, job, one);
         gathered.push(one.devices);
       }

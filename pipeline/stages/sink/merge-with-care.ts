@@ -6,10 +6,10 @@
 import { randomUUID } from 'node:crypto';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import { MAX_FAILURES } from '../../engine/failures.ts';
-import type { Step } from '../../engine/step.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import type { CrashStore } from '../../stores/crashes.ts';
 import type { JobStore } from '../../stores/jobs.ts';
+import type { SinkStep } from './steps.ts';
 
 interface Dependencies {
   crashes: CrashStore;
@@ -20,7 +20,7 @@ export interface Care {
   /** Whether a process may have died of the job. */
   isSuspect(job: number): boolean;
   /** Merges a suspect. */
-  use(marker: JobMarker, merge: () => Promise<void>, step: Step<'sink'>): Promise<void>;
+  use(marker: JobMarker, merge: () => Promise<void>, step: SinkStep): Promise<void>;
 }
 
 const STAGE = 'sink';
@@ -30,7 +30,7 @@ export function createMergeWithCare({ crashes, jobs }: Dependencies) {
   const oneAtATime = createByteBudget(1);
 
   /** To be called when a partition is taken. `assignment` ends when it is lost. */
-  return async (partition: number, assignment: Step<'sink'>): Promise<Care> => {
+  return async (partition: number, assignment: SinkStep): Promise<Care> => {
     const owner = randomUUID();
     const { signal } = assignment;
     const isAfterCrash = await assignment.read('look for a crash', () =>

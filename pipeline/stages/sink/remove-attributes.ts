@@ -1,11 +1,11 @@
 /** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
-import type { Step } from '../../engine/step.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { countsOf, noChange, notMerged } from './drop-job.ts';
+import type { SinkStep } from './steps.ts';
 
 interface Dependencies {
   sets: Pick<DeviceSets, 'removeKeys'>;
@@ -17,7 +17,7 @@ export function createRemoveAttributes({ sets, acks }: Dependencies) {
     { job, attributes }: JobMarker,
     slots: number[],
     committed: CommittedJobs,
-    step: Step<'sink'>,
+    step: SinkStep,
   ): Promise<void> => {
     const keys = new Set(attributes);
     for (const slot of slots) {

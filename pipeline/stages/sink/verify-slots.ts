@@ -3,11 +3,11 @@
  * way, and wherever, shows here, before anything of the job is merged.
  */
 import type { JobMarker } from '../../../schemas/topics.ts';
-import type { Step } from '../../engine/step.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
+import type { SinkStep } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
@@ -35,7 +35,7 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
     marker: JobMarker,
     slots: number[],
     uncommitted: Uncommitted,
-    step: Step<'sink'>,
+    step: SinkStep,
   ): Promise<number[]> => {
     const findMissing = async () => {
       const missing: number[] = [];

@@ -4,12 +4,10 @@
  * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
  */
 import { randomUUID } from 'node:crypto';
-import type { Step } from '../../engine/step.ts';
 import { linkedAbort } from '../../runtime/linked-abort.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CounterStore } from '../../stores/counters.ts';
-
-type SplitStep = Step<'split'>;
+import type { SplitStep } from './steps.ts';
 
 interface FileInHand {
   /** The same in every thread. */

@@ -1,8 +1,8 @@
 /** The faults of our own processes and of the storage: each does its harm, undoes it, and says what it was. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import type { Fault as StorageFault } from '../../sources/faulty-proxy.ts';
 import type { Managed } from '../../support/processes.ts';
+import { type FaultPoint, faultPoints } from '../support/points.ts';
 import type { NamedFault, Scene } from './scene.ts';
 
 const { api: apiPoints, ...stages } = faultPoints;

@@ -4,12 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
-import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import type { Managed } from '../../support/processes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { FaultFixture } from '../support/fixture.ts';
 import type { Lane } from '../support/lane.ts';
-import { pointsOf } from '../support/points.ts';
+import { type FaultPoint, faultPoints, pointsOf } from '../support/points.ts';
 import type { Random } from '../support/random.ts';
 
 /** One request of every kind, again and again. */

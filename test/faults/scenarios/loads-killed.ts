@@ -3,8 +3,8 @@
  * met by a process that has to go on where the last one died. Four points in a short round; FAULT_POINTS=all takes all of them.
  */
 import { it } from 'vitest';
-import type { FaultPoint } from '../../../pipeline/engine/fault-points.ts';
 import type { FaultFixture } from '../support/fixture.ts';
+import type { FaultPoint } from '../support/points.ts';
 import { orderAt, pointsOf } from '../support/points.ts';
 import type { Random } from '../support/random.ts';
 import { untilAllEnded } from '../support/settle.ts';

@@ -4,12 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { FaultPoint } from '../../../pipeline/engine/fault-points.ts';
 import { isFrozen } from '../../support/processes.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
 import { setNames } from '../../support/stored-sets.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { FaultFixture } from '../support/fixture.ts';
+import type { FaultPoint } from '../support/points.ts';
 import { removeRecords } from '../support/remove-records.ts';
 
 const ROWS = 3_000;

@@ -5,11 +5,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import { collections } from '../../../schemas/documents.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { FaultFixture } from '../support/fixture.ts';
-import { orderAt, pointsOf } from '../support/points.ts';
+import { type FaultPoint, faultPoints, orderAt, pointsOf } from '../support/points.ts';
 import type { Random } from '../support/random.ts';
 import { removeRecords } from '../support/remove-records.ts';
 import { unfinished, untilAllEnded } from '../support/settle.ts';

@@ -3,10 +3,10 @@
  * One stage in a short round; FAULT_POINTS=all takes all that prepare a job.
  */
 import { expect, it } from 'vitest';
-import type { FaultPoint } from '../../../pipeline/engine/fault-points.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
 import { setNames } from '../../support/stored-sets.ts';
 import type { FaultFixture } from '../support/fixture.ts';
+import type { FaultPoint } from '../support/points.ts';
 import { pointsOf } from '../support/points.ts';
 import type { Random } from '../support/random.ts';
 

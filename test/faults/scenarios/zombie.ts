@@ -3,14 +3,13 @@
  * tries to write changes nothing. FAULT_POINTS=all freezes at every point. (Processes that join and leave: rolling.ts.)
  */
 import { expect, it, onTestFinished } from 'vitest';
-import { type FaultPoint, faultPoints } from '../../../pipeline/engine/fault-points.ts';
 import { isFrozen, type Managed, manage } from '../../support/processes.ts';
 import type { Settings } from '../../support/settings.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { expelAll } from '../support/expel.ts';
 import type { FaultFixture } from '../support/fixture.ts';
 import { newLogFolder } from '../support/logs.ts';
-import { orderAt, pointsOf } from '../support/points.ts';
+import { type FaultPoint, faultPoints, orderAt, pointsOf } from '../support/points.ts';
 import type { Random } from '../support/random.ts';
 import { untilAllEnded } from '../support/settle.ts';
 

@@ -1,4 +1,10 @@
-import type { FaultPoint } from '../../../pipeline/engine/fault-points.ts';
+import { apiPoints, type webhookPoints } from '../../../api/jobs/fault-points.ts';
+import { faultPoints as ofStages } from '../../../pipeline/fault-points.ts';
+
+export const faultPoints = { api: apiPoints, ...ofStages };
+export type FaultPoint =
+  | (typeof faultPoints)[keyof typeof faultPoints][number]
+  | (typeof webhookPoints)[number];
 
 /** FAULT_POINTS=all, or FAULT_POINTS=sink:before-ack,… those; else a few, for a short round. */
 export function pointsOf(all: readonly FaultPoint[], few: () => FaultPoint[]): readonly FaultPoint[] {

@@ -1,0 +1,35 @@
+/** The steps of dispatch, about in the order in which they are taken. */
+import type { Step } from '../../engine/step.ts';
+
+export const dispatchSteps = [
+  'republish',
+  'make-audience',
+  'listing',
+  'listing-page',
+  'freeze',
+  'forget-lists',
+  'mark-running',
+  'publish-files',
+  'decide-files',
+  'progress',
+  'cancel',
+  'verdict',
+  'prepare',
+  'attempt',
+  'decide',
+  'number-events',
+  'commit',
+  'stop',
+  'defer',
+  'duplicates',
+  'fail-files',
+  'audience',
+  'count-attributes',
+  'count-usage',
+  'count-deferred',
+  'end',
+  'status',
+  'forget',
+] as const;
+export type DispatchStepName = (typeof dispatchSteps)[number];
+export type DispatchStep = Step<DispatchStepName>;

@@ -1,0 +1,19 @@
+/** The steps of the sink, about in the order in which they are taken. */
+import { faultPoint, type PointOf, type Reach } from '../../engine/fault-points.ts';
+import type { Step } from '../../engine/step.ts';
+
+export const sinkSteps = [
+  'spill',
+  'vote',
+  'merge',
+  'gather',
+  'ack',
+  'forget-spills',
+  'remove-keys',
+  'drop',
+] as const;
+export type SinkStepName = (typeof sinkSteps)[number];
+export type SinkStep = Step<SinkStepName>;
+
+/** Inside a step. */
+export const sinkPoint: Reach<PointOf<'sink', SinkStepName>> = faultPoint;

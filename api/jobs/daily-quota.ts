@@ -1,6 +1,6 @@
 /**
  * Refuses jobs of a partner whose daily quota is used up. Jobs count when they end; dispatch refuses those in flight when it lists
- * their files (stages/dispatch/hold-quotas.ts).
+ * their files (stages/dispatch/admit/hold-quotas.ts).
  */
 import { LRUCache } from 'lru-cache';
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';

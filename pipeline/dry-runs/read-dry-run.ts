@@ -11,9 +11,14 @@ import type { Cut } from '../formats/cut-rows.ts';
 import type { KeyTable } from '../formats/key-table.ts';
 import { type ParsedRows, rowFormatOf } from '../formats/row-formats.ts';
 import type { ListedObject } from '../sources/object-store.ts';
-import { countBatch, noBatches } from '../stages/dispatch/file-tally.ts';
-import { findObjects, problemOf, problemOfStore, type SourceOf } from '../stages/dispatch/find-objects.ts';
-import { judgeFile } from '../stages/dispatch/judge-file.ts';
+import {
+  findObjects,
+  problemOf,
+  problemOfStore,
+  type SourceOf,
+} from '../stages/dispatch/list/find-objects.ts';
+import { judgeFile } from '../stages/dispatch/load/judge-file.ts';
+import { countBatch, noBatches } from '../stages/dispatch/load/tally-files.ts';
 import { failureOf } from '../stages/split-files.ts';
 
 export interface ReadDependencies {

@@ -2,7 +2,7 @@
 import type { JobError } from '../../schemas/documents.ts';
 import { type DefaultQuotas, quotasOf } from '../accept/quotas.ts';
 import type { Retry } from '../engine/retry.ts';
-import { problem } from '../stages/dispatch/find-objects.ts';
+import { problem } from '../stages/dispatch/list/find-objects.ts';
 import { keepPartners } from '../stores/partners.ts';
 import type { Stores } from '../stores/stores.ts';
 import { dayOf } from '../stores/usage.ts';

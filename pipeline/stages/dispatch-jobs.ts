@@ -1,13 +1,13 @@
 /**
  * dispatch: takes jobs in the order of their numbers, a window of them at a time, and runs each to its end. The jobs topic has one
  * partition, so one consumer of the group is the active dispatcher and the others stand by: to be assigned the partition begins a
- * term (dispatch/term.ts), to lose it ends the term.
+ * term (dispatch/serve-term.ts), to lose it ends the term.
  */
 import { setMaxListeners } from 'node:events';
 import type { Stage } from '../engine/stage.ts';
 import { linkedAbort } from '../runtime/linked-abort.ts';
+import { createTerm, type Term, type TermDependencies } from './dispatch/serve-term.ts';
 import type { DispatchStep, DispatchStepName } from './dispatch/steps.ts';
-import { createTerm, type Term, type TermDependencies } from './dispatch/term.ts';
 
 export function createDispatchJobs(deps: TermDependencies): Stage<DispatchStepName> {
   let term: Term | undefined;

@@ -5,7 +5,7 @@
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
-import { countBatch, noBatches } from '../../pipeline/stages/dispatch/file-tally.ts';
+import { countBatch, noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
 import { createLedgerStore, type LedgerEntry } from '../../pipeline/stores/ledger.ts';
 import { openDatabase } from '../sets/database.ts';
 

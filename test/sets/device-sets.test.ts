@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { merge, noDevices } from '../../pipeline/sets/devices.ts';
 import { defaultLayout } from '../../pipeline/sets/regions.ts';
-import { MAX_ATTRIBUTES } from '../../pipeline/stages/dispatch/limit-attributes.ts';
+import { MAX_ATTRIBUTES } from '../../pipeline/stages/dispatch/commit/limit-attributes.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { checkEveryManifest, manifestsOf, openDatabase, pagesOf } from './database.ts';

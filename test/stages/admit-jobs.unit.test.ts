@@ -1,6 +1,9 @@
 /** Jobs are admitted in the order of their numbers, a window at a time; one whose message is lost is found. */
 import { expect, it } from 'vitest';
-import { type AdmissionDependencies, createAdmission } from '../../pipeline/stages/dispatch/admit-jobs.ts';
+import {
+  type AdmissionDependencies,
+  createAdmission,
+} from '../../pipeline/stages/dispatch/admit/admit-jobs.ts';
 import { eventually } from '../support/eventually.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 

@@ -1,11 +1,11 @@
 /** What the markers tell the slots. */
 import { Binary } from 'mongodb';
 import { afterEach, expect, it, vi } from 'vitest';
-import { noneExpected } from '../../pipeline/stages/dispatch/add-up.ts';
+import { noneExpected } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
 import {
   createSlotCoordinator,
   type SlotDependencies,
-} from '../../pipeline/stages/dispatch/coordinate-slots.ts';
+} from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
 import type { JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 

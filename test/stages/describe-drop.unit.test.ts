@@ -2,7 +2,7 @@
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
-import { describeDrop } from '../../pipeline/stages/dispatch/describe-drop.ts';
+import { describeDrop } from '../../pipeline/stages/dispatch/commit/describe-drop.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import type { AckDocument } from '../../schemas/stage-documents.ts';
 import { aJob } from '../support/recording-environment.ts';

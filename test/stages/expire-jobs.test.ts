@@ -1,8 +1,8 @@
 /** Expired history goes, and nothing that anybody still needs goes with it. */
 import { beforeEach, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createExpireJobs } from '../../pipeline/stages/dispatch/expire-jobs.ts';
-import { createRemoveJobs } from '../../pipeline/stages/dispatch/remove-jobs.ts';
+import { createExpireJobs } from '../../pipeline/stages/dispatch/housekeeping/expire-jobs.ts';
+import { createRemoveJobs } from '../../pipeline/stages/dispatch/housekeeping/remove-jobs.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createJobContexts } from '../../pipeline/stores/job-contexts.ts';
 import { createNewJobStore } from '../../pipeline/stores/new-jobs.ts';

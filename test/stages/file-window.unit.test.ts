@@ -1,6 +1,6 @@
 /** Small files share a place of the window. */
 import { expect, it } from 'vitest';
-import { takeThatFit } from '../../pipeline/stages/dispatch/file-window.ts';
+import { takeThatFit } from '../../pipeline/stages/dispatch/load/file-window.ts';
 
 const files = (count: number, size: number) =>
   Array.from({ length: count }, () => ({ size, batchBytes: 100 }));

@@ -1,6 +1,6 @@
 /** Jobs that are listed and have not ended count too, and none of them twice. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createQuotaHold } from '../../pipeline/stages/dispatch/hold-quotas.ts';
+import { createQuotaHold } from '../../pipeline/stages/dispatch/admit/hold-quotas.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { createStores, type Stores } from '../../pipeline/stores/stores.ts';
 import type { PartnerQuotas } from '../../schemas/documents.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countBatch, noBatches } from '../../pipeline/stages/dispatch/file-tally.ts';
-import { judgeFile } from '../../pipeline/stages/dispatch/judge-file.ts';
+import { judgeFile } from '../../pipeline/stages/dispatch/load/judge-file.ts';
+import { countBatch, noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
 import type { RecordedBatch } from '../../pipeline/stores/ledger.ts';
 import type { FileFailure } from '../../schemas/documents.ts';
 

@@ -1,7 +1,7 @@
 /** A long listing is stored page by page: it goes on where a dispatcher died, and a late one adds nothing to it. */
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, it } from 'vitest';
-import { createListFiles } from '../../pipeline/stages/dispatch/list-files.ts';
+import { createListFiles } from '../../pipeline/stages/dispatch/list/list-files.ts';
 import { jobCollection } from '../../pipeline/stores/jobs.ts';
 import type { ListingStore } from '../../pipeline/stores/listings.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';

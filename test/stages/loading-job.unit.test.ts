@@ -1,7 +1,11 @@
 /** How much of the files in flight has been read, in bytes as they are stored. */
 import { expect, it } from 'vitest';
-import { noBatches } from '../../pipeline/stages/dispatch/file-tally.ts';
-import { bytesReadOf, createLoadingJob, unpackedBytes } from '../../pipeline/stages/dispatch/loading-job.ts';
+import {
+  bytesReadOf,
+  createLoadingJob,
+  unpackedBytes,
+} from '../../pipeline/stages/dispatch/load/loading-job.ts';
+import { noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
 import { aJob } from '../support/recording-environment.ts';
 
 const nobody = { resolve: () => {}, reject: () => {} };

@@ -1,6 +1,6 @@
 import { Binary } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
-import { createNumberEvents } from '../../pipeline/stages/dispatch/number-events.ts';
+import { createNumberEvents } from '../../pipeline/stages/dispatch/commit/number-events.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createFileStore, fileId } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';

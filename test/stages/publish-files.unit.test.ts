@@ -1,12 +1,12 @@
 /** A window may have room for very many small files: they are read and published some at a time. */
 import { expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
-import { noBatches } from '../../pipeline/stages/dispatch/file-tally.ts';
-import { createLoadingJob } from '../../pipeline/stages/dispatch/loading-job.ts';
+import { createLoadingJob } from '../../pipeline/stages/dispatch/load/loading-job.ts';
 import {
   createPublishFiles,
   type PublishDependencies,
-} from '../../pipeline/stages/dispatch/publish-files.ts';
+} from '../../pipeline/stages/dispatch/load/publish-files.ts';
+import { noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
 import type { FileDocument } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createReadAhead } from '../../pipeline/stages/dispatch/read-ahead.ts';
+import { createReadAhead } from '../../pipeline/stages/dispatch/load/read-ahead.ts';
 
 function setUp(maxBytes: number) {
   let oldest = 1;

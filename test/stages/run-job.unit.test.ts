@@ -1,10 +1,16 @@
 /** What dispatch does with a job, step by step, from accepted to ended. */
 import { expect, it } from 'vitest';
 import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
-import { type CommitJobDependencies, createCommitJob } from '../../pipeline/stages/dispatch/commit-job.ts';
-import { SinkFailed } from '../../pipeline/stages/dispatch/coordinate-slots.ts';
-import { createDecideJob, type DecideJobDependencies } from '../../pipeline/stages/dispatch/decide-job.ts';
-import type { JudgedFile } from '../../pipeline/stages/dispatch/loading-job.ts';
+import {
+  type CommitJobDependencies,
+  createCommitJob,
+} from '../../pipeline/stages/dispatch/commit/commit-job.ts';
+import { SinkFailed } from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
+import {
+  createDecideJob,
+  type DecideJobDependencies,
+} from '../../pipeline/stages/dispatch/commit/decide-job.ts';
+import type { JudgedFile } from '../../pipeline/stages/dispatch/load/loading-job.ts';
 import { createRunJob } from '../../pipeline/stages/dispatch/run-job.ts';
 import type { OwnTurns } from '../../pipeline/stages/dispatch/turns.ts';
 import type { Decision } from '../../pipeline/stores/jobs.ts';

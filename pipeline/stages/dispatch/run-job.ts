@@ -1,8 +1,8 @@
 /** One job, from accepted to ended. Each step can be repeated by a successor: what was decided is in MongoDB before it is acted upon. */
 import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { CommitJob } from './commit-job.ts';
-import type { DecideJob } from './decide-job.ts';
+import type { CommitJob } from './commit/commit-job.ts';
+import type { DecideJob } from './commit/decide-job.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import type { OwnTurns } from './turns.ts';
 

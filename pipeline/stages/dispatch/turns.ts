@@ -1,9 +1,9 @@
 /** What a job in flight gets from its term: where it waits for other jobs, and the services that all jobs of the term share. */
 import type { JobDocument } from '../../../schemas/documents.ts';
-import type { SlotCoordinator } from './coordinate-slots.ts';
-import type { Ending } from './end-jobs.ts';
-import type { FileLoader } from './load-files.ts';
-import type { ReadAhead } from './read-ahead.ts';
+import type { SlotCoordinator } from './commit/coordinate-slots.ts';
+import type { Ending } from './commit/end-jobs.ts';
+import type { FileLoader } from './load/load-files.ts';
+import type { ReadAhead } from './load/read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
 import type { DispatchStep } from './steps.ts';
 

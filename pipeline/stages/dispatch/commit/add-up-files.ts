@@ -1,11 +1,11 @@
 /** Adds up what was decided of a job's files, in the order of their numbers. */
 import { Binary } from 'mongodb';
-import type { RejectCode } from '../../../schemas/codes.ts';
-import type { JobError } from '../../../schemas/documents.ts';
-import { noTotals, packTotals } from '../../formats/slot-totals.ts';
-import { isNumbered } from '../../stores/event-values.ts';
-import type { Decision } from '../../stores/jobs.ts';
-import type { JudgedFile } from './loading-job.ts';
+import type { RejectCode } from '../../../../schemas/codes.ts';
+import type { JobError } from '../../../../schemas/documents.ts';
+import { noTotals, packTotals } from '../../../formats/slot-totals.ts';
+import { isNumbered } from '../../../stores/event-values.ts';
+import type { Decision } from '../../../stores/jobs.ts';
+import type { JudgedFile } from '../load/loading-job.ts';
 
 export const noneExpected = new Binary(packTotals(noTotals()));
 

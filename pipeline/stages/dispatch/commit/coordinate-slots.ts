@@ -3,16 +3,16 @@
  * slot has acknowledged it. A request without a response is repeated, in order: a partition may have lost it.
  */
 
-import { type JobDocument, type JobVerdict, spaces } from '../../../schemas/documents.ts';
-import type { JobMarker } from '../../../schemas/topics.ts';
-import { unpackTotals } from '../../formats/slot-totals.ts';
-import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
-import { groupBy } from '../../runtime/group-by.ts';
-import type { AckStore } from '../../stores/acks.ts';
-import type { JobStore } from '../../stores/jobs.ts';
-import type { VoteStore } from '../../stores/votes.ts';
-import { encode } from '../../wire/codec.ts';
-import type { DispatchStep } from './steps.ts';
+import { type JobDocument, type JobVerdict, spaces } from '../../../../schemas/documents.ts';
+import type { JobMarker } from '../../../../schemas/topics.ts';
+import { unpackTotals } from '../../../formats/slot-totals.ts';
+import type { OutgoingMessage, Publisher } from '../../../kafka/publish.ts';
+import { groupBy } from '../../../runtime/group-by.ts';
+import type { AckStore } from '../../../stores/acks.ts';
+import type { JobStore } from '../../../stores/jobs.ts';
+import type { VoteStore } from '../../../stores/votes.ts';
+import { encode } from '../../../wire/codec.ts';
+import type { DispatchStep } from '../steps.ts';
 
 export interface SlotDependencies {
   publisher: Publisher;

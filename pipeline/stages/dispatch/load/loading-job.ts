@@ -1,12 +1,12 @@
 /** A job whose files are being loaded, as far as this term has come with it. */
-import type { FileDocument, JobDocument, JobError } from '../../../schemas/documents.ts';
-import type { DecidedFile } from '../../stores/files.ts';
-import type { FileTally } from './file-tally.ts';
+import type { FileDocument, JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { DecidedFile } from '../../../stores/files.ts';
+import type { FileTally } from './tally-files.ts';
 
 /** What a job's outcome is added up from. */
 export type JudgedFile = DecidedFile & {
   path: string;
-  /** What each slot gets of the file, if this term has seen all of it (file-tally.ts). */
+  /** What each slot gets of the file, if this term has seen all of it (tally-files.ts). */
   slots?: Uint8Array | null;
 };
 

@@ -1,10 +1,10 @@
 /** Loads the files of jobs: publishes them to split (publish-files.ts) and decides each when the ledger has all of it (decide-files.ts). */
-import type { FileDocument, FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import type { JobStore } from '../../stores/jobs.ts';
-import type { LedgerStore } from '../../stores/ledger.ts';
+import type { FileDocument, FileFailure, JobDocument } from '../../../../schemas/documents.ts';
+import type { JobStore } from '../../../stores/jobs.ts';
+import type { LedgerStore } from '../../../stores/ledger.ts';
+import type { QuotaHold } from '../admit/hold-quotas.ts';
+import type { DispatchStep } from '../steps.ts';
 import { createDecideFiles, type DecideDependencies } from './decide-files.ts';
-import { countBatch } from './file-tally.ts';
-import type { QuotaHold } from './hold-quotas.ts';
 import {
   bytesReadOf,
   createLoadingJob,
@@ -14,7 +14,7 @@ import {
 } from './loading-job.ts';
 import { createPublishFiles, type PublishDependencies } from './publish-files.ts';
 import type { ReadAhead } from './read-ahead.ts';
-import type { DispatchStep } from './steps.ts';
+import { countBatch } from './tally-files.ts';
 
 export interface LoadDependencies extends PublishDependencies, DecideDependencies {
   jobs: JobStore;

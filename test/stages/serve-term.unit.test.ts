@@ -3,7 +3,7 @@ import { it } from 'vitest';
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { createStep } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createTerm, type TermDependencies } from '../../pipeline/stages/dispatch/term.ts';
+import { createTerm, type TermDependencies } from '../../pipeline/stages/dispatch/serve-term.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const chores = ['sweep', 'sweepOrphans', 'expireJobs'];

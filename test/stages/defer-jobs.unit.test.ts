@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import {
   createDeferredJobs,
   type DeferredDependencies,
-} from '../../pipeline/stages/dispatch/deferred-jobs.ts';
+} from '../../pipeline/stages/dispatch/admit/defer-jobs.ts';
 import type { Gates } from '../../pipeline/stages/dispatch/turns.ts';
 import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';

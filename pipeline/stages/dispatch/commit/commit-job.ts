@@ -1,17 +1,17 @@
 /**
  * The second half of a job: commit → acknowledge → end. Commits and ends wait their turn, so that jobs are merged and finished in the order
- * of their numbers. A decided job whose commit fails repeatedly is stopped (deferred-jobs.ts).
+ * of their numbers. A decided job whose commit fails repeatedly is stopped (admit/defer-jobs.ts).
  */
-import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/failures.ts';
-import { backoff } from '../../engine/retry.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { Stores } from '../../stores/stores.ts';
-import { nothing } from './add-up.ts';
+import type { FileFailure, JobDocument } from '../../../../schemas/documents.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
+import { backoff } from '../../../engine/retry.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import { MAX_ATTEMPTS, type RepeatJob } from '../load/repeat-job.ts';
+import type { OwnTurns } from '../turns.ts';
+import { nothing } from './add-up-files.ts';
 import { SinkFailed } from './coordinate-slots.ts';
 import type { EndJobs } from './end-jobs.ts';
-import { MAX_ATTEMPTS, type RepeatJob } from './repeat-job.ts';
-import type { OwnTurns } from './turns.ts';
 
 export interface CommitJobDependencies extends Pick<Stores, 'jobs' | 'files'> {
   log: Logger;

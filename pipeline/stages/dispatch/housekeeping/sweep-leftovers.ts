@@ -2,13 +2,13 @@
  * Clears away what can no longer be seen: what cleared audiences held, and what a lost race or a crash left behind. Orphaned pages are
  * looked for apart from the rest: among all pages there are, which takes long.
  */
-import { type AudienceDocument, spaces } from '../../../schemas/documents.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { DeviceSets } from '../../sets/device-sets.ts';
-import { removedUpTo } from '../../stores/counters.ts';
-import type { Stores } from '../../stores/stores.ts';
+import { type AudienceDocument, spaces } from '../../../../schemas/documents.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import type { DeviceSets } from '../../../sets/device-sets.ts';
+import { removedUpTo } from '../../../stores/counters.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import type { DispatchStep } from '../steps.ts';
 import type { RemoveJobs } from './remove-jobs.ts';
-import type { DispatchStep } from './steps.ts';
 
 const SWEEP_AGAIN_MS = 15 * 60_000;
 /** Well above the differences between clocks: what is written carries the time of its writer. */

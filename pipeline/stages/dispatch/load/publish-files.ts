@@ -3,17 +3,17 @@
  * may have been lost. Split sends only what the ledger lacks.
  */
 
-import { type FileDocument, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
-import type { Publisher } from '../../kafka/publish.ts';
-import { inGroups, within } from '../../runtime/in-groups.ts';
-import type { Logger } from '../../runtime/log.ts';
-import { jobHeaders } from '../../runtime/trace-job.ts';
-import type { FileStore } from '../../stores/files.ts';
-import { encode } from '../../wire/codec.ts';
-import { noBatches } from './file-tally.ts';
+import { type FileDocument, type JobDocument, JobStatus } from '../../../../schemas/documents.ts';
+import type { Publisher } from '../../../kafka/publish.ts';
+import { inGroups, within } from '../../../runtime/in-groups.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import { jobHeaders } from '../../../runtime/trace-job.ts';
+import type { FileStore } from '../../../stores/files.ts';
+import { encode } from '../../../wire/codec.ts';
+import type { DispatchStep } from '../steps.ts';
 import { placesOf, SMALL_FILES_A_PLACE, takeThatFit } from './file-window.ts';
 import type { LoadingJob } from './loading-job.ts';
-import type { DispatchStep } from './steps.ts';
+import { noBatches } from './tally-files.ts';
 
 export interface PublishDependencies {
   log: Logger;

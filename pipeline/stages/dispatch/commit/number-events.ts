@@ -2,10 +2,10 @@
  * Gives the event values of loads their numbers, before the loads are merged. Called with jobs in their order, so that which values an
  * audience keeps follows from its loads alone, and is the same after any crash.
  */
-import type { JobDocument } from '../../../schemas/documents.ts';
-import { inGroupsAsync, within } from '../../runtime/in-groups.ts';
-import type { Stores } from '../../stores/stores.ts';
-import type { DispatchStep } from './steps.ts';
+import type { JobDocument } from '../../../../schemas/documents.ts';
+import { inGroupsAsync, within } from '../../../runtime/in-groups.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import type { DispatchStep } from '../steps.ts';
 
 /** A file has up to 1,000 values. */
 const FILES_AT_ONCE = 100;

@@ -1,9 +1,9 @@
 /** What the ledger says of a file so far. Batches are counted in whatever order they are seen, and each once. */
-import type { FileFailure } from '../../../schemas/documents.ts';
-import { MAX_EVENTS } from '../../formats/row-layouts.ts';
-import { SeenBatches } from '../../formats/seen-batches.ts';
-import { addPacked, packTotals, unpackTotals } from '../../formats/slot-totals.ts';
-import type { RecordedBatch } from '../../stores/ledger.ts';
+import type { FileFailure } from '../../../../schemas/documents.ts';
+import { MAX_EVENTS } from '../../../formats/row-layouts.ts';
+import { SeenBatches } from '../../../formats/seen-batches.ts';
+import { addPacked, packTotals, unpackTotals } from '../../../formats/slot-totals.ts';
+import type { RecordedBatch } from '../../../stores/ledger.ts';
 
 export interface FileTally {
   /** Batches 0 to joined − 1 are all counted, and some behind a gap: millions, if one of a large file was lost. */

@@ -6,12 +6,12 @@
  * while they are read: a job that exceeds them then is refused, too, and nothing of it is loaded. Rows are not known: jobs in flight when
  * they run out are loaded whole.
  */
-import type { JobDocument, JobError } from '../../../schemas/documents.ts';
-import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../accept/quotas.ts';
-import { keepPartners } from '../../stores/partners.ts';
-import type { Stores } from '../../stores/stores.ts';
-import { dayOf, includes } from '../../stores/usage.ts';
-import { problem } from './find-objects.ts';
+import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
+import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../../accept/quotas.ts';
+import { keepPartners } from '../../../stores/partners.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import { dayOf, includes } from '../../../stores/usage.ts';
+import { problem } from '../list/find-objects.ts';
 
 type HeldJob = Pick<
   JobDocument,

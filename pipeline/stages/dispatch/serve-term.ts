@@ -5,25 +5,25 @@
  *       └──────────────────▲
  *
  *   starting  it reads which job is the first unfinished one. Messages wait.
- *   active    jobs are admitted in the order of their numbers (admit-jobs.ts) and run to their ends (run-job.ts). Jobs whose
+ *   active    jobs are admitted in the order of their numbers (admit/admit-jobs.ts) and run to their ends (run-job.ts). Jobs whose
  *             message never came are looked for, and what nobody needs any more is swept.
- *   over      the partition was taken away, the process stops, or a job was stopped (deferred-jobs.ts): every step of the term
+ *   over      the partition was taken away, the process stops, or a job was stopped (admit/defer-jobs.ts): every step of the term
  *             rejects. What was decided is in MongoDB, so the next term, here or elsewhere, goes on from there.
  */
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
 import type { JobStore } from '../../stores/jobs.ts';
-import { type Admission, type AdmissionDependencies, createAdmission } from './admit-jobs.ts';
-import { createSlotCoordinator, type SlotDependencies } from './coordinate-slots.ts';
-import { createDeferredJobs, type DeferredDependencies, type Place } from './deferred-jobs.ts';
-import type { EndJobs } from './end-jobs.ts';
-import type { QuotaHold } from './hold-quotas.ts';
-import { createFileLoader, type LoadDependencies } from './load-files.ts';
-import type { NumberEvents } from './number-events.ts';
+import { type Admission, type AdmissionDependencies, createAdmission } from './admit/admit-jobs.ts';
+import { createDeferredJobs, type DeferredDependencies, type Place } from './admit/defer-jobs.ts';
+import type { QuotaHold } from './admit/hold-quotas.ts';
+import { createSlotCoordinator, type SlotDependencies } from './commit/coordinate-slots.ts';
+import type { EndJobs } from './commit/end-jobs.ts';
+import type { NumberEvents } from './commit/number-events.ts';
+import { createFileLoader, type LoadDependencies } from './load/load-files.ts';
+import { createReadAhead } from './load/read-ahead.ts';
 import { createPoll } from './poll.ts';
 import type { StatusPublisher } from './publish-status.ts';
-import { createReadAhead } from './read-ahead.ts';
 import type { RunJob } from './run-job.ts';
 import { createSequencer } from './sequencer.ts';
 import type { DispatchStep } from './steps.ts';

@@ -11,17 +11,17 @@ import {
   type JobError,
   JobStatus,
   type PartialListing,
-} from '../../../schemas/documents.ts';
-import { isCompressed } from '../../formats/compressions.ts';
-import type { ListedObject } from '../../sources/object-store.ts';
-import { type FileStore, fileId, identityOf } from '../../stores/files.ts';
-import type { JobStore } from '../../stores/jobs.ts';
-import type { ListingStore } from '../../stores/listings.ts';
-import { StaleRead } from '../../stores/stale-read.ts';
-import { takeThatFit } from './file-window.ts';
+} from '../../../../schemas/documents.ts';
+import { isCompressed } from '../../../formats/compressions.ts';
+import type { ListedObject } from '../../../sources/object-store.ts';
+import { type FileStore, fileId, identityOf } from '../../../stores/files.ts';
+import type { JobStore } from '../../../stores/jobs.ts';
+import type { ListingStore } from '../../../stores/listings.ts';
+import { StaleRead } from '../../../stores/stale-read.ts';
+import type { QuotaHold } from '../admit/hold-quotas.ts';
+import { takeThatFit } from '../load/file-window.ts';
+import type { DispatchStep } from '../steps.ts';
 import { findObjects, problem, problemOf, problemOfStore, type SourceOf } from './find-objects.ts';
-import type { QuotaHold } from './hold-quotas.ts';
-import type { DispatchStep } from './steps.ts';
 
 export interface ListDependencies {
   jobs: JobStore;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { countBatch, noBatches } from '../../pipeline/stages/dispatch/file-tally.ts';
+import { countBatch, noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
 import type { RecordedBatch } from '../../pipeline/stores/ledger.ts';
 
 const entry = (batch: number) =>

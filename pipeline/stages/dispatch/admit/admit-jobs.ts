@@ -2,13 +2,13 @@
  * Admits jobs in the order of their numbers, at most a window of them at a time. Numbers have no gaps, so a message that is missing
  * (the API died before it could publish it) shows: the job is read from MongoDB, and published for those who read the topic.
  */
-import type { JobDocument } from '../../../schemas/documents.ts';
-import { acceptedMessage } from '../../accept/new-job.ts';
-import type { Publisher } from '../../kafka/publish.ts';
-import type { Logger } from '../../runtime/log.ts';
-import { jobHeaders } from '../../runtime/trace-job.ts';
-import type { JobStore } from '../../stores/jobs.ts';
-import type { DispatchStep } from './steps.ts';
+import type { JobDocument } from '../../../../schemas/documents.ts';
+import { acceptedMessage } from '../../../accept/new-job.ts';
+import type { Publisher } from '../../../kafka/publish.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import { jobHeaders } from '../../../runtime/trace-job.ts';
+import type { JobStore } from '../../../stores/jobs.ts';
+import type { DispatchStep } from '../steps.ts';
 
 export interface AdmissionDependencies {
   log: Logger;

@@ -3,25 +3,25 @@
  * every slot has voted that it holds the whole job. What fails repeatedly here ends the job.
  */
 import { Binary } from 'mongodb';
-import { jobFailureCodes } from '../../../schemas/codes.ts';
-import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../schemas/documents.ts';
-import type { SlotTotal } from '../../../schemas/topics.ts';
-import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/failures.ts';
-import { createFileRanges } from '../../formats/file-ranges.ts';
-import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../formats/slot-totals.ts';
-import type { Logger } from '../../runtime/log.ts';
-import type { Decision } from '../../stores/jobs.ts';
-import type { Stores } from '../../stores/stores.ts';
-import { addUp, nothing } from './add-up.ts';
+import { jobFailureCodes } from '../../../../schemas/codes.ts';
+import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { SlotTotal } from '../../../../schemas/topics.ts';
+import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
+import { createFileRanges } from '../../../formats/file-ranges.ts';
+import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../../formats/slot-totals.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import type { Decision } from '../../../stores/jobs.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import type { QuotaHold } from '../admit/hold-quotas.ts';
+import type { createListFiles } from '../list/list-files.ts';
+import type { JudgedFile } from '../load/loading-job.ts';
+import { MAX_ATTEMPTS, type RepeatJob } from '../load/repeat-job.ts';
+import type { StatusPublisher } from '../publish-status.ts';
+import type { DispatchStep } from '../steps.ts';
+import type { OwnTurns, Turns } from '../turns.ts';
+import { addUp, nothing } from './add-up-files.ts';
 import { SinkFailed } from './coordinate-slots.ts';
-import type { QuotaHold } from './hold-quotas.ts';
 import type { LimitAttributes } from './limit-attributes.ts';
-import type { createListFiles } from './list-files.ts';
-import type { JudgedFile } from './loading-job.ts';
-import type { StatusPublisher } from './publish-status.ts';
-import { MAX_ATTEMPTS, type RepeatJob } from './repeat-job.ts';
-import type { DispatchStep } from './steps.ts';
-import type { OwnTurns, Turns } from './turns.ts';
 
 export interface DecideJobDependencies
   extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {

@@ -1,8 +1,8 @@
 /** Decides on a file from what the ledger says of it. Null while the ledger does not say enough. */
-import type { FileFailure } from '../../../schemas/documents.ts';
-import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
-import type { DecidedFile } from '../../stores/files.ts';
-import type { FileTally } from './file-tally.ts';
+import type { FileFailure } from '../../../../schemas/documents.ts';
+import { OTHER_EVENTS } from '../../../formats/parse-rows.ts';
+import type { DecidedFile } from '../../../stores/files.ts';
+import type { FileTally } from './tally-files.ts';
 
 export function judgeFile(number: number, tally: FileTally, maxInvalidShare: number): DecidedFile | null {
   if (tally.failed && tally.failed.batch < tally.joined) {

@@ -1,16 +1,21 @@
 /** Ends a job that every slot has merged, or never will: sums the slots' counts and writes the results. */
 
-import { type FileFailure, type JobDocument, type JobError, JobStatus } from '../../../schemas/documents.ts';
-import type { AckDocument } from '../../../schemas/stage-documents.ts';
-import { unpackCounts } from '../../formats/number-table.ts';
-import type { Logger } from '../../runtime/log.ts';
-import { pagesIn } from '../../stores/acks.ts';
-import type { AttributeChange } from '../../stores/attribute-devices.ts';
-import type { JobOutcome } from '../../stores/jobs.ts';
-import { StaleRead } from '../../stores/stale-read.ts';
-import type { Stores } from '../../stores/stores.ts';
+import {
+  type FileFailure,
+  type JobDocument,
+  type JobError,
+  JobStatus,
+} from '../../../../schemas/documents.ts';
+import type { AckDocument } from '../../../../schemas/stage-documents.ts';
+import { unpackCounts } from '../../../formats/number-table.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import { pagesIn } from '../../../stores/acks.ts';
+import type { AttributeChange } from '../../../stores/attribute-devices.ts';
+import type { JobOutcome } from '../../../stores/jobs.ts';
+import { StaleRead } from '../../../stores/stale-read.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import type { DispatchStep } from '../steps.ts';
 import { describeDrop } from './describe-drop.ts';
-import type { DispatchStep } from './steps.ts';
 
 export interface Ending {
   job: JobDocument;

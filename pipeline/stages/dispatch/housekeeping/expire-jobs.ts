@@ -6,12 +6,12 @@
  * Any step can be taken again: a job goes last, after all that belongs to it.
  */
 
-import type { Logger } from '../../runtime/log.ts';
-import { removedUpTo } from '../../stores/counters.ts';
-import type { EndedJob } from '../../stores/jobs.ts';
-import type { Stores } from '../../stores/stores.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import { removedUpTo } from '../../../stores/counters.ts';
+import type { EndedJob } from '../../../stores/jobs.ts';
+import type { Stores } from '../../../stores/stores.ts';
+import type { DispatchStep } from '../steps.ts';
 import type { RemoveJobs } from './remove-jobs.ts';
-import type { DispatchStep } from './steps.ts';
 
 interface Dependencies extends Pick<Stores, 'jobs' | 'audiences' | 'rejects' | 'counters'> {
   log: Logger;

@@ -2,8 +2,8 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { createRemoveJobs } from '../../pipeline/stages/dispatch/remove-jobs.ts';
-import { createSweep } from '../../pipeline/stages/dispatch/sweep.ts';
+import { createRemoveJobs } from '../../pipeline/stages/dispatch/housekeeping/remove-jobs.ts';
+import { createSweep } from '../../pipeline/stages/dispatch/housekeeping/sweep-leftovers.ts';
 import { removedUpTo } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createStores, type Stores } from '../../pipeline/stores/stores.ts';

@@ -1,9 +1,9 @@
 /** Decides files whose batches the ledger has completely, for all loading jobs in one write. */
 
-import type { DecidedFile, FileStore } from '../../stores/files.ts';
+import type { DecidedFile, FileStore } from '../../../stores/files.ts';
+import type { DispatchStep } from '../steps.ts';
 import { judgeFile } from './judge-file.ts';
 import { growthOf, type LoadingJob } from './loading-job.ts';
-import type { DispatchStep } from './steps.ts';
 
 export interface DecideDependencies {
   files: FileStore;

@@ -1,6 +1,6 @@
 /** Where a reader stands in a partition, and what it has fetched of it and not used yet. */
 import type { TopicKey } from '../../schemas/topics.ts';
-import { groupBy } from '../runtime/group-by.ts';
+import { groupBy } from '../runtime/collections.ts';
 import { asking, type Cluster, type FetchedMessage, isOutOfRange } from './cluster.ts';
 import { later, offsetsAt } from './offsets.ts';
 

@@ -4,6 +4,8 @@ import type { PipelineMetrics } from './metrics.ts';
 import { traceJob } from './trace-job.ts';
 import type { Tracer } from './traces.ts';
 
+export type CountWork = ReturnType<typeof countWork>;
+
 export function countWork(metrics: PipelineMetrics, tracer: Tracer) {
   return {
     onRead: (bytes: number) => metrics.storageBytes.inc(bytes),

@@ -41,9 +41,9 @@ export interface SinkDependencies {
   memoryBytes: number;
   news: Pick<News, 'tell'>;
   /** How much is in memory. */
-  onHeld?(bytes: number): void;
-  onSpilled?(bytes: number): void;
-  onMerged?(kind: JobMarker['kind'], seconds: number): void;
+  onHeld(bytes: number): void;
+  onSpilled(bytes: number): void;
+  onMerged(kind: JobMarker['kind'], seconds: number): void;
 }
 
 interface OwnedPartition {
@@ -149,7 +149,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const bytes = await owner.uncommitted.spill((batch) =>
       step('spill', () => spills.save(batch, deps.hashDevice)),
     );
-    deps.onSpilled?.(bytes);
+    deps.onSpilled(bytes);
     deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
   }
 
@@ -194,8 +194,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     deps.news.tell();
     owner.uncommitted.forget(jobs);
     for (const job of jobs) owner.verified.delete(job);
-    deps.onHeld?.(heldBytes());
-    deps.onMerged?.(first.kind, (performance.now() - began) / 1_000);
+    deps.onHeld(heldBytes());
+    deps.onMerged(first.kind, (performance.now() - began) / 1_000);
   }
 
   async function drop(owner: OwnedPartition, marker: JobMarker, slots: number[], step: SinkStep) {
@@ -264,7 +264,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
         } else if (message.name === 'JobMarker')
           cast.push(...(await takeMarker(owner, message.value, offset, step)));
       }
-      deps.onHeld?.(heldBytes());
+      deps.onHeld(heldBytes());
       if (cast.length === 0) return;
       await step('vote', () => votes.record(cast));
       deps.news.tell();
@@ -279,7 +279,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       assignment = step;
       owned = new Map();
       held = new Map();
-      deps.onHeld?.(0);
+      deps.onHeld(0);
     },
   };
 }

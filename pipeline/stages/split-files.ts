@@ -47,7 +47,7 @@ export interface SplitDependencies {
   /** A reader that is gone for this long has lost its files, as it has lost its partitions. */
   sessionTimeoutMs: number;
   /** Bytes of a file have arrived. */
-  onRead?(bytes: number): void;
+  onRead(bytes: number): void;
 }
 
 type Trace = Delivery['trace'];
@@ -92,7 +92,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     const { store, bucket } = await deps.sourceOf(job);
     const { etag, size } = file;
     for await (const bytes of store.open(bucket, file.path, { etag, size, from, signal })) {
-      deps.onRead?.(bytes.length);
+      deps.onRead(bytes.length);
       yield bytes;
     }
   }

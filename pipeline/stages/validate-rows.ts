@@ -14,6 +14,7 @@ import { noTotals, packTotals } from '../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { News } from '../runtime/news.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
@@ -32,7 +33,8 @@ export interface ValidateDependencies {
   devicePartitions: number;
   rejectPartitions: number;
   rejectsPerFile: number;
-  onValidated?(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
+  news: Pick<News, 'tell'>;
+  onValidated(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
 export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
@@ -98,7 +100,8 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
         );
       await sendRejects(batch, context.job, parsed, step);
       await step('ledger', () => ledger.record(entryOf(batch, parsed, deps.slots)));
-      deps.onValidated?.(parsed);
+      deps.onValidated(parsed);
+      deps.news.tell();
     },
     async giveUp({ message, step }) {
       if (message.name !== 'RowBatch') return;

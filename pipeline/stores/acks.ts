@@ -4,7 +4,7 @@ import { collections } from '../../schemas/documents.ts';
 import type { AckDocument, FilePairsDocument, SlotDocument } from '../../schemas/stage-documents.ts';
 import { DEFAULT_SLOTS, MAX_SLOTS } from '../../schemas/topics.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
-import { groupBy } from '../runtime/group-by.ts';
+import { groupBy } from '../runtime/collections.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { insertNew } from './insert-new.ts';
 import { removeInSteps } from './remove-in-steps.ts';

@@ -4,7 +4,7 @@
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
-import { groupBy } from '../runtime/group-by.ts';
+import { groupBy } from '../runtime/collections.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
 /** What a job changed: devices added by attribute, or attributes that were emptied. */

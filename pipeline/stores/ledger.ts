@@ -5,7 +5,7 @@ import type { LedgerDocument } from '../../schemas/stage-documents.ts';
 import type { SlotTotal } from '../../schemas/topics.ts';
 import type { ResumePoint } from '../formats/cut-rows.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
-import { groupBy } from '../runtime/group-by.ts';
+import { groupBy } from '../runtime/collections.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { insertNew } from './insert-new.ts';
 import { READ_AT_ONCE } from './mongo.ts';

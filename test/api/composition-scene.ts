@@ -1,5 +1,5 @@
 /** Audiences and attributes as the pipeline would have loaded them: devices by space, and jobs that have ended in their order. */
-import { groupBy } from '../../pipeline/runtime/group-by.ts';
+import { groupBy } from '../../pipeline/runtime/collections.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import type { Layout } from '../../pipeline/sets/regions.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';

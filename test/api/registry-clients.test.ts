@@ -177,7 +177,7 @@ describe('confluent-kafka for Python', () => {
     expect(answers).toEqual({
       subjects: expect.arrayContaining([subject, `${topicOf('jobs')}-value`]),
       versions: [1],
-      latest: [subject, 4, messages.JobMarker.id],
+      latest: [subject, 1, messages.JobMarker.id],
       schema: 'JobMarker',
       types: ['AVRO'],
       found_in: [subject],

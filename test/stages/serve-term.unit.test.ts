@@ -27,6 +27,7 @@ it('sweeps, the search for orphaned pages and the removal of history do not wait
       },
       status: { publishMissed: async () => {} },
       news: { listen() {} },
+      onActive() {},
       jobWindow: 1,
       ...Object.fromEntries(chores.map((chore) => [chore, never(chore)])),
     } as unknown as TermDependencies,

@@ -56,6 +56,9 @@ export function openSinkScene() {
     const votes = createVoteStore(db);
     const jobs = db.collection<JobDocument>(collections.jobs);
     const sink = createSinkDevices({
+      onHeld() {},
+      onSpilled() {},
+      onMerged() {},
       log,
       votes,
       spills,

@@ -56,6 +56,7 @@ function setUp({
     sessionTimeoutMs: 10_000,
     rowPartitions: 4,
     gzipRatio: 100,
+    onRead() {},
   } as unknown as SplitDependencies);
   const run = () => stage.handle!(environment.deliver({ name: 'ListedFile', value: listed }));
   const batches = () => environment.sent.map(({ message }) => message.value as RowBatch);

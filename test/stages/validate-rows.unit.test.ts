@@ -39,6 +39,8 @@ function setUp({ wanted = true } = {}) {
     devicePartitions: 4,
     rejectPartitions: 2,
     rejectsPerFile: 100,
+    news: { tell() {} },
+    onValidated() {},
   } as unknown as ValidateDependencies);
   const run = (batch: RowBatch) => stage.handle!(environment.deliver({ name: 'RowBatch', value: batch }));
   const giveUp = (batch: RowBatch) =>

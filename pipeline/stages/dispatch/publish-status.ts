@@ -12,7 +12,7 @@ interface Dependencies {
   publisher: Publisher;
   jobs: JobStore;
   /** Once for each job, unless a process dies meanwhile. */
-  onEnded?(job: JobDocument): void;
+  onEnded(job: JobDocument): void;
 }
 
 export type StatusPublisher = ReturnType<typeof createStatusPublisher>;
@@ -36,7 +36,7 @@ export function createStatusPublisher({ log, publisher, jobs, onEnded }: Depende
   }
 
   async function publishEnd(job: JobDocument, step: DispatchStep): Promise<void> {
-    onEnded?.(job);
+    onEnded(job);
     await publish(job, step);
     jobs
       .statusPublished(job._id)

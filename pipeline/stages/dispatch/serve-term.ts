@@ -50,7 +50,7 @@ export interface TermDependencies
   readAheadBytes: number;
   news: Pick<News, 'listen'>;
   onJobsInFlight(jobs: number): void;
-  onActive?(isActive: boolean): void;
+  onActive(isActive: boolean): void;
   onFatal(error: unknown): void;
 }
 
@@ -99,8 +99,8 @@ export function createTerm(deps: TermDependencies, step: DispatchStep, onStopped
       run(job, { gates: turns.gates, number: job._id, earlierLoad });
     const admitted = createAdmission(deps, { first, step, run: runInOrder, defer, onEnded });
     admission = admitted;
-    deps.onActive?.(!step.signal.aborted);
-    step.signal.addEventListener('abort', () => deps.onActive?.(false), { once: true });
+    deps.onActive(!step.signal.aborted);
+    step.signal.addEventListener('abort', () => deps.onActive(false), { once: true });
     log.info({ next_job: first }, 'this process is the active dispatcher');
     deps.status.publishMissed(step).catch(fail);
     repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);

@@ -2,7 +2,7 @@
 import { slotPartition, type ValidatedDevices } from '../../../schemas/topics.ts';
 import type { SlotPairs } from '../../formats/device-pairs.ts';
 import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
-import { groupBy } from '../../runtime/group-by.ts';
+import { groupBy } from '../../runtime/collections.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
 import { encode } from '../../wire/codec.ts';

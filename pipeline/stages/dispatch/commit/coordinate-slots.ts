@@ -7,7 +7,7 @@ import { type JobDocument, type JobVerdict, spaces } from '../../../../schemas/d
 import type { JobMarker } from '../../../../schemas/topics.ts';
 import { unpackTotals } from '../../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../../kafka/publish.ts';
-import { groupBy } from '../../../runtime/group-by.ts';
+import { groupBy } from '../../../runtime/collections.ts';
 import type { AckStore } from '../../../stores/acks.ts';
 import type { JobStore } from '../../../stores/jobs.ts';
 import type { VoteStore } from '../../../stores/votes.ts';

@@ -1,0 +1,103 @@
+/** Puts the parts of dispatch together. What they use of the world outside comes from topology.ts. */
+import type { Config } from '../../../schemas/config.ts';
+import type { Stage } from '../../engine/stage.ts';
+import type { Publisher } from '../../kafka/publish.ts';
+import type { CountWork } from '../../runtime/count-work.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { News } from '../../runtime/news.ts';
+import type { DeviceSets } from '../../sets/device-sets.ts';
+import type { Stores } from '../../stores/stores.ts';
+import { createDispatchJobs } from '../dispatch-jobs.ts';
+import { createQuotaHold } from './admit/hold-quotas.ts';
+import { createCancellations } from './cancellations.ts';
+import { createCommitJob } from './commit/commit-job.ts';
+import { createDecideJob } from './commit/decide-job.ts';
+import { createEndJobs } from './commit/end-jobs.ts';
+import { createLimitAttributes } from './commit/limit-attributes.ts';
+import { createNumberEvents } from './commit/number-events.ts';
+import { createExpireJobs } from './housekeeping/expire-jobs.ts';
+import { createRemoveJobs } from './housekeeping/remove-jobs.ts';
+import { createSweep, createSweepOrphans } from './housekeeping/sweep-leftovers.ts';
+import type { SourceOf } from './list/find-objects.ts';
+import { createListFiles } from './list/list-files.ts';
+import { createRepeatJob } from './load/repeat-job.ts';
+import { createStatusPublisher } from './publish-status.ts';
+import { createRunJob } from './run-job.ts';
+import type { DispatchStepName } from './steps.ts';
+
+export const dispatchStores = [
+  'jobs',
+  'files',
+  'listings',
+  'ledger',
+  'attributes',
+  'attributeDevices',
+  'audiences',
+  'eventValues',
+  'compositions',
+  'compositionRows',
+  'counters',
+  'acks',
+  'votes',
+  'verdicts',
+  'spills',
+  'rejects',
+  'partners',
+  'usage',
+] as const satisfies (keyof Stores)[];
+
+export const dispatchSettings = [
+  'slots',
+  'stallMs',
+  'jobWindow',
+  'fileWindow',
+  'batchBytes',
+  'maxInvalidShare',
+  'retentionDaysJobs',
+  'retentionDaysRejects',
+  'maxPendingJobs',
+  'maxBytesPerDay',
+  'maxRowsPerDay',
+] as const satisfies (keyof Config)[];
+
+interface Uses
+  extends Pick<Stores, (typeof dispatchStores)[number]>,
+    Pick<Config, (typeof dispatchSettings)[number]>,
+    Pick<CountWork, 'onActive' | 'onJobsInFlight' | 'onRepeated' | 'onEnded'> {
+  log: Logger;
+  publisher: Publisher;
+  sourceOf: SourceOf;
+  sets: DeviceSets;
+  news: Pick<News, 'listen'>;
+  filePartitions: number;
+  devicePartitions: number;
+  readAheadBytes: number;
+  onFatal(error: unknown): void;
+}
+
+export function createDispatch(uses: Uses): Stage<DispatchStepName> {
+  const cancellations = createCancellations(uses);
+  const removeJobs = createRemoveJobs(uses);
+  const parts = {
+    ...uses,
+    status: createStatusPublisher(uses),
+    quotas: createQuotaHold(uses),
+    endJobs: createEndJobs(uses),
+    repeatJob: createRepeatJob(uses),
+    cancellationOf: cancellations.of,
+    cancelledAmong: cancellations.among,
+  };
+  const decideJob = createDecideJob({
+    ...parts,
+    listFiles: createListFiles(parts),
+    limitAttributes: createLimitAttributes(uses),
+  });
+  return createDispatchJobs({
+    ...parts,
+    runJob: createRunJob({ ...parts, decideJob, commitJob: createCommitJob(parts) }),
+    numberEvents: createNumberEvents(uses),
+    sweep: createSweep({ ...uses, removeJobs }),
+    sweepOrphans: createSweepOrphans(uses),
+    expireJobs: createExpireJobs({ ...uses, removeJobs }),
+  });
+}

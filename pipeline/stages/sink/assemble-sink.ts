@@ -1,0 +1,40 @@
+/** Puts the parts of the sink together. What they use of the world outside comes from topology.ts. */
+import type { Stage } from '../../engine/stage.ts';
+import type { DeviceSets } from '../../sets/device-sets.ts';
+import type { Stores } from '../../stores/stores.ts';
+import { createSinkDevices, type SinkDependencies } from '../sink-devices.ts';
+import { createReadCommitted } from './committed-jobs.ts';
+import { createDropJob } from './drop-job.ts';
+import { createLookAhead } from './look-ahead.ts';
+import { createMergeJobs } from './merge-jobs.ts';
+import { createMergeWithCare } from './merge-with-care.ts';
+import { createRemoveAttributes } from './remove-attributes.ts';
+import type { SinkStepName } from './steps.ts';
+import { createVerifySlots } from './verify-slots.ts';
+
+type Parts =
+  | 'readCommitted'
+  | 'verifySlots'
+  | 'lookAhead'
+  | 'mergeJobs'
+  | 'removeAttributes'
+  | 'dropJob'
+  | 'mergeWithCare';
+
+interface Uses
+  extends Omit<SinkDependencies, Parts>,
+    Pick<Stores, 'jobs' | 'acks' | 'votes' | 'verdicts' | 'spills' | 'eventValues' | 'crashes'> {
+  sets: DeviceSets;
+}
+
+export const createSink = (uses: Uses): Stage<SinkStepName> =>
+  createSinkDevices({
+    ...uses,
+    readCommitted: createReadCommitted(uses),
+    verifySlots: createVerifySlots(uses),
+    lookAhead: createLookAhead(uses),
+    mergeJobs: createMergeJobs(uses),
+    removeAttributes: createRemoveAttributes(uses),
+    dropJob: createDropJob(uses),
+    mergeWithCare: createMergeWithCare(uses),
+  });

@@ -27,10 +27,10 @@ import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
 import { createDryRunStore } from './stores/dry-runs.ts';
 import { ensureIndexes } from './stores/indexes.ts';
-import { createJobContexts } from './stores/job-contexts.ts';
-import { createJobStore } from './stores/jobs.ts';
+import { createJobContexts } from './stores/jobs/job-contexts.ts';
+import { createJobStore } from './stores/jobs/jobs.ts';
+import { createNewJobStore } from './stores/jobs/new-jobs.ts';
 import { connectMongo, requireCurrentLayout, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
-import { createNewJobStore } from './stores/new-jobs.ts';
 import { createStores } from './stores/stores.ts';
 import { createTopology } from './topology.ts';
 

@@ -2,10 +2,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
-import { type ApiKeyStore, isActiveKey, keyIdOf } from '../../pipeline/stores/api-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { ApiKeyDocument, KeyScope } from '../../schemas/documents.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
+import { type ApiKeyStore, isActiveKey, keyIdOf } from '../stores/api-keys.ts';
 import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
 

@@ -4,9 +4,9 @@ import { LRUCache } from 'lru-cache';
 import { cached } from '../../pipeline/runtime/cached.ts';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import { keepPartners, type PartnerStore } from '../../pipeline/stores/partners.ts';
-import { openTokenKey, type TokenKeyStore } from '../../pipeline/stores/token-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 import { Problem } from '../http/problem.ts';
+import { openTokenKey, type TokenKeyStore } from '../stores/token-keys.ts';
 
 /** With one lookup, less than five seconds. */
 const KEPT_MS = 3_000;

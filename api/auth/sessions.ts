@@ -2,10 +2,10 @@
 import { LRUCache } from 'lru-cache';
 import { cached } from '../../pipeline/runtime/cached.ts';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
-import type { EndedSessionStore } from '../../pipeline/stores/ended-sessions.ts';
 import type { Config } from '../../schemas/config.ts';
 import type { Context } from '../http/context.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
+import type { EndedSessionStore } from '../stores/ended-sessions.ts';
 import type { KeyCheck } from './check-key.ts';
 import type { KnownPartners, KnownTokenKeys } from './known.ts';
 import { hasSessionCookie, openSession, type Session, sealSession, setCookie } from './session-cookie.ts';

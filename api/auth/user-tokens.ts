@@ -11,9 +11,9 @@ import {
   SignJWT,
 } from 'jose';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import { isTokenKeyId, type SigningKey } from '../../pipeline/stores/token-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 import { Problem, unavailable } from '../http/problem.ts';
+import { isTokenKeyId, type SigningKey } from '../stores/token-keys.ts';
 import type { KnownTokenKeys } from './known.ts';
 
 export interface UserToken {

@@ -1,6 +1,7 @@
 /** The parts of the introduction with code: signing user tokens, and verifying webhooks. */
-import { KEPT_DAYS, RETRY_HOURS } from '../../pipeline/stores/deliveries.ts';
+
 import { MAX_TOKEN_SECONDS } from '../auth/user-tokens.ts';
+import { KEPT_DAYS, RETRY_HOURS } from '../stores/deliveries.ts';
 import { type Described, number, table } from './introduction-limits.ts';
 
 export const userTokens = (config: Described) => `

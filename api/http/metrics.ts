@@ -4,7 +4,7 @@ import {
   createMetrics as build,
   type Metrics as Of,
 } from '../../pipeline/runtime/metrics.ts';
-import type { JobQueryStore } from '../../pipeline/stores/job-queries.ts';
+import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
 import { apiMetrics } from '../../schemas/metrics.ts';
 
 export type Metrics = Of<typeof apiMetrics>;

@@ -15,7 +15,7 @@ import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { jobHeaders } from '../../pipeline/runtime/trace-job.ts';
 import type { CounterStore } from '../../pipeline/stores/counters.ts';
-import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { faultPoint } from './fault-points.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';

@@ -11,7 +11,7 @@ import { skipMessages } from '../../pipeline/kafka/skip-messages.ts';
 import { CommandFailed } from '../../pipeline/runtime/command-failed.ts';
 import { inGroups, within } from '../../pipeline/runtime/in-groups.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import type { VoteStore } from '../../pipeline/stores/votes.ts';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { hasDailyQuota } from '../../pipeline/accept/quotas.ts';
 import { cached } from '../../pipeline/runtime/cached.ts';
-import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { dayOf, type Usage, type UsageStore } from '../../pipeline/stores/usage.ts';
 import type { PartnerQuotas } from '../../schemas/documents.ts';
 import { Problem } from '../http/problem.ts';

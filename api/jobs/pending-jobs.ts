@@ -2,7 +2,7 @@
  * Limits a partner's unfinished jobs without counting them for each request: a periodic count, more frequent near the limit, plus the
  * jobs accepted by this process since. With several processes, jobs accepted between two counts can exceed the limit.
  */
-import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { Problem } from '../http/problem.ts';
 
 export type PendingJobs = ReturnType<typeof createPendingJobs>;

@@ -1,5 +1,5 @@
 /** How far a job has come, from what dispatch records of it. */
-import type { JobQueryStore } from '../../pipeline/stores/job-queries.ts';
+import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { progress } from '../../schemas/http-answers.ts';
 import { notFound } from '../http/problem.ts';

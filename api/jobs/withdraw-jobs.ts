@@ -1,12 +1,12 @@
 /**
  * Withdraws jobs whose request is answered with an error, unless dispatch has claimed them, or another process is about to answer
- * a repetition of the request (stores/new-jobs.ts).
+ * a repetition of the request (stores/jobs/new-jobs.ts).
  */
 
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { within } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import type { NewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 
 const NOW_MS = 1_000;

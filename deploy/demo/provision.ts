@@ -7,7 +7,7 @@ import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import type { SigningKey } from '../../pipeline/stores/token-keys.ts';
+import type { SigningKey } from '../../api/stores/token-keys.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { actorOf, recordAction } from '../cli/admin/record-action.ts';
 import { serviceEnvironment } from '../local/service.ts';

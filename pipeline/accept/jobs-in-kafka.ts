@@ -9,7 +9,7 @@ import { createRetry, isTransient } from '../engine/retry.ts';
 import { readTopic, readTopics } from '../kafka/read-topic.ts';
 import type { Logger } from '../runtime/log.ts';
 import { StartRefused } from '../runtime/start-refused.ts';
-import type { NewJobStore } from '../stores/new-jobs.ts';
+import type { NewJobStore } from '../stores/jobs/new-jobs.ts';
 import { decode, MalformedMessage } from '../wire/codec.ts';
 
 /** The newest job is among them: jobs are published, and end, in their order. */

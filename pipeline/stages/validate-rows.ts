@@ -15,7 +15,7 @@ import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
-import type { JobContexts } from '../stores/job-contexts.ts';
+import type { JobContexts } from '../stores/jobs/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
 import { encode } from '../wire/codec.ts';

@@ -9,7 +9,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
-import { createNewJobStore } from '../../pipeline/stores/new-jobs.ts';
+import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';

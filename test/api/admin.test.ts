@@ -7,7 +7,7 @@ import { createStorageIssuer } from '../../api/provisioning/provision-partner.ts
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
+import { createTokenKeyStore } from '../../api/stores/token-keys.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type PartnerDocument } from '../../schemas/documents.ts';
 import { runAdmin } from '../support/run-admin.ts';

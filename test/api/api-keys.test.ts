@@ -1,6 +1,6 @@
 /** API keys end when they should, do what they may, and are replaced without a gap. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import type { KeyScope } from '../../schemas/documents.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import { waitFor } from '../support/wait-for.ts';

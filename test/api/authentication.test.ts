@@ -1,8 +1,8 @@
 /** Keys, user tokens, and who sees what. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/auth/user-tokens.ts';
-import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
-import { createTokenKeyStore } from '../../pipeline/stores/token-keys.ts';
+import { createApiKeyStore } from '../../api/stores/api-keys.ts';
+import { createTokenKeyStore } from '../../api/stores/token-keys.ts';
 import { type ApiKeyDocument, collections, type TokenKeyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fromConsole, SESSION, signedIn, tokenOfOther } from './console-support.ts';

@@ -1,7 +1,7 @@
 /** Sessions of the console: how they begin and end, and what they allow. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealSession } from '../../api/auth/session-cookie.ts';
-import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { consoleSession } from '../../schemas/http-answers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';

@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { RecordEvent } from '../../api/resources/events/event-log.ts';
 import { createEventHub } from '../../api/resources/events/hub.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import type { Change, ChangeStore } from '../../pipeline/stores/changes.ts';
+import type { Change, ChangeStore } from '../../api/stores/changes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const START = 0x6a000000;

@@ -1,7 +1,7 @@
 /** Events: what the caller may see, at once, resumable, and no longer than allowed. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiKeyStore } from '../../pipeline/stores/api-keys.ts';
+import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { audience, audienceLoad, importLog } from '../../schemas/http-answers.ts';
 import type { OwnService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -8,7 +8,7 @@ import { exceedsDepth, isJsonType } from '../../api/http/read-body.ts';
 import { createSharedReads } from '../../api/http/shared-reads.ts';
 import { canonical } from '../../api/jobs/idempotent.ts';
 import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
-import { keyIdOf } from '../../pipeline/stores/api-keys.ts';
+import { keyIdOf } from '../../api/stores/api-keys.ts';
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';
 import { problemCodes, problems } from '../../schemas/problems.ts';
 

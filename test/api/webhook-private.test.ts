@@ -1,7 +1,7 @@
 /** A service that is not for tests never sends to a private address, whatever its name, and registers none. */
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../pipeline/stores/webhooks.ts';
+import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../api/stores/webhooks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, startApiOnOwnData, type TestPartner } from './support.ts';
 

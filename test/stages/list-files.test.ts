@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, it } from 'vitest';
 import { createListFiles } from '../../pipeline/stages/dispatch/list/list-files.ts';
-import { jobCollection } from '../../pipeline/stores/jobs.ts';
-import type { ListingStore } from '../../pipeline/stores/listings.ts';
+import { jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
+import type { ListingStore } from '../../pipeline/stores/jobs/listings.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
 import { createGate, openDatabase } from '../sets/database.ts';

@@ -13,7 +13,7 @@ import {
 import type { JudgedFile } from '../../pipeline/stages/dispatch/load/loading-job.ts';
 import { createRunJob } from '../../pipeline/stages/dispatch/run-job.ts';
 import type { OwnTurns } from '../../pipeline/stages/dispatch/turns.ts';
-import type { Decision } from '../../pipeline/stores/jobs.ts';
+import type { Decision } from '../../pipeline/stores/jobs/jobs.ts';
 import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 

@@ -14,7 +14,7 @@ import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
-import { createJobStore } from '../../pipeline/stores/jobs.ts';
+import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { createVoteStore } from '../../pipeline/stores/votes.ts';

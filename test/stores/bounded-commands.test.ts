@@ -5,7 +5,7 @@
 import { Binary } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
-import { createDeliveryStore } from '../../pipeline/stores/deliveries.ts';
+import { createDeliveryStore } from '../../api/stores/deliveries.ts';
 import { createFileStore, identityOf } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';

@@ -1,7 +1,7 @@
 /** User tokens as a partner's own site signs them, with a key that the operator made. */
 import type { Db } from 'mongodb';
 import { signUserToken } from '../../api/auth/user-tokens.ts';
-import { createTokenKeyStore, type SigningKey } from '../../pipeline/stores/token-keys.ts';
+import { createTokenKeyStore, type SigningKey } from '../../api/stores/token-keys.ts';
 import type { Config } from '../../schemas/config.ts';
 
 export type SignToken = ReturnType<typeof createTokenSigner>;

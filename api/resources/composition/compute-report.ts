@@ -1,10 +1,10 @@
 /** Computes the report of an audience and stores it, and with it the number of all matches. */
 import { Binary } from 'mongodb';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
-import type { SetVersion } from '../../../pipeline/stores/set-versions.ts';
 import type { AudienceDocument } from '../../../schemas/documents.ts';
 import type { Metrics } from '../../http/metrics.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
+import type { SetVersion } from '../../stores/set-versions.ts';
 import type { Composer } from './composer.ts';
 
 /** A computation that this process has claimed. */

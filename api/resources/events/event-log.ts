@@ -1,5 +1,5 @@
 /** Bounded buffer of recent events, for clients that resume. */
-import type { Position } from '../../../pipeline/stores/changes.ts';
+import type { Position } from '../../stores/changes.ts';
 
 /** A record that has changed, as the client gets it. */
 export interface RecordEvent {

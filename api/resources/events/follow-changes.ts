@@ -7,7 +7,7 @@ import {
   type Changes,
   isHistoryLost,
   type Position,
-} from '../../../pipeline/stores/changes.ts';
+} from '../../stores/changes.ts';
 
 interface Listener {
   onChange(change: Change): void;

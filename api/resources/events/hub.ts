@@ -14,7 +14,7 @@ import {
   isPosition,
   type Position,
   secondsBefore,
-} from '../../../pipeline/stores/changes.ts';
+} from '../../stores/changes.ts';
 import { createEventLog, type EventLog, type EventLogLimits, type RecordEvent } from './event-log.ts';
 import { type Following, followChanges } from './follow-changes.ts';
 import type { RenderEvents } from './render-events.ts';

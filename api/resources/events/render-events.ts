@@ -1,8 +1,8 @@
 /** Reads records that have changed, and writes them as the REST calls answer them. */
 import type { ClientSession } from 'mongodb';
-import type { Change, Position } from '../../../pipeline/stores/changes.ts';
 import type { AudienceDocument, JobDocument } from '../../../schemas/documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
+import type { Change, Position } from '../../stores/changes.ts';
 import { byAudience, toAudience } from '../audiences/audience-records.ts';
 import { type ShownLoad, shownOfLoad, toLoad } from '../audiences/load-records.ts';
 import { type ShownJob, shown, toImportLog } from '../imports/import-records.ts';

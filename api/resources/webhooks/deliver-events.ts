@@ -6,13 +6,13 @@ import { randomUUID } from 'node:crypto';
 import { backoff } from '../../../pipeline/engine/retry.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
-import type { Attempted, TakenDelivery } from '../../../pipeline/stores/deliveries.ts';
-import { webhookSecrets } from '../../../pipeline/stores/webhooks.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { Metrics } from '../../http/metrics.ts';
 import { faultPoint } from '../../jobs/fault-points.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
+import type { Attempted, TakenDelivery } from '../../stores/deliveries.ts';
+import { webhookSecrets } from '../../stores/webhooks.ts';
 import type { PostEvent } from './post-event.ts';
 import { signEvent } from './sign-event.ts';
 

@@ -1,12 +1,9 @@
 /** Registers, changes and removes webhooks: what the API and the admin commands share. */
-import {
-  newWebhookSecret,
-  sealWebhookSecret,
-  type WebhookChange,
-} from '../../../pipeline/stores/webhooks.ts';
+
 import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
+import { newWebhookSecret, sealWebhookSecret, type WebhookChange } from '../../stores/webhooks.ts';
 import { webhookUrlProblem } from './public-addresses.ts';
 import { renderTest } from './render-event.ts';
 

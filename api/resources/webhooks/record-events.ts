@@ -7,10 +7,10 @@
  * Registering a webhook raises the watermark's version, so a process that has not seen the webhook cannot move it.
  */
 
-import type { NewDelivery } from '../../../pipeline/stores/deliveries.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import { faultPoint } from '../../jobs/fault-points.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
+import type { NewDelivery } from '../../stores/deliveries.ts';
 import { renderEnd, type ShownEnded, shownOfEnded } from './render-event.ts';
 
 export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'>;

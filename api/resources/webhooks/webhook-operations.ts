@@ -1,6 +1,5 @@
 /** An addition to the specification: webhooks, /v1/webhooks. */
 import { z } from 'zod';
-import { newWebhookSecret } from '../../../pipeline/stores/webhooks.ts';
 import {
   changeWebhook,
   createdWebhook,
@@ -15,6 +14,7 @@ import { change, type Operation, read } from '../../http/operation.ts';
 import { notFound, Problem } from '../../http/problem.ts';
 import { example, json, location, nothing, tagged } from '../../http/responses.ts';
 import { parseId } from '../../http/validate.ts';
+import { newWebhookSecret } from '../../stores/webhooks.ts';
 import type { Dependencies } from '../shared.ts';
 import { createManageWebhooks, WebhookRefused, type WithSecret } from './manage-webhooks.ts';
 import { createWebhookAccess, oneWebhook, webhookOperation, webhookPath } from './webhook-access.ts';

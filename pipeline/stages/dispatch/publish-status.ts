@@ -3,7 +3,7 @@
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { JobStore } from '../../stores/jobs/jobs.ts';
 import { encode } from '../../wire/codec.ts';
 import type { DispatchStep } from './steps.ts';
 

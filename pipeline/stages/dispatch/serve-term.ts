@@ -13,7 +13,7 @@
 import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { JobStore } from '../../stores/jobs/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit/admit-jobs.ts';
 import { createDeferredJobs, type DeferredDependencies, type Place } from './admit/defer-jobs.ts';
 import type { QuotaHold } from './admit/hold-quotas.ts';

@@ -4,7 +4,7 @@
  * attempts that were given up: their markers may come again, and must not be followed.
  */
 import type { AckStore } from '../../stores/acks.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { JobStore } from '../../stores/jobs/jobs.ts';
 
 export interface SlotProgress {
   /** The last job that the slot has merged. */

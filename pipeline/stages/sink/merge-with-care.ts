@@ -8,7 +8,7 @@ import type { JobMarker } from '../../../schemas/topics.ts';
 import { MAX_FAILURES } from '../../engine/failures.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import type { CrashStore } from '../../stores/crashes.ts';
-import type { JobStore } from '../../stores/jobs.ts';
+import type { JobStore } from '../../stores/jobs/jobs.ts';
 import type { SinkStep } from './steps.ts';
 
 interface Dependencies {

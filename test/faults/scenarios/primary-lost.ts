@@ -8,7 +8,7 @@ import { createAcceptQueue } from '../../../api/jobs/accept-queue.ts';
 import type { ImportRequest } from '../../../pipeline/accept/new-job.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import { createCounterStore } from '../../../pipeline/stores/counters.ts';
-import { createNewJobStore } from '../../../pipeline/stores/new-jobs.ts';
+import { createNewJobStore } from '../../../pipeline/stores/jobs/new-jobs.ts';
 import { collections } from '../../../schemas/documents.ts';
 import { isFrozen } from '../../support/processes.ts';
 import type { Settings } from '../../support/settings.ts';

@@ -7,7 +7,7 @@ import { acceptedMessage } from '../../../accept/new-job.ts';
 import type { Publisher } from '../../../kafka/publish.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { jobHeaders } from '../../../runtime/trace-job.ts';
-import type { JobStore } from '../../../stores/jobs.ts';
+import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { DispatchStep } from '../steps.ts';
 
 export interface AdmissionDependencies {

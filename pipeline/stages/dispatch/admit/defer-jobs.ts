@@ -7,7 +7,7 @@
  * Which jobs are deferred, and which are stopped, is in MongoDB: the next term finds the same lanes.
  */
 import type { FileFailure, JobDocument } from '../../../../schemas/documents.ts';
-import type { DeferredJob, JobStore } from '../../../stores/jobs.ts';
+import type { DeferredJob, JobStore } from '../../../stores/jobs/jobs.ts';
 import { nothing } from '../commit/add-up-files.ts';
 import type { DispatchStep } from '../steps.ts';
 import type { Gates } from '../turns.ts';

@@ -4,7 +4,7 @@ import type { RejectCode } from '../../../../schemas/codes.ts';
 import type { JobError } from '../../../../schemas/documents.ts';
 import { noTotals, packTotals } from '../../../formats/slot-totals.ts';
 import { isNumbered } from '../../../stores/event-values.ts';
-import type { Decision } from '../../../stores/jobs.ts';
+import type { Decision } from '../../../stores/jobs/jobs.ts';
 import type { JudgedFile } from '../load/loading-job.ts';
 
 export const noneExpected = new Binary(packTotals(noTotals()));

@@ -9,7 +9,7 @@ import { unpackTotals } from '../../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../../kafka/publish.ts';
 import { groupBy } from '../../../runtime/collections.ts';
 import type { AckStore } from '../../../stores/acks.ts';
-import type { JobStore } from '../../../stores/jobs.ts';
+import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { VoteStore } from '../../../stores/votes.ts';
 import { encode } from '../../../wire/codec.ts';
 import type { DispatchStep } from '../steps.ts';

@@ -10,7 +10,7 @@ import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/f
 import { createFileRanges } from '../../../formats/file-ranges.ts';
 import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../../formats/slot-totals.ts';
 import type { Logger } from '../../../runtime/log.ts';
-import type { Decision } from '../../../stores/jobs.ts';
+import type { Decision } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';
 import type { createListFiles } from '../list/list-files.ts';

@@ -11,7 +11,7 @@ import { unpackCounts } from '../../../formats/number-table.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { pagesIn } from '../../../stores/acks.ts';
 import type { AttributeChange } from '../../../stores/attribute-devices.ts';
-import type { JobOutcome } from '../../../stores/jobs.ts';
+import type { JobOutcome } from '../../../stores/jobs/jobs.ts';
 import { StaleRead } from '../../../stores/stale-read.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import type { DispatchStep } from '../steps.ts';

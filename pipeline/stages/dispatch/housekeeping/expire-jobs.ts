@@ -8,7 +8,7 @@
 
 import type { Logger } from '../../../runtime/log.ts';
 import { removedUpTo } from '../../../stores/counters.ts';
-import type { EndedJob } from '../../../stores/jobs.ts';
+import type { EndedJob } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import type { DispatchStep } from '../steps.ts';
 import type { RemoveJobs } from './remove-jobs.ts';

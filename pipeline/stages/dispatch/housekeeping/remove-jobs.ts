@@ -1,6 +1,6 @@
 /** Removes finished jobs and all that belongs to them, the jobs last: until then they are found, and removed again. */
 import { lastRemoved } from '../../../stores/counters.ts';
-import type { EndedJob } from '../../../stores/jobs.ts';
+import type { EndedJob } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 
 type Dependencies = Pick<Stores, 'jobs' | 'files' | 'rejects' | 'counters'>;

@@ -15,8 +15,8 @@ import {
 import { isCompressed } from '../../../formats/compressions.ts';
 import type { ListedObject } from '../../../sources/object-store.ts';
 import { type FileStore, fileId, identityOf } from '../../../stores/files.ts';
-import type { JobStore } from '../../../stores/jobs.ts';
-import type { ListingStore } from '../../../stores/listings.ts';
+import type { JobStore } from '../../../stores/jobs/jobs.ts';
+import type { ListingStore } from '../../../stores/jobs/listings.ts';
 import { StaleRead } from '../../../stores/stale-read.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';
 import { takeThatFit } from '../load/file-window.ts';

@@ -1,7 +1,7 @@
 /** Publishes the files of a job again, as its next attempt, because devices were lost on the way. */
 import type { JobDocument } from '../../../../schemas/documents.ts';
 import type { Logger } from '../../../runtime/log.ts';
-import type { JobStore } from '../../../stores/jobs.ts';
+import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { DispatchStep } from '../steps.ts';
 
 interface Dependencies {

@@ -1,10 +1,10 @@
 /** Webhooks: where partners want to be told of the ends of their jobs. Their secrets are encrypted, each for its webhook alone. */
 import { createHash, randomBytes } from 'node:crypto';
 import { Binary, type ClientSession, type Db, ReturnDocument } from 'mongodb';
+import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
+import { inFreePlace, violatedKey } from '../../pipeline/stores/places.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { WebhookDocument, WebhookSecret } from '../../schemas/webhook-documents.ts';
-import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
-import { inFreePlace, violatedKey } from './places.ts';
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 export type WebhookChange = Partial<Pick<WebhookDocument, 'url' | 'description' | 'isActive' | 'since'>>;

@@ -1,11 +1,11 @@
 /** After HEADRACE_SECRET was changed: seals with it what is still sealed with an old one. */
-import { sealedWith, secretId } from '../runtime/seal.ts';
+import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
+import { openCredentials, sealCredentials } from '../../pipeline/sources/credentials.ts';
+import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
+import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
 import type { ApiKeyStore } from '../stores/api-keys.ts';
-import type { JobQueryStore } from '../stores/job-queries.ts';
 import type { TokenKeyStore } from '../stores/token-keys.ts';
 import type { WebhookStore } from '../stores/webhooks.ts';
-import { openCredentials, sealCredentials } from './credentials.ts';
-import { StoreFailure } from './store-errors.ts';
 
 export interface Rotation {
   /** Jobs whose credentials were sealed again. */

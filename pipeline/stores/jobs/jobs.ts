@@ -9,9 +9,9 @@ import {
   type JobError,
   JobStatus,
   type JobVerdict,
-} from '../../schemas/documents.ts';
-import { groupCommit } from '../runtime/group-commit.ts';
-import { StaleRead } from './stale-read.ts';
+} from '../../../schemas/documents.ts';
+import { groupCommit } from '../../runtime/group-commit.ts';
+import { StaleRead } from '../stale-read.ts';
 
 export type JobStore = ReturnType<typeof createJobStore>;
 

@@ -5,10 +5,10 @@ import {
   type JobDocument,
   type JobPhase,
   JobStatus,
-} from '../../schemas/documents.ts';
-import { containing, inScope, type Scope } from './audiences.ts';
+} from '../../../schemas/documents.ts';
+import { containing, inScope, type Scope } from '../audiences.ts';
+import { READ_AT_ONCE } from '../mongo.ts';
 import { extentOf, inOrder, inSpaceOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
-import { READ_AT_ONCE } from './mongo.ts';
 
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
 

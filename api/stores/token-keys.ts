@@ -1,9 +1,9 @@
 /** Keys that sign the user tokens of one partner. Their secrets are encrypted, each for its key alone. */
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
+import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
+import { createPartnerStore, ProvisioningError, randomName } from '../../pipeline/stores/partners.ts';
 import { collections, type TokenKeyDocument } from '../../schemas/documents.ts';
-import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
-import { createPartnerStore, ProvisioningError, randomName } from './partners.ts';
 
 export type TokenKeyStore = ReturnType<typeof createTokenKeyStore>;
 

@@ -4,10 +4,10 @@
  * set has changed in between. Deferred jobs are out of that order; their ends are counted. Old jobs are removed; of those, the last is known.
  */
 import type { Db, Filter } from 'mongodb';
+import { createCounterStore, DEFERRED_ENDS, lastRemoved } from '../../pipeline/stores/counters.ts';
+import { inOrder, jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
-import { createCounterStore, DEFERRED_ENDS, lastRemoved } from './counters.ts';
-import { inOrder, jobCollection } from './jobs.ts';
 
 export type SetVersions = ReturnType<typeof createSetVersions>;
 

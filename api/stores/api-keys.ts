@@ -1,9 +1,9 @@
 /** API keys: `hr_<8 readable>_<256 random bits>`. Only a keyed hash is stored. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
+import { deriveKey, secretId } from '../../pipeline/runtime/seal.ts';
+import { createPartnerStore, ProvisioningError, randomName } from '../../pipeline/stores/partners.ts';
 import { type ApiKeyDocument, collections, type KeyScope } from '../../schemas/documents.ts';
-import { deriveKey, secretId } from '../runtime/seal.ts';
-import { createPartnerStore, ProvisioningError, randomName } from './partners.ts';
 
 const form = /^hr_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 

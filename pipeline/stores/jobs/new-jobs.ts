@@ -3,9 +3,9 @@
  * exactly one of the two succeeds.
  */
 import type { Db } from 'mongodb';
-import type { JobDocument } from '../../schemas/documents.ts';
-import { groupCommit } from '../runtime/group-commit.ts';
-import { insertNew } from './insert-new.ts';
+import type { JobDocument } from '../../../schemas/documents.ts';
+import { groupCommit } from '../../runtime/group-commit.ts';
+import { insertNew } from '../insert-new.ts';
 import { jobCollection } from './jobs.ts';
 
 export type NewJobStore = ReturnType<typeof createNewJobStore>;

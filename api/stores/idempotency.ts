@@ -1,8 +1,8 @@
 /** Idempotency keys: the first request with a key stores a mark, and repetitions get its answer. */
 import { randomUUID } from 'node:crypto';
 import type { Binary, Db } from 'mongodb';
+import type { Scope } from '../../pipeline/stores/audiences.ts';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
-import type { Scope } from './audiences.ts';
 
 /** Keys of different partners and customers never collide: neither a key nor an encoded customer contains a space. */
 export const markId = ({ partner, customer }: Scope, key: string): string =>

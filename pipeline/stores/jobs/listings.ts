@@ -1,6 +1,6 @@
 /** Listings of several pages. A page is stored together with the place behind it: a successor lists on from there. */
 import type { Db } from 'mongodb';
-import { collections, type FileDocument, type PartialListing } from '../../schemas/documents.ts';
+import { collections, type FileDocument, type PartialListing } from '../../../schemas/documents.ts';
 import { jobCollection } from './jobs.ts';
 
 export type ListingStore = ReturnType<typeof createListingStore>;

@@ -3,10 +3,10 @@
  * passed. All times are those of the database's clock: the clocks of the processes may differ.
  */
 import type { Db } from 'mongodb';
+import { insertNew } from '../../pipeline/stores/insert-new.ts';
+import { removeInSteps } from '../../pipeline/stores/remove-in-steps.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DeliveryAttempt, DeliveryDocument, DeliveryStatus } from '../../schemas/webhook-documents.ts';
-import { insertNew } from './insert-new.ts';
-import { removeInSteps } from './remove-in-steps.ts';
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 export type TakenDelivery = DeliveryDocument & { sender: string };

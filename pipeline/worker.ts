@@ -7,10 +7,9 @@ import type { Config } from '../schemas/config.ts';
 import { type StageName, stageNames } from '../schemas/stages.ts';
 import { createShutdown } from './engine/shutdown.ts';
 import { startThread } from './engine/threads.ts';
-import { createReadiness, serveHealth } from './runtime/health.ts';
+import { createProcessMetrics, createReadiness, serveHealth } from './runtime/health.ts';
 import { createLogger } from './runtime/log.ts';
 import { readAll } from './runtime/metrics.ts';
-import { createProcessMetrics } from './runtime/process-metrics.ts';
 import type { ThreadData, ThreadHealth } from './stage-thread.ts';
 
 /**

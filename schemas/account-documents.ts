@@ -2,7 +2,7 @@
 import type { ObjectId } from 'mongodb';
 
 /** Stored before the action begins. One that stays `intended` was interrupted: whether it took effect is unknown. */
-export type AuditOutcome = 'intended' | 'done' | 'failed';
+type AuditOutcome = 'intended' | 'done' | 'failed';
 
 export interface AuditDocument {
   _id: ObjectId;

@@ -138,7 +138,7 @@ export interface ManifestDocument {
 }
 
 /** What a job, or several imports up to this one, added to a slot or removed from it. */
-export interface ManifestChange {
+interface ManifestChange {
   job: number;
   /** Devices that are new (a deletion: that have lost a key). */
   devices: number;

@@ -8,7 +8,7 @@
 import { readJobsBehind } from '../../pipeline/accept/jobs-in-kafka.ts';
 import { numbered } from '../../pipeline/accept/new-job.ts';
 import { skipMessages } from '../../pipeline/kafka/skip-messages.ts';
-import { CommandFailed } from '../../pipeline/runtime/command-failed.ts';
+import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import { inGroups, within } from '../../pipeline/runtime/in-groups.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';

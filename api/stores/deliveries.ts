@@ -3,8 +3,7 @@
  * passed. All times are those of the database's clock: the clocks of the processes may differ.
  */
 import type { Db } from 'mongodb';
-import { insertNew } from '../../pipeline/stores/insert-new.ts';
-import { removeInSteps } from '../../pipeline/stores/remove-in-steps.ts';
+import { insertNew, removeInSteps } from '../../pipeline/stores/bulk.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DeliveryAttempt, DeliveryDocument, DeliveryStatus } from '../../schemas/webhook-documents.ts';
 

@@ -5,9 +5,9 @@ import { type ApiClient, createClient, importPath, partnerHeaders } from '../../
 import { ApiProblem } from '../../api/client/problem.ts';
 import { provisionPartner } from '../../api/provisioning/provision-partner.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
+import type { SigningKey } from '../../api/stores/token-keys.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import type { SigningKey } from '../../api/stores/token-keys.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { actorOf, recordAction } from '../cli/admin/record-action.ts';
 import { serviceEnvironment } from '../local/service.ts';

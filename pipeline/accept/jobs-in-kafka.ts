@@ -7,8 +7,8 @@ import type { OperatorConfig } from '../../schemas/config.ts';
 import type { AcceptedJob } from '../../schemas/topics.ts';
 import { createRetry, isTransient } from '../engine/retry.ts';
 import { readTopic, readTopics } from '../kafka/read-topic.ts';
+import { StartRefused } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
 import type { NewJobStore } from '../stores/jobs/new-jobs.ts';
 import { decode, MalformedMessage } from '../wire/codec.ts';
 

@@ -18,7 +18,7 @@ export type ImportRequest = Common & {
 };
 export type DeleteRequest = Common & { kind: 'delete'; keyType: 0 | 1; keys: string[]; attributes: number[] };
 /** A load of an audience: of a new one, or of one that exists. */
-export type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
+type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
     | { audienceName: string; customer: string | null }
     | { audience: number; generation: number }
   );

@@ -21,7 +21,7 @@ import { judgeFile } from '../stages/dispatch/load/judge-file.ts';
 import { countBatch, noBatches } from '../stages/dispatch/load/tally-files.ts';
 import { failureOf } from '../stages/split-files.ts';
 
-export interface ReadDependencies {
+interface ReadDependencies {
   sourceOf: SourceOf;
   keysOf(job: JobDocument): Promise<KeyTable>;
   batchBytes: number;

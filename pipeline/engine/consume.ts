@@ -26,7 +26,7 @@ import type { Stage } from './stage.ts';
 import { createStep, type Step } from './step.ts';
 
 /** Messages of one partition, as a member of a consumer group fetches them. */
-export interface FetchedBatch {
+interface FetchedBatch {
   partition: number;
   messages: FetchedMessage[];
   resolveOffset(offset: string): void;

@@ -49,7 +49,7 @@ export function isTransient(error: unknown): boolean {
 
 export type Retry = <T>(step: string, attempt: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Which failures are worth another try; transient ones unless given. */
   when?(error: unknown): boolean;
   maxTries?: number;

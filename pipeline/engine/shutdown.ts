@@ -4,7 +4,7 @@
  */
 import type { Logger } from '../runtime/log.ts';
 
-export interface Shutdown {
+interface Shutdown {
   /** Steps run in the order in which they were added. */
   add(name: string, step: () => Promise<unknown> | unknown): void;
   /** Stops the process as a signal would. An error is logged and makes the exit code 1. */

@@ -1,5 +1,5 @@
 /** Gives up a work that nobody wants any more, be it stuck in a wait: what is wanted is asked every second. */
-import { linkedAbort } from '../runtime/linked-abort.ts';
+import { linkedAbort } from '../runtime/deadline.ts';
 
 const CHECK_MS = 1_000;
 

@@ -6,9 +6,9 @@ import type { Cut, ResumePoint } from './cut-rows.ts';
 import { decode, FormatFailure } from './decode.ts';
 import { rowFormatOf } from './row-formats.ts';
 
-export type FileToCut = Pick<ListedFile, 'path' | 'compressed' | 'batch_bytes'>;
+type FileToCut = Pick<ListedFile, 'path' | 'compressed' | 'batch_bytes'>;
 
-export interface CutSource {
+interface CutSource {
   /** The stored bytes, from this offset on. */
   open(from: number): AsyncIterable<Buffer>;
   /** The failure of the file that an error of `open` means; null for any other error, which is rethrown. */

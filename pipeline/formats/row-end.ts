@@ -5,7 +5,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /** Limit of a row, without its line ending. */
-export const MAX_ROW_BYTES = 65_536;
+const MAX_ROW_BYTES = 65_536;
 /** A row that does not end within so many bytes is too long, whatever follows (content, CR and one more). */
 export const MAX_ROW_WINDOW = MAX_ROW_BYTES + 2;
 

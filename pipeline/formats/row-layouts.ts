@@ -10,7 +10,7 @@ import type { RowReader } from './row-reader.ts';
 export const OTHER_EVENTS = '(other)';
 /** Distinct event values, including the empty one. */
 export const MAX_EVENTS = 1_000;
-export const MAX_EVENT_BYTES = 256;
+const MAX_EVENT_BYTES = 256;
 
 /** Created anew for each batch. */
 export interface RowLayout {
@@ -69,7 +69,7 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
   };
 }
 
-export interface AudienceLayout extends RowLayout {
+interface AudienceLayout extends RowLayout {
   /** More than MAX_EVENTS values: discard the result and parse the batch again as `collapsed`. */
   readonly overflow: boolean;
   /** Accepted rows by event, in order of appearance. */

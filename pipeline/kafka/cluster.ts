@@ -6,7 +6,7 @@ import type { KafkaMessage } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { isFromKafka } from '../engine/failures.ts';
 import { createRetry } from '../engine/retry.ts';
-import { CommandFailed, serverDown } from '../runtime/command-failed.ts';
+import { CommandFailed, serverDown } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import { logLevel } from './patched-kafkajs.ts';
 import { refusalOf } from './refusals.ts';

@@ -9,7 +9,7 @@ import { logSizes } from './log-sizes.ts';
 import { committedOffsets, later, offsetsAt } from './offsets.ts';
 import { groupName, topicName } from './topics.ts';
 
-export interface Lag {
+interface Lag {
   stage: StageName;
   messages: number;
   /** The age of the oldest message that the stage has not committed; 0 if there is none. */

@@ -3,7 +3,7 @@
  * (RFC 7628, 3.2.2) instead of an error.
  */
 import type { AuthenticationProviderArgs, Mechanism } from 'kafkajs';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { StartRefused } from '../runtime/errors.ts';
 
 /**
  * Worth another try for a process that runs: the token endpoint may be away for a moment. kafkajs knows by the name that it needs another

@@ -1,8 +1,8 @@
 /** Tokens for OAUTHBEARER: got with client credentials (RFC 6749, 4.4), kept, and renewed when a fifth of their life is left. */
 import { z } from 'zod';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { StartRefused } from '../runtime/errors.ts';
 
-export interface TokenOptions {
+interface TokenOptions {
   url: string;
   clientId: string;
   clientSecret: string;

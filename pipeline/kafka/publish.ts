@@ -67,7 +67,7 @@ function fitOneRequest(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
 }
 
 /** A send that failed. What it carried may or may not be there: sending it again is always safe with us. */
-export class PublishError extends Error {
+class PublishError extends Error {
   readonly code = 'publish_failed';
   readonly retriable = true;
 }

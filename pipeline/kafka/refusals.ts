@@ -4,7 +4,7 @@
  */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { certificateProblem } from '../runtime/certificate-problem.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { StartRefused } from '../runtime/errors.ts';
 import { type Listener, probeListener } from './probe-listener.ts';
 
 interface KafkaError extends Error {

@@ -1,7 +1,7 @@
 /** Moves the groups of all stages behind everything that is in their topics. */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { stageInputs } from '../../schemas/topics.ts';
-import { CommandFailed } from '../runtime/command-failed.ts';
+import { CommandFailed } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import { asking, findTopics, withCluster } from './cluster.ts';
 import { commitOffset, offsetsAt } from './offsets.ts';

@@ -1,5 +1,5 @@
 /** Admits work while its total size stays within a budget. Work that exceeds the budget by itself runs alone. */
-export interface ByteBudget {
+interface ByteBudget {
   use<T>(bytes: number, work: () => Promise<T>): Promise<T>;
 }
 

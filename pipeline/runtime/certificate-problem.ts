@@ -1,5 +1,5 @@
 /** What a failed TLS handshake says about certificates, in the codes of OpenSSL and Node.js. */
-export interface CertificateProblem {
+interface CertificateProblem {
   /** Our own certificate, the server's, or the CA that is to have signed the server's. */
   whose: 'ours' | 'theirs' | 'authority';
   reason: string;

@@ -2,7 +2,7 @@
  * Group commit: calls that come while enough groups are in flight wait, and the next group takes all that fit. A single call waits for
  * nothing; a hundred cost a few round trips. If the work fails, it fails for everybody in it: each tries again by itself.
  */
-export interface GroupOptions<Item> {
+interface GroupOptions<Item> {
   /** How many groups may be in flight at once. */
   inFlight?: number;
   /** How many of those that wait make the next group. */

@@ -1,8 +1,12 @@
 /** The HTTP server of a process that has no other port: liveness, readiness (its backends respond) and metrics. */
+
 import { createServer, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
+import packageJson from '../../package.json' with { type: 'json' };
+import { processMetrics } from '../../schemas/metrics.ts';
+import { createMetrics } from './metrics.ts';
 
-export interface HealthCheck {
+interface HealthCheck {
   name: string;
   check(): Promise<boolean>;
 }
@@ -60,4 +64,15 @@ export async function serveHealth(
     server.listen(address.port, address.host, resolve);
   });
   return server;
+}
+
+/** What a process is and what it depends on, as metrics. */
+export function createProcessMetrics(readiness: ReturnType<typeof createReadiness>) {
+  const metrics = createMetrics(processMetrics);
+  metrics.build.set({ version: packageJson.version, node: process.versions.node }, 1);
+  metrics.onRead([metrics.backendUp], async () => {
+    const { checks } = await readiness();
+    for (const [backend, isUp] of Object.entries(checks)) metrics.backendUp.set({ backend }, isUp ? 1 : 0);
+  });
+  return metrics;
 }

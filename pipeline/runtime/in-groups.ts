@@ -1,7 +1,7 @@
 /** Cuts what comes into groups, in its order: each within the limits, or a single item that alone exceeds them. */
 
 /** Made for each group: counts an item in, and tells whether the group is still within its limits. */
-export type Fits<T> = (item: T) => boolean;
+type Fits<T> = (item: T) => boolean;
 
 export const within =
   <T>(max: { bytes?: number; count?: number }, sizeOf: (item: T) => number = () => 0) =>

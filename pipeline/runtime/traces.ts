@@ -10,7 +10,7 @@ import type { Logger } from './log.ts';
 const kinds = { internal: 1, server: 2, consumer: 5 } as const;
 const ERROR = 2;
 
-export interface Span {
+interface Span {
   name: string;
   kind: keyof typeof kinds;
   /** Its traceparent, and that of its parent. */

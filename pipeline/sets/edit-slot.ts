@@ -81,7 +81,7 @@ export interface SlotEdit {
 }
 
 /** One of several jobs that were to be merged together has been dropped: they have to be merged one by one. */
-export class DroppedMeanwhile extends Error {}
+class DroppedMeanwhile extends Error {}
 
 const WRITE_BYTES = 4 << 20;
 

@@ -4,7 +4,7 @@ import { createWriter, type Devices, firstKey } from './devices.ts';
 import { joinRegion } from './join.ts';
 import type { LoadedRegion } from './read-regions.ts';
 
-export interface Fresh {
+interface Fresh {
   /** Devices with the keys that they did not have. */
   devices: Devices;
   /** Those that were not there at all. */

@@ -7,7 +7,7 @@ import type { StoredPage } from './page-reply.ts';
 import type { LoadedLevel, LoadedRegion } from './read-regions.ts';
 import { pageSize } from './regions.ts';
 
-export interface Hits {
+interface Hits {
   /** The wanted device with this number is stored. More than once, if it is in several levels. */
   onDevice(n: number): void;
   /** With each of its keys in that level. */

@@ -6,7 +6,7 @@ import type { DeviceHash } from '../formats/device-hash.ts';
 import { WORDS } from '../formats/identifier.ts';
 import { addressesOf, type Devices, firstKey } from './devices.ts';
 
-export interface Encoded {
+interface Encoded {
   devices: Uint8Array;
   keys: Uint8Array;
 }

@@ -19,7 +19,7 @@ const REMOVE_RANGES = 200;
 const REMOVE_AT_ONCE = 5_000;
 
 /** Pages of one level, by their first addresses, ascending. */
-export interface WantedPages {
+interface WantedPages {
   level: string;
   starts: readonly number[];
 }

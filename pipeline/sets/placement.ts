@@ -8,7 +8,7 @@ import { Binary, type Db } from 'mongodb';
 import { collections, type PlacementDocument } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import { createDeviceHash, type DeviceHash, newKey } from '../formats/device-hash.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { StartRefused } from '../runtime/errors.ts';
 
 export interface Placement {
   /** Tells keys apart. */

@@ -57,7 +57,7 @@ function allPages(level: LevelEntry, { start, bits }: RegionEntry): number[] {
   return Array.from({ length: 2 ** (level.pageBits - bits) }, (_, i) => start + i * pageSize(level));
 }
 
-export function partOf(devices: Devices, region: RegionEntry): Devices {
+function partOf(devices: Devices, region: RegionEntry): Devices {
   const [from, to] = rangeIn(devices, region);
   return slice(devices, from, to);
 }

@@ -97,7 +97,7 @@ export class Pairs {
   }
 }
 
-export interface SortedPairs {
+interface SortedPairs {
   devices: Devices;
   /** Distinct pairs, by file. */
   filePairs: Map<number, number>;

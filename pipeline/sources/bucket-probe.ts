@@ -3,15 +3,15 @@
  * process is not ready, and the log names the setting to look at.
  */
 import type { Config } from '../../schemas/config.ts';
+import { StartRefused } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
 import { serviceCredentials } from './credentials.ts';
 import { listPage } from './object-store.ts';
 import type { OnOddDate } from './odd-dates.ts';
 import { connectStorage } from './storage-client.ts';
 import type { StoreFailure, StoreUnavailable } from './store-errors.ts';
 
-export interface BucketProbe {
+interface BucketProbe {
   isReadable(): Promise<boolean>;
   /** A bucket that does not exist will not appear by itself: the process is not to start. */
   requireBucket(): Promise<void>;

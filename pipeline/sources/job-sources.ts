@@ -13,7 +13,7 @@ import { createObjectStore, type ObjectStore, StoreFailure } from './object-stor
 import { createPatience, type Patience } from './patience.ts';
 import { connectStorage, type StorageClient } from './storage-client.ts';
 
-export interface JobSource {
+interface JobSource {
   store: ObjectStore;
   bucket: string;
   /** The object, or the beginning of the objects' names, that the job was submitted with. */

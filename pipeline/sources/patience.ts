@@ -26,7 +26,7 @@ export interface Wait {
   again(problem: StoreFailure | StoreUnavailable): Promise<void>;
 }
 
-export interface PatienceOptions {
+interface PatienceOptions {
   deadlineMs: number;
   /** Bytes per second that a body must come with; 0 means any. */
   minRate?: number;

@@ -1,6 +1,6 @@
 /** A connection to storage that speaks S3, with one set of credentials. Every request is one try with an end; patience.ts repeats. */
 import { S3Client } from '@aws-sdk/client-s3';
-import { linkedAbort } from '../runtime/linked-abort.ts';
+import { linkedAbort } from '../runtime/deadline.ts';
 import type { StorageCredentials } from './credentials.ts';
 import { ignoreOddDates, type OnOddDate } from './odd-dates.ts';
 import { StoreUnavailable } from './store-errors.ts';

@@ -5,7 +5,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Stage } from '../engine/stage.ts';
-import { linkedAbort } from '../runtime/linked-abort.ts';
+import { linkedAbort } from '../runtime/deadline.ts';
 import { createTerm, type Term, type TermDependencies } from './dispatch/serve-term.ts';
 import type { DispatchStep, DispatchStepName } from './dispatch/steps.ts';
 

@@ -6,8 +6,7 @@ import { DEFAULT_SLOTS, MAX_SLOTS } from '../../schemas/topics.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { insertNew } from './insert-new.ts';
-import { removeInSteps } from './remove-in-steps.ts';
+import { insertNew, removeInSteps } from './bulk.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;

@@ -32,7 +32,7 @@ export interface NewAttribute {
 }
 
 /** What a report says of an attribute. */
-export type DescribedAttribute = Pick<AttributeDocument, '_id' | 'name' | 'partner' | 'isPrivate'>;
+type DescribedAttribute = Pick<AttributeDocument, '_id' | 'name' | 'partner' | 'isPrivate'>;
 
 /** Between the time that an update carries, and when others see it. */
 const MARGIN_MS = 60_000;

@@ -29,7 +29,7 @@ export const containing = (text: string) => ({
   $options: 'i',
 });
 
-export interface AudienceFilter {
+interface AudienceFilter {
   before?: number | undefined;
   limit?: number | undefined;
   segment?: number | undefined;
@@ -41,7 +41,7 @@ export interface AudienceFilter {
 }
 
 /** The result of a finished load. */
-export interface LoadResult {
+interface LoadResult {
   uniqueDevices: number;
   /** Added to what is known: matches among the devices that are new with the load, accepted rows, files that failed. */
   matchedDevices: number;

@@ -7,8 +7,6 @@ import { Binary, type Db } from 'mongodb';
 import type { CompositionRowsDocument } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
 
-export type CompositionRowStore = ReturnType<typeof createCompositionRowStore>;
-
 /** An index of the rows, and their text in each format (api/resources/composition/attribute-rows.ts). */
 export interface RenderedRows {
   index: Uint8Array;

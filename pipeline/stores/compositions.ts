@@ -13,15 +13,13 @@ import { collections } from '../../schemas/documents.ts';
 import type { Scope } from './audiences.ts';
 import { type Held, inFreePlace, type PlaceLimits, type Places } from './places.ts';
 
-export type CompositionStore = ReturnType<typeof createCompositionStore>;
-
 /** Without a heartbeat for so long, a claim is free. */
 export const DEAD_AFTER_MS = 10_000;
 /** An older failure is no news. */
 const TELL_FAILURE_MS = 60_000;
 
 /** What is known of an audience's report, without its long parts. */
-export interface StoredComposition {
+interface StoredComposition {
   report?: CompositionHead & { ageMs: number };
   /** Only one that is alive. */
   claim?: CompositionClaim;
@@ -29,7 +27,7 @@ export interface StoredComposition {
 }
 
 /** What is to be computed, and who has asked. */
-export interface ClaimRequest extends Scope {
+interface ClaimRequest extends Scope {
   audience: number;
   generation: number;
   token: string;

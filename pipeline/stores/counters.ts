@@ -5,7 +5,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { type CounterDocument, collections, type JobDocument } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { StartRefused } from '../runtime/errors.ts';
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
 

@@ -8,8 +8,7 @@ import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type EventValueDocument } from '../../schemas/documents.ts';
 import { OTHER_EVENTS } from '../formats/parse-rows.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { removeInSteps } from './remove-in-steps.ts';
-import { StaleRead } from './stale-read.ts';
+import { removeInSteps, StaleRead } from './bulk.ts';
 
 export type EventValueStore = ReturnType<typeof createEventValueStore>;
 

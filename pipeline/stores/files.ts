@@ -10,9 +10,8 @@ import {
 } from '../../schemas/documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { insertNew } from './insert-new.ts';
+import { insertNew, removeInSteps } from './bulk.ts';
 import { READ_AT_ONCE } from './mongo.ts';
-import { removeInSteps } from './remove-in-steps.ts';
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -28,14 +27,14 @@ export type DecidedFile = Pick<
 
 /** Without what may be long. */
 export type ShownFile = Omit<FileDocument, 'events'>;
-export type RejectingFile = Pick<FileDocument, 'number' | 'path' | 'rejected'>;
+type RejectingFile = Pick<FileDocument, 'number' | 'path' | 'rejected'>;
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
 /** Files that one command writes, or examines for a write. */
 const WRITE_AT_ONCE = 5_000;
 
 /** What a load changes in the files of its audience. */
-export interface UploadChange {
+interface UploadChange {
   uploaded: number;
   failed: number;
 }

@@ -7,15 +7,14 @@ import type { ResumePoint } from '../formats/cut-rows.ts';
 import { addPacked, noTotals } from '../formats/slot-totals.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { insertNew } from './insert-new.ts';
+import { insertNew, removeInSteps } from './bulk.ts';
 import { READ_AT_ONCE } from './mongo.ts';
-import { removeInSteps } from './remove-in-steps.ts';
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
 
 /** A file in one attempt at its job: nothing of an earlier attempt counts in a later one. */
-export interface FileAttempt {
+interface FileAttempt {
   job: number;
   attempt: number;
   file: number;
@@ -25,7 +24,7 @@ export interface FileAttempt {
 export type RecordedBatch = Omit<LedgerEntry, 'firstLine' | 'lines' | 'delimiter'>;
 
 /** Files of a job, in one attempt. */
-export interface WantedFiles {
+interface WantedFiles {
   job: number;
   attempt: number;
   isWanted(file: number): boolean;

@@ -2,8 +2,7 @@
 import { MongoServerSelectionError } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { certificateProblem } from '../runtime/certificate-problem.ts';
-import { mongoHosts } from '../runtime/command-failed.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { mongoHosts, StartRefused } from '../runtime/errors.ts';
 import { MongoClient } from './patched-mongodb.ts';
 
 export type MongoSettings = Pick<

@@ -1,8 +1,7 @@
 /** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
 import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
 import { createRetry, isTransient } from '../engine/retry.ts';
-import { mongoHosts, serverDown } from '../runtime/command-failed.ts';
-import { StartRefused } from '../runtime/start-refused.ts';
+import { mongoHosts, StartRefused, serverDown } from '../runtime/errors.ts';
 import { type MongoSettings, mongoRefusal } from './mongo-refusals.ts';
 import { MongoClient } from './patched-mongodb.ts';
 

@@ -2,7 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
-import { removeInSteps } from './remove-in-steps.ts';
+import { removeInSteps } from './bulk.ts';
 
 export type RejectStore = ReturnType<typeof createRejectStore>;
 

@@ -13,7 +13,7 @@ import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { countGroups } from '../formats/slot-totals.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { framedIn } from '../wire/framed-devices.ts';
-import { removeInSteps } from './remove-in-steps.ts';
+import { removeInSteps } from './bulk.ts';
 
 export type SpillStore = ReturnType<typeof createSpillStore>;
 
@@ -24,7 +24,7 @@ export interface Spill {
 }
 
 /** What a message held. */
-export interface SpilledTotal extends Pick<ValidatedDevices, 'file' | 'batch' | 'part'> {
+interface SpilledTotal extends Pick<ValidatedDevices, 'file' | 'batch' | 'part'> {
   total: SlotTotal;
 }
 

@@ -7,7 +7,7 @@ import type { UsageDocument } from '../../schemas/account-documents.ts';
 import { collections, type JobDocument, spaces } from '../../schemas/documents.ts';
 
 export type Usage = Pick<UsageDocument, 'job' | 'deferred' | 'jobs' | 'bytes' | 'rows'>;
-export interface LoadedJob {
+interface LoadedJob {
   job: JobDocument;
   rows: number;
 }

@@ -5,11 +5,9 @@ import { Binary, type Db } from 'mongodb';
 import { collections, type JobVerdict } from '../../schemas/documents.ts';
 import type { VerdictDocument } from '../../schemas/stage-documents.ts';
 import type { JobMarker } from '../../schemas/topics.ts';
-import { createFileBits, packFiles, packRanges } from '../formats/file-bits.ts';
-import { createFileRanges } from '../formats/file-ranges.ts';
+import { createFileBits, createFileRanges, packFiles, packRanges } from '../formats/file-numbers.ts';
 import { cached } from '../runtime/cached.ts';
-import { removeInSteps } from './remove-in-steps.ts';
-import { StaleRead } from './stale-read.ts';
+import { removeInSteps, StaleRead } from './bulk.ts';
 
 export type VerdictStore = ReturnType<typeof createVerdictStore>;
 type FileTest = (file: number) => boolean;

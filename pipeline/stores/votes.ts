@@ -3,7 +3,7 @@ import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { VoteDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { removeInSteps } from './remove-in-steps.ts';
+import { removeInSteps } from './bulk.ts';
 
 export type VoteStore = ReturnType<typeof createVoteStore>;
 export type Vote = Omit<VoteDocument, '_id'>;

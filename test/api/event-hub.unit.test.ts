@@ -3,8 +3,8 @@ import { MongoServerError } from 'mongodb';
 import { afterEach, expect, it } from 'vitest';
 import type { RecordEvent } from '../../api/resources/events/event-log.ts';
 import { createEventHub } from '../../api/resources/events/hub.ts';
-import { createLogger } from '../../pipeline/runtime/log.ts';
 import type { Change, ChangeStore } from '../../api/stores/changes.ts';
+import { createLogger } from '../../pipeline/runtime/log.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const START = 0x6a000000;

@@ -7,8 +7,8 @@ import { createTokenBuckets } from '../../api/http/limit-rate.ts';
 import { exceedsDepth, isJsonType } from '../../api/http/read-body.ts';
 import { createSharedReads } from '../../api/http/shared-reads.ts';
 import { canonical } from '../../api/jobs/idempotent.ts';
-import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 import { keyIdOf } from '../../api/stores/api-keys.ts';
+import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';
 import { problemCodes, problems } from '../../schemas/problems.ts';
 

@@ -3,7 +3,7 @@
  *    their order. Whatever was lost on the way, and wherever, shows here. Then the files are published again; nothing is merged.
  */
 import { expect, it } from 'vitest';
-import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
+import { createFileRanges } from '../../pipeline/formats/file-numbers.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import type { SpillStore } from '../../pipeline/stores/spills.ts';

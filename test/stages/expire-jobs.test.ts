@@ -1,12 +1,12 @@
 /** Expired history goes, and nothing that anybody still needs goes with it. */
 import { beforeEach, expect, it } from 'vitest';
+import { createSetVersions } from '../../api/stores/set-versions.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createExpireJobs } from '../../pipeline/stages/dispatch/housekeeping/expire-jobs.ts';
 import { createRemoveJobs } from '../../pipeline/stages/dispatch/housekeeping/remove-jobs.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createJobContexts } from '../../pipeline/stores/jobs/job-contexts.ts';
 import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
-import { createSetVersions } from '../../api/stores/set-versions.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';

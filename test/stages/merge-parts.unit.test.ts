@@ -1,7 +1,7 @@
 /** However much a job brings to a slot, a merge holds a bounded part of it at a time: the parts follow each other and make up the whole. */
 import { describe, expect, it } from 'vitest';
 import { cutByAddress, RANGES } from '../../pipeline/formats/address-ranges.ts';
-import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
+import { createFileRanges } from '../../pipeline/formats/file-numbers.ts';
 import type { Devices } from '../../pipeline/sets/devices.ts';
 import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';

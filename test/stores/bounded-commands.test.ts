@@ -4,8 +4,8 @@
  */
 import { Binary } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createDeliveryStore } from '../../api/stores/deliveries.ts';
+import { createAckStore } from '../../pipeline/stores/acks.ts';
 import { createFileStore, identityOf } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';

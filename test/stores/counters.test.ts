@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { StartRefused } from '../../pipeline/runtime/start-refused.ts';
+import { StartRefused } from '../../pipeline/runtime/errors.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { collections } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';

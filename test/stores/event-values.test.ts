@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { StaleRead } from '../../pipeline/stores/bulk.ts';
 import { createEventValueStore, OTHER_NUMBER } from '../../pipeline/stores/event-values.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { StaleRead } from '../../pipeline/stores/stale-read.ts';
 import { collections } from '../../schemas/documents.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
 

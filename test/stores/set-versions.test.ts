@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createSetVersions } from '../../api/stores/set-versions.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 

@@ -1,5 +1,5 @@
 /** Markers as dispatch would write them. */
-import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
+import { createFileRanges } from '../../pipeline/formats/file-numbers.ts';
 import { countGroups, noTotals } from '../../pipeline/formats/slot-totals.ts';
 import type { JobMarker, ValidatedDevices } from '../../schemas/topics.ts';
 

@@ -1,6 +1,7 @@
 /** The events of a report: devices by number become devices and rows by name. */
+
+import { StaleRead } from '../../../pipeline/stores/bulk.ts';
 import { OTHER_NUMBER } from '../../../pipeline/stores/event-values.ts';
-import { StaleRead } from '../../../pipeline/stores/stale-read.ts';
 import type { Stores } from '../../../pipeline/stores/stores.ts';
 
 export interface NamedEvent {

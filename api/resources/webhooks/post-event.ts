@@ -3,8 +3,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { within } from '../../../pipeline/runtime/deadline.ts';
-import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
+import { linkedAbort, within } from '../../../pipeline/runtime/deadline.ts';
 import { type createResolve, hostOf } from './public-addresses.ts';
 import type { SignedHeaders } from './sign-event.ts';
 

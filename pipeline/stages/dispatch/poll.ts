@@ -4,7 +4,7 @@
  */
 import type { DispatchStep } from './steps.ts';
 
-export interface Look {
+interface Look {
   /** Whether somebody waits for what it may see. */
   isNeeded(): boolean;
   /** True if something has changed. */

@@ -6,7 +6,7 @@
 import type { AckStore } from '../../stores/acks.ts';
 import type { JobStore } from '../../stores/jobs/jobs.ts';
 
-export interface SlotProgress {
+interface SlotProgress {
   /** The last job that the slot has merged. */
   last: number;
   /** Earlier ones that it has not merged. */

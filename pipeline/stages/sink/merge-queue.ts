@@ -11,14 +11,14 @@ import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/fail
 import { backoff } from '../../engine/retry.ts';
 import { GROUP_BYTES } from './merge-jobs.ts';
 
-export interface QueuedJob {
+interface QueuedJob {
   marker: JobMarker;
   /** Where the marker stands in the partition. */
   offset: bigint;
   bytes: number;
 }
 
-export interface MergeWork {
+interface MergeWork {
   /** Gets several imports, or one job of another kind. */
   merge(markers: JobMarker[]): Promise<void>;
   /** Whether the job must not share its merge. */

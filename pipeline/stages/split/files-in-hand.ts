@@ -4,7 +4,7 @@
  * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
  */
 import { randomUUID } from 'node:crypto';
-import { linkedAbort } from '../../runtime/linked-abort.ts';
+import { linkedAbort } from '../../runtime/deadline.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { CounterStore } from '../../stores/counters.ts';
 import type { SplitStep } from './steps.ts';

@@ -7,7 +7,7 @@ import type { Placed } from '../../kafka/publish.ts';
 import type { Position } from '../../kafka/read-lag.ts';
 import type { Logger } from '../../runtime/log.ts';
 
-export interface RowsAhead {
+interface RowsAhead {
   /** Sends when there is room. Rejects if the signal is aborted before. */
   send(
     rows: { job: number; bytes: number },

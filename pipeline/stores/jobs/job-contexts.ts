@@ -10,10 +10,10 @@ import { cached } from '../../runtime/cached.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { createAttributeStore } from '../attributes.ts';
 import { createAudienceStore } from '../audiences.ts';
-import { StaleRead } from '../stale-read.ts';
+import { StaleRead } from '../bulk.ts';
 import { createJobStore } from './jobs.ts';
 
-export interface JobContext {
+interface JobContext {
   job: JobDocument;
   /** False once the job has ended or its audience was cleared: what is still in flight for it can be dropped. */
   wanted: boolean;

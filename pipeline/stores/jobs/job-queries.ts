@@ -40,7 +40,7 @@ const aheadOf = (job: Pick<JobDocument, '_id' | 'audience' | 'deferred'>): Filte
     ? { ...unfinished, ...inSpaceOf(job), _id: { $lt: job._id } }
     : { ...inOrder, _id: { $lt: job._id } };
 
-export interface ImportLogFilter {
+interface ImportLogFilter {
   limit: number;
   /** How long MongoDB may look: a rare text is looked for in everything that the partner ever imported. */
   maxMs: number;

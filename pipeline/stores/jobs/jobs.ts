@@ -11,7 +11,7 @@ import {
   type JobVerdict,
 } from '../../../schemas/documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
-import { StaleRead } from '../stale-read.ts';
+import { StaleRead } from '../bulk.ts';
 
 export type JobStore = ReturnType<typeof createJobStore>;
 
@@ -37,7 +37,7 @@ export interface Decision {
 }
 
 /** How far the files of a job are loaded. */
-export type LoadProgress = Required<Pick<JobDocument, 'filesDone' | 'rows' | 'bytesDone'>>;
+type LoadProgress = Required<Pick<JobDocument, 'filesDone' | 'rows' | 'bytesDone'>>;
 
 /** What decides whether a finished job can go. */
 export type EndedJob = Pick<JobDocument, '_id' | 'kind' | 'partner' | 'phase' | 'audience' | 'generation'>;

@@ -5,7 +5,7 @@
 import type { Db } from 'mongodb';
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
-import { insertNew } from '../insert-new.ts';
+import { insertNew } from '../bulk.ts';
 import { jobCollection } from './jobs.ts';
 
 export type NewJobStore = ReturnType<typeof createNewJobStore>;

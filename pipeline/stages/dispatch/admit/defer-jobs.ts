@@ -49,8 +49,6 @@ interface Lane {
   onChange(): void;
 }
 
-export type DeferredJobs = ReturnType<typeof createDeferredJobs>;
-
 const LOOK_MS = 1_000;
 /** The number of a lane's first job at its gates. */
 const FIRST = 1;

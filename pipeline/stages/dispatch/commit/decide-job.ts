@@ -7,7 +7,7 @@ import { jobFailureCodes } from '../../../../schemas/codes.ts';
 import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../../schemas/documents.ts';
 import type { SlotTotal } from '../../../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
-import { createFileRanges } from '../../../formats/file-ranges.ts';
+import { createFileRanges } from '../../../formats/file-numbers.ts';
 import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../../formats/slot-totals.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import type { Decision } from '../../../stores/jobs/jobs.ts';

@@ -3,7 +3,7 @@ import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
 import type { AckDocument } from '../../../../schemas/stage-documents.ts';
 import { unpackTotals } from '../../../formats/slot-totals.ts';
 
-export interface Drop {
+interface Drop {
   error: JobError;
   slots: NonNullable<JobDocument['dropped']>;
   /** Something of it is not stored. */

@@ -5,7 +5,7 @@ import { type ObjectPage, type ObjectStore, StoreFailure } from '../../../source
 
 export type SourceOf = (job: JobDocument) => Promise<{ store: ObjectStore; bucket: string; key: string }>;
 
-export interface FoundPage extends ObjectPage {
+interface FoundPage extends ObjectPage {
   /** The path is the name of the object. */
   isExact: boolean;
 }

@@ -14,16 +14,16 @@ import {
 } from '../../../../schemas/documents.ts';
 import { isCompressed } from '../../../formats/compressions.ts';
 import type { ListedObject } from '../../../sources/object-store.ts';
+import { StaleRead } from '../../../stores/bulk.ts';
 import { type FileStore, fileId, identityOf } from '../../../stores/files.ts';
 import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { ListingStore } from '../../../stores/jobs/listings.ts';
-import { StaleRead } from '../../../stores/stale-read.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';
 import { takeThatFit } from '../load/file-window.ts';
 import type { DispatchStep } from '../steps.ts';
 import { findObjects, problem, problemOf, problemOfStore, type SourceOf } from './find-objects.ts';
 
-export interface ListDependencies {
+interface ListDependencies {
   jobs: JobStore;
   files: FileStore;
   listings: ListingStore;

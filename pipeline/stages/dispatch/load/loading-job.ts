@@ -10,7 +10,7 @@ export type JudgedFile = DecidedFile & {
   slots?: Uint8Array | null;
 };
 
-export type FileInFlight = Pick<FileDocument, 'size' | 'compressed' | 'batchBytes'> & { tally: FileTally };
+type FileInFlight = Pick<FileDocument, 'size' | 'compressed' | 'batchBytes'> & { tally: FileTally };
 
 export interface LoadingJob {
   job: JobDocument;

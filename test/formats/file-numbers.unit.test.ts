@@ -1,8 +1,12 @@
 /** A bit for each file says the same as the ranges and lists that it is made of. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createFileBits, packFiles, packRanges } from '../../pipeline/formats/file-bits.ts';
-import { createFileRanges } from '../../pipeline/formats/file-ranges.ts';
+import {
+  createFileBits,
+  createFileRanges,
+  packFiles,
+  packRanges,
+} from '../../pipeline/formats/file-numbers.ts';
 
 const files = fc.uniqueArray(fc.nat(500), { maxLength: 60 }).map((some) => some.sort((a, b) => a - b));
 

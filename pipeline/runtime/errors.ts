@@ -17,3 +17,10 @@ export function serverDown(server: 'Kafka' | 'MongoDB', address: string, cause: 
 /** The hosts of mongodb://user:password@hosts/…, without the rest. */
 export const mongoHosts = (url: string): string =>
   /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*)/.exec(url)?.[1] ?? '';
+
+/** A server that is reachable but unsuitable: the process must not start. The message is for the operator and names the setting. */
+export class StartRefused extends Error {
+  override readonly name = 'StartRefused';
+  readonly code = 'start_refused';
+  readonly retriable = false;
+}

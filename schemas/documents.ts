@@ -221,7 +221,7 @@ export interface JobDocument {
   /** How many of `bytes` have been read, while it is loading; estimated for compressed files that are being read. */
   bytesDone?: number;
   rows: number;
-  /** Valid rows, and invalid ones by reason, of all files. Known when it is decided; absent in older jobs. */
+  /** Valid rows, and invalid ones by reason, of all files. Known when it is decided. */
   accepted?: number;
   rejected?: Partial<Record<RejectCode, number>>;
   uniqueDevices: number;
@@ -232,9 +232,9 @@ export interface JobDocument {
   /** Written once, when the job is decided, so that the marker is the same however often it is sent. */
   verdict?: JobVerdict;
   createdAt: Date;
-  /** When its files were listed, or when it was decided if it has none. Absent in older jobs. */
+  /** When its files were listed, or when it was decided if it has none. */
   startedAt?: Date;
-  /** When all of its files were read. Absent in older jobs. */
+  /** When it was decided. */
   decidedAt?: Date;
   /** Final once the job has ended. */
   updatedAt: Date;

@@ -23,8 +23,8 @@ export interface LedgerDocument {
   accepted: number;
   /** Device-key pairs before the batch was deduplicated. */
   pairsRead: number;
-  /** The distinct ones of them. Absent in older entries. */
-  pairs?: number;
+  /** The distinct ones of them. */
+  pairs: number;
   rejected: Partial<Record<RejectCode, number>>;
   events?: { event: string; rows: number }[];
   /** This batch alone has more than 1,000 distinct events. */

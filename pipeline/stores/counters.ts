@@ -116,14 +116,9 @@ export function createCounterStore(db: Db) {
         );
     },
 
-    /**
-     * The number of slots is chosen at the first start and stored with the data: it decides where a device is. To be called before
-     * keepPartitionCount: whoever has partitions and no such number was started before there was a choice.
-     */
+    /** The number of slots is chosen at the first start and stored with the data: it decides where a device is. */
     async keepSlotCount(count: number): Promise<void> {
-      const isOlder = (await counters.findOne({ _id: PARTITIONS })) !== null;
-      const value = isOlder ? DEFAULT_SLOTS : count;
-      await counters.updateOne({ _id: SLOTS }, { $setOnInsert: { value } }, { upsert: true });
+      await counters.updateOne({ _id: SLOTS }, { $setOnInsert: { value: count } }, { upsert: true });
       const kept = (await counters.findOne({ _id: SLOTS }))!.value;
       if (kept !== count)
         throw new StartRefused(

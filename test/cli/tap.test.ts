@@ -70,7 +70,7 @@ test('only a job, a partner, a type, so many', async ({ service, loaded }) => {
   expect(new Set(ofJob.map(({ topic }) => topic))).toEqual(new Set(all));
   // Devices, markers and rejects do not say whose they are.
   expect(await tap(service.env, ...all, '--partner', partner)).toEqual(ofJob);
-  const markers = await tap(service.env, 'devices', '--type', 'commitmarker', '--job', String(job));
+  const markers = await tap(service.env, 'devices', '--type', 'jobmarker', '--job', String(job));
   expect(new Set(markers.map(({ type }) => type))).toEqual(new Set(['JobMarker']));
   expect(await tap(service.env, ...all, '--job', String(job), '--limit', '3')).toEqual(ofJob.slice(0, 3));
 });

@@ -26,6 +26,7 @@ const entry = (batch: number, last = false): LedgerEntry => ({
   rows: ROWS,
   accepted: ROWS,
   pairsRead: ROWS,
+  pairs: ROWS,
   rejected: {},
   slots: new Binary(packTotals(noTotals())),
 });

@@ -99,8 +99,6 @@ describe('a whole file', () => {
     expect(judge(last(0, { eventsOverflow: true, events: [{ event: 'a', rows: 50 }] }))?.duplicates).toBe(
       undefined,
     );
-    const { pairs: _, ...old } = last(0);
-    expect(judge(old)?.duplicates).toBeUndefined();
   });
 });
 

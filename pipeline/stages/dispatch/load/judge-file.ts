@@ -56,7 +56,7 @@ function eventsOf(tally: FileTally): Pick<DecidedFile, 'events' | 'eventsCollaps
 /** A file of one batch has no duplicates but those within the batch. Of others, only the sinks know; and they, of none without a pair. */
 function duplicatesOf({ lastBatch, hasTooManyEvents, pairsRead, pairs }: FileTally) {
   if (pairsRead === 0) return { duplicates: 0 };
-  const isKnown = lastBatch === 0 && !hasTooManyEvents && !Number.isNaN(pairs);
+  const isKnown = lastBatch === 0 && !hasTooManyEvents;
   return isKnown ? { duplicates: pairsRead - pairs } : {};
 }
 

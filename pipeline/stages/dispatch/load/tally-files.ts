@@ -18,7 +18,7 @@ export interface FileTally {
   rows: number;
   accepted: number;
   pairsRead: number;
-  /** Distinct within each batch; NaN if a batch does not say. */
+  /** Distinct within each batch. */
   pairs: number;
   rejected: Record<string, number>;
   /** What each slot gets of the file, packed (formats/slot-totals.ts); null: nothing. */
@@ -58,7 +58,7 @@ export function countBatch(tally: FileTally, entry: RecordedBatch): boolean {
   tally.rows += entry.rows;
   tally.accepted += entry.accepted;
   tally.pairsRead += entry.pairsRead;
-  tally.pairs += entry.pairs ?? Number.NaN;
+  tally.pairs += entry.pairs;
   for (const [code, count] of Object.entries(entry.rejected))
     tally.rejected[code] = (tally.rejected[code] ?? 0) + count;
   if (entry.slots) tally.slots = addSlots(tally.slots, entry.slots.buffer);

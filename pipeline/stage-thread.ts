@@ -30,7 +30,7 @@ import { ensureIndexes } from './stores/indexes.ts';
 import { createJobContexts } from './stores/jobs/job-contexts.ts';
 import { createJobStore } from './stores/jobs/jobs.ts';
 import { createNewJobStore } from './stores/jobs/new-jobs.ts';
-import { connectMongo, requireCurrentLayout, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
+import { connectMongo, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
 import { createStores } from './stores/stores.ts';
 import { createTopology } from './topology.ts';
 
@@ -92,7 +92,6 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   await reach('reach Kafka', () => publisher.connect());
   if (isFirst) await checkTopics(config, log);
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
-  await reach('reach MongoDB', () => requireCurrentLayout(mongo));
   await reach('compare Kafka and MongoDB', () => requireKnownJobs(config, log, createNewJobStore(mongo.db)));
   if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensureIndexes(mongo.db).catch(mongo.fail));

@@ -305,7 +305,7 @@ export interface AudienceDocument {
   loadedBy?: number;
   /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
   clearedAt?: Date;
-  /** It is no longer there for anybody. The document stays, so that the first job does not create the audience again. */
+  /** It is hidden. The document stays, so that the first job does not create the audience again. */
   deletedAt?: Date;
   sweptAt?: Date;
   createdAt: Date;

@@ -79,7 +79,7 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
 
   async function take(): Promise<TakenDryRun | null> {
     const partner = turns.next(await dryRuns.waiting(busyPartners()));
-    // Longer than the run may take: whoever holds it at the end of the lease is gone.
+    // Longer than a run may take: at the end of the lease its holder has died.
     return partner === undefined ? null : dryRuns.take(partner, runner, deadlineMs + 30_000);
   }
 

@@ -1,4 +1,4 @@
-/** Counts how often one piece of work has failed. Whatever the messages say: they carry tokens, sizes and times. */
+/** Counts how often one piece of work has failed, whatever the messages: they contain tokens, sizes and times. */
 export const MAX_FAILURES = 3;
 export const FAILURE_PAUSE_MS = 1_000;
 

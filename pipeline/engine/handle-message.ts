@@ -1,6 +1,6 @@
 /**
- * Handles the messages of a stage, each for itself. A failure of our own is tried again; one that repeats, and a message that processes
- * die of, is the end of its job and of no other.
+ * Handles the messages of a stage one by one. A failure of the service is retried; if it repeats, or if the message crashes processes, its
+ * job fails and no other.
  */
 
 import type { Logger } from '../runtime/log.ts';
@@ -10,13 +10,13 @@ import { countFailures, FAILURE_PAUSE_MS, isFromKafka, MAX_FAILURES } from './fa
 import type { Retry } from './retry.ts';
 import type { Delivery, SingleStage } from './stage.ts';
 
-/** Which message of each partition a process had in hand when it died. */
+/** Which message of each partition was in flight when a process died. */
 export interface CrashRecords {
   /** A new owner begins to read here. True if messages have to be taken one by one. */
   begin(stage: string, partition: number, offset: string, owner: string): Promise<boolean>;
-  /** The owner has lost the partition, alive. */
+  /** The owner has lost the partition without dying. */
   leave(stage: string, partition: number, owner: string): Promise<void>;
-  /** The message is about to be handled. Gives how many processes have died with it in hand. */
+  /** The message is about to be handled. Returns how many processes have died handling it. */
   take(stage: string, partition: number, offset: string): Promise<number>;
   release(stage: string, partition: number): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface Dependencies {
   log: Logger;
   retry: Retry;
   crashes: CrashRecords;
-  /** Keeps for the operator why a job was given up. */
+  /** Records for the operator why a job failed. */
   recordReason(job: number, reason: string): Promise<void>;
   tracer?: Tracer;
   metrics: {
@@ -90,7 +90,7 @@ export function createHandleMessages(
     }
   }
 
-  /** Noted before it is handled: whoever comes after us knows what we died of. */
+  /** Recorded before it is handled: the next owner knows which message crashed the process. */
   async function handleWithCare(delivery: Delivery): Promise<void> {
     const { partition, step } = delivery;
     const offset = String(delivery.offset);
@@ -101,7 +101,7 @@ export function createHandleMessages(
     return giveUp(delivery, `${stage.name}: ${deaths} processes died while handling it`);
   }
 
-  /** Whether owners of the partition before us may have died of one of its next messages. */
+  /** Whether one of the next messages may have crashed earlier owners of the partition. */
   async function isSuspect(
     { begun, id }: Epoch,
     { partition, offset }: Delivery,
@@ -164,18 +164,18 @@ export function createHandleMessages(
       }
     },
 
-    /** The assignment is over, and we live. */
+    /** The assignment ended without a crash. */
     leave({ begun, id }: Epoch): void {
       for (const partition of stage.giveUp ? begun : [])
         crashes.leave(stage.name, partition, id).catch(() => {});
     },
 
-    /** Resolves when nothing is handled any more. To be called after the last assignment has ended. */
+    /** Resolves when no message is in flight. To be called after the last assignment has ended. */
     settled: () => Promise.all(running),
   };
 }
 
-/** Rejects with the first failure, but not before every task has ended: nothing goes on behind the caller's back. */
+/** Rejects with the first failure, but only after every task has ended. */
 async function allSettled(tasks: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === 'rejected');
   if (failed) throw (failed as PromiseRejectedResult).reason;

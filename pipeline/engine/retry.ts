@@ -1,15 +1,15 @@
-/** The one retry helper. It repeats one step, never a sequence, for as long as somebody waits for it. */
+/** The one retry helper. It repeats one step, never a sequence, until its signal is aborted. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from '../runtime/log.ts';
 
-/** Codes of a server that is stopping, changing its primary or out of room: the same call may go through later. */
+/** Codes of a server that is stopping, changing its primary or out of space: the same call may succeed later. */
 const transientMongoCodes = new Set([
   6, 7, 43, 50, 89, 91, 112, 133, 134, 136, 189, 237, 262, 290, 317, 358, 9001, 10107, 11600, 11602, 13388,
   13435, 13436, 14031,
 ]);
 
-/** A connection that broke, as Node tells it: the driver does not wrap every one of them. */
+/** Connection errors of Node that the driver does not always wrap. */
 const brokenConnection = new Set([
   'EPIPE',
   'ECONNRESET',
@@ -26,7 +26,7 @@ export function isTransient(error: unknown): boolean {
   if (typeof error === 'object' && error !== null && 'retriable' in error) return error.retriable === true;
   if (error instanceof Error && 'code' in error && brokenConnection.has(String(error.code))) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
-  // What is no answer of the server is wrapped by a bulk write, without its class and its labels.
+  // A bulk write wraps errors that are no response of the server, without their class and labels.
   if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error)
     return isTransient(error.errorResponse);
   if (error instanceof MongoError) {
@@ -60,7 +60,7 @@ interface RetryOptions {
   ref?: boolean;
 }
 
-/** Doubles from the first wait on, and is never the same for two that failed together. */
+/** Exponential backoff with jitter. */
 export const backoff = (tries: number, firstMs: number, maxMs: number): number =>
   Math.min(maxMs, firstMs * 2 ** Math.min(tries - 1, 16)) * (0.5 + Math.random() / 2);
 

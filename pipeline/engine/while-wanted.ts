@@ -1,9 +1,9 @@
-/** Gives up a work that nobody wants any more, be it stuck in a wait: what is wanted is asked every second. */
+/** Abandons work that is no longer wanted, even if it is blocked. Asks every second. */
 import { linkedAbort } from '../runtime/deadline.ts';
 
 const CHECK_MS = 1_000;
 
-/** Undefined if the work was given up. */
+/** Undefined if the work was abandoned. */
 export async function whileWanted<T>(
   signal: AbortSignal,
   isWanted: () => Promise<boolean>,
@@ -15,9 +15,9 @@ export async function whileWanted<T>(
     isWanted().then(
       (wanted) => {
         isUnwanted ||= !wanted;
-        if (!wanted) controller.abort(new Error('not wanted any more'));
+        if (!wanted) controller.abort(new Error('no longer wanted'));
       },
-      // Not known: the work goes on.
+      // Unknown: continue.
       () => {},
     );
   }, CHECK_MS);

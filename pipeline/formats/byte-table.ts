@@ -68,7 +68,7 @@ export class ByteTable {
 
 /** Longer than any entry; what is longer is only looked up. */
 const KEY_WORDS = 1 << 12;
-/** Of this process: nobody can choose strings that collide. */
+/** Random per process, so that clients cannot choose strings that collide. */
 const key = randomFillSync(new Int32Array(KEY_WORDS));
 const [basis] = randomFillSync(new Int32Array(1)) as unknown as [number];
 

@@ -40,5 +40,5 @@ export function createDeviceHash(key: Uint8Array): DeviceHash {
 
 export const newKey = (): Uint8Array => randomFillSync(new Uint8Array(KEY_BYTES));
 
-/** With a key of its own for each process: for tables in memory, whose order nobody else needs to know. */
+/** With a random key per process: for tables in memory. */
 export const hashInMemory = createDeviceHash(newKey());

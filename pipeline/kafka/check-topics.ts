@@ -1,4 +1,4 @@
-/** Topics may have been made by somebody else, or with other settings than today's: what is less safe than configured is warned about. */
+/** Warns about topics that are less safe than configured: they may have been created elsewhere, or with other settings. */
 import type { Admin, PartitionMetadata } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
@@ -51,7 +51,7 @@ export function weakSettings(
   const has = (name: TopicSetting) => settings.get(name) ?? '';
   const fine: Record<TopicSetting, boolean> = {
     'cleanup.policy': sorted(has('cleanup.policy')) === sorted(wanted['cleanup.policy']),
-    // More than a message of ours is never needed; what is smaller refuses some of them.
+    // A smaller limit refuses some of our messages.
     'max.message.bytes': Number(has('max.message.bytes')) >= MAX_RECORD_BATCH,
     'message.timestamp.type': has('message.timestamp.type') === wanted['message.timestamp.type'],
     'min.insync.replicas': Number(has('min.insync.replicas')) >= Number(wanted['min.insync.replicas']),

@@ -87,11 +87,11 @@ type CreateCluster = (options: { allowAutoTopicCreation: boolean; metadataMaxAge
 const METADATA_MAX_AGE_MS = 60_000;
 
 function newCluster(config: OperatorConfig, log: Logger): Cluster {
-  // Whoever waits at a terminal wants to know soon; what is worth another try is asked again below.
+  // Fail soon for a person at a terminal; transient failures are retried below.
   const kafka = createKafka(config, log, {
     retry: { retries: 0 },
     requestTimeout: 10_000,
-    // Every failure is told once, by whoever asked.
+    // The caller logs each failure once.
     logLevel: logLevel.NOTHING,
   });
   const creator = Object.getOwnPropertySymbols(kafka).find(

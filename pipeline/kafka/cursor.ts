@@ -34,7 +34,7 @@ export function endAt(cursor: Cursor, end: bigint): void {
   cursor.waiting = cursor.waiting.filter(({ offset }) => BigInt(offset) < end);
 }
 
-/** Asks for what comes next in each partition. Without any, waits for it as long as told. */
+/** Fetches the next messages of each partition; waits up to the given time if there are none. */
 export async function fetchNext(cluster: Cluster, cursors: Cursor[], maxWaitMs: number): Promise<void> {
   try {
     await asking(cluster, () => fetchAll(cluster, cursors, maxWaitMs));

@@ -21,7 +21,7 @@ const partitionsOf = (cluster: Cluster, topic: string) =>
 const byPartition = (partitions: PartitionOffset[]) =>
   new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
 
-/** Of topics that the cluster was told about. A time that is later than all messages is the end. */
+/** Of topics that the cluster object knows. A time later than all messages is the end. */
 export async function offsetsAt(cluster: Cluster, topics: string[], place: Place): Promise<Offsets> {
   if (typeof place === 'object' && 'offset' in place)
     return new Map(

@@ -1,12 +1,12 @@
 /**
  * kafkajs, patched before it is loaded. It works against current brokers but is no longer maintained:
- * - an idle connection re-arms a 1 ms timer for ever, which keeps a core busy, and looks for late answers every 100 ms;
+ * - an idle connection re-arms a 1 ms timer forever, which keeps a core busy, and looks for late answers every 100 ms;
  * - a produced message is copied about eight times, and its checksum is taken byte by byte;
  * - it measures durations with the wall clock: one that is set back ends the heartbeats until it has caught up, so the broker takes
  *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out;
- * - it fetches from each broker separately, and when one of them is not the leader any more it joins the group again right there,
+ * - it fetches from each broker separately, and when one of them is no longer the leader it joins the group again right there,
  *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone;
- * - a broker that takes the connection and does not answer, such as a frozen one, counts as connected: it is asked again for ever, and
+ * - a broker that takes the connection and does not answer, such as a frozen one, counts as connected: it is retried forever, and
  *   no other of the list is tried.
  * All of kafkajs's parts take each other from the module cache, so that is where the patched ones are put.
  */

@@ -5,14 +5,14 @@ import { connect as connectTls } from 'node:tls';
 
 export interface Listener {
   tls: boolean;
-  /** The SASL mechanisms to log in with; none where nobody logs in. */
+  /** The SASL mechanisms to log in with; none without authentication. */
   mechanisms: string[];
 }
 
 const TIMEOUT_MS = 3_000;
 const ILLEGAL_SASL_STATE = 34;
 
-/** SaslHandshake, version 1, for a mechanism that nobody has: the answer lists those that the listener has. */
+/** SaslHandshake, version 1, for a mechanism that does not exist: the response lists those of the listener. */
 function handshake(): Buffer {
   const mechanism = Buffer.from('none');
   const request = Buffer.alloc(4 + 2 + 2 + 4 + 2 + 2 + mechanism.length);

@@ -1,4 +1,4 @@
-/** How many messages each stage has not committed, as the brokers know it: also of a stage that nobody runs. */
+/** How many messages each stage has not committed, as the brokers know it: also for stages that are not running. */
 import type { Admin } from 'kafkajs';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../schemas/config.ts';

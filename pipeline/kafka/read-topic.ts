@@ -1,5 +1,5 @@
 /**
- * Reads topics beside the stages: without a consumer group, so nobody's offsets move. Messages of several topics and partitions come
+ * Reads topics beside the stages: without a consumer group, so no offsets move. Messages of several topics and partitions come
  * in the order of their times. A partition is asked for more only when what it gave last has been used, so memory stays bounded.
  */
 import type { OperatorConfig } from '../../schemas/config.ts';
@@ -94,7 +94,7 @@ async function* merge(
     const open = cursors.filter(isOpen);
     if (open.length === 0) return;
     const empty = open.filter(isEmpty);
-    // What a partition still has may be older than what waits in others. Where nothing is yet, nobody waits for it.
+    // What a partition still has may be older than what waits in others. An empty partition delays nothing.
     const hasMore = empty.some(isBehind);
     if (hasMore || empty.length === open.length) await fetchNext(cluster, empty, hasMore ? 0 : LONG_POLL_MS);
     if (empty.some(isBehind)) continue;

@@ -1,6 +1,6 @@
 /**
  * Group commit: calls that come while enough groups are in flight wait, and the next group takes all that fit. A single call waits for
- * nothing; a hundred cost a few round trips. If the work fails, it fails for everybody in it: each tries again by itself.
+ * nothing; a hundred cost a few round trips. If the work fails, it fails for all of its callers, and each retries alone.
  */
 interface GroupOptions<Item> {
   /** How many groups may be in flight at once. */
@@ -20,7 +20,7 @@ interface Caller<Item, Result> extends Waiting<Item> {
 
 const MAX_GROUP = 500;
 
-/** `work` gives a result for each item, in their order; or nothing, where nobody asks for one. */
+/** `work` gives a result for each item, in their order; or nothing, if no caller needs one. */
 export function groupCommit<Item, Result = void>(
   work: (items: Item[]) => Promise<Result[] | undefined>,
   { inFlight = 1, howMany = ({ length }) => Math.min(length, MAX_GROUP) }: GroupOptions<Item> = {},

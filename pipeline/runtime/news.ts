@@ -1,6 +1,6 @@
 /**
- * News between the threads of a process: there may be something new to see in MongoDB. It can be missed, and come for nothing: whoever
- * waits for it looks after a while in any case, because what other processes do is no news here.
+ * A hint between the threads of a process that something may have changed in MongoDB. It may be missed or spurious: listeners poll anyway,
+ * because other processes send no hints.
  */
 import { BroadcastChannel } from 'node:worker_threads';
 
@@ -18,7 +18,7 @@ export function createNews() {
     /** Until the signal is aborted. */
     listen(onNews: () => void, signal: AbortSignal): void {
       if (signal.aborted) return;
-      // A channel of its own: one does not hear what it says itself.
+      // A channel of its own: a channel does not receive its own messages.
       const heard = new BroadcastChannel(CHANNEL);
       heard.unref();
       heard.onmessage = onNews;

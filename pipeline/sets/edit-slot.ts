@@ -57,7 +57,7 @@ export interface SlotChange {
 export interface Edited {
   /** Distinct devices of the slot now. */
   total: number;
-  /** Of jobs that are not acknowledged yet; whoever asks, and however often, finds the same of each. */
+  /** Of jobs that are not acknowledged yet; repeated calls find the same for each. */
   changes: SlotChange[];
 }
 
@@ -89,7 +89,7 @@ const WRITE_BYTES = 4 << 20;
 const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
 export const tokenTime = (token: string) => Number.parseInt(token.slice(0, -6), 36);
 
-/** Makes the change, again if somebody else was faster; nothing, if the slot has it already. */
+/** Makes the change, and retries if another writer was faster; does nothing if the slot has it already. */
 export async function editSlot(
   deps: EditDeps,
   target: SlotTarget,

@@ -42,7 +42,7 @@ const keysIn = (db: Db) => db.collection<PlacementDocument>(collections.placemen
 export async function storedPlacement(db: Db): Promise<Placement | undefined> {
   const manifests = db.collection<ManifestDocument>(collections.manifests, certain);
   const first = { sort: { _id: 1 } } as const;
-  // Before the key: whoever stores devices has stored the key first.
+  // Before the key: it is stored before any device.
   const manifest = await manifests.findOne({}, { ...first, projection: { placement: 1 } });
   const spill = await db
     .collection(collections.spills, certain)

@@ -1,16 +1,16 @@
-/** Somebody else has changed what we are reading or changing. */
+/** Another writer has changed what is being read or changed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A page was gone that the manifest named: somebody else has replaced it. */
+/** A page named by the manifest is gone: another writer has replaced it. */
 export class Raced extends Error {}
 
-/** It was changed under us again and again. */
+/** Other writers were faster in every attempt. */
 export class ContendedError extends Error {
   readonly code = 'contended';
   readonly retriable = true;
 
   constructor(manifest: string) {
-    super(`${manifest} was changed by somebody else again and again`);
+    super(`${manifest} was changed by other writers in every attempt`);
     this.name = 'ContendedError';
   }
 }

@@ -165,7 +165,7 @@ function groupsFrom(
   return groupsOf(rest, wanted);
 }
 
-/** Loads the next group. Nobody may come to wait for it, so that it fails is no error before somebody does. */
+/** Prefetches the next group. Its failure is reported only if the group is awaited. */
 function startToLoad(
   deps: ReadDeps,
   manifest: Manifest,

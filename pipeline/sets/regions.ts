@@ -12,7 +12,7 @@ import { type Devices, firstKey, positionOf, positionOfDevice, sizeOf, slice } f
 import { encode } from './page-format.ts';
 
 export interface Layout {
-  /** What a page holds at most, on average. Small, because whoever looks for one device reads its page. */
+  /** What a page holds at most, on average. Small, because a look-up reads one page. */
   pageBytes: number;
   /** What a page holds at most, however devices and keys are distributed. Far below what a document may hold. */
   maxPageBytes: number;

@@ -48,7 +48,7 @@ async function explained(
 ): Promise<StoreFailure | StoreUnavailable> {
   const problem = toStoreError(error, bucket, key);
   if (endpoint !== '' || (error as { code?: unknown }).code !== 'ENOTFOUND') return problem;
-  // A region that does not exist has no host, which would look like an outage for ever.
+  // A region that does not exist has no host, which would look like an endless outage.
   const awsIsThere = await lookup('s3.amazonaws.com').then(
     () => true,
     () => false,
@@ -136,7 +136,7 @@ export function createObjectStore(
       const ask = (from: string | undefined) => {
         const wait = patience.wait(bucket, prefix, signal);
         const page = persist(wait, () => listPage(client, bucket, { prefix, after: from, max }, signal));
-        // Whoever waits for it sees why it failed; nobody does if they need no more pages.
+        // Reported when it is awaited; it is not if no more pages are needed.
         page.catch(() => {});
         return page;
       };

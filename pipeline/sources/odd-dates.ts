@@ -1,6 +1,6 @@
 /**
  * The storage's client sets its clock by the Date of every response, and from a Date that is none it makes an invalid time with which it
- * signs no request any more. Two of them, such as a proxy may send, are joined by Node to one that is none.
+ * can no longer sign requests. Two of them, such as a proxy may send, are joined by Node to one that is none.
  */
 import type { S3Client } from '@aws-sdk/client-s3';
 

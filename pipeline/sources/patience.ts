@@ -1,7 +1,7 @@
 /**
  * How long jobs wait for a partner's storage. Progress is a byte of a body, or an answer that asking again would not change; without it
  * for the deadline, the file (or the listing) fails. A body that comes, but in the time of the deadline slower than the minimum rate,
- * fails as too slow: a byte now and then would otherwise hold its place for ever.
+ * fails as too slow: a trickle of bytes would otherwise hold its place forever.
  *
  * The clock is the storage's, for all files and jobs of the partner there. Once one has used it up, each other gets one more try; or, if
  * the storage has brought something since, half of the time, and half of that the next time. So a storage that fails for some of its

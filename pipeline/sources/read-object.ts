@@ -38,7 +38,7 @@ export async function* readObject(
     });
     const response = await client.ask((s3, abort) => s3.send(command, abort), signal);
     const body = response.Body as Readable;
-    // Whoever reads it sees the error; without a listener, one that comes when nobody reads would end the process.
+    // The reader sees the error; without a listener, an error between reads would end the process.
     body.on('error', () => {});
     const problem = checkAnswer(response);
     if (problem) body.destroy();

@@ -52,7 +52,7 @@ export function connectStorage({ credentials, onOddDate, ...options }: StorageOp
   return {
     ...options,
     async ask(request, signal) {
-      // The client's own limits end with the headers; it would wait for ever for a listing, or an error, that never comes.
+      // The client's own limits end with the headers; without this, a stalled listing or error body would never end.
       const { controller, unlink } = linkedAbort(signal);
       let timer: NodeJS.Timeout | undefined;
       const given = new Promise<never>((_, reject) => {

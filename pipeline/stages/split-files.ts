@@ -67,7 +67,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
   /** Files that are read as long as the assignment lasts. */
   let reading = new Map<string, Promise<unknown>>();
 
-  /** False once nobody needs the rest of the file: the job ended, the audience was cleared, the file has failed. */
+  /** False once the rest of the file is not needed: the job ended, the audience was cleared, or the file failed. */
   async function wanted(file: ListedFile): Promise<boolean> {
     const context = await contexts.get(file.job, file.attempt);
     if (!context?.wanted || !context.job.listing) return false;

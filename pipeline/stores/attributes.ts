@@ -163,7 +163,7 @@ export function createAttributeStore(db: Db) {
       return visibility === 'private' ? { ...rest, isPrivate: true } : rest;
     },
 
-    /** Those that were public at this time, or a little earlier, and are not any more. */
+    /** Those that were public at this time, or shortly before, and no longer are. */
     madePrivateSince: (time: Date): Promise<Pick<AttributeDocument, '_id' | 'partner'>[]> =>
       attributes
         .find({ madePrivateAt: { $gte: new Date(time.getTime() - MARGIN_MS) } })

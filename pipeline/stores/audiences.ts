@@ -173,7 +173,7 @@ export function createAudienceStore(db: Db) {
 
     /**
      * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work.
-     * If it has a later one, somebody else has cleared it since the generation was read: the result is the same.
+     * If it has a later one, it was cleared since the generation was read: the result is the same.
      */
     async clear(scope: Scope, id: number, generation: number): Promise<boolean> {
       const result = await audiences.updateOne({ _id: id, generation, ...inScope(scope) }, emptied());
@@ -186,7 +186,7 @@ export function createAudienceStore(db: Db) {
         { $set: { name, updatedAt: new Date() } },
       ),
 
-    /** For good: a clear, after which nobody sees it any more. */
+    /** Permanently: a clear, after which it is hidden. */
     delete: (scope: Scope, id: number) => {
       const { $set, ...rest } = emptied();
       return audiences.updateOne(

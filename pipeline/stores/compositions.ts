@@ -161,7 +161,7 @@ export function createCompositionStore(db: Db) {
     forget: (audience: number, token: string) =>
       compositions.updateOne({ _id: audience, 'report.token': token }, { $unset: { report: '' } }),
 
-    /** True for one caller only: a failure is told once. */
+    /** True for one caller only: a failure is reported once. */
     async takeFailure(audience: number, failedAt: Date): Promise<boolean> {
       const result = await compositions.updateOne({ _id: audience, failedAt }, { $unset: { failedAt: '' } });
       return result.modifiedCount === 1;

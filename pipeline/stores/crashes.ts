@@ -1,5 +1,5 @@
 /**
- * Finds the message that crashes processes. A partition whose owners have crashed again and again at the same offset is read carefully:
+ * Finds the message that crashes processes. A partition whose owners have crashed repeatedly at the same offset is read carefully:
  * one message at a time, each recorded before it is handled. An owner that loses the partition alive does not count, however often
  * that happens while one large file keeps the offset where it is.
  */
@@ -17,7 +17,7 @@ export function createCrashStore(db: Db) {
   const crashes = db.collection<CrashDocument>(collections.crashes);
   const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
 
-  /** By message: those in front of the one that crashes processes are handled again and again, and are none of its deaths. */
+  /** By message: those before the one that crashes processes are redelivered, too, and must not be blamed. */
   async function countDeath({ _id, offset, inHand }: CrashDocument): Promise<void> {
     if (inHand)
       await crashes.updateOne(
@@ -52,7 +52,7 @@ export function createCrashStore(db: Db) {
       return before !== null && before.owners.length > 0;
     },
 
-    /** The owner has lost the partition, alive. */
+    /** The owner has lost the partition without dying. */
     async leave(stage: string, partition: number, owner: string): Promise<void> {
       await crashes.updateOne(
         { _id: idOf(stage, partition), owners: owner },

@@ -59,7 +59,7 @@ export function createDryRunStore(db: Db) {
         { sort: { _id: 1 }, returnDocument: 'after' },
       ) as Promise<TakenDryRun | null>,
 
-    /** Unless somebody else runs it by now. The credentials of its job are erased. */
+    /** No effect if another process runs it by now. Erases the credentials of its job. */
     end: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>
       dryRuns.updateOne(
         { _id, runner, ...unfinished },

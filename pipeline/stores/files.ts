@@ -64,7 +64,7 @@ export function createFileStore(db: Db) {
 
   /**
    * Conditions for ranges of numbers that cover all listings of the job. A job may have millions of files: a command for all of them
-   * would outlast the socket timeout, and be repeated for ever.
+   * would outlast the socket timeout, and be repeated forever.
    */
   async function* rangesOf(
     job: number,

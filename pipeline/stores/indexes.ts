@@ -151,7 +151,7 @@ const retired: Partial<Record<keyof typeof collections, string[]>> = {
 };
 
 /**
- * What does not compress need not be tried. Whoever looks for a device reads its page, of about 3 KB: WiredTiger must not read 32 KB
+ * What does not compress need not be tried. A look-up reads one page of about 3 KB: WiredTiger must not read 32 KB
  * for it. On disk a leaf takes whole units of allocation, which must be small beside it.
  */
 const storage = {

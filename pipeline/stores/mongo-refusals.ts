@@ -71,7 +71,7 @@ async function answers(host: string, tls: boolean): Promise<boolean> {
 
 /** A server ends a connection without a word when it expects TLS and gets none, and the other way round. */
 async function tlsMessage({ mongoUrl }: MongoSettings): Promise<string | undefined> {
-  // The hosts of mongodb+srv are elsewhere, and have TLS unless told otherwise.
+  // The hosts of mongodb+srv are elsewhere, and use TLS by default.
   if (!mongoUrl.startsWith('mongodb://')) return undefined;
   const wanted = /[?&](tls|ssl)=true/.test(mongoUrl);
   const hosts = mongoHosts(mongoUrl).split(',');

@@ -7,8 +7,8 @@ import { MongoClient } from './patched-mongodb.ts';
 
 /**
  * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
- * later call finds its topology closed. So it is told to, until it has been connected once; from then on it looks after itself.
- * Whoever needs the database meets the same error, and logs it.
+ * later call finds its topology closed. So it is asked to, until it has connected once; from then on it reconnects by itself.
+ * Callers meet the same error, and log it.
  */
 const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
@@ -82,7 +82,7 @@ export async function requireReplicaSet({ db, problem, fail }: Mongo): Promise<v
     .admin()
     .command({ hello: 1 })
     .catch(async (error: unknown) => {
-      // Where the URL names a replica set, the driver passes over servers that are in none, until there is nobody left to ask.
+      // Where the URL names a replica set, the driver passes over servers that are in none, until none is left.
       const cause = problem();
       if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0)
         return {} as Document;
@@ -91,18 +91,5 @@ export async function requireReplicaSet({ db, problem, fail }: Mongo): Promise<v
   if (hello.setName === undefined && hello.msg !== 'isdbgrid')
     throw new StartRefused(
       'HEADRACE_MONGO_URL: this MongoDB is not a replica set; expected a replica set (mongod --replSet) or a sharded cluster',
-    );
-}
-
-/** Device data of before the pages (versions up to 0.1) cannot be read any more. */
-export async function requireCurrentLayout({ db, fail }: Mongo): Promise<void> {
-  if (
-    await db
-      .collection('chunks')
-      .findOne({}, { projection: { _id: 1 } })
-      .catch(fail)
-  )
-    throw new StartRefused(
-      `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds device data in the layout of an earlier version; load the files again into another database`,
     );
 }

@@ -102,7 +102,7 @@ export function createPartnerStore(db: Db) {
       });
     },
 
-    /** The user is known before it is created, so that one that nobody got the keys of can be removed. */
+    /** The user is known before it is created, so that one whose keys were never issued can be removed. */
     planStorageUser: (id: string, nextStorageUser: string) => change(id, { $set: { nextStorageUser } }),
     /** The planned storage user becomes the partner's. The one before stays until it is retired. */
     async promoteStorageUser({ _id, storageUser }: PartnerDocument, next: string): Promise<void> {

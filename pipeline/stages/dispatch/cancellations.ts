@@ -1,4 +1,4 @@
-/** Why jobs are no longer wanted: their audience was cleared since they were accepted, or an operator cancelled them. */
+/** Why jobs are cancelled: their audience was cleared after they were accepted, or an operator cancelled them. */
 import { fileFailureCodes } from '../../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';

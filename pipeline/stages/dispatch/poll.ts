@@ -1,11 +1,11 @@
 /**
- * Looks at MongoDB again and again while there is something to wait for: when there is news, otherwise more and more seldom, and not at
- * all when nobody waits. What is seen decides, so nothing is held that a successor would have to be told.
+ * Polls MongoDB while something is awaited: at a hint, otherwise with a growing pause. Only what is stored counts, so a successor needs
+ * nothing from this process.
  */
 import type { DispatchStep } from './steps.ts';
 
 interface Look {
-  /** Whether somebody waits for what it may see. */
+  /** Whether anything is awaited. */
   isNeeded(): boolean;
   /** True if something has changed. */
   look(): Promise<boolean>;
@@ -39,8 +39,7 @@ export function createPoll(
   }, step.signal);
 
   async function untilNews(ms: number): Promise<void> {
-    // Asking takes a third of the time, however much is in flight; but one that waited for MongoDB to come back is no reason to be
-    // silent for as long again.
+    // Polling takes at most a third of the time, however much is in flight; the pause is bounded after an outage of MongoDB.
     const share = Math.min(MAX_SHARE_MS, 2 * lookMs);
     await step.pause(share);
     if (isNews || ms <= share) return;

@@ -6,7 +6,7 @@
  *
  *   starting  it reads which job is the first unfinished one. Messages wait.
  *   active    jobs are admitted in the order of their numbers (admit/admit-jobs.ts) and run to their ends (run-job.ts). Jobs whose
- *             message never came are looked for, and what nobody needs any more is swept.
+ *             message never came are looked for, and leftovers are swept.
  *   over      the partition was taken away, the process stops, or a job was stopped (admit/defer-jobs.ts): every step of the term
  *             rejects. What was decided is in MongoDB, so the next term, here or elsewhere, goes on from there.
  */

@@ -29,7 +29,7 @@ interface MergeWork {
   isInSequence(marker: JobMarker): boolean;
   /** Between two tries. */
   pause(ms: number): Promise<void>;
-  /** Nothing is merged any more once it is aborted. */
+  /** Nothing is merged once it is aborted. */
   signal: AbortSignal;
 }
 

@@ -42,12 +42,12 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
     maxSize: maxKeyBytes,
     // The last one is kept, however large it is: each batch of its job needs it.
     sizeCalculation: ({ bytes }) => Math.min(bytes, maxKeyBytes),
-    // Whoever waits for a table gets it, even if it has to give way in the same moment.
+    // Callers that wait for a table get it, even if it is evicted at the same moment.
     ignoreFetchAbort: true,
     fetchMethod: async (_, __, { context: job }) => createKeyTable(await attributes.keysOf(job)),
   });
 
-  /** An old picture of one job is no trouble of the others: it is told as that one's result. */
+  /** A stale read of one job fails only that job's callers. */
   const load = groupCommit(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
     const found = await jobs.findMany(ids);
     const byId = new Map(found.map((job) => [job._id, job]));
@@ -63,7 +63,7 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
     });
   });
 
-  /** Not seen yet, most likely; nobody's, if it is not seen for long. */
+  /** Probably not visible yet; unknown if that lasts. */
   function unknown(id: number): StaleRead | null {
     const since = unknownSince.get(id) ?? performance.now();
     unknownSince.set(id, since);

@@ -102,7 +102,7 @@ export function createJobStore(db: Db) {
     return new Set(found.map(({ _id }) => _id));
   }
 
-  /** Applies the transitions that are possible, in order, and returns the jobs as they are now, whoever changed them. */
+  /** Applies the transitions that are possible, in order, and returns the jobs as they are now. */
   async function take(steps: Step[]): Promise<JobDocument[]> {
     const updatedAt = new Date();
     const updates = steps.map(({ id, from, when, set, unset, begins }) => ({

@@ -11,7 +11,7 @@ export function createListingStore(db: Db) {
 
   return {
     /**
-     * One transaction, so a page is stored whole and once, whoever lists. False: this page, or the job itself, has been taken
+     * One transaction, so a page is stored whole and once. False: this page, or the job itself, has been taken
      * further already.
      */
     addPage: (

@@ -105,7 +105,7 @@ export function createAdmission(
   return {
     take,
 
-    /** A job that nobody follows would wait for ever if only later messages showed that its own is missing. */
+    /** Recovers the newest job when its message was lost. */
     async takeLost(): Promise<void> {
       await taking;
       const waiting = await jobs.range(next, next + jobWindow);

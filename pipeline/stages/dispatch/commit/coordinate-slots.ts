@@ -132,7 +132,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     }
   }
 
-  /** Votes, and what a sink found missing when it was told to commit. */
+  /** Votes, and what a sink found missing at the commit. */
   async function lookAtVotes(): Promise<boolean> {
     if (preparing.size + committing.size === 0) return false;
     const found = await step.read('read the votes', () =>

@@ -28,7 +28,7 @@ interface ListDependencies {
   files: FileStore;
   listings: ListingStore;
   sourceOf: SourceOf;
-  /** Why the job is no longer wanted. */
+  /** Why the job is cancelled, if it is. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
   /** Why the partner may not load a job with so many bytes. */
   quotas: Pick<QuotaHold, 'admit'>;
@@ -140,7 +140,7 @@ export function createListFiles(deps: ListDependencies) {
     return freeze(job, listed, [], step);
   }
 
-  /** Somebody has stored the page: a predecessor that still works; or we have, and did not hear of it. */
+  /** The page is stored already: by a predecessor that still runs, or by a write of ours whose response was lost. */
   async function resume(
     { _id }: JobDocument,
     known: PartialListing | undefined,

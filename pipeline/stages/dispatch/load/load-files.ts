@@ -21,7 +21,7 @@ export interface LoadDependencies extends PublishDependencies, DecideDependencie
   ledger: LedgerStore;
   quotas: Pick<QuotaHold, 'grow'>;
   readAhead: Pick<ReadAhead, 'grow' | 'mustWait'>;
-  /** Why some of the jobs are no longer wanted. */
+  /** Why some of the jobs are cancelled. */
   cancelledAmong(jobs: JobDocument[]): Promise<Map<number, FileFailure>>;
 }
 

@@ -2,7 +2,7 @@
  * Requests to the API, for the CLI, the console, the demo and the tests. Nothing here is specific to Node: it is bundled for
  * browsers, too.
  */
-import { linkedAbort } from '../../pipeline/runtime/linked-abort.ts';
+import { linkedAbort } from '../../pipeline/runtime/deadline.ts';
 import { ApiProblem, interruptedBody, problemOf, readJson, unreachable } from './problem.ts';
 
 export const importPath = '/v1/marketplace/import';

@@ -7,7 +7,7 @@ export interface Deadline {
 
 export function createDeadline(ms: number): Deadline {
   const end = performance.now() + ms;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no response within ${Math.round(ms)} ms`)), ms);
   });

@@ -1,8 +1,8 @@
 /** Records what an operator does in the audit log: the entry first, then the action, then its outcome. */
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
+import type { AuditedAction, AuditedOutcome, AuditStore } from '../../../api/stores/audit.ts';
 import { printLines } from '../../../pipeline/runtime/terminal.ts';
-import type { AuditedAction, AuditedOutcome, AuditStore } from '../../../pipeline/stores/audit.ts';
 import type { Config } from '../../../schemas/config.ts';
 
 const MAX_ERROR = 500;

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import type { Db } from 'mongodb';
 import { type ApiStores, createApiStores } from '../../../api/stores/api-stores.ts';
-import { CommandFailed, mongoHosts } from '../../../pipeline/runtime/command-failed.ts';
+import { createInstallationStore } from '../../../api/stores/installation.ts';
+import { CommandFailed, mongoHosts } from '../../../pipeline/runtime/errors.ts';
 import { printable, printableLines, toJsonLine } from '../../../pipeline/runtime/terminal.ts';
 import { ensureIndexes } from '../../../pipeline/stores/indexes.ts';
-import { createInstallationStore } from '../../../pipeline/stores/installation.ts';
 import { connectMongo } from '../../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
 import { type ConfigOf, parseConfig } from '../../../schemas/config.ts';

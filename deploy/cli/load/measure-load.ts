@@ -1,7 +1,7 @@
 /** Submits the prepared jobs as planned and follows them to the end of the last one. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../../../api/client/client.ts';
-import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
+import { linkedAbort } from '../../../pipeline/runtime/deadline.ts';
 import type { PreparedPrefix, SubmittedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 import type { LoadPlan } from './options.ts';

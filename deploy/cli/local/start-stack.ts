@@ -63,7 +63,7 @@ function exactPorts(env: NodeJS.ProcessEnv, apiPort: number | undefined): ExactP
 /** Lets a command detect that another stack has taken the port. */
 async function rememberInstallation(folder: StateFolder): Promise<void> {
   const { connectMongo } = await import('../../../pipeline/stores/mongo.ts');
-  const { createInstallationStore } = await import('../../../pipeline/stores/installation.ts');
+  const { createInstallationStore } = await import('../../../api/stores/installation.ts');
   const config = parseConfig(serviceEnvironment(folder, process.env), 'operator');
   const mongo = await connectMongo({ ...config, limitBackendMs: START_MS });
   try {

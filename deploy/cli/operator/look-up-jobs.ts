@@ -1,7 +1,7 @@
 /** Jobs, for commands that otherwise read only Kafka. */
 import { LRUCache } from 'lru-cache';
 import { cached } from '../../../pipeline/runtime/cached.ts';
-import { createJobStore } from '../../../pipeline/stores/jobs.ts';
+import { createJobStore } from '../../../pipeline/stores/jobs/jobs.ts';
 import { connectMongo } from '../../../pipeline/stores/mongo.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/documents.ts';

@@ -5,7 +5,7 @@
 import { plural } from '../../../api/client/format.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
 import { topicName } from '../../../pipeline/kafka/topics.ts';
-import { CommandFailed } from '../../../pipeline/runtime/command-failed.ts';
+import { CommandFailed } from '../../../pipeline/runtime/errors.ts';
 import { printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../../../api/client/progress-text.ts';
 import type { Progress } from '../../../api/client/types.ts';
-import { linkedAbort } from '../../../pipeline/runtime/linked-abort.ts';
+import { linkedAbort } from '../../../pipeline/runtime/deadline.ts';
 import { bar, joined, type ProgressLine } from '../progress-line.ts';
 import { CommandError, exitCodes, interruption } from './exit-codes.ts';
 

@@ -1,7 +1,7 @@
 /** `headrace admin secret rotate`, after HEADRACE_SECRET was changed. */
 import type { Command } from 'commander';
+import type { Rotation } from '../../../../api/provisioning/rotate-secret.ts';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
-import type { Rotation } from '../../../../pipeline/sources/rotate-secret.ts';
 import type { Environments } from '../../commands.ts';
 import { adminTools } from '../runner.ts';
 
@@ -40,7 +40,7 @@ export function register(admin: Command, environments: Environments): void {
     .addHelpText('after', HOW)
     .action((_options: object, command: Command) =>
       run(command, async (stores, config) => {
-        const { rotateSecret } = await import('../../../../pipeline/sources/rotate-secret.ts');
+        const { rotateSecret } = await import('../../../../api/provisioning/rotate-secret.ts');
         const rotation = await rotateSecret(stores, secretsOf(config));
         const { resealed, unreadable, resealedWebhooks, resealedTokenKeys, keysToCome } = rotation;
         return {

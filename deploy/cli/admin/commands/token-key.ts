@@ -1,6 +1,6 @@
 /** `headrace admin token-key …`: the keys with which a partner signs user tokens. */
 import type { Command } from 'commander';
-import type { SigningKey } from '../../../../pipeline/stores/token-keys.ts';
+import type { SigningKey } from '../../../../api/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { TokenKeyDocument } from '../../../../schemas/documents.ts';
 import type { Environments } from '../../commands.ts';

@@ -1,6 +1,6 @@
 /** `headrace status` */
 import type { Command } from 'commander';
-import { mongoHosts } from '../../../../pipeline/runtime/command-failed.ts';
+import { mongoHosts } from '../../../../pipeline/runtime/errors.ts';
 import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
 import { isUp, whereIsLog } from '../../../local/docker.ts';
 import { kindOf, type ProcessName, processesOf, single } from '../../../local/names.ts';

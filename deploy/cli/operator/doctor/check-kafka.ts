@@ -1,7 +1,7 @@
 /** Kafka: every broker that is named, the rights that the service needs, and the consumer groups. */
 
+import { isFromKafka } from '../../../../pipeline/engine/failures.ts';
 import { asking, type Cluster, findTopics, withCluster } from '../../../../pipeline/kafka/cluster.ts';
-import { isFromKafka } from '../../../../pipeline/kafka/group-member.ts';
 import { committedOffsets, offsetsAt } from '../../../../pipeline/kafka/offsets.ts';
 import { createKafka, groupName, topicName } from '../../../../pipeline/kafka/topics.ts';
 import type { Logger } from '../../../../pipeline/runtime/log.ts';

@@ -1,15 +1,10 @@
 /** MongoDB: connection, kind of deployment, version, clock, rights, indexes, room. */
 import type { Db } from 'mongodb';
-import { mongoHosts } from '../../../../pipeline/runtime/command-failed.ts';
+import { mongoHosts } from '../../../../pipeline/runtime/errors.ts';
 import { storedPlacement } from '../../../../pipeline/sets/placement.ts';
 import { createCounterStore } from '../../../../pipeline/stores/counters.ts';
 import { missingIndexes } from '../../../../pipeline/stores/indexes.ts';
-import {
-  connectMongo,
-  type Mongo,
-  requireCurrentLayout,
-  requireReplicaSet,
-} from '../../../../pipeline/stores/mongo.ts';
+import { connectMongo, type Mongo, requireReplicaSet } from '../../../../pipeline/stores/mongo.ts';
 import type { Config } from '../../../../schemas/config.ts';
 import { collections } from '../../../../schemas/documents.ts';
 import { clockFinding, examine, type Finding, ok, problem, unless, warning } from './findings.ts';
@@ -145,13 +140,10 @@ export async function checkMongodb(
       ...connection,
       ...(await examine('mongodb rights', RIGHTS, () => checkRights(mongo.db))),
       ...(await examine('mongodb indexes', RIGHTS, () => checkIndexes(mongo.db))),
-      ...(await examine('mongodb data', layout, async () => {
-        await requireCurrentLayout(mongo);
-        return [
-          ...(await checkPartitions(mongo.db, devices.topic, devices.partitions)),
-          ...(await checkSlots(mongo.db, config.slots)),
-        ];
-      })),
+      ...(await examine('mongodb data', layout, async () => [
+        ...(await checkPartitions(mongo.db, devices.topic, devices.partitions)),
+        ...(await checkSlots(mongo.db, config.slots)),
+      ])),
       ...(await examine('mongodb data', 'restore all collections from one backup', async () => {
         await storedPlacement(mongo.db);
         return [];

@@ -76,16 +76,21 @@ describe('the hash of a device', () => {
   });
 });
 
-/** The shortest of several runs, in turn with others: nothing but the work itself makes all of them longer. */
-function timesOf(works: (() => void)[]): number[] {
-  const times = works.map(() => Number.POSITIVE_INFINITY);
-  for (let round = 0; round < 5; round++)
-    for (const [n, work] of works.entries()) {
+const MAX_RATIO = 10;
+const ROUNDS = 5;
+const MAX_ROUNDS = 40;
+
+/** Compares the shortest of several runs, in turn: nothing but the work itself makes all of them longer. A busy host gets more rounds. */
+function expectAsFast(any: () => void, colliding: () => void): void {
+  const bestTimes = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const ratio = () => bestTimes[1]! / bestTimes[0]!;
+  for (let round = 0; round < ROUNDS || (round < MAX_ROUNDS && ratio() >= MAX_RATIO); round++)
+    for (const [n, work] of [any, colliding].entries()) {
       const since = performance.now();
       work();
-      times[n] = Math.min(times[n]!, performance.now() - since);
+      bestTimes[n] = Math.min(bestTimes[n]!, performance.now() - since);
     }
-  return times;
+  expect(ratio()).toBeLessThan(MAX_RATIO);
 }
 
 describe('a table in memory', () => {
@@ -98,15 +103,13 @@ describe('a table in memory', () => {
   }
 
   it('takes rows that collide under MurmurHash3 as fast as any', () => {
-    const [any, colliding] = timesOf([parsing(randomDevices(ROWS, 1)), parsing(collidingDevices(ROWS))]);
     // It was 250 times as long.
-    expect(colliding! / any!).toBeLessThan(10);
+    expectAsFast(parsing(randomDevices(ROWS, 1)), parsing(collidingDevices(ROWS)));
   });
 
   it('takes rows as fast when all devices have one hash', () => {
     const devices = randomDevices(ROWS, 1);
-    const [any, same] = timesOf([parsing(devices), parsing(devices, { ...testSlots, hash: () => 5 })]);
-    expect(same! / any!).toBeLessThan(10);
+    expectAsFast(parsing(devices), parsing(devices, { ...testSlots, hash: () => 5 }));
   });
 
   it('takes strings that collide under FNV-1a as fast as any', () => {
@@ -120,8 +123,7 @@ describe('a table in memory', () => {
       for (const [n, string] of strings.entries())
         if (table.find(string, 0, string.length) !== n) throw new Error('another entry');
     };
-    const [anyTime, sameTime] = timesOf([add(any), add(same)]);
-    expect(sameTime! / anyTime!).toBeLessThan(10);
+    expectAsFast(add(any), add(same));
   });
 });
 

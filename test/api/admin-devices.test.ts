@@ -47,7 +47,9 @@ it('shows attributes and audiences with events, and nothing of a cleared generat
     ]),
   ]);
   expect(JSON.parse(stdout)).toHaveLength(2);
-  expect((await run(formatIdentifier(numberedDevices(1, 2)))).stdout).toBe('not in any attribute or audience\n');
+  expect((await run(formatIdentifier(numberedDevices(1, 2)))).stdout).toBe(
+    'not in any attribute or audience\n',
+  );
 });
 
 it('refuses what is no identifier', async () => {

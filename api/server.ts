@@ -6,7 +6,7 @@ import { requireKnownJobs } from '../pipeline/accept/jobs-in-kafka.ts';
 import { requireKnownPoints } from '../pipeline/engine/fault-points.ts';
 import { createRetry } from '../pipeline/engine/retry.ts';
 import { createShutdown } from '../pipeline/engine/shutdown.ts';
-import { checkTopics } from '../pipeline/kafka/check-topics.ts';
+import { warnOfTopics } from '../pipeline/kafka/check-topics.ts';
 import { requireBrokers } from '../pipeline/kafka/cluster.ts';
 import { createPublisher } from '../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../pipeline/kafka/topics.ts';
@@ -159,7 +159,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
         // Before the publisher is connected: nothing is accepted until then.
         .then(() => retry('compare Kafka and MongoDB', () => requireKnownJobs(config, log, stores.newJobs)))
         .then(() => retry('connect to Kafka', () => publisher.connect()))
-        .then(() => checkTopics(config, log)),
+        .then(() => warnOfTopics(config, log)),
     ]);
     webhooks = startWebhooks({ ...stores, config, metrics, log });
     log.info('API ready: connected to Kafka and MongoDB');

@@ -11,7 +11,7 @@ import { requireKnownPoints } from './engine/fault-points.ts';
 import { createRetry } from './engine/retry.ts';
 import { answerQuestions } from './engine/threads.ts';
 import { faultPoints } from './fault-points.ts';
-import { checkTopics } from './kafka/check-topics.ts';
+import { warnOfTopics } from './kafka/check-topics.ts';
 import { requireBrokers } from './kafka/cluster.ts';
 import { createMember } from './kafka/group-member.ts';
 import { createPublisher } from './kafka/publish.ts';
@@ -90,7 +90,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   await reach('reach Kafka', () => requireBrokers(config, log));
   const partitions = await reach('reach Kafka', () => ensureTopics(config, log));
   await reach('reach Kafka', () => publisher.connect());
-  if (isFirst) await checkTopics(config, log);
+  if (isFirst) await warnOfTopics(config, log);
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
   await reach('compare Kafka and MongoDB', () => requireKnownJobs(config, log, createNewJobStore(mongo.db)));
   if (readsStorage) await sources.probe.requireBucket();

@@ -1,6 +1,6 @@
 /**
- * Requests to the API, for the CLI, the console, the demo and the tests. Nothing here is specific to Node: it is bundled for
- * browsers, too.
+ * Requests to the API, for the CLI, the console, the demo and load tests. Nothing here is specific to Node: it is bundled for browsers,
+ * too.
  */
 import { linkedAbort } from '../../pipeline/runtime/deadline.ts';
 import { ApiProblem, interruptedBody, problemOf, readJson, unreachable } from './problem.ts';

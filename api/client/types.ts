@@ -1,4 +1,4 @@
-/** The answers of the API that the console reads. Types only: no schema is in the bundle. */
+/** Responses of the API. Types only: no schema is in the bundle. */
 import type { z } from 'zod';
 import type * as answers from '../../schemas/http-answers.ts';
 import type { composition, compositionProgress } from '../../schemas/http-composition.ts';

@@ -27,7 +27,7 @@ export const request = (path: string): Promise<Response> => watched(api.open(pat
 export const change = (method: 'POST' | 'DELETE', path: string): Promise<ApiResponse<unknown>> =>
   watched(api.change(method, path));
 
-/** Here a 401 means that nobody is signed in. */
+/** Here a 401 means signed out, not the end of a session. */
 export const session = {
   read: <T>() => api.get<T>(sessionPath),
   change: (method: 'POST' | 'DELETE', body?: object) => api.change(method, sessionPath, body),

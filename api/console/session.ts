@@ -12,7 +12,7 @@ type SessionState =
 
 export const sessionStore = createStore<SessionState>({ state: 'unknown' });
 
-/** null: nobody is signed in. */
+/** null: signed out. */
 export async function findSession(): Promise<Session | null> {
   try {
     return (await ofSession.read<Session>()).data;

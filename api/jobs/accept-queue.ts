@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError } from 'mongodb';
 import { acceptedMessage, type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import type { Publisher } from '../../pipeline/kafka/publish.ts';
-import { createDeadline, type Deadline, within } from '../../pipeline/runtime/deadline.ts';
+import { createDeadline, type Deadline, withDeadline } from '../../pipeline/runtime/deadline.ts';
 import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { jobHeaders } from '../../pipeline/runtime/trace-job.ts';
@@ -193,7 +193,7 @@ export function createAcceptQueue(deps: Dependencies) {
     const outcome = await commit({ request, since: performance.now() });
     if (outcome instanceof NotAccepted) throw outcome;
     if (outcome !== 'repeated') return { job: outcome, repeated: false };
-    const job = await within(limitMs, jobs.findByToken(request.requestToken!)).catch((cause) => {
+    const job = await withDeadline(limitMs, jobs.findByToken(request.requestToken!)).catch((cause) => {
       throw new NotAccepted('MongoDB does not answer', { cause });
     });
     if (!job) throw new NotAccepted('the job of this request cannot be read');

@@ -8,7 +8,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../pipeline/accept/quotas.ts';
-import { within } from '../../pipeline/runtime/deadline.ts';
+import { withDeadline } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { deriveKey, seal, secretsOf, unseal } from '../../pipeline/runtime/seal.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
@@ -94,7 +94,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
 
   /** Once a job is queued, limit-time.ts no longer cuts the request off, so these steps have a deadline of their own. */
   const limited = <T>(work: Promise<T>): Promise<T> =>
-    within(config.limitBackendMs, work).catch((cause) => {
+    withDeadline(config.limitBackendMs, work).catch((cause) => {
       throw unavailable('A backend did not respond in time. Retry shortly.', cause);
     });
 

@@ -4,7 +4,7 @@
  */
 
 import { createRetry } from '../../pipeline/engine/retry.ts';
-import { within } from '../../pipeline/runtime/deadline.ts';
+import { withDeadline } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
@@ -38,7 +38,7 @@ export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logge
     /** Returns the numbers of the jobs that dispatch had claimed: those will run. */
     async now(documents: JobDocument[]): Promise<Set<number>> {
       try {
-        return await within(NOW_MS, jobs.withdraw(documents));
+        return await withDeadline(NOW_MS, jobs.withdraw(documents));
       } catch {
         inBackground(documents);
         return new Set();

@@ -5,7 +5,7 @@ import { jobFailureCodes } from '../../schemas/codes.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import { createRetry } from '../engine/retry.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createTurns } from '../runtime/turns.ts';
+import { createRoundRobin } from '../runtime/round-robin.ts';
 import type { DryRunResult, DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
 import type { createReadDryRun, DryRead } from './read-dry-run.ts';
 
@@ -37,7 +37,7 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
   const { signal } = stopping;
   const retry = createRetry(log);
   const runner = randomUUID();
-  const turns = createTurns();
+  const turns = createRoundRobin();
 
   async function readWithin(dryRun: TakenDryRun): Promise<DryRead> {
     const deadline = AbortSignal.timeout(deadlineMs);

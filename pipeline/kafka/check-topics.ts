@@ -77,8 +77,8 @@ export function findWeaknesses(
   ];
 }
 
-/** What cannot be read is no reason not to start. */
-export async function checkTopics(config: OperatorConfig, log: Logger): Promise<void> {
+/** Logs a warning for each topic that is not as configured. The service starts even if the topics cannot be read. */
+export async function warnOfTopics(config: OperatorConfig, log: Logger): Promise<void> {
   const admin = createKafka(config, log).admin();
   try {
     await admin.connect();

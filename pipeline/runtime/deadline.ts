@@ -19,7 +19,7 @@ export function createDeadline(ms: number): Deadline {
   };
 }
 
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+export async function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> {
   const deadline = createDeadline(ms);
   return deadline.limit(work).finally(deadline.clear);
 }

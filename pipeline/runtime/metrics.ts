@@ -1,7 +1,7 @@
 /** Builds the metrics that schemas/metrics.ts declares, and reads them when Prometheus asks. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type DeclaredMetric, pipelineMetrics } from '../../schemas/metrics.ts';
-import { within } from './deadline.ts';
+import { withDeadline } from './deadline.ts';
 
 type Label<D extends DeclaredMetric> = D['labels'][number];
 type Built<D extends DeclaredMetric> = D['type'] extends 'counter'
@@ -38,7 +38,7 @@ export function createMetrics<D extends Record<string, DeclaredMetric>>(declared
     onRead(gauges: { reset(): void }[], look: () => Promise<void> | void) {
       looks.push(async () => {
         try {
-          await within(LOOK_MS, Promise.resolve(look()));
+          await withDeadline(LOOK_MS, Promise.resolve(look()));
         } catch {
           for (const gauge of gauges) gauge.reset();
         }

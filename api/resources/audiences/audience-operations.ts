@@ -1,5 +1,5 @@
 /** First-party audiences: /v2/firstparty/audience, and the same under /v1. */
-import { within } from '../../../pipeline/runtime/deadline.ts';
+import { withDeadline } from '../../../pipeline/runtime/deadline.ts';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { audienceDetails, audienceIds } from '../../../schemas/http-answers.ts';
 import { dryRunId } from '../../../schemas/http-dry-runs.ts';
@@ -58,7 +58,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
         job: () => request,
         async answer(job) {
           // The job is queued, and dispatch creates the audience if this fails: the response is the same either way.
-          await within(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
+          await withDeadline(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
             log.warn({ err: error, job: job._id }, 'audience not created: dispatch creates it with the job'),
           );
           return {

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Binary } from 'mongodb';
-import { createTurns } from '../../../pipeline/runtime/turns.ts';
+import { createRoundRobin } from '../../../pipeline/runtime/round-robin.ts';
 import type {
   CompositionClaim,
   CompositionHead,
@@ -37,7 +37,7 @@ export type CompositionReports = ReturnType<typeof createCompositionReports>;
 export function createCompositionReports(deps: ReportDependencies) {
   const { audiences, compositions, counters, setVersions, composer, log } = deps;
   const computeReport = createComputeReport(deps);
-  const turns = createTurns();
+  const turns = createRoundRobin();
   /** Partners whose reports are being computed. */
   const running = new Set<string>();
   /** What this process has claimed, oldest first, and how far each is. */

@@ -3,7 +3,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { linkedAbort, within } from '../../../pipeline/runtime/deadline.ts';
+import { linkedAbort, withDeadline } from '../../../pipeline/runtime/deadline.ts';
 import { type createResolve, hostOf } from './public-addresses.ts';
 import type { SignedHeaders } from './sign-event.ts';
 
@@ -23,7 +23,7 @@ async function readSome(answer: IncomingMessage): Promise<void> {
 export function createPostEvent(resolve: ReturnType<typeof createResolve>, timeoutMs: number) {
   /** The status that the receiver answered. Rejects if there is none. */
   return async (url: URL, headers: SignedHeaders, body: string, signal: AbortSignal): Promise<number> => {
-    const { address } = await within(timeoutMs, resolve(url));
+    const { address } = await withDeadline(timeoutMs, resolve(url));
     const host = hostOf(url);
     const isTls = url.protocol === 'https:';
     const { controller, unlink } = linkedAbort(signal);

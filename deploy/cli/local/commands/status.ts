@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { mongoHosts } from '../../../../pipeline/runtime/errors.ts';
 import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
 import { isUp, whereIsLog } from '../../../local/docker.ts';
-import { kindOf, type ProcessName, processesOf, single } from '../../../local/names.ts';
+import { kindOf, type ProcessName, processesOf } from '../../../local/names.ts';
 import { describeServer } from '../../../local/servers.ts';
 import {
   apiUrl,
@@ -38,20 +38,20 @@ async function answersSoon(folder: StateFolder, name: ProcessName): Promise<bool
   return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
 }
 
-/** Where our process listens, or where the server is that we were told about. */
+/** Where the process listens, or the address of a server from the environment. */
 function whereIs(folder: StateFolder, name: ProcessName): { address: string; elsewhere: boolean } {
   if (name === 'api') return { address: apiUrl(folder), elsewhere: false };
   if (name === 'pipeline') return { address: pipelineUrl(folder), elsewhere: false };
   const { addresses, ports } = folder.state;
   const ours = `127.0.0.1:${ports[name]}`;
   const kind = kindOf(name);
-  const told = {
+  const configured = {
     kafka: addresses?.kafkaBrokers.join(','),
     // Its URL may have a password.
     mongod: addresses && mongoHosts(addresses.mongoUrl),
     s3: addresses && (addresses.s3.endpoint || 'AWS'),
   }[kind];
-  if (told !== undefined && !told.includes(ours)) return { address: told, elsewhere: true };
+  if (configured !== undefined && !configured.includes(ours)) return { address: configured, elsewhere: true };
   return {
     address: { kafka: ours, mongod: `mongodb://${ours}`, s3: `http://${ours}` }[kind],
     elsewhere: false,
@@ -102,13 +102,14 @@ async function status({ state, json }: { state: string; json?: boolean }): Promi
     if (json) return printJson(process.stdout, { state: null, processes: {} });
     return printLines(process.stdout, [`no stack has been started in ${state}`]);
   }
-  const names = processesOf(clusterOf(folder.state));
+  const cluster = clusterOf(folder.state);
+  const isCluster = cluster.brokers + cluster.members > 2;
   const api = await statusOf(folder, 'api');
   // A ready API reaches Kafka and MongoDB: if there is one server of each, skip loading their drivers.
   const isKnownHealthy = (name: ProcessName) =>
-    api.healthy && (name === 'kafka' || name === 'mongod') && names.length === processesOf(single).length;
+    api.healthy && !isCluster && (name === 'kafka' || name === 'mongod');
   const entries = await Promise.all(
-    names.map(
+    processesOf(cluster).map(
       async (name) =>
         [name, name === 'api' ? api : await statusOf(folder, name, isKnownHealthy(name))] as const,
     ),

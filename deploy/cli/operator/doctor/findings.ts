@@ -1,5 +1,5 @@
 /** What a check found, and what to do about it. */
-import { within } from '../../../../pipeline/runtime/deadline.ts';
+import { withDeadline } from '../../../../pipeline/runtime/deadline.ts';
 
 export interface Finding {
   check: string;
@@ -35,7 +35,7 @@ export async function examine(
   work: () => Promise<Finding[]>,
 ): Promise<Finding[]> {
   try {
-    return await within(MAX_CHECK_MS, work());
+    return await withDeadline(MAX_CHECK_MS, work());
   } catch (error) {
     return [problem(check, error instanceof Error ? error.message : String(error), advice)];
   }

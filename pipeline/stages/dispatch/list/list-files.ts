@@ -140,7 +140,7 @@ export function createListFiles(deps: ListDependencies) {
     return freeze(job, listed, [], step);
   }
 
-  /** The page is stored already: by a predecessor that still runs, or by a write of ours whose response was lost. */
+  /** The page is stored already: by a previous dispatcher that still runs, or by our own write whose response was lost. */
   async function resume(
     { _id }: JobDocument,
     known: PartialListing | undefined,

@@ -10,7 +10,7 @@ interface Dependencies {
   onRepeated(): void;
 }
 
-/** A job fails when devices were lost in so many attempts. */
+/** If devices are lost in each of these attempts, the job fails. */
 export const MAX_ATTEMPTS = 3;
 
 export type RepeatJob = ReturnType<typeof createRepeatJob>;

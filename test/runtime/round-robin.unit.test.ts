@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { createTurns } from '../../pipeline/runtime/turns.ts';
+import { createRoundRobin } from '../../pipeline/runtime/round-robin.ts';
 
 it('those that wait take turns; a newcomer is next', () => {
-  const turns = createTurns();
+  const turns = createRoundRobin();
   const waiting = ['a', 'b', 'c'];
   expect(Array.from({ length: 4 }, () => turns.next(waiting))).toEqual(['a', 'b', 'c', 'a']);
   expect(turns.next(['c', 'b', 'd'])).toBe('d');
@@ -11,7 +11,7 @@ it('those that wait take turns; a newcomer is next', () => {
 });
 
 it('one that comes back has not lost its place in the order', () => {
-  const turns = createTurns();
+  const turns = createRoundRobin();
   turns.next(['busy']);
   turns.next(['rare']);
   turns.next(['busy']);

@@ -3,9 +3,7 @@ import { LRUCache } from 'lru-cache';
 
 const MAX_REMEMBERED = 10_000;
 
-export type Turns = ReturnType<typeof createTurns>;
-
-export function createTurns() {
+export function createRoundRobin() {
   const lastTurns = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   let turns = 0;
 

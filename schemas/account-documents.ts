@@ -28,8 +28,6 @@ export interface UsageDocument {
   _id: string;
   /** The last job that is included. */
   job: number;
-  /** The last deferred job that it includes, by audience; `m`: of the marketplace. */
-  deferred?: Record<string, number>;
   jobs: number;
   /** Of the files as they were listed, whether they passed or not; and what dry runs have read. */
   bytes: number;

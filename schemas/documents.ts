@@ -83,8 +83,8 @@ export interface AttributeDocument {
 /** How many devices some attributes have (pipeline/stores/attribute-devices.ts). */
 export interface AttributeDevicesDocument {
   _id: number;
-  /** The last job that is included. */
-  job: number;
+  /** The last job of each partner that is included. */
+  jobs: Record<string, number>;
   /** By attribute. */
   devices: Record<string, number>;
 }
@@ -198,12 +198,10 @@ export interface JobDocument {
   cancelRequested?: true;
   /** Why the service failed to process it: for the operator, not for the partner. */
   internalReason?: string;
-  /** Since when its merge is given up: it and the jobs behind it in its space wait until an operator retries or drops it. */
+  /** Since when its merge is given up: it and the jobs behind it in its lane wait until an operator retries or drops it. */
   stoppedAt?: Date;
-  /** It was stopped, or came behind a stopped job of its space: jobs of other spaces may end before it. */
-  deferred?: true;
-  /** Of a deferred job that has ended: its end is recorded for webhooks. */
-  eventRecorded?: true;
+  /** Of an ended job: its position among all that have ended. */
+  endNumber?: number;
   /** An operator has dropped it, although it was decided: slots that have not merged it never will. */
   dropRequested?: true;
   /** Of a dropped job: the slots that have merged it, and those that have not. */

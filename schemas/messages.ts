@@ -32,7 +32,7 @@ const layout = doc(
 );
 const job = doc(
   long,
-  'The job’s number, which is its import_log_id or load_id. Jobs complete in this order.',
+  'The job’s number, which is its import_log_id or load_id. A partner’s jobs complete in this order.',
 );
 const file = doc(int, 'The file’s number in the list of the job: 0, 1, …');
 const batch = doc(int, 'The batch’s number in the file: 0, 1, …');
@@ -131,11 +131,12 @@ export const messages = {
 
   /**
    * The coordinator's requests, written to every partition of `devices` behind all devices of the job: prepare asks each slot for its
-   * vote; commit, or drop, tells it the decision. Only the latter two are in job order.
+   * vote; commit, or drop, tells it the decision. Only the latter two are in the order of a partner's jobs.
    */
   JobMarker: message(5, 'JobMarker', 'All devices of the job stand before this.', {
     job,
     kind,
+    partner,
     request: doc(
       enumeration('Request', ['prepare', 'commit', 'drop']),
       'prepare: vote whether the slots hold what is expected. commit: merge the job. drop: do not merge it, an operator has dropped it; slots that have merged it keep it.',
@@ -149,11 +150,11 @@ export const messages = {
     audience,
     generation,
     expected: doc(array(slotTotal), 'What each slot must hold of the files to merge, by slot number.'),
-    previous: doc(long, 'The job that must be merged before this one; 0 if there is none.'),
     after: doc(
-      long,
-      'The job of the same audience, or of the marketplace, that must be merged before this one; 0 if there is none.',
+      array(long),
+      'Jobs of the same partner that must be merged first: those that are not merged yet and change or match the same devices.',
     ),
+    ended_before: doc(long, 'All jobs below this number have ended.'),
   }),
 
   RejectedRows: message(6, 'RejectedRows', 'Rows of one batch that were not accepted.', {

@@ -108,6 +108,10 @@ export const retention = {
 };
 
 export const capacity = {
+  HEADRACE_ORDER: z
+    .enum(['partner', 'service'], 'expected partner or service')
+    .default('partner')
+    .describe('Whose jobs end in the order in which they were accepted: those of a partner, or all.'),
   HEADRACE_THREADS: integer(1, 64, 2).describe(
     'Threads of a pipeline process. Each runs all stages of the process and gets a share of the partitions.',
   ),

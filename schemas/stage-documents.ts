@@ -115,7 +115,7 @@ export interface RejectsDocument {
 }
 
 /**
- * One slot of a space: where its devices are, the last job that changed it, and what that job added. Replaced by a compare-and-set on
+ * One slot of a space: where its devices are, the jobs that changed it last, and what they added. Replaced by a compare-and-set on
  * its version; never removed while the space may be written.
  */
 export interface ManifestDocument {
@@ -128,16 +128,17 @@ export interface ManifestDocument {
   placement: string;
   /** Distinct devices. */
   devices: number;
-  /** The last job that changed it. */
-  job: number;
-  /** What that job changed, and those before it that may not have been acknowledged. */
+  /** The last job of each partner that changed it; of jobs before `endedBefore`, which have all ended, none is kept. */
+  merged: { partner: string; job: number }[];
+  endedBefore: number;
+  /** What the last change brought, by job, and earlier ones that may not have been acknowledged. */
   changes: ManifestChange[];
   regions: RegionEntry[];
   /** Documents that the last change has replaced, by the ranges of their ids: removed with it or, if that failed, with the next one. */
   replaced: { from: string; to: string }[];
 }
 
-/** What a job, or several imports up to this one, added to a slot or removed from it. */
+/** What a job added to a slot or removed from it. Of several that were merged together, the last has the devices of all. */
 interface ManifestChange {
   job: number;
   /** Devices that are new (a deletion: that have lost a key). */

@@ -3,7 +3,7 @@
  * process: HEADRACE_TEST_BATCH_BYTES is `batchBytes`. `headrace doctor` warns of them.
  */
 export const tuning = {
-  /** Jobs in flight: the oldest unfinished one and those after it. */
+  /** Jobs in flight; the first of each lane does not count, up to as many again. */
   jobWindow: 256,
   /** Files of a job in flight; up to 32 small ones count as one. */
   fileWindow: 64,

@@ -21,7 +21,7 @@ export interface WebhookDocument {
   isActive: boolean;
   /** Its receiver answered 410. */
   isGone?: true;
-  /** The first job it gets events for: no earlier one was unfinished when it was registered or enabled. */
+  /** The number of the first end that it gets an event for. */
   since: number;
   /** The current one first. */
   secrets: WebhookSecret[];

@@ -1,5 +1,6 @@
 /** How far a job has come, from what dispatch records of it. */
 import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
+import type { Config } from '../../schemas/config.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { progress } from '../../schemas/http-answers.ts';
 import { notFound } from '../http/problem.ts';
@@ -11,7 +12,6 @@ const shownInProgress = {
   partner: 1,
   audience: 1,
   generation: 1,
-  deferred: 1,
   phase: 1,
   status: 1,
   fileCount: 1,
@@ -79,11 +79,11 @@ export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
 }
 
 /** The caller's job and its place in the queue. Pages poll every second, so concurrent reads are shared. */
-export function createReadProgress({ jobs }: { jobs: JobQueryStore }) {
+export function createReadProgress({ jobs, order }: { jobs: JobQueryStore; order: Config['order'] }) {
   const readJob = createSharedReads(async (id) => {
     const job = await jobs.findShown(Number(id), shownInProgress);
     if (!job || job.phase === 'withdrawn') return null;
-    return { job, jobsAhead: job.phase === 'ended' ? 0 : await jobs.countBefore(job) };
+    return { job, jobsAhead: job.phase === 'ended' ? 0 : await jobs.countBefore(job, order) };
   });
   return async (id: number, isTheirs: (job: JobInProgress) => boolean) => {
     const found = await readJob(String(id));

@@ -11,6 +11,7 @@ import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { createDryRunStore } from '../../pipeline/stores/dry-runs.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createFileStore } from '../../pipeline/stores/files.ts';
+import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
 import { createJobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
 import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { createLedgerStore } from '../../pipeline/stores/ledger.ts';
@@ -42,6 +43,7 @@ export const createApiStores = (db: Db) => ({
   compositions: createCompositionStore(db),
   compositionRows: createCompositionRowStore(db),
   counters: createCounterStore(db),
+  ends: createEndCounters(db),
   deliveries: createDeliveryStore(db),
   dryRuns: createDryRunStore(db),
   endedSessions: createEndedSessionStore(db),

@@ -61,3 +61,30 @@ export function groupCommit<Item, Result = void>(
       setImmediate(pump);
     });
 }
+
+/** The same, but when a group fails each of its items is tried alone, and only those that fail again fail their callers. */
+export function groupCommitEach<Item, Result>(
+  work: (items: Item[]) => Promise<Result[]>,
+): (item: Item) => Promise<Result> {
+  async function workAlone(item: Item): Promise<() => Result> {
+    try {
+      const [result] = await work([item]);
+      return () => result!;
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
+  }
+  const grouped = groupCommit(async (items: Item[]): Promise<(() => Result)[]> => {
+    try {
+      return (await work(items)).map((result) => () => result);
+    } catch (error) {
+      if (items.length === 1) throw error;
+    }
+    const settled: (() => Result)[] = [];
+    for (const item of items) settled.push(await workAlone(item));
+    return settled;
+  });
+  return async (item) => (await grouped(item))();
+}

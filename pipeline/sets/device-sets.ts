@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
+import { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { createCounterStore } from '../stores/counters.ts';
 import { type CompositionRequest, composeSlot, type Pause, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
@@ -47,7 +48,12 @@ export function createDeviceSets(
   const manifests = createManifests(db, placementOf);
   const pages = createPages(db);
   const stored = { manifests, pages };
-  const unkeyed = { ...stored, removals: createRemovals(pages), layout: { ...defaultLayout, ...layout } };
+  const unkeyed = {
+    ...stored,
+    removals: createRemovals(pages),
+    oneAtATime: createOneAtATime(),
+    layout: { ...defaultLayout, ...layout },
+  };
   const withHash = async () => ({ ...unkeyed, hash: (await placementOf()).hash });
 
   const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
@@ -88,7 +94,7 @@ export function createDeviceSets(
 
     /** Merges devices into a slot, once a job. All of them are in when this resolves, or none. */
     async merge(target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> {
-      const id = aheadId(target.matchIn ?? '', target);
+      const id = aheadId(target.matchIn ?? '', { slot: target.slot, job: target.jobs.at(-1)!.job });
       const edited = await mergeDevices(await withHash(), { ...target, found: ahead.get(id) }, parts);
       ahead.delete(id);
       return edited;

@@ -1,15 +1,18 @@
 /**
  * A change of one slot of a space: new documents are written beside the old ones, and then the manifest is replaced, by which all of
  * it happens at once. The manifest carries the number of the job and what it added: done again, the job finds its own result there.
- * An owner that does not know that it has been replaced finds a later job, or loses against the version. There is no other fence.
+ * An owner that does not know that it has been replaced finds the job, or a later one of its partner, or loses against the version. There
+ * is no other fence. In one process, changes of a manifest wait for each other: otherwise short ones would make a long one start over.
  */
 import { randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { packCounts, unpackCounts } from '../formats/number-table.ts';
+import { groupBy } from '../runtime/collections.ts';
+import type { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { setPoint } from './fault-points.ts';
 import { createLease } from './lease.ts';
-import type { Manifest } from './manifests.ts';
+import { type Manifest, manifestId } from './manifests.ts';
 import { Raced, waitAfterLoss } from './races.ts';
 import type { ReadDeps } from './read-regions.ts';
 import {
@@ -26,22 +29,28 @@ import type { Removals } from './removals.ts';
 export interface EditDeps extends ReadDeps {
   layout: Layout;
   removals: Removals;
+  oneAtATime: ReturnType<typeof createOneAtATime>;
 }
 
 export interface SlotTarget {
   space: string;
   slot: number;
-  /** The job to merge, or the last of several. */
-  job: number;
-  /** The last job of the slot that was acknowledged: what was merged behind it is still to be reported. */
-  since: number;
-  /** Earlier ones that were not, because jobs of other spaces have overtaken them. */
-  deferred?: ReadonlySet<number> | undefined;
-  /** All of the jobs, if they are several. */
-  jobs?: readonly number[];
+  /** One, or several imports. Those of a partner are merged in the order of their numbers. */
+  jobs: readonly TargetJob[];
+  /** All jobs below this number have ended. */
+  endedBefore: number;
+  /** Whether what the slot has merged of a job is still to be acknowledged. */
+  isOpen(job: number): boolean;
+  /** Of several jobs, the one that brought the key; of one that several brought, the last of them. */
+  jobOf?(key: number): number;
 }
 
-/** What a job, or several imports up to this one, has changed. */
+interface TargetJob {
+  job: number;
+  partner: string;
+}
+
+/** What a job has changed. Of several that were merged together, the last has the devices of all. */
 export interface SlotChange {
   job: number;
   /** Devices added; of a deletion, those that have lost a key. */
@@ -90,29 +99,35 @@ const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
 export const tokenTime = (token: string) => Number.parseInt(token.slice(0, -6), 36);
 
 /** Makes the change, and retries if another writer was faster; does nothing if the slot has it already. */
-export async function editSlot(
+export const editSlot = (
   deps: EditDeps,
   target: SlotTarget,
   work: (edit: SlotEdit) => Promise<void>,
-): Promise<Edited> {
-  for (let attempt = 1; ; attempt++) {
-    const manifest = await deps.manifests.read(target);
-    if (manifest.job >= target.job) return { total: manifest.devices, changes: changesOf(manifest) };
-    if (manifest.changes.some(({ job, dropped }) => dropped && target.jobs?.includes(job)))
-      throw new DroppedMeanwhile(`a job was dropped that was to be merged into ${manifest._id}`);
-    const done = await tryToEdit(deps, target, manifest, work);
-    if (done) return done;
-    await waitAfterLoss(attempt, manifest._id);
-  }
-}
+): Promise<Edited> =>
+  deps.oneAtATime(manifestId(target.space, target.slot), async () => {
+    for (let attempt = 1; ; attempt++) {
+      const manifest = await deps.manifests.read(target);
+      if (target.jobs.every((one) => isMerged(manifest, one)))
+        return { total: manifest.devices, changes: changesOf(manifest) };
+      if (manifest.changes.some((one) => one.dropped && target.jobs.some(({ job }) => job === one.job)))
+        throw new DroppedMeanwhile(`a job was dropped that was to be merged into ${manifest._id}`);
+      const done = await tryToEdit(deps, target, manifest, work);
+      if (done) return done;
+      await waitAfterLoss(attempt, manifest._id);
+    }
+  });
+
+const isMerged = ({ merged, endedBefore }: Manifest, { job, partner }: TargetJob): boolean =>
+  job < endedBefore || merged.some((one) => one.partner === partner && one.job >= job);
 
 async function tryToEdit(
   deps: EditDeps,
-  { job, since, deferred }: SlotTarget,
+  target: SlotTarget,
   manifest: Manifest,
   work: (edit: SlotEdit) => Promise<void>,
 ): Promise<Edited | undefined> {
   const token = newToken();
+  const { job } = target.jobs.at(-1)!;
   const change: SlotChange = { job, devices: 0, matched: 0, pairs: new Map() };
   let regions = manifest.regions;
   let isChanged = false;
@@ -154,16 +169,16 @@ async function tryToEdit(
     const renewal = renewalId(manifest._id, token);
     replaced.push({ from: renewal, to: renewal });
   }
+  const endedBefore = Math.max(manifest.endedBefore, target.endedBefore);
+  const stored = manifest.changes.filter(
+    (one) => one.job >= endedBefore && (one.dropped || target.isOpen(one.job)),
+  );
   const next: ManifestDocument = {
     ...manifest,
     devices: edit.total,
-    job,
-    changes: [
-      ...manifest.changes.filter(
-        ({ job: before, dropped }) => before > since || deferred?.has(before) || dropped,
-      ),
-      { ...change, pairs: new Binary(packCounts(change.pairs)) },
-    ],
+    merged: mergedWith(manifest, target.jobs, endedBefore),
+    endedBefore,
+    changes: [...stored, ...byJob(change, target.jobOf)],
     regions,
     replaced,
   };
@@ -177,6 +192,24 @@ async function tryToEdit(
   if (outcome !== 'landed') return undefined;
   deps.removals.begin({ ...next, version: manifest.version + 1 });
   return { total: next.devices, changes: changesOf(next) };
+}
+
+/** The last job of each partner that has jobs which may not have ended. */
+function mergedWith(manifest: Manifest, jobs: readonly TargetJob[], endedBefore: number): Manifest['merged'] {
+  const last = new Map(manifest.merged.map(({ partner, job }) => [partner, job]));
+  for (const { partner, job } of jobs) last.set(partner, Math.max(job, last.get(partner) ?? 0));
+  return [...last].map(([partner, job]) => ({ partner, job })).filter(({ job }) => job >= endedBefore);
+}
+
+/** As the manifest has it: the pairs of each job. */
+function byJob(change: SlotChange, jobOf: SlotTarget['jobOf'] = () => change.job): Manifest['changes'] {
+  const pairs = groupBy(change.pairs, ([key]) => jobOf(key));
+  const packed = (job: number) => new Binary(packCounts(new Map(pairs.get(job))));
+  const others = [...pairs.keys()].filter((job) => job !== change.job);
+  return [
+    ...others.map((job) => ({ job, devices: 0, matched: 0, pairs: packed(job) })),
+    { ...change, pairs: packed(change.job) },
+  ];
 }
 
 /** Collects the pages of many small changes into one write, and lets a large one through at once. */

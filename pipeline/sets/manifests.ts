@@ -92,7 +92,8 @@ const absent = (space: string, slot: number, placement: string): Manifest => ({
   version: 0,
   placement,
   devices: 0,
-  job: 0,
+  merged: [],
+  endedBefore: 0,
   changes: [],
   regions: [wholeSlot],
   replaced: [],
@@ -114,9 +115,10 @@ function outcomeOf(stored: Manifest, wanted: Manifest): Outcome {
 function isSuccessor(stored: Manifest, wanted: Manifest): boolean {
   const tokensOf = ({ regions }: Manifest) =>
     regions.flatMap(({ levels }) => levels.map(({ token }) => token)).join();
+  const jobsOf = ({ merged }: Manifest) => merged.map(({ job }) => job).join();
   return (
     stored.version === wanted.version + 1 &&
-    stored.job === wanted.job &&
+    jobsOf(stored) === jobsOf(wanted) &&
     tokensOf(stored) === tokensOf(wanted)
   );
 }

@@ -143,14 +143,17 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       return total >= deps.memoryBytes && owner.uncommitted.bytes * held.size * 2 >= total;
     };
     const isDue = () => isFull() || owner.uncommitted.heldForMs() > MAX_HELD_MS;
-    // What is being merged will be forgotten, and must not be taken away meanwhile.
-    if (isDue()) await owner.merges.idle();
     if (!isDue()) return;
-    const bytes = await owner.uncommitted.spill((batch) =>
-      step('spill', () => spills.save(batch, deps.hashDevice)),
-    );
-    deps.onSpilled(bytes);
-    deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
+    // What is being merged will be forgotten, and must not be taken away meanwhile.
+    await owner.merges.hold(async (isMerging) => {
+      const bytes = await owner.uncommitted.spill(
+        (job) => !isMerging(job),
+        (batch) => step('spill', () => spills.save(batch, deps.hashDevice)),
+      );
+      if (bytes === 0) return;
+      deps.onSpilled(bytes);
+      deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
+    });
   }
 
   const behindOf = ({ slots, committed }: OwnedPartition, job: number) =>
@@ -175,10 +178,9 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   }
 
   /** Whether the merges that must come before this one have been made, or are queued. */
-  function isInSequence({ merges, committed }: OwnedPartition, { job, previous, after }: JobMarker): boolean {
-    const isBefore = (other: number) => other === 0 || merges.has(other) || committed.hasAll(other);
-    if (isBefore(previous) && isBefore(after)) return true;
-    deps.log.warn({ job, previous, after }, 'not merged yet: the marker of the previous job is missing');
+  function isInSequence({ merges, committed }: OwnedPartition, { job, after }: JobMarker): boolean {
+    if (after.every((other) => merges.has(other) || committed.hasAll(other))) return true;
+    deps.log.warn({ job, after }, 'not merged yet: the marker of a job before it is missing');
     return false;
   }
 
@@ -234,6 +236,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const { job, attempt, request } = marker;
     const isDecided = request !== 'prepare';
     const { partition } = owner;
+    owner.committed.endedBefore(marker.ended_before);
     // Repeated by a dispatcher that took over.
     if (isDecided) owner.merges.renew(marker);
     if (owner.merges.has(job) || owner.committed.hasAll(job)) return [];

@@ -1,6 +1,6 @@
 /**
  * How many devices each attribute has. Many attributes share a document, because a job may change tens of thousands of them; each document
- * carries the last job that it includes. Jobs end in their order, so a job that is recorded again changes nothing.
+ * carries the last job of each partner that it includes. A partner's jobs end in their order, so one that is recorded again changes nothing.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
@@ -10,6 +10,7 @@ import { inGroups, within } from '../runtime/in-groups.ts';
 /** What a job changed: devices added by attribute, or attributes that were emptied. */
 export interface AttributeChange {
   job: number;
+  partner: string;
   added: Map<number, number>;
   emptied: number[];
 }
@@ -26,20 +27,24 @@ export function createAttributeDeviceStore(db: Db) {
 
   /** So that an update finds it, or finds that it is later than its job. */
   const ensure = (_id: number): Operation => {
-    const update = { $setOnInsert: { job: 0, devices: {} } };
+    const update = { $setOnInsert: { jobs: {}, devices: {} } };
     return { updateOne: { filter: { _id }, update, upsert: true } };
   };
 
-  function apply({ job, added, emptied }: AttributeChange): Operation[] {
+  function apply({ job, partner, added, emptied }: AttributeChange): Operation[] {
+    const last = `jobs.${partner}`;
     const changes = [
       ...[...added].map(([attribute, count]) => ({ attribute, count })),
       ...emptied.map((attribute) => ({ attribute, count: null })),
     ];
     return [...groupBy(changes, ({ attribute }) => documentOf(attribute))].map(([_id, some]) => {
-      const update = { $inc: {}, $unset: {}, $set: { job } } as Record<string, Record<string, number | null>>;
+      const update = { $inc: {}, $unset: {}, $set: { [last]: job } } as Record<
+        string,
+        Record<string, number | null>
+      >;
       for (const { attribute, count } of some)
         update[count === null ? '$unset' : '$inc']![field(attribute)] = count;
-      return { updateOne: { filter: { _id, job: { $lt: job } }, update } };
+      return { updateOne: { filter: { _id, [last]: { $not: { $gte: job } } }, update } };
     });
   }
 

@@ -3,7 +3,7 @@
  * is removed, how far events for webhooks are recorded.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { type CounterDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import { type CounterDocument, collections } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { StartRefused } from '../runtime/errors.ts';
 
@@ -13,18 +13,11 @@ const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
 const SLOTS = 'slots';
 const DRY_RUNS = 'dry runs';
-/** Up to which job events for webhooks are recorded. */
+/** Up to which end events for webhooks are recorded. */
 const RECORDED = 'webhook events recorded up to';
-
-/** How many deferred jobs have ended, or were about to. */
-export const DEFERRED_ENDS = 'deferred jobs ended';
 
 /** Up to which job expired history is removed. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
-
-/** The last of the jobs that change the same sets as this one: that they changed is known when their documents are gone. */
-export const lastRemoved = ({ kind, partner }: Pick<JobDocument, 'kind' | 'partner'>) =>
-  kind === 'audience' ? `last removed load of ${partner}` : 'last removed job of the marketplace';
 
 const now = { $toLong: '$$NOW' };
 const DAY_MS = 86_400_000;
@@ -81,14 +74,14 @@ export function createCounterStore(db: Db) {
     visibilityChanged: () =>
       counters.updateOne({ _id: VISIBILITY }, { $inc: { value: 1 } }, { upsert: true }),
 
-    async recordedUpTo(session?: ClientSession): Promise<{ job: number; version: number }> {
+    async recordedUpTo(session?: ClientSession): Promise<{ end: number; version: number }> {
       const counter = await counters.findOne({ _id: RECORDED }, { session });
-      return { job: counter?.value ?? 0, version: counter?.version ?? 0 };
+      return { end: counter?.value ?? 0, version: counter?.version ?? 0 };
     },
 
     /** False if the webhooks have changed since the version was read: for some of them, events may be missing. */
-    async moveRecorded(version: number, job: number): Promise<boolean> {
-      const moved = await counters.updateOne({ _id: RECORDED, version }, { $max: { value: job } });
+    async moveRecorded(version: number, end: number): Promise<boolean> {
+      const moved = await counters.updateOne({ _id: RECORDED, version }, { $max: { value: end } });
       return moved.matchedCount === 1;
     },
 
@@ -139,10 +132,6 @@ export function createCounterStore(db: Db) {
       const values = new Map(found.map(({ _id, value }) => [_id, value]));
       return names.map((name) => values.get(name) ?? 0);
     },
-
-    /** To be called before they end. */
-    deferredEnd: (count: number) =>
-      counters.updateOne({ _id: DEFERRED_ENDS }, { $inc: { value: count } }, { upsert: true }),
 
     raise: (numbers: Map<string, number>) =>
       counters.bulkWrite(

@@ -42,9 +42,10 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { audience: 1, _id: 1 }, name: 'loads', partialFilterExpression: ofAudience },
     { key: { requestToken: 1 }, name: 'request_token', unique: true, sparse: true },
     {
-      key: { deferred: 1, phase: 1, eventRecorded: 1, _id: 1 },
-      name: 'deferred',
-      partialFilterExpression: { deferred: true },
+      key: { endNumber: 1 },
+      name: 'ends',
+      unique: true,
+      partialFilterExpression: { endNumber: { $exists: true } },
     },
     {
       key: { statusUnpublished: 1, _id: 1 },

@@ -1,12 +1,12 @@
 /**
- * What each partner has loaded, by day (UTC) of acceptance. A document carries the last job that it includes: jobs end in their order, so
- * a job that is recorded again changes nothing. Deferred jobs end in the order of their space alone, and each space has a number.
+ * What each partner has loaded, by day (UTC) of acceptance. A document carries the last job that it includes: a partner's jobs end in
+ * their order, so a job that is recorded again changes nothing.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { UsageDocument } from '../../schemas/account-documents.ts';
-import { collections, type JobDocument, spaces } from '../../schemas/documents.ts';
+import { collections, type JobDocument } from '../../schemas/documents.ts';
 
-export type Usage = Pick<UsageDocument, 'job' | 'deferred' | 'jobs' | 'bytes' | 'rows'>;
+export type Usage = Omit<UsageDocument, '_id'>;
 interface LoadedJob {
   job: JobDocument;
   rows: number;
@@ -20,12 +20,6 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 /** Days of a partner stand side by side, in their order. */
 const idOf = (partner: string, day: string) => `${partner}/${day}`;
 
-type Counted = Pick<JobDocument, '_id' | 'audience' | 'deferred'>;
-const laneOf = ({ audience }: Counted) => String(audience ?? spaces.marketplace);
-/** Whether the usage includes the job. */
-export const includes = (used: Usage, job: Counted): boolean =>
-  job._id <= ((job.deferred ? used.deferred?.[laneOf(job)] : used.job) ?? 0);
-
 export function createUsageStore(db: Db) {
   const usage = db.collection<UsageDocument>(collections.usage);
   type Operation = AnyBulkWriteOperation<UsageDocument>;
@@ -34,18 +28,15 @@ export function createUsageStore(db: Db) {
   const ensure = (_id: string): Operation => ({
     updateOne: { filter: { _id }, update: { $setOnInsert: none }, upsert: true },
   });
-  const add = (_id: string, { job, rows }: LoadedJob): Operation => {
-    const last = job.deferred ? `deferred.${laneOf(job)}` : 'job';
-    return {
-      updateOne: {
-        filter: { _id, [last]: { $not: { $gte: job._id } } },
-        update: {
-          $inc: { jobs: 1, bytes: job.unpackedBytes ?? job.bytes ?? 0, rows },
-          $set: { [last]: job._id },
-        },
+  const add = (_id: string, { job, rows }: LoadedJob): Operation => ({
+    updateOne: {
+      filter: { _id, job: { $lt: job._id } },
+      update: {
+        $inc: { jobs: 1, bytes: job.unpackedBytes ?? job.bytes ?? 0, rows },
+        $set: { job: job._id },
       },
-    };
-  };
+    },
+  });
 
   return {
     /** One write, in the order given. */
@@ -84,7 +75,6 @@ export function createUsageStore(db: Db) {
         .find({ _id: { $gt: idOf(partner, ''), $lt: idOf(partner, ':') } })
         .sort({ _id: -1 })
         .limit(limit)
-        .project<Omit<UsageDocument, 'deferred'>>({ deferred: 0 })
         .toArray();
       return found.map(({ _id, ...rest }) => ({ day: _id.slice(idOf(partner, '').length), ...rest }));
     },

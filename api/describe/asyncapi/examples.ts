@@ -67,6 +67,7 @@ export const examples: MessageTypes = {
   JobMarker: {
     job: file.job,
     kind: 'import',
+    partner: file.partner,
     passed: [0, 0],
     collapsed: [],
     attributes: [],
@@ -75,10 +76,10 @@ export const examples: MessageTypes = {
     request: 'commit',
     attempt: 0,
     expected,
-    previous: 40,
     verdict: '',
     files_counted: true,
-    after: 38,
+    after: [40],
+    ended_before: 40,
   },
   RejectedRows: {
     job: file.job,

@@ -83,7 +83,7 @@ export function loadOperations(deps: Dependencies): Operation[] {
     },
   });
 
-  const readProgress = createReadProgress(deps);
+  const readProgress = createReadProgress({ jobs: deps.jobs, order: deps.config.order });
   const progress = read({
     ...firstparty,
     ...describedProgress,

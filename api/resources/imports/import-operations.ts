@@ -224,7 +224,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
     },
   });
 
-  const readProgress = createReadProgress(deps);
+  const readProgress = createReadProgress({ jobs: deps.jobs, order: deps.config.order });
   const progress = read({
     ...marketplace,
     ...describedProgress,

@@ -1,8 +1,7 @@
 /**
- * Records ended jobs as deliveries to their partners' webhooks. Jobs end in number order, so one watermark says how far this is done:
- * ending a job writes nothing, and partners without webhooks cost nothing. The watermark moves only after the deliveries are stored,
- * and storing one twice has no effect, so a crash neither loses nor repeats an event. The watermark passes deferred jobs before they
- * end; a separate query finds their ends, and each is marked once recorded.
+ * Records ended jobs as deliveries to their partners' webhooks. Ends are numbered, so one watermark says how far this is done: ending a
+ * job writes nothing more, and partners without webhooks cost nothing. The watermark moves only after the deliveries are stored, and
+ * storing one twice has no effect, so a crash neither loses nor repeats an event.
  *
  * Registering a webhook raises the watermark's version, so a process that has not seen the webhook cannot move it.
  */
@@ -13,35 +12,28 @@ import type { ApiStores } from '../../stores/api-stores.ts';
 import type { NewDelivery } from '../../stores/deliveries.ts';
 import { renderEnd, type ShownEnded, shownOfEnded } from './render-event.ts';
 
-export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'>;
+export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'ends' | 'jobs' | 'webhooks'>;
 
 const AT_ONCE = 1_000;
 
-/** `deferred`: they have ended just now, whatever their number. */
-const eventsOf = (
-  ended: ShownEnded[],
-  webhooks: WebhookDocument[],
-  { deferred = false } = {},
-): Omit<NewDelivery, '_id'>[] =>
+const eventsOf = (ended: ShownEnded[], webhooks: WebhookDocument[]): Omit<NewDelivery, '_id'>[] =>
   ended.flatMap((job) => {
-    const told = webhooks.filter(
-      ({ partner, since }) => partner === job.partner && (deferred || since <= job._id),
-    );
+    const told = webhooks.filter(({ partner, since }) => partner === job.partner && since <= job.endNumber!);
     if (told.length === 0) return [];
     const event = renderEnd(job);
     return told.map(({ _id }) => ({ ...event, webhook: _id, job: job._id }));
   });
 
-export function createRecordEvents({ counters, deliveries, jobs, webhooks }: RecordDependencies) {
+export function createRecordEvents({ counters, deliveries, ends, jobs, webhooks }: RecordDependencies) {
   /** Jobs that have ended and are not passed yet, up to a limit. */
   const readEnded = () =>
     webhooks.inSession(async (session) => {
-      const { job, version } = await counters.recordedUpTo(session);
+      const { end, version } = await counters.recordedUpTo(session);
       const active = await webhooks.active(session);
       if (active.length === 0) return undefined;
       const first = active.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY);
-      const after = Math.max(job, first - 1);
-      const last = (await jobs.firstInOrder(session)) - 1;
+      const after = Math.max(end, first - 1);
+      const last = await ends.count(session);
       const upTo = Math.min(last, after + AT_ONCE);
       if (upTo <= after) return undefined;
       const partners = [...new Set(active.map(({ partner }) => partner))];
@@ -57,23 +49,8 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks }: Rec
     faultPoint('webhooks:after-record');
   }
 
-  /** Ends of deferred jobs, up to a limit. Without webhooks, too: one that is added later gets none of them. */
-  async function recordDeferred(): Promise<void> {
-    const { ended, active, version } = await webhooks.inSession(async (session) => ({
-      version: (await counters.recordedUpTo(session)).version,
-      active: await webhooks.active(session),
-      ended: await jobs.deferredEnds(shownOfEnded, { limit: AT_ONCE, session }),
-    }));
-    if (ended.length === 0) return;
-    await store(eventsOf(ended, active, { deferred: true }));
-    // Otherwise retry with the new webhooks.
-    if ((await counters.recordedUpTo()).version === version)
-      await jobs.deferredEndsRecorded(ended.map(({ _id }) => _id));
-  }
-
   /** Until all ends are recorded. */
   return async (signal: AbortSignal): Promise<void> => {
-    await recordDeferred();
     while (!signal.aborted) {
       const read = await readEnded();
       if (!read) return;

@@ -4,7 +4,7 @@ import type { WebhookEventType } from '../../../schemas/http-webhooks.ts';
 import { shownOfLoad, toLoad } from '../audiences/load-records.ts';
 import { shown, toImportLog } from '../imports/import-records.ts';
 
-export const shownOfEnded = { ...shown, ...shownOfLoad, partner: 1, audience: 1 } as const;
+export const shownOfEnded = { ...shown, ...shownOfLoad, partner: 1, audience: 1, endNumber: 1 } as const;
 export type ShownEnded = Pick<JobDocument, '_id' | keyof typeof shownOfEnded>;
 
 const typeOf: Record<JobDocument['kind'], WebhookEventType> = {

@@ -39,7 +39,7 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
 
   /** Concurrent runs are harmless; the lease avoids the work. */
   async function recordAndGiveUp(): Promise<void> {
-    if ((await webhooks.active()).length === 0 && !(await deps.jobs.hasDeferredEnds())) return;
+    if ((await webhooks.active()).length === 0) return;
     if (!(await counters.takeLease(LEASE, holder, LEASE_MS))) return;
     await recordEvents(signal);
     const failed = await deliveries.giveUp();

@@ -3,6 +3,7 @@
 import type { ApiStores } from '../../../api/stores/api-stores.ts';
 import type { BatchCounts } from '../../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
+import type { Config } from '../../../schemas/config.ts';
 import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 
 interface InspectedFile {
@@ -32,14 +33,14 @@ const UNDECIDED_SHOWN = 20;
 
 export function createJobInspection(
   { jobs, files, ledger, acks, votes, counters }: ApiStores,
-  jobWindow: number,
+  { order, jobWindow }: Pick<Config, 'order' | 'jobWindow'>,
 ) {
   const unknown = (id: number) => new ProvisioningError('unknown_job', `there is no job ${id}`);
 
   async function waitsFor(job: JobDocument, seen: Omit<InspectedJob, 'waitsFor' | 'job'>) {
     if (job.phase === 'ended' || job.phase === 'withdrawn') return null;
     if (job.stoppedAt) return 'an operator to retry or drop it: it is decided and cannot be merged';
-    const earlier = await jobs.earlierThan(job);
+    const earlier = await jobs.earlierThan(job, order);
     if (earlier.stopped !== undefined) return `job ${earlier.stopped}, which is stopped`;
     if (job.cancelRequested) return 'its cancellation by dispatch';
     if (job.phase === 'accepted') {

@@ -1,5 +1,6 @@
 /** Puts the parts of dispatch together. What they use of the world outside comes from topology.ts. */
 import type { Config } from '../../../schemas/config.ts';
+import type { JobDocument } from '../../../schemas/documents.ts';
 import type { Stage } from '../../engine/stage.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { CountWork } from '../../runtime/count-work.ts';
@@ -11,10 +12,11 @@ import { createDispatchJobs } from '../dispatch-jobs.ts';
 import { createQuotaHold } from './admit/hold-quotas.ts';
 import { createCancellations } from './cancellations.ts';
 import { createCommitJob } from './commit/commit-job.ts';
-import { createDecideJob } from './commit/decide-job.ts';
+import { createCommitReady } from './commit/commit-ready.ts';
 import { createEndJobs } from './commit/end-jobs.ts';
 import { createLimitAttributes } from './commit/limit-attributes.ts';
 import { createNumberEvents } from './commit/number-events.ts';
+import { createPrepareJob } from './commit/prepare-job.ts';
 import { createExpireJobs } from './housekeeping/expire-jobs.ts';
 import { createRemoveJobs } from './housekeeping/remove-jobs.ts';
 import { createSweep, createSweepOrphans } from './housekeeping/sweep-leftovers.ts';
@@ -47,6 +49,7 @@ export const dispatchStores = [
 ] as const satisfies (keyof Stores)[];
 
 export const dispatchSettings = [
+  'order',
   'slots',
   'stallMs',
   'jobWindow',
@@ -86,16 +89,17 @@ export function createDispatch(uses: Uses): Stage<DispatchStepName> {
     repeatJob: createRepeatJob(uses),
     cancellationOf: cancellations.of,
     cancelledAmong: cancellations.among,
+    laneOf: ({ partner }: JobDocument) => (uses.order === 'partner' ? partner : ''),
   };
-  const decideJob = createDecideJob({
+  const prepareJob = createPrepareJob({
     ...parts,
     listFiles: createListFiles(parts),
     limitAttributes: createLimitAttributes(uses),
   });
   return createDispatchJobs({
     ...parts,
-    runJob: createRunJob({ ...parts, decideJob, commitJob: createCommitJob(parts) }),
-    numberEvents: createNumberEvents(uses),
+    runJob: createRunJob({ ...parts, prepareJob, commitJob: createCommitJob(parts) }),
+    commitReady: createCommitReady({ ...parts, numberEvents: createNumberEvents(uses) }),
     sweep: createSweep({ ...uses, removeJobs }),
     sweepOrphans: createSweepOrphans(uses),
     expireJobs: createExpireJobs({ ...uses, removeJobs }),

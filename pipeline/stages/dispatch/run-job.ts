@@ -1,14 +1,15 @@
 /** One job, from accepted to ended. Each step can be repeated by a successor: what was decided is in MongoDB before it is acted upon. */
 import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { isUndecided } from '../../stores/jobs/jobs.ts';
 import type { CommitJob } from './commit/commit-job.ts';
-import type { DecideJob } from './commit/decide-job.ts';
+import type { PrepareJob } from './commit/prepare-job.ts';
 import type { StatusPublisher } from './publish-status.ts';
 import type { OwnTurns } from './turns.ts';
 
 export interface RunDependencies {
   log: Logger;
-  decideJob: DecideJob;
+  prepareJob: PrepareJob;
   commitJob: CommitJob;
   status: Pick<StatusPublisher, 'publishEnd'>;
 }
@@ -16,15 +17,14 @@ export interface RunDependencies {
 export type RunJob = ReturnType<typeof createRunJob>;
 
 export function createRunJob(deps: RunDependencies) {
-  return async (job: JobDocument, turns: OwnTurns): Promise<void> => {
-    const { step } = turns;
-    const log = deps.log.child({ job: job._id });
-    const decided = await deps.decideJob(job, turns);
-    const { current: committed, ended } = await deps.commitJob(decided, turns);
-    const current = ended ?? committed;
-    if (ended) await deps.status.publishEnd(ended, step);
-    if (current.status === JobStatus.error) log.warn({ errors: current.errors }, 'ended with errors');
-    else
-      log.info({ phase: current.phase, rows: current.rows, unique_devices: current.uniqueDevices }, 'ended');
+  return async (first: JobDocument, turns: OwnTurns): Promise<void> => {
+    const log = deps.log.child({ job: first._id });
+    let { job, isEnded } = await deps.commitJob(await deps.prepareJob(first, turns), turns);
+    // It was cancelled at the last moment, or another dispatcher has begun its next attempt.
+    while (isUndecided(job))
+      ({ job, isEnded } = await deps.commitJob(await deps.prepareJob(job, turns), turns));
+    if (isEnded) await deps.status.publishEnd(job, turns.step);
+    if (job.status === JobStatus.error) log.warn({ errors: job.errors }, 'ended with errors');
+    else log.info({ phase: job.phase, rows: job.rows, unique_devices: job.uniqueDevices }, 'ended');
   };
 }

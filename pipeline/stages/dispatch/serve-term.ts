@@ -5,21 +5,27 @@
  *       └──────────────────▲
  *
  *   starting  it reads which job is the first unfinished one. Messages wait.
- *   active    jobs are admitted in the order of their numbers (admit/admit-jobs.ts) and run to their ends (run-job.ts). Jobs whose
- *             message never came are looked for, and leftovers are swept.
- *   over      the partition was taken away, the process stops, or a job was stopped (admit/defer-jobs.ts): every step of the term
- *             rejects. What was decided is in MongoDB, so the next term, here or elsewhere, goes on from there.
+ *   active    jobs are found in the order of their numbers (admit/admit-jobs.ts), wait in their lanes (admit/lanes.ts), and run to their
+ *             ends (run-job.ts). Jobs whose message never came are looked for, and leftovers are swept.
+ *   over      the partition was taken away, or the process stops: every step of the term rejects. What was decided is in MongoDB, so the
+ *             next term, here or elsewhere, goes on from there.
  */
+
 import type { JobDocument } from '../../../schemas/documents.ts';
+import { groupCommitEach } from '../../runtime/group-commit.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
-import type { JobStore } from '../../stores/jobs/jobs.ts';
+import { isUndecided, type JobStore } from '../../stores/jobs/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit/admit-jobs.ts';
-import { createDeferredJobs, type DeferredDependencies, type Place } from './admit/defer-jobs.ts';
 import type { QuotaHold } from './admit/hold-quotas.ts';
-import { createSlotCoordinator, type SlotDependencies } from './commit/coordinate-slots.ts';
-import type { EndJobs } from './commit/end-jobs.ts';
-import type { NumberEvents } from './commit/number-events.ts';
+import { createLanes } from './admit/lanes.ts';
+import type { CommitReady } from './commit/commit-ready.ts';
+import {
+  createSlotCoordinator,
+  type SlotCoordinator,
+  type SlotDependencies,
+} from './commit/coordinate-slots.ts';
+import type { Ending, EndJobs } from './commit/end-jobs.ts';
 import { createFileLoader, type LoadDependencies } from './load/load-files.ts';
 import { createReadAhead } from './load/read-ahead.ts';
 import { createPoll } from './poll.ts';
@@ -27,18 +33,21 @@ import type { StatusPublisher } from './publish-status.ts';
 import type { RunJob } from './run-job.ts';
 import { createSequencer } from './sequencer.ts';
 import type { DispatchStep } from './steps.ts';
-import type { Gates, Turns } from './turns.ts';
+import { type Gates, NotDecided, type Place, type ReadyJob, type Turns } from './turns.ts';
 
 export interface TermDependencies
   extends AdmissionDependencies,
-    Omit<DeferredDependencies, 'quotas'>,
     Omit<LoadDependencies, 'readAhead' | 'quotas'>,
-    SlotDependencies {
-  quotas: Pick<QuotaHold, 'hold' | 'grow'>;
+    Omit<SlotDependencies, 'endedBefore'> {
+  quotas: Pick<QuotaHold, 'grow'>;
+  /** How many jobs may be in flight. */
+  jobWindow: number;
+  /** The jobs of a lane end in their order. */
+  laneOf(job: JobDocument): string;
   log: Logger;
   jobs: JobStore;
   runJob: RunJob;
-  numberEvents: NumberEvents;
+  commitReady: CommitReady;
   endJobs: EndJobs;
   status: StatusPublisher;
   /** Clears away what cleared audiences and ended jobs left behind. */
@@ -56,13 +65,14 @@ export interface TermDependencies
 
 export type Term = ReturnType<typeof createTerm>;
 
+/** The number of a lane's first job at its gates. */
+const FIRST = 0;
 const FIND_LOST_MS = 1_000;
 const SWEEP_MS = 30_000;
 const SWEEP_ORPHANS_MS = 15 * 60_000;
 const EXPIRE_MS = 60_000;
 
-/** `onStopped`: a job was stopped, and another term is to begin. */
-export function createTerm(deps: TermDependencies, step: DispatchStep, onStopped: () => void) {
+export function createTerm(deps: TermDependencies, step: DispatchStep) {
   const { log, jobs } = deps;
   let admission: Admission | undefined;
 
@@ -72,32 +82,33 @@ export function createTerm(deps: TermDependencies, step: DispatchStep, onStopped
 
   /** starting ─► active */
   async function start(): Promise<Admission> {
-    await step('defer', () => jobs.deferBehindStopped());
-    const { first, newest } = await step.read('find the first unfinished job', () => jobs.extentInOrder());
-    const deferred = await step.read('find deferred jobs', () => jobs.deferred());
-    const isOldest = (job: number) => admitted.isOldest(job) || lanes.isFirst(job);
-    const { createGates, ...turns } = createTurns({ first, newest, isOldest });
-    const run = async (job: JobDocument, place: Place) => {
+    const { first, newest } = await step.read('find the first unfinished job', () => jobs.extent());
+    const wake = () => poll();
+    const endedBefore = () => Math.min(admitted.next(), lanes.oldest() ?? Number.POSITIVE_INFINITY);
+    const slots = createSlotCoordinator({ ...deps, endedBefore }, step, wake);
+    const readAhead = createReadAhead(deps.readAheadBytes, (job) => lanes.isFirst(job));
+    const files = createFileLoader({ ...deps, readAhead }, step, wake);
+    const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
+    const turns: Turns = { step, files, slots, readAhead, mayBeListed: (job) => job <= newest };
+
+    async function run(id: number, place: Place): Promise<void> {
       deps.onJobsInFlight(1);
       try {
-        await deps.runJob(job, { ...turns, ...place });
+        const job = await step.read('read the job', () => jobs.find(id));
+        await deps.runJob(job!, { ...turns, ...place });
       } catch (error) {
         fail(error);
       } finally {
         deps.onJobsInFlight(-1);
       }
-    };
-    const onEnded = () => turns.readAhead.admit();
-    const lanes = createDeferredJobs(deps, { step, deferred, createGates, run, onError: fail });
-    async function defer(job: JobDocument): Promise<boolean> {
-      if (!(await lanes.take(job))) return false;
-      const { commits, ends } = turns.gates;
-      for (const passed of [commits.pass(job._id, null), ends.pass(job._id, null)]) passed.catch(() => {});
-      return true;
     }
-    const runInOrder = (job: JobDocument, earlierLoad: Promise<void> | undefined) =>
-      run(job, { gates: turns.gates, number: job._id, earlierLoad });
-    const admitted = createAdmission(deps, { first, step, run: runInOrder, defer, onEnded });
+    function onEnded(job: number): void {
+      readAhead.admit();
+      admitted.onEnded(job);
+    }
+    const lanes = createLanes({ ...deps, createGates: createGatesOf(slots), run, onEnded });
+    const onJob = (job: JobDocument) => lanes.add(deps.laneOf(job), job);
+    const admitted = createAdmission(deps, { first, newest, step, onJob });
     admission = admitted;
     deps.onActive(!step.signal.aborted);
     step.signal.addEventListener('abort', () => deps.onActive(false), { once: true });
@@ -110,30 +121,21 @@ export function createTerm(deps: TermDependencies, step: DispatchStep, onStopped
     return admitted;
   }
 
-  /** What the jobs in flight share. */
-  function createTurns(at: { first: number; newest: number; isOldest(job: number): boolean }) {
-    const wake = () => poll();
-    const slots = createSlotCoordinator(deps, step, wake);
-    const readAhead = createReadAhead(deps.readAheadBytes, at.isOldest);
-    const files = createFileLoader({ ...deps, readAhead }, step, wake);
-    const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
-    const createGates = (first: number): Gates => ({
-      commits: createSequencer(first, step.signal, async (some) => {
-        await deps.numberEvents(some, step);
-        return slots.commit(some);
+  /** What passes the gates of different lanes at the same time is written together. */
+  function createGatesOf(slots: SlotCoordinator): () => Gates {
+    const commit = groupCommitEach((some: ReadyJob[]) => deps.commitReady(some, slots, step));
+    const end = groupCommitEach((some: Ending[]) => deps.endJobs.end(some, step));
+    return () => ({
+      commits: createSequencer(FIRST, step.signal, async (some) => {
+        const current = await Promise.all(some.map((ready) => ready && commit(ready)));
+        const open = current.find((job) => job && isUndecided(job));
+        if (open) throw new NotDecided(open);
+        return current;
       }),
-      ends: createSequencer(first, step.signal, (some) => deps.endJobs.end(some, step)),
+      ends: createSequencer(FIRST, step.signal, (some) =>
+        Promise.all(some.map((ending) => ending && end(ending))),
+      ),
     });
-    const turns: Turns = {
-      step,
-      files,
-      slots,
-      gates: createGates(at.first),
-      readAhead,
-      mayBeListed: (job) => job <= at.newest,
-      onStopped,
-    };
-    return { ...turns, createGates };
   }
 
   /** Until the term is over. */
@@ -160,7 +162,5 @@ export function createTerm(deps: TermDependencies, step: DispatchStep, onStopped
     deliver: async (job: number, offset: bigint | null) => (await started).take(job, offset),
     /** Where the oldest message of a job in flight stands. */
     oldestOffset: () => admission?.oldestOffset(),
-    /** Jobs in flight, and where the message of each stands. */
-    inFlight: () => admission?.inFlight() ?? new Map<number, bigint | null>(),
   };
 }

@@ -6,7 +6,7 @@ import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import { packCounts } from '../../formats/number-table.ts';
-import type { DeviceSets, SlotChange } from '../../sets/device-sets.ts';
+import type { DeviceSets, SlotChange, SlotTarget } from '../../sets/device-sets.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import type { SinkStep } from './steps.ts';
@@ -24,10 +24,8 @@ export function createDropJob({ sets, acks }: Dependencies) {
     step: SinkStep,
   ): Promise<void> => {
     const { job } = marker;
-    const space = spaces.of(marker);
     for (const slot of slots) {
-      const { last: since, deferred } = committed.of(slot);
-      const { total, changes } = await step('drop', () => sets.drop({ space, slot, job, since, deferred }));
+      const { total, changes } = await step('drop', () => sets.drop(targetOf([marker], slot, committed)));
       const change = changes.find((one) => one.job === job);
       const ack = change?.dropped
         ? notMerged(job, slot, marker.audience === null ? 0 : total)
@@ -37,6 +35,15 @@ export function createDropJob({ sets, acks }: Dependencies) {
     }
   };
 }
+
+/** The slot of a space that jobs are merged into. */
+export const targetOf = (markers: JobMarker[], slot: number, committed: CommittedJobs): SlotTarget => ({
+  space: spaces.of(markers[0]!),
+  slot,
+  jobs: markers,
+  endedBefore: Math.max(...markers.map(({ ended_before }) => ended_before)),
+  isOpen: (job) => committed.isOpen(slot, job),
+});
 
 /** The ack of a slot in which the job has changed nothing. */
 export const noChange = (job: number, slot: number, audienceDevices: number): Ack => ({

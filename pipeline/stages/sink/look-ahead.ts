@@ -25,8 +25,7 @@ export function createLookAhead({ sets, verdicts, hashDevice }: Dependencies) {
     const { job, audience } = marker;
     if (audience === null || uncommitted.hasSpilled(job)) return;
     const bytes = slots.reduce((sum, slot) => sum + uncommitted.bytesOf(job, slot), 0);
-    // Behind other jobs it would be too early: what they merge is not known yet.
-    if (bytes > MAX_BYTES || uncommitted.oldestJob() !== job) return;
+    if (bytes > MAX_BYTES) return;
     const isPassed = await verdicts.passedOf(marker);
     for (const slot of slots) {
       const files = { isPassed, isCollapsed: () => false };

@@ -18,7 +18,7 @@ import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import { framedIn } from '../../wire/framed-devices.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
-import { notMerged } from './drop-job.ts';
+import { notMerged, targetOf } from './drop-job.ts';
 import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
 import { type SinkStep, sinkPoint } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
@@ -48,36 +48,39 @@ export interface Run {
  */
 export const GROUP_BYTES = 8_000_000;
 
+/** Of a run, in one partition. A larger one takes longer for other reasons than round trips. */
+export const SMALL_BYTES = 1_000_000;
+
 type Counts = Omit<GatheredSlot, 'devices'>;
 
 export function createMergeJobs(deps: Dependencies) {
   const { sets, acks, spills, eventValues, verdicts, hashDevice, groupBytes = GROUP_BYTES } = deps;
-  const budget = createByteBudget(groupBytes);
-
-  const numberKeysOf = ({ audience, generation }: JobMarker): NumberKeys =>
-    audience === null
-      ? async (keys) => keys.map(Number)
-      : async (keys) => {
-          const numbers = await eventValues.numbersOf(audience, generation!, keys);
-          return keys.map((key) => numbers.get(key) ?? 0);
-        };
+  /** A small run does not wait for the slots of a large one. */
+  const budgets = { small: createByteBudget(groupBytes), large: createByteBudget(groupBytes) };
 
   async function mergeSlot(run: Run, slot: number, bytes: number, step: SinkStep): Promise<Ack[]> {
-    const { last: since, deferred } = run.committed.of(slot);
     const markers = run.markers.filter(({ job }) => run.committed.isOpen(slot, job));
-    const jobs = markers.map(({ job }) => job);
     const isLoad = markers[0]!.audience !== null;
+    const jobsByKey = new Map<number, number>();
     const target = {
-      slot,
-      job: jobs.at(-1)!,
-      jobs,
-      since,
-      deferred,
-      space: spaces.of(markers[0]!),
+      ...targetOf(markers, slot, run.committed),
+      ...(markers.length > 1 ? { jobOf: (key: number) => jobsByKey.get(key)! } : {}),
       matchIn: isLoad ? spaces.marketplace : undefined,
     };
     const counts = new Map<number, Counts>();
-    const parts = () => gatherParts({ ...run, markers }, slot, Math.ceil(bytes / groupBytes), counts);
+    const numberKeysOf = ({ job, audience, generation }: JobMarker): NumberKeys =>
+      audience === null
+        ? async (keys) => {
+            const attributes = keys.map(Number);
+            for (const key of attributes) jobsByKey.set(key, Math.max(job, jobsByKey.get(key) ?? 0));
+            return attributes;
+          }
+        : async (keys) => {
+            const numbers = await eventValues.numbersOf(audience, generation!, keys);
+            return keys.map((key) => numbers.get(key) ?? 0);
+          };
+    const parts = () =>
+      gatherParts({ ...run, markers }, slot, Math.ceil(bytes / groupBytes), counts, numberKeysOf);
     const { total, changes } = await step('merge', () => sets.merge(target, parts));
     // Merged before a crash: only the counts are missing.
     if (counts.size === 0) await step.read('count a slot', () => drain(parts()));
@@ -109,6 +112,7 @@ export function createMergeJobs(deps: Dependencies) {
     slot: number,
     parts: number,
     counts: Map<number, Counts>,
+    numberKeysOf: (marker: JobMarker) => NumberKeys,
   ): AsyncGenerator<Devices> {
     counts.clear();
     const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
@@ -164,8 +168,10 @@ export function createMergeJobs(deps: Dependencies) {
     const spilledBytes = await sizesOf(spilled, slots, step);
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
+    const total = slots.reduce((sum, slot) => sum + sizeOf(slot), 0);
     for (const some of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
       const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
+      const budget = total <= SMALL_BYTES ? budgets.small : budgets.large;
       await budget.use(Math.min(bytes, groupBytes), () => mergeSlots(run, some, sizeOf, step));
     }
     if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, spilled));

@@ -1,10 +1,9 @@
 /** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
-import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
-import { countsOf, noChange, notMerged } from './drop-job.ts';
+import { countsOf, noChange, notMerged, targetOf } from './drop-job.ts';
 import type { SinkStep } from './steps.ts';
 
 interface Dependencies {
@@ -14,15 +13,15 @@ interface Dependencies {
 
 export function createRemoveAttributes({ sets, acks }: Dependencies) {
   return async (
-    { job, attributes }: JobMarker,
+    marker: JobMarker,
     slots: number[],
     committed: CommittedJobs,
     step: SinkStep,
   ): Promise<void> => {
-    const keys = new Set(attributes);
+    const { job } = marker;
+    const keys = new Set(marker.attributes);
     for (const slot of slots) {
-      const { last: since, deferred } = committed.of(slot);
-      const target = { space: spaces.marketplace, slot, job, since, deferred };
+      const target = targetOf([marker], slot, committed);
       const { changes } = await step('remove-keys', () => sets.removeKeys(target, keys));
       const change = changes.find((one) => one.job === job);
       const entry = { ...noChange(job, slot, 0), ...countsOf(change) };

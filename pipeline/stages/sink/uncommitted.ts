@@ -9,9 +9,9 @@ export interface Uncommitted {
   bytesOf(job: number, slot: number): number;
   /** Where the oldest of them stands in the partition, if any is left. */
   oldestOffset(): bigint | undefined;
-  oldestJob(): number | undefined;
-  /** Hands everything to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. */
+  /** Hands everything of these jobs to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. */
   spill(
+    isWanted: (job: number) => boolean,
     save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
   ): Promise<number>;
   /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
@@ -84,14 +84,10 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
       }
       return oldest;
     },
-    oldestJob() {
-      let oldest: number | undefined;
-      for (const job of jobs.keys()) if (oldest === undefined || job < oldest) oldest = job;
-      return oldest;
-    },
-    async spill(save) {
+    async spill(isWanted, save) {
       const before = bytes;
       for (const [job, { slots }] of [...jobs]) {
+        if (!isWanted(job)) continue;
         spilled.add(job);
         for (const [slot, { messages }] of slots)
           await save({ job, slot, devices: [...batchesOf(messages)] });

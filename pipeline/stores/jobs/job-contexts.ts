@@ -49,12 +49,11 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
 
   /** A stale read of one job fails only that job's callers. */
   const load = groupCommit(async (ids: number[]): Promise<(JobContext | StaleRead | null)[]> => {
-    const found = await jobs.findMany(ids);
-    const byId = new Map(found.map((job) => [job._id, job]));
-    const loading = found.filter(isLoading).map(({ audience }) => audience);
+    const byId = await jobs.findMany(ids);
+    const loading = [...byId.values()].filter(isLoading).map(({ audience }) => audience);
     const generations = await audiences.generationsOf(loading.filter((audience) => audience !== null));
     // Everything before the first unfinished job has ended, and may have been removed since.
-    const { first } = found.length < ids.length ? await jobs.extent() : { first: 0 };
+    const { first } = byId.size < ids.length ? await jobs.extent() : { first: 0 };
     return ids.map((id) => {
       const job = byId.get(id);
       if (!job) return id < first ? null : unknown(id);

@@ -1,5 +1,6 @@
 /** Jobs as partners and operators see them. Partners do not see withdrawn jobs: those were never accepted. */
 import type { Binary, ClientSession, Db, Filter } from 'mongodb';
+import type { Config } from '../../../schemas/config.ts';
 import {
   type AudienceDocument,
   type JobDocument,
@@ -8,8 +9,9 @@ import {
 } from '../../../schemas/documents.ts';
 import { containing, inScope, type Scope } from '../audiences.ts';
 import { READ_AT_ONCE } from '../mongo.ts';
-import { extentOf, inOrder, inSpaceOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
+import { extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
 
+type Order = Config['order'];
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
 
 /** The fields that the caller wants. */
@@ -34,11 +36,15 @@ const importLogs = (partner: string): Filter<JobDocument> => ({
   phase: { $ne: 'withdrawn' },
 });
 
-/** Unfinished jobs that end before this one. */
-const aheadOf = (job: Pick<JobDocument, '_id' | 'audience' | 'deferred'>): Filter<JobDocument> =>
-  job.deferred
-    ? { ...unfinished, ...inSpaceOf(job), _id: { $lt: job._id } }
-    : { ...inOrder, _id: { $lt: job._id } };
+/** Unfinished jobs that end before this one: those of its partner, or all. */
+const aheadOf = (
+  { _id, partner }: Pick<JobDocument, '_id' | 'partner'>,
+  order: Order,
+): Filter<JobDocument> => ({
+  ...unfinished,
+  ...(order === 'partner' ? { partner, kind: { $in: kinds } } : {}),
+  _id: { $lt: _id },
+});
 
 interface ImportLogFilter {
   limit: number;
@@ -107,11 +113,8 @@ export function createJobQueryStore(db: Db) {
 
     /** Every job before this one has ended. */
     firstUnfinished: async (): Promise<number> => (await extentOf(jobs)).first,
-    /** Every job before this one has ended, or is deferred. */
-    firstInOrder: async (session?: ClientSession): Promise<number> =>
-      (await extentOf(jobs, { among: inOrder, session })).first,
 
-    /** Ended jobs of these partners between two numbers. */
+    /** Jobs of these partners by the numbers of their ends. */
     endedBetween: <Field extends keyof JobDocument>(
       { after, upTo }: { after: number; upTo: number },
       partners: string[],
@@ -119,30 +122,11 @@ export function createJobQueryStore(db: Db) {
       session?: ClientSession,
     ): Promise<Shown<Field>[]> =>
       jobs
-        .find({ _id: { $gt: after, $lte: upTo }, partner: { $in: partners }, phase: 'ended' }, { session })
-        .hint({ _id: 1 })
-        .sort({ _id: 1 })
+        .find({ endNumber: { $gt: after, $lte: upTo }, partner: { $in: partners } }, { session })
+        .hint('ends')
+        .sort({ endNumber: 1 })
         .project<Shown<Field>>(fields)
         .toArray(),
-
-    /** Deferred jobs that have ended and whose ends are not recorded. */
-    deferredEnds: <Field extends keyof JobDocument>(
-      fields: Fields<Field>,
-      { limit, session }: { limit: number; session?: ClientSession },
-    ): Promise<Shown<Field>[]> =>
-      jobs
-        .find({ deferred: true, phase: 'ended', eventRecorded: { $exists: false } }, { session })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .project<Shown<Field>>(fields)
-        .toArray(),
-    hasDeferredEnds: async (): Promise<boolean> =>
-      (await jobs.findOne(
-        { deferred: true, phase: 'ended', eventRecorded: { $exists: false } },
-        { projection: { _id: 1 } },
-      )) !== null,
-    deferredEndsRecorded: (ids: number[]) =>
-      jobs.updateMany({ _id: { $in: ids } }, { $set: { eventRecorded: true } }),
 
     /** Pending and running loads of all the partner's audiences, or of one. */
     openLoads: (partner: string, audience?: number): Promise<OpenLoad[]> =>
@@ -265,31 +249,26 @@ export function createJobQueryStore(db: Db) {
 
     countUnfinished: () => jobs.countDocuments(unfinished),
     countStopped: (maxTimeMS: number) =>
-      jobs.countDocuments({ ...unfinished, deferred: true, stoppedAt: { $exists: true } }, { maxTimeMS }),
+      jobs.countDocuments({ phase: 'decided', stoppedAt: { $exists: true } }, { maxTimeMS }),
 
     /** How many unfinished jobs are ahead of this one. */
-    countBefore: (job: Pick<JobDocument, '_id' | 'audience' | 'deferred'>) =>
-      jobs.countDocuments(aheadOf(job)),
+    countBefore: (job: Pick<JobDocument, '_id' | 'partner'>, order: Order) =>
+      jobs.countDocuments(aheadOf(job, order)),
 
     /** The unfinished jobs ahead of this one. */
-    async earlierThan(job: JobDocument) {
-      const { _id, audience } = job;
-      const before = aheadOf(job);
-      const stopped = {
-        ...inSpaceOf(job),
-        ...unfinished,
-        deferred: true as const,
-        stoppedAt: { $exists: true },
-      };
-      const [first, count, ofAudience, ofSpace] = await Promise.all([
+    async earlierThan(job: JobDocument, order: Order) {
+      const { audience } = job;
+      const before = aheadOf(job, order);
+      const isStopped = { phase: 'decided' as const, stoppedAt: { $exists: true } };
+      const [first, count, ofAudience, stopped] = await Promise.all([
         jobs.findOne(before, { sort: { _id: 1 }, projection: { _id: 1 } }),
         jobs.countDocuments(before),
         audience === null
           ? null
           : jobs.findOne({ ...before, audience }, { sort: { _id: -1 }, projection: { _id: 1 } }),
-        jobs.findOne({ ...stopped, _id: { $lt: _id } }, { sort: { _id: 1 }, projection: { _id: 1 } }),
+        jobs.findOne({ ...before, ...isStopped }, { sort: { _id: 1 }, projection: { _id: 1 } }),
       ]);
-      return { first: first?._id, count, ofAudience: ofAudience?._id, stopped: ofSpace?._id };
+      return { first: first?._id, count, ofAudience: ofAudience?._id, stopped: stopped?._id };
     },
 
     /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */

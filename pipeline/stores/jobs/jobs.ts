@@ -12,6 +12,7 @@ import {
 } from '../../../schemas/documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { StaleRead } from '../bulk.ts';
+import { createEndCounters } from './ends.ts';
 
 export type JobStore = ReturnType<typeof createJobStore>;
 
@@ -45,6 +46,20 @@ export type EndedJob = Pick<JobDocument, '_id' | 'kind' | 'partner' | 'phase' | 
 const endedFields = { kind: 1, partner: 1, phase: 1, audience: 1, generation: 1 };
 const DAY_MS = 86_400_000;
 
+export interface JobDecision {
+  id: number;
+  /** Its jobs are decided in their order. */
+  lane: string;
+  outcome: Decision;
+}
+
+export interface JobEnding {
+  job: JobDocument;
+  outcome: JobOutcome;
+}
+
+export const isUndecided = ({ phase }: JobDocument) => phase === 'accepted' || phase === 'listed';
+
 interface Step {
   id: number;
   from: JobDocument['phase'][];
@@ -62,40 +77,34 @@ const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : 
 export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'listed', 'decided'];
 export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };
 
-/** Unfinished jobs that end in the order of their numbers. */
-export const inOrder: Filter<JobDocument> = { ...unfinished, deferred: { $exists: false } };
-/** Everything that one job may have to wait for: the loads of an audience, or the jobs of the marketplace. */
-export const inSpaceOf = ({ audience }: Pick<JobDocument, 'audience'>): Filter<JobDocument> =>
-  audience === null ? { kind: { $in: ['import', 'delete'] } } : { audience };
-
 /** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
-export async function extentOf(
-  jobs: Collection<JobDocument>,
-  { among = unfinished, session }: { among?: Filter<JobDocument>; session?: ClientSession | undefined } = {},
-): Promise<{ first: number; newest: number }> {
+export async function extentOf(jobs: Collection<JobDocument>): Promise<{ first: number; newest: number }> {
   // In this order: a job that is accepted between the two reads is found to be unfinished.
-  const last = await jobs.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 }, session });
-  const oldest = await jobs.findOne(among, { sort: { _id: 1 }, projection: { _id: 1 }, session });
+  const last = await jobs.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } });
+  const oldest = await jobs.findOne(unfinished, { sort: { _id: 1 }, projection: { _id: 1 } });
   const newest = last?._id ?? 0;
   return { first: oldest?._id ?? newest + 1, newest };
 }
 
-const deferredFields = {
-  partner: 1,
-  audience: 1,
-  deferred: 1,
-  attempt: 1,
-  stoppedAt: 1,
-  createdAt: 1,
-  bytes: 1,
-  unpackedBytes: 1,
-} as const;
-export type DeferredJob = Pick<JobDocument, '_id' | keyof typeof deferredFields>;
-
 export function createJobStore(db: Db) {
   const jobs = jobCollection(db);
+  const ends = createEndCounters(db);
 
-  const findMany = (ids: number[]) => jobs.find({ _id: { $in: ids } }).toArray();
+  async function findMany(ids: number[], session?: ClientSession): Promise<Map<number, JobDocument>> {
+    const found = await jobs.find({ _id: { $in: ids } }, { session }).toArray();
+    return new Map(found.map((job) => [job._id, job]));
+  }
+
+  const inTransaction = <T>(work: (session: ClientSession) => Promise<T>): Promise<T> =>
+    db.client.withSession((session) => session.withTransaction(() => work(session)));
+
+  async function replaceAll(documents: JobDocument[], session: ClientSession): Promise<void> {
+    if (documents.length === 0) return;
+    const writes = documents.map(({ _id, ...replacement }) => ({
+      replaceOne: { filter: { _id }, replacement },
+    }));
+    await jobs.bulkWrite(writes, { session });
+  }
 
   async function idsOf(filter: Filter<JobDocument>): Promise<Set<number>> {
     const found = await jobs.find(filter).project<{ _id: number }>({ _id: 1 }).toArray();
@@ -124,8 +133,7 @@ export function createJobStore(db: Db) {
       const job = await jobs.findOneAndUpdate(filter, update, { returnDocument: 'after' });
       if (job) return [job];
     }
-    const found = await findMany(steps.map(({ id }) => id));
-    const byId = new Map(found.map((job) => [job._id, job]));
+    const byId = await findMany(steps.map(({ id }) => id));
     return steps.map(({ id, from, when }) => {
       const job = byId.get(id);
       if (!job || (from.includes(job.phase) && (when?.holds(job) ?? true)))
@@ -136,16 +144,15 @@ export function createJobStore(db: Db) {
   const step = groupCommit(take);
 
   return {
-    /** All jobs between two ids: ids have no gaps. */
-    range: (first: number, last: number) =>
+    /** Unfinished jobs from this number on, oldest first. */
+    unfinishedFrom: (first: number, limit: number) =>
       jobs
-        .find({ _id: { $gte: first, $lte: last } })
+        .find({ ...unfinished, _id: { $gte: first } })
         .sort({ _id: 1 })
+        .limit(limit)
         .toArray(),
 
     extent: () => extentOf(jobs),
-    /** The same without deferred jobs: everything before the first has ended, or is deferred. */
-    extentInOrder: () => extentOf(jobs, { among: inOrder }),
 
     /**
      * Finished jobs behind this one and before the other, in the order in which they ended, as far as they ended so many days ago by
@@ -191,22 +198,40 @@ export function createJobStore(db: Db) {
     hold: (id: number, isHeld: boolean) =>
       jobs.updateOne({ _id: id }, isHeld ? { $set: { onHold: true } } : { $unset: { onHold: '' } }),
 
-    /** Decides what is merged of the job. No effect if the job is in another attempt by now, or is to be cancelled. */
-    decide: (id: number, outcome: Decision) => {
-      const { attempt } = outcome.verdict;
-      const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
-      const mayCancel = isCancelled ? {} : { cancelRequested: { $ne: true as const } };
-      return step({
-        id,
-        from: ['accepted', 'listed'],
-        when: {
-          filter: { attempt: attemptIs(attempt), ...mayCancel },
-          holds: (job) => (job.attempt ?? 0) === attempt && (isCancelled || !job.cancelRequested),
-        },
-        set: { phase: 'decided', status: JobStatus.running, decidedAt: new Date(), ...outcome },
-        begins: true,
-      });
-    },
+    /**
+     * Decides what is merged of the jobs, in the order given. One that is in another attempt by now, or is to be cancelled, is left as it
+     * is, and so are those behind it in its lane. Returns the jobs as they are then.
+     */
+    decide: (decisions: JobDecision[]): Promise<JobDocument[]> =>
+      inTransaction(async (session) => {
+        const current = await findMany(
+          decisions.map(({ id }) => id),
+          session,
+        );
+        const held = new Set<string>();
+        const changed = decisions.map(({ id, lane, outcome }): JobDocument => {
+          const job = current.get(id);
+          if (!job) throw new StaleRead(`job ${id} is not seen`);
+          if (!isUndecided(job)) return job;
+          const { attempt } = outcome.verdict;
+          const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
+          if ((job.attempt ?? 0) !== attempt || (job.cancelRequested && !isCancelled)) held.add(lane);
+          if (held.has(lane)) return job;
+          const now = new Date();
+          const decided = {
+            phase: 'decided',
+            status: JobStatus.running,
+            decidedAt: now,
+            updatedAt: now,
+          } as const;
+          return { ...job, ...outcome, ...decided, startedAt: job.startedAt ?? now };
+        });
+        await replaceAll(
+          changed.filter((job) => job !== current.get(job._id)),
+          session,
+        );
+        return changed;
+      }),
 
     /** The files are to be dispatched again, unless another dispatcher has advanced the job. Returns the job as it is then. */
     async nextAttempt({ _id, phase, attempt = 0 }: JobDocument): Promise<JobDocument> {
@@ -241,7 +266,7 @@ export function createJobStore(db: Db) {
       const updatedAt = new Date();
       await jobs.updateOne(
         { _id, phase: 'decided', attempt: attemptIs(attempt) },
-        { $set: { stoppedAt: updatedAt, deferred: true, internalReason, updatedAt } },
+        { $set: { stoppedAt: updatedAt, internalReason, updatedAt } },
       );
       const job = await jobs.findOne({ _id });
       if (!job || (job.phase === 'decided' && (job.attempt ?? 0) === attempt && !job.stoppedAt))
@@ -249,35 +274,12 @@ export function createJobStore(db: Db) {
       return job;
     },
 
-    /** Takes unfinished jobs behind stopped ones of their spaces out of the order. */
-    async deferBehindStopped(): Promise<void> {
-      const stopped = jobs
-        .find({ ...unfinished, deferred: true, stoppedAt: { $exists: true } })
-        .project<Pick<JobDocument, '_id' | 'audience'>>({ audience: 1 });
-      for await (const { _id, audience } of stopped)
-        await jobs.updateMany(
-          { ...inOrder, ...inSpaceOf({ audience }), _id: { $gt: _id } },
-          { $set: { deferred: true } },
-        );
-    },
-
-    /** Takes one more job out of the order, unless it has ended. */
-    defer: (id: number) => jobs.updateOne({ _id: id, ...unfinished }, { $set: { deferred: true } }),
-
-    /** Unfinished jobs that are taken out of the order, oldest first. */
-    deferred: () =>
+    /** Unfinished jobs with attempts that were given up. */
+    attempts: () =>
       jobs
-        .find({ ...unfinished, deferred: true })
-        .sort({ _id: 1 })
-        .project<DeferredJob>(deferredFields)
+        .find({ ...unfinished, $or: [{ attempt: { $gt: 0 } }, { stoppedAt: { $exists: true } }] })
+        .project<Pick<JobDocument, '_id' | 'attempt' | 'stoppedAt'>>({ attempt: 1, stoppedAt: 1 })
         .toArray(),
-
-    /** Whether an earlier job of the same space is unfinished. */
-    hasEarlierInSpace: async ({ _id, audience }: Pick<JobDocument, '_id' | 'audience'>): Promise<boolean> =>
-      (await jobs.findOne(
-        { ...unfinished, ...inSpaceOf({ audience }), _id: { $lt: _id } },
-        { projection: { _id: 1 } },
-      )) !== null,
 
     /** Those of the jobs up to this one that are unfinished. */
     unfinishedUpTo: (id: number) => idsOf({ ...unfinished, _id: { $lte: id } }),
@@ -308,19 +310,42 @@ export function createJobStore(db: Db) {
       await jobs.updateMany({ _id: { $in: ids } }, { $unset: { statusUnpublished: '' } });
     }),
 
-    /** Ends the jobs, in the order given, and erases their storage credentials. Leaves one that was dropped meanwhile as it is. */
-    end: (endings: { job: Pick<JobDocument, '_id' | 'dropRequested'>; outcome: JobOutcome }[]) =>
-      take(
-        endings.map(({ job: { _id, dropRequested }, outcome }) => ({
-          id: _id,
-          from: ['decided'],
-          when: {
-            filter: { dropRequested: dropRequested ?? { $exists: false } },
-            holds: (job) => job.dropRequested === dropRequested,
-          },
-          set: { ...outcome, phase: 'ended', statusUnpublished: true },
-          unset: { credentials: '', verdict: '', listed: '', onHold: '' },
-        })),
-      ),
+    /**
+     * Ends the jobs, numbers their ends in the order given, and erases their storage credentials. Leaves one that has ended or was dropped
+     * meanwhile as it is. Returns the jobs as they are then.
+     */
+    end: (endings: JobEnding[]): Promise<JobDocument[]> =>
+      inTransaction(async (session) => {
+        const current = await findMany(
+          endings.map(({ job }) => job._id),
+          session,
+        );
+        const isOpen = ({ job }: JobEnding) => {
+          const now = current.get(job._id);
+          return now?.phase === 'decided' && now.dropRequested === job.dropRequested;
+        };
+        const open = endings.filter(isOpen);
+        const last =
+          open.length > 0
+            ? await ends.add(
+                open.map(({ job }) => job),
+                session,
+              )
+            : 0;
+        open.forEach(({ job: { _id }, outcome }, i) => {
+          const { credentials: _1, verdict: _2, listed: _3, onHold: _4, ...job } = current.get(_id)!;
+          const ended = { phase: 'ended', statusUnpublished: true, updatedAt: new Date() } as const;
+          current.set(_id, { ...job, ...outcome, ...ended, endNumber: last - open.length + 1 + i });
+        });
+        await replaceAll(
+          open.map(({ job }) => current.get(job._id)!),
+          session,
+        );
+        return endings.map(({ job: { _id } }) => {
+          const job = current.get(_id);
+          if (!job) throw new StaleRead(`job ${_id} is not seen`);
+          return job;
+        });
+      }),
   };
 }

@@ -46,7 +46,7 @@ function phaseOf(job: JobDocument): string {
   if (job.stoppedAt) return `${job.phase} (stopped)`;
   if (job.dropRequested) return `${job.phase} (drop)`;
   if (job.cancelRequested) return `${job.phase} (cancel)`;
-  return job.deferred ? `${job.phase} (deferred)` : job.phase;
+  return job.phase;
 }
 
 const listLines = (jobs: JobDocument[]) =>
@@ -103,7 +103,7 @@ export function register(admin: Command, environments: Environments): void {
   const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
   const goOn = (command: Command, id: number, how: 'retry' | 'drop') =>
     run(command, async (stores, config) => {
-      const changed = await createJobInspection(stores, config.jobWindow).goOn(id, how);
+      const changed = await createJobInspection(stores, config).goOn(id, how);
       const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
       return { json: jobRecord(changed), text: [text], partner: changed.partner };
     });
@@ -114,7 +114,7 @@ export function register(admin: Command, environments: Environments): void {
     .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
       run.readOnly(command, async (stores, config) => {
         const { partner, all = false, limit } = options;
-        const jobs = await createJobInspection(stores, config.jobWindow).list({ partner, all, limit });
+        const jobs = await createJobInspection(stores, config).list({ partner, all, limit });
         return { json: jobs.map(jobRecord), text: listLines(jobs) };
       }),
     );
@@ -122,7 +122,7 @@ export function register(admin: Command, environments: Environments): void {
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run.readOnly(command, async (stores, config) => {
-        const inspected = await createJobInspection(stores, config.jobWindow).show(id);
+        const inspected = await createJobInspection(stores, config).show(id);
         return { json: inspectedRecord(inspected), text: showLines(inspected) };
       }),
     );
@@ -130,7 +130,7 @@ export function register(admin: Command, environments: Environments): void {
     .argument('<job>', 'its number', wholeNumber)
     .action((id: number, _options: object, command: Command) =>
       run(command, async (stores, config) => {
-        const cancelled = await createJobInspection(stores, config.jobWindow).cancel(id);
+        const cancelled = await createJobInspection(stores, config).cancel(id);
         return {
           json: jobRecord(cancelled),
           text: [`job ${id} is being cancelled`],

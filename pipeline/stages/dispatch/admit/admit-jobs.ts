@@ -1,6 +1,7 @@
 /**
- * Admits jobs in the order of their numbers, at most a window of them at a time. Numbers have no gaps, so a message that is missing
- * (the API died before it could publish it) shows: the job is read from MongoDB, and published for those who read the topic.
+ * Finds jobs, in the order of their numbers, and puts them into their lanes (lanes.ts). A message in `jobs` says that there is one; all
+ * that is needed of it is in MongoDB. A job whose message is missing, because the API died before it was sent or Kafka lost it, is
+ * published again.
  */
 import type { JobDocument } from '../../../../schemas/documents.ts';
 import { acceptedMessage } from '../../../accept/new-job.ts';
@@ -13,20 +14,16 @@ import type { DispatchStep } from '../steps.ts';
 export interface AdmissionDependencies {
   log: Logger;
   publisher: Publisher;
-  jobs: JobStore;
-  /** How many jobs may be in flight. */
-  jobWindow: number;
+  jobs: Pick<JobStore, 'extent' | 'unfinishedFrom'>;
 }
 
 interface Term {
-  /** The first unfinished job. */
+  /** The first unfinished job, and the newest one. */
   first: number;
+  newest: number;
   step: DispatchStep;
-  /** Runs the job to its end. Never rejects. `earlierLoad`: the load before it of the same audience. */
-  run(job: JobDocument, earlierLoad: Promise<void> | undefined): Promise<void>;
-  /** True if the job is deferred: it is not run here. */
-  defer(job: JobDocument): Promise<boolean>;
-  onEnded(): void;
+  /** Gets every unfinished job once, in the order of their numbers. */
+  onJob(job: JobDocument): void;
 }
 
 export type Admission = ReturnType<typeof createAdmission>;
@@ -36,45 +33,18 @@ const LOST_AFTER = 3;
 const READ_AT_ONCE = 100;
 
 export function createAdmission(
-  { log, publisher, jobs, jobWindow }: AdmissionDependencies,
-  { first, step, run, defer, onEnded }: Term,
+  { log, publisher, jobs }: AdmissionDependencies,
+  { first, newest: newestAtFirst, step, onJob }: Term,
 ) {
-  /** In the order of their numbers. Where the message of each job stands, if it came by one. */
-  const inFlight = new Map<number, bigint | null>();
-  const lastLoad = new Map<number, Promise<void>>();
+  /** Where the messages of unfinished jobs stand: they are read again after a crash. */
+  const offsets = new Map<number, bigint>();
+  /** Unfinished jobs before this one are in their lanes. */
   let next = first;
+  let newest = newestAtFirst;
   let looksWithoutMessage = 0;
-  /** Read but not admitted. What was withdrawn since shows when it is run. */
+  /** Read, and not taken yet. What was withdrawn since shows when it is run. */
   let ahead: JobDocument[] = [];
   let taking: Promise<void> = Promise.resolve();
-  let onRoom: () => void = () => {};
-  step.signal.addEventListener('abort', () => onRoom(), { once: true });
-
-  async function untilRoom(): Promise<void> {
-    while (inFlight.size >= jobWindow && !step.signal.aborted)
-      await new Promise<void>((resolve) => {
-        onRoom = resolve;
-      });
-    step.signal.throwIfAborted();
-  }
-
-  async function admit(job: JobDocument, offset: bigint | null): Promise<void> {
-    const isDeferred = await defer(job);
-    if (!isDeferred) await untilRoom();
-    next = job._id + 1;
-    if (offset === null && job.phase === 'accepted' && !job.deferred) await republish(job);
-    if (isDeferred) return;
-    const { audience } = job;
-    const earlierLoad = audience === null ? undefined : lastLoad.get(audience);
-    inFlight.set(job._id, offset);
-    const ended = run(job, earlierLoad).then(() => {
-      inFlight.delete(job._id);
-      if (audience !== null && lastLoad.get(audience) === ended) lastLoad.delete(audience);
-      onEnded();
-      onRoom();
-    });
-    if (audience !== null) lastLoad.set(audience, ended);
-  }
 
   async function republish(job: JobDocument): Promise<void> {
     log.warn({ job: job._id }, 'the message of the job is missing; publishing it again');
@@ -82,17 +52,28 @@ export function createAdmission(
     await step('republish', () => publisher.send('jobs', [message]));
   }
 
+  async function isAccepted(job: number): Promise<boolean> {
+    if (job > newest) ({ newest } = await step.read('find the newest job', () => jobs.extent()));
+    return job <= newest;
+  }
+
   async function takeUpTo(last: number, offset: bigint | null): Promise<void> {
-    while (next <= last) {
-      if (ahead[0]?._id !== next)
-        ahead = await step.read('read jobs', () => jobs.range(next, next + READ_AT_ONCE));
-      const job = ahead.shift();
-      if (job?._id !== next) {
-        log.error({ job: last }, 'ignoring a message that names a job which was never accepted');
-        return;
-      }
-      await admit(job, job._id === last ? offset : null);
+    if (!(await isAccepted(last))) {
+      log.error({ job: last }, 'ignoring a message that names a job which was never accepted');
+      return;
     }
+    while (next <= last) {
+      if (ahead.length === 0)
+        ahead = await step.read('read jobs', () => jobs.unfinishedFrom(next, READ_AT_ONCE));
+      const job = ahead[0];
+      if (!job || job._id > last) break;
+      ahead.shift();
+      next = job._id + 1;
+      if (job._id === last && offset !== null) offsets.set(last, offset);
+      else if (job.phase === 'accepted') await republish(job);
+      onJob(job);
+    }
+    next = Math.max(next, last + 1);
   }
 
   /** One after the other: delivered jobs and those that were found must not interleave. */
@@ -108,20 +89,20 @@ export function createAdmission(
     /** Recovers the newest job when its message was lost. */
     async takeLost(): Promise<void> {
       await taking;
-      const waiting = await jobs.range(next, next + jobWindow);
-      looksWithoutMessage = waiting.length > 0 && inFlight.size < jobWindow ? looksWithoutMessage + 1 : 0;
+      const waiting = await jobs.unfinishedFrom(next, READ_AT_ONCE);
+      looksWithoutMessage = waiting.length > 0 ? looksWithoutMessage + 1 : 0;
       if (looksWithoutMessage >= LOST_AFTER) await take(waiting.at(-1)!._id, null);
     },
 
-    /** Jobs in flight, and where the message of each stands. */
-    inFlight: (): ReadonlyMap<number, bigint | null> => inFlight,
+    onEnded: (job: number) => offsets.delete(job),
 
-    isOldest: (job: number) => inFlight.keys().next().value === job,
+    /** No job that was not seen is before this one. */
+    next: () => next,
 
+    /** Where the oldest message of an unfinished job stands. */
     oldestOffset(): bigint | undefined {
       let oldest: bigint | undefined;
-      for (const offset of inFlight.values())
-        if (offset !== null && (oldest === undefined || offset < oldest)) oldest = offset;
+      for (const offset of offsets.values()) if (oldest === undefined || offset < oldest) oldest = offset;
       return oldest;
     },
   };

@@ -10,29 +10,20 @@ import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
 import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../../accept/quotas.ts';
 import { keepPartners } from '../../../stores/partners.ts';
 import type { Stores } from '../../../stores/stores.ts';
-import { dayOf, includes } from '../../../stores/usage.ts';
+import { dayOf } from '../../../stores/usage.ts';
 import { problem } from '../list/find-objects.ts';
-
-type HeldJob = Pick<
-  JobDocument,
-  '_id' | 'partner' | 'audience' | 'deferred' | 'createdAt' | 'bytes' | 'unpackedBytes'
->;
-interface Held {
-  job: HeldJob;
-  bytes: number;
-}
 
 export type QuotaHold = ReturnType<typeof createQuotaHold>;
 
 export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & DefaultQuotas) {
   const { partners, usage } = deps;
   const lookUp = keepPartners(partners);
-  /** By partner and day, and number. */
-  const held = new Map<string, Map<number, Held>>();
+  /** Bytes, by partner and day, and number. */
+  const held = new Map<string, Map<number, number>>();
 
-  function heldOn(partner: string, day: string): Map<number, Held> {
+  function heldOn(partner: string, day: string): Map<number, number> {
     const key = `${partner}/${day}`;
-    const jobs = held.get(key) ?? new Map<number, Held>();
+    const jobs = held.get(key) ?? new Map<number, number>();
     held.set(key, jobs);
     return jobs;
   }
@@ -45,24 +36,22 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
     const day = dayOf(createdAt);
     const used = await usage.of(partner, day);
     const jobs = heldOn(partner, day);
-    for (const one of jobs.values())
-      if (includes(used, one.job) || one.job._id === _id) jobs.delete(one.job._id);
-    const all = [...jobs.values()].reduce((sum, one) => sum + one.bytes, used.bytes + bytes);
+    for (const id of jobs.keys()) if (id <= used.job || id === _id) jobs.delete(id);
+    const all = [...jobs.values()].reduce((sum, one) => sum + one, used.bytes + bytes);
     return {
       quotas,
       used,
       isOverBytes: quotas.bytesPerDay > 0 && all > quotas.bytesPerDay,
-      hold: () => jobs.set(_id, { job, bytes }),
+      hold: () => jobs.set(_id, bytes),
       refuse: (what: string) =>
         problem('quota_exceeded', `Your quota for ${day} is ${what}; nothing was loaded.`),
     };
   }
 
   return {
-    /** A predecessor has listed the job, or it is deferred. */
-    hold(job: HeldJob): void {
-      const bytes = job.unpackedBytes ?? job.bytes ?? 0;
-      heldOn(job.partner, dayOf(job.createdAt)).set(job._id, { job, bytes });
+    /** A predecessor has listed the job. */
+    hold(job: JobDocument): void {
+      heldOn(job.partner, dayOf(job.createdAt)).set(job._id, job.unpackedBytes ?? job.bytes ?? 0);
     },
 
     /** Holds the job with these bytes, or says why it cannot be loaded. */

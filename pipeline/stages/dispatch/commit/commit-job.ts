@@ -1,17 +1,19 @@
 /**
- * The second half of a job: commit → acknowledge → end. Commits and ends wait their turn, so that jobs are merged and finished in the order
- * of their numbers. A decided job whose commit fails repeatedly is stopped (admit/defer-jobs.ts).
+ * The second half of a job: decide → commit → acknowledge → end. Decisions and ends wait their turn, so that the jobs of a lane are merged
+ * and finished in the order of their numbers. A decided job whose commit fails repeatedly is stopped, and its lane with it.
  */
 import type { FileFailure, JobDocument } from '../../../../schemas/documents.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
 import { backoff } from '../../../engine/retry.ts';
 import type { Logger } from '../../../runtime/log.ts';
+import { isUndecided } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import { MAX_ATTEMPTS, type RepeatJob } from '../load/repeat-job.ts';
-import type { OwnTurns } from '../turns.ts';
+import { NotDecided, type OwnTurns, type ReadyJob } from '../turns.ts';
 import { nothing } from './add-up-files.ts';
 import { SinkFailed } from './coordinate-slots.ts';
 import type { EndJobs } from './end-jobs.ts';
+import { internalError } from './prepare-job.ts';
 
 export interface CommitJobDependencies extends Pick<Stores, 'jobs' | 'files'> {
   log: Logger;
@@ -21,17 +23,26 @@ export interface CommitJobDependencies extends Pick<Stores, 'jobs' | 'files'> {
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
 }
 
+/** The job as it is then; `isEnded`: it was ended here, and not before. */
+interface Committed {
+  job: JobDocument;
+  isEnded: boolean;
+}
+
 const COMMIT_PAUSE_MS = 1_000;
 const MAX_COMMIT_PAUSE_MS = 60_000;
+const LOOK_MS = 1_000;
 
 export type CommitJob = ReturnType<typeof createCommitJob>;
 
 export function createCommitJob(deps: CommitJobDependencies) {
   const { jobs, files } = deps;
 
-  /** Has every slot commit the job, and returns it as it is then. Devices lost since the vote are loaded again: the decision stands. */
-  async function commitInSlots(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
-    await turns.gates.commits.pass(turns.number, job);
+  const dropCancelled = (job: JobDocument, cancelled: FileFailure, { step }: OwnTurns) =>
+    step('attempt', () => jobs.drop(job, nothing((job.attempt ?? 0) + 1, [cancelled])));
+
+  /** Resolves when every slot has committed the job. Devices lost since the vote are loaded again: the decision stands. */
+  async function untilCommitted(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
     let current = job;
     let tries = 0;
     for (let missing = await turns.slots.acknowledged(current); missing.length > 0; ) {
@@ -45,7 +56,7 @@ export function createCommitJob(deps: CommitJobDependencies) {
       // After the decision only a clear cancels: the stages send nothing of it, and what a slot has merged is of an old generation.
       const cancelled = await turns.step.read('look for a cancellation', () => deps.cancellationOf(current));
       current = await (cancelled
-        ? turns.step('attempt', () => jobs.drop(current, nothing((current.attempt ?? 0) + 1, [cancelled])))
+        ? dropCancelled(current, cancelled, turns)
         : deps.repeatJob(current, missing, turns.step));
       // Otherwise another dispatcher has ended it.
       if (current.phase !== 'decided') return current;
@@ -56,50 +67,69 @@ export function createCommitJob(deps: CommitJobDependencies) {
     return current;
   }
 
-  /** Commits and ends a decided job. `ended` is null if it had ended before. */
-  async function commit(job: JobDocument, turns: OwnTurns) {
+  /** The job, once it is no longer stopped. */
+  async function untilItGoesOn(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+    const { step } = turns;
+    for (let current = job; ; ) {
+      if (!current.stoppedAt) return current;
+      const stopped = current;
+      const cancelled = await step.read('look for a cancellation', () => deps.cancellationOf(stopped));
+      if (cancelled && !stopped.dropRequested) await dropCancelled(stopped, cancelled, turns);
+      else await step.pause(LOOK_MS);
+      current = (await step.read('read the job', () => jobs.find(job._id)))!;
+    }
+  }
+
+  /** Decides, commits and ends a job. */
+  async function commit({ job, outcome }: ReadyJob, turns: OwnTurns): Promise<Committed> {
     const { step, gates, number } = turns;
     // Delete listings left by dispatchers that crashed before freezing theirs.
     if (job.listed || turns.mayBeListed(job._id))
       await step('forget-lists', () => files.forgetOthers(job._id, job.listing));
-    let current = job;
-    if (current.phase === 'decided') current = await commitInSlots(current, turns);
-    else await gates.commits.pass(number, null);
+    const ready = outcome ? { job, outcome } : { job: await untilItGoesOn(job, turns) };
+    const isOver = ready.job.phase === 'ended' || ready.job.phase === 'withdrawn';
+    let current = (await gates.commits.pass(number, isOver ? null : ready)) ?? ready.job;
+    if (current.phase === 'decided') current = await untilCommitted(current, turns);
     // What a load adds to its audience is counted after the previous load.
     await turns.earlierLoad;
     const ending = current.phase === 'decided' ? await deps.endJobs.conclude(current, step) : null;
-    return { current, ended: await gates.ends.pass(number, ending) };
+    const ended = await gates.ends.pass(number, ending);
+    return { job: ended ?? current, isEnded: ended !== null };
   }
 
-  /** A decided job cannot fail: if it cannot be committed it waits for an operator, and its dependants with it. */
-  async function commitOrStop(job: JobDocument, turns: OwnTurns) {
-    const { step } = turns;
-    const failures = countFailures();
-    for (let current = job; ; ) {
-      try {
-        return await commit(current, turns);
-      } catch (error) {
-        step.signal.throwIfAborted();
-        failures.add(error);
-        const { count, reason } = failures;
-        deps.log.error({ job: job._id, err: error, failures: count }, 'the service failed to commit the job');
-        if (error instanceof SinkFailed) await stop(error.job, error.message, turns);
-        else if (count >= MAX_FAILURES) await stop(current, `dispatch: ${reason}`, turns);
-        await step.pause(FAILURE_PAUSE_MS * count);
-      }
-      current = (await step.read('read the job', () => jobs.find(job._id))) ?? current;
-    }
-  }
-
-  async function stop(job: JobDocument, reason: string, { step, onStopped }: OwnTurns): Promise<void> {
+  /** Null: the job is not to be committed, and waits for an operator. */
+  async function stop(job: JobDocument, reason: string, { step }: OwnTurns): Promise<void> {
     const stopped = await step('stop', () => jobs.stop(job, reason));
     if (!stopped.stoppedAt) return;
     deps.log.error(
       { job: job._id, audience: job.audience, reason },
       'job stopped: it is decided and cannot be merged; retry or drop it with headrace admin job',
     );
-    onStopped();
   }
 
-  return commitOrStop;
+  /** A decided job cannot fail: if it cannot be committed it waits for an operator, and its lane with it. */
+  return async (first: ReadyJob, turns: OwnTurns): Promise<Committed> => {
+    const { step } = turns;
+    let failures = countFailures();
+    for (let ready = first; ; ) {
+      try {
+        return await commit(ready, turns);
+      } catch (error) {
+        step.signal.throwIfAborted();
+        if (error instanceof NotDecided) return { job: error.job, isEnded: false };
+        failures.add(error);
+        const { count, reason } = failures;
+        const { _id } = ready.job;
+        deps.log.error({ job: _id, err: error, failures: count }, 'the service failed to commit the job');
+        const current = (await step.read('read the job', () => jobs.find(_id))) ?? ready.job;
+        ready = isUndecided(current) ? { job: current, outcome: ready.outcome! } : { job: current };
+        const isTooOften = count >= MAX_FAILURES;
+        if (isTooOften && ready.outcome) ready = { job: current, outcome: internalError(current, reason) };
+        else if (error instanceof SinkFailed) await stop(error.job, error.message, turns);
+        else if (isTooOften) await stop(current, `dispatch: ${reason}`, turns);
+        if (isTooOften) failures = countFailures();
+        await step.pause(FAILURE_PAUSE_MS * count);
+      }
+    }
+  };
 }

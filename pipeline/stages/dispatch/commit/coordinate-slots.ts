@@ -3,7 +3,7 @@
  * slot has acknowledged it. A request without a response is repeated, in order: a partition may have lost it.
  */
 
-import { type JobDocument, type JobVerdict, spaces } from '../../../../schemas/documents.ts';
+import type { JobDocument, JobVerdict } from '../../../../schemas/documents.ts';
 import type { JobMarker } from '../../../../schemas/topics.ts';
 import { unpackTotals } from '../../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../../kafka/publish.ts';
@@ -23,6 +23,9 @@ export interface SlotDependencies {
   devicePartitions: number;
   /** How long a request may go without a response before it is repeated. */
   stallMs: number;
+  laneOf(job: JobDocument): string;
+  /** All jobs below this number have ended. */
+  endedBefore(): number;
 }
 
 interface Waiting {
@@ -56,19 +59,15 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   const { publisher, jobs, acks, votes } = deps;
   const preparing = new Map<number, Waiting>();
   const committing = new Map<number, Waiting>();
-  /**
-   * Which job is merged before each, of all and of its space. What comes before the first of this dispatcher has been merged by every
-   * slot, or is deferred. A deferred job waits only for those of its space, and only they wait for it.
-   */
-  const before = new Map<number, { previous: number; after: number }>();
-  let lastCommitted = 0;
-  const lastInSpace = new Map<string, number>();
+  /** Jobs that were told to commit and are not acknowledged, by lane, in their order; and those that each must be merged after. */
+  const unmerged = new Map<string, Map<number, { job: JobDocument; after: number[] }>>();
   let lookedForEnded = 0;
 
   function encodeMarker(job: JobDocument, verdict: JobVerdict, request: JobMarker['request']): Buffer {
     return encode('JobMarker', {
       job: job._id,
       kind: job.kind,
+      partner: job.partner,
       request,
       attempt: job.attempt ?? 0,
       passed: verdict.passed,
@@ -80,18 +79,30 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       audience: job.audience,
       generation: job.generation,
       expected: unpackTotals(verdict.expected.buffer),
-      ...((request !== 'prepare' && before.get(job._id)) || { previous: 0, after: 0 }),
+      after: unmerged.get(deps.laneOf(job))?.get(job._id)?.after ?? [],
+      ended_before: deps.endedBefore(),
     });
   }
   const decisionOf = (job: JobDocument) =>
     encodeMarker(job, job.verdict!, job.dropRequested ? 'drop' : 'commit');
 
+  /**
+   * What a job must be merged after, in its lane. A load is matched with the imports before it and none behind it; loads of different
+   * audiences do not concern each other. What comes before the first job of this dispatcher is merged.
+   */
   function line(job: JobDocument): void {
-    const space = spaces.of(job);
-    const after = lastInSpace.get(space) ?? 0;
-    before.set(job._id, { previous: job.deferred ? 0 : lastCommitted, after });
-    lastInSpace.set(space, job._id);
-    if (!job.deferred) lastCommitted = job._id;
+    const name = deps.laneOf(job);
+    const lane = unmerged.get(name) ?? new Map();
+    unmerged.set(name, lane);
+    if (lane.has(job._id)) return;
+    const after: number[] = [];
+    for (const { job: other } of [...lane.values()].reverse()) {
+      if (job.audience === null || other.audience === null || other.audience === job.audience)
+        after.push(other._id);
+      // It comes after all others itself.
+      if (other.audience === null) break;
+    }
+    lane.set(job._id, { job, after });
   }
 
   async function send(name: 'prepare' | 'commit', some: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
@@ -123,7 +134,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     }
   }
 
-  /** Slots merge in job order: markers that came too early were ignored, and are needed now. */
+  /** Slots merge the jobs of a lane in order: markers that came too early were ignored, and are needed now. */
   function hurry(): void {
     for (const waiting of committing.values()) {
       if (waiting.pauseMs === deps.stallMs) continue;
@@ -201,10 +212,9 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       return wait(preparing, job, marker);
     },
 
-    /** Sends the decisions on jobs, in order; null for a job that ended without one. */
-    async commit(some: (JobDocument | null)[]): Promise<undefined> {
-      const decided = some.filter((job) => job !== null);
-      for (const job of decided) if (!before.has(job._id)) line(job);
+    /** Sends the decisions on jobs; those of a lane in their order. */
+    async commit(decided: JobDocument[]): Promise<void> {
+      for (const job of decided) line(job);
       await send(
         'commit',
         decided.map((job) => ({ job, marker: decisionOf(job) })),
@@ -215,8 +225,9 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     async acknowledged(job: JobDocument): Promise<number[]> {
       const missing = await wait(committing, job, decisionOf(job));
       if (missing.length > 0) return missing;
-      before.delete(job._id);
-      if (lastInSpace.get(spaces.of(job)) === job._id) lastInSpace.delete(spaces.of(job));
+      const name = deps.laneOf(job);
+      unmerged.get(name)?.delete(job._id);
+      if (unmerged.get(name)?.size === 0) unmerged.delete(name);
       return [];
     },
 

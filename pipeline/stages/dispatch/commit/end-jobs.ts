@@ -29,16 +29,7 @@ export interface Ending {
 interface Dependencies
   extends Pick<
     Stores,
-    | 'jobs'
-    | 'files'
-    | 'attributeDevices'
-    | 'audiences'
-    | 'counters'
-    | 'ledger'
-    | 'acks'
-    | 'votes'
-    | 'verdicts'
-    | 'usage'
+    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'votes' | 'verdicts' | 'usage'
   > {
   log: Logger;
   slots: number;
@@ -138,22 +129,17 @@ export function createEndJobs(deps: Dependencies) {
       return { job, outcome, attributePairs: pairsByAttribute(acked), isIncomplete: drop?.isIncomplete };
     },
 
-    /** Jobs in their order; null for one that had ended before. */
-    async end(endings: (Ending | null)[], step: DispatchStep): Promise<(JobDocument | null)[]> {
-      const open = endings.filter((ending) => ending !== null);
-      if (open.length === 0) return endings.map(() => null);
-      const changes = open.flatMap(changeOf);
-      const deferred = open.filter(({ job }) => job.deferred).length;
-      const loaded = open
+    /** Those of a lane in their order. */
+    async end(endings: Ending[], step: DispatchStep): Promise<JobDocument[]> {
+      const changes = endings.flatMap(changeOf);
+      const loaded = endings
         .filter(({ job }) => job.kind !== 'delete')
         .map(({ job, outcome: { rows } }) => ({ job, rows }));
       await Promise.all([
         changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
-        deferred > 0 && step('count-deferred', () => deps.counters.deferredEnd(deferred)),
+        loaded.length > 0 && step('count-usage', () => usage.record(loaded)),
       ]);
-      // Last: a job that cannot be ended is deferred, and would be counted in another order.
-      if (loaded.length > 0) await step('count-usage', () => usage.record(loaded));
-      const ended = await step('end', () => jobs.end(open.map(({ job, outcome }) => ({ job, outcome }))));
+      const ended = await step('end', () => jobs.end(endings.map(({ job, outcome }) => ({ job, outcome }))));
       const dropped = ended.find(({ phase }) => phase !== 'ended');
       if (dropped) throw new Error(`job ${dropped._id} was dropped meanwhile`);
       // Nothing asks for these again; should the process die first, the sweep finds them.
@@ -161,8 +147,7 @@ export function createEndJobs(deps: Dependencies) {
         ended.map(({ _id }) => _id),
         step,
       );
-      const byId = new Map(ended.map((job) => [job._id, job]));
-      return endings.map((ending) => (ending ? byId.get(ending.job._id)! : null));
+      return ended;
     },
   };
 }
@@ -188,9 +173,9 @@ function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
 function changeOf({ job, attributePairs, isIncomplete }: Ending): AttributeChange[] {
   if (job.kind === 'delete' && !isIncomplete) {
     const emptied = job.errors ? [] : job.attributes!;
-    return emptied.length > 0 ? [{ job: job._id, added: new Map(), emptied }] : [];
+    return emptied.length > 0 ? [{ job: job._id, partner: job.partner, added: new Map(), emptied }] : [];
   }
   const sign = job.kind === 'delete' ? -1 : 1;
   const added = new Map([...attributePairs].map(([attribute, pairs]) => [attribute, sign * pairs]));
-  return added.size > 0 ? [{ job: job._id, added, emptied: [] }] : [];
+  return added.size > 0 ? [{ job: job._id, partner: job.partner, added, emptied: [] }] : [];
 }

@@ -21,8 +21,8 @@ export function createNumberEvents({ files, eventValues }: Pick<Stores, 'files' 
   }
 
   /** At the same time: no two loads of one audience are decided before the first has ended. */
-  return async (jobs: (JobDocument | null)[], step: DispatchStep): Promise<void> => {
-    const loads = jobs.filter((job) => job?.verdict?.hasEvents).map((job) => job!);
+  return async (jobs: JobDocument[], step: DispatchStep): Promise<void> => {
+    const loads = jobs.filter((job) => job.verdict?.hasEvents);
     await Promise.all(loads.map((load) => step('number-events', () => numberLoad(load))));
   };
 }

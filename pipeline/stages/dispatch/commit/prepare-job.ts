@@ -1,6 +1,6 @@
 /**
- * The first half of a job: list → load → prepare → decide. The decision is stored before any slot acts on it, and nothing is decided before
- * every slot has voted that it holds the whole job. What fails repeatedly here ends the job.
+ * The first half of a job: list → load → prepare. Nothing is decided before every slot has voted that it holds the whole job. What fails
+ * repeatedly here ends the job.
  */
 import { Binary } from 'mongodb';
 import { jobFailureCodes } from '../../../../schemas/codes.ts';
@@ -10,20 +10,19 @@ import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/f
 import { createFileRanges } from '../../../formats/file-numbers.ts';
 import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../../formats/slot-totals.ts';
 import type { Logger } from '../../../runtime/log.ts';
-import type { Decision } from '../../../stores/jobs/jobs.ts';
+import { type Decision, isUndecided } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';
 import type { createListFiles } from '../list/list-files.ts';
 import type { JudgedFile } from '../load/loading-job.ts';
 import { MAX_ATTEMPTS, type RepeatJob } from '../load/repeat-job.ts';
 import type { StatusPublisher } from '../publish-status.ts';
-import type { DispatchStep } from '../steps.ts';
-import type { OwnTurns, Turns } from '../turns.ts';
+import type { OwnTurns, ReadyJob, Turns } from '../turns.ts';
 import { addUp, nothing } from './add-up-files.ts';
 import { SinkFailed } from './coordinate-slots.ts';
 import type { LimitAttributes } from './limit-attributes.ts';
 
-export interface DecideJobDependencies
+export interface PrepareJobDependencies
   extends Pick<Stores, 'jobs' | 'files' | 'ledger' | 'audiences' | 'verdicts'> {
   log: Logger;
   listFiles: ReturnType<typeof createListFiles>;
@@ -50,9 +49,9 @@ function excessOf(totals: SlotTotal[]): JobError | undefined {
   return { code: 'too_many_rows', message };
 }
 
-export type DecideJob = ReturnType<typeof createDecideJob>;
+export type PrepareJob = ReturnType<typeof createPrepareJob>;
 
-export function createDecideJob(deps: DecideJobDependencies) {
+export function createPrepareJob(deps: PrepareJobDependencies) {
   const { jobs, files } = deps;
 
   /** Lists the files, unless an earlier dispatcher did. Returns the decision early if there is nothing to load. */
@@ -107,25 +106,11 @@ export function createDecideJob(deps: DecideJobDependencies) {
     return { ...nothing(attempt, [{ code: 'ledger_mismatch', message }]), ...unpacked };
   }
 
-  /** Stores the decision before any slot acts on it. */
-  async function decide(job: JobDocument, outcome: Decision, step: DispatchStep): Promise<JobDocument> {
-    // A cancellation by an operator is part of the write's condition.
-    const isCertain = job.audience === null && !job.cancelRequested;
-    const cancelled = isCertain
-      ? undefined
-      : await step.read('look for a cancellation', () => deps.cancellationOf(job));
-    const { verdict, unpackedBytes } = outcome;
-    const read = unpackedBytes === undefined ? {} : { unpackedBytes };
-    const final = cancelled ? { ...nothing(verdict.attempt, [cancelled]), ...read } : outcome;
-    return step('decide', () => jobs.decide(job._id, final));
-  }
-
-  /** Returns the job decided, or ended or withdrawn by another process. */
-  async function loadAndDecide(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+  async function listAndLoad(job: JobDocument, turns: OwnTurns): Promise<ReadyJob> {
     const listed = await list(job, turns);
     const current = listed.job;
-    if (current.phase !== 'listed' && current.phase !== 'accepted') return current;
-    if (listed.outcome) return decide(current, listed.outcome, turns.step);
+    if (!isUndecided(current)) return { job: current };
+    if (listed.outcome) return { job: current, outcome: listed.outcome };
     deps.log.info({ job: job._id, files: current.fileCount }, 'loading');
     const announced = listed.first && deps.status.publish(current, turns.step);
     announced?.catch(() => {});
@@ -134,24 +119,19 @@ export function createDecideJob(deps: DecideJobDependencies) {
     );
     // Before its end is published.
     await announced;
-    return decide(current, outcome, turns.step);
+    return { job: current, outcome };
   }
 
-  /** A job that the service fails to process repeatedly ends with an error, and the queue continues. */
-  async function decideOrFail(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+  /** What is to be decided of the job. One that the service fails to process repeatedly ends with an error, and the queue continues. */
+  return async (job: JobDocument, turns: OwnTurns): Promise<ReadyJob> => {
     const { step } = turns;
-    function fail(current: JobDocument, reason: string): Promise<JobDocument> {
-      const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
-      const outcome = { ...nothing(current.attempt, [problem]), internalReason: `dispatch: ${reason}` };
-      return decide(current, outcome, step);
-    }
     const failures = countFailures();
-    for (let current = job; ; ) {
+    let current = job;
+    while (isUndecided(current)) {
+      if (failures.count >= MAX_FAILURES)
+        return { job: current, outcome: internalError(current, failures.reason) };
       try {
-        const isGivenUp = failures.count >= MAX_FAILURES;
-        const decided = await (isGivenUp ? fail(current, failures.reason) : loadAndDecide(current, turns));
-        // Still undecided: it was cancelled at the last moment, or another dispatcher has begun its next attempt.
-        if (decided.phase !== 'listed' && decided.phase !== 'accepted') return decided;
+        return await listAndLoad(current, turns);
       } catch (error) {
         step.signal.throwIfAborted();
         failures.add(error);
@@ -166,7 +146,12 @@ export function createDecideJob(deps: DecideJobDependencies) {
       }
       current = (await step.read('read the job', () => jobs.find(job._id))) ?? current;
     }
-  }
+    return { job: current };
+  };
+}
 
-  return decideOrFail;
+/** The decision about a job that the service has failed at. */
+export function internalError({ attempt }: JobDocument, reason: string): Decision {
+  const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
+  return { ...nothing(attempt, [problem]), internalReason: `dispatch: ${reason}` };
 }

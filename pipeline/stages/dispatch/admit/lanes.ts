@@ -1,0 +1,112 @@
+/**
+ * Lanes: the jobs of a partner (or of all, with one order for the service) are committed and end in the order of their numbers; those of
+ * different lanes do not wait for each other. Lanes are served in turn: the first job of each is admitted at once, and further ones while
+ * there is room, in the lane that has the fewest in flight.
+ */
+import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { Gates, Place } from '../turns.ts';
+
+export type WaitingJob = Pick<JobDocument, '_id' | 'audience'>;
+
+interface Lane {
+  gates: Gates;
+  /** In the order of their numbers. */
+  waiting: WaitingJob[];
+  inFlight: Set<number>;
+  /** The last load of each audience in flight. */
+  lastLoad: Map<number, Promise<void>>;
+  /** The next number at the gates. */
+  next: number;
+}
+
+interface Term {
+  /** How many jobs may be in flight. As many again may be the first of their lane. */
+  jobWindow: number;
+  createGates(): Gates;
+  /** Runs the job to its end. Never rejects. */
+  run(job: number, place: Place): Promise<void>;
+  onEnded(job: number): void;
+}
+
+export type Lanes = ReturnType<typeof createLanes>;
+
+export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
+  const lanes = new Map<string, Lane>();
+  /** Those with jobs; the one that was served last is at the end. */
+  const busy = new Set<Lane>();
+  const laneOf = new Map<number, Lane>();
+  let inFlight = 0;
+
+  function open(name: string): Lane {
+    const known = lanes.get(name);
+    if (known) return known;
+    const lane = {
+      gates: createGates(),
+      waiting: [],
+      inFlight: new Set<number>(),
+      lastLoad: new Map(),
+      next: 0,
+    };
+    lanes.set(name, lane);
+    return lane;
+  }
+
+  function nextLane(): Lane | undefined {
+    const mayBe = inFlight < jobWindow ? Number.POSITIVE_INFINITY : inFlight < 2 * jobWindow ? 1 : 0;
+    let next: Lane | undefined;
+    for (const lane of busy) {
+      if (lane.waiting.length === 0 || lane.inFlight.size >= mayBe) continue;
+      if (!next || lane.inFlight.size < next.inFlight.size) next = lane;
+    }
+    return next;
+  }
+
+  function admit(): void {
+    for (let lane = nextLane(); lane; lane = nextLane()) {
+      busy.delete(lane);
+      busy.add(lane);
+      start(lane, lane.waiting.shift()!);
+    }
+  }
+
+  function start(lane: Lane, { _id, audience }: WaitingJob): void {
+    const { gates, lastLoad } = lane;
+    lane.inFlight.add(_id);
+    laneOf.set(_id, lane);
+    inFlight++;
+    const earlierLoad = audience === null ? undefined : lastLoad.get(audience);
+    const ended = run(_id, { gates, number: lane.next++, earlierLoad }).then(() => {
+      lane.inFlight.delete(_id);
+      laneOf.delete(_id);
+      inFlight--;
+      if (audience !== null && lastLoad.get(audience) === ended) lastLoad.delete(audience);
+      if (lane.waiting.length + lane.inFlight.size === 0) busy.delete(lane);
+      onEnded(_id);
+      admit();
+    });
+    if (audience !== null) lastLoad.set(audience, ended);
+  }
+
+  return {
+    /** In the order of their numbers. */
+    add(name: string, job: WaitingJob): void {
+      const lane = open(name);
+      lane.waiting.push(job);
+      busy.add(lane);
+      admit();
+    },
+
+    /** Whether the job is in flight, and no other of its lane is before it. */
+    isFirst: (job: number): boolean => laneOf.get(job)?.inFlight.values().next().value === job,
+
+    /** The oldest job that has not ended. */
+    oldest(): number | undefined {
+      let oldest: number | undefined;
+      for (const { inFlight, waiting } of busy) {
+        const first = inFlight.values().next().value ?? waiting[0]!._id;
+        if (oldest === undefined || first < oldest) oldest = first;
+      }
+      return oldest;
+    },
+  };
+}

@@ -177,9 +177,14 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   }
 
   member.join({ onBatch, onAssigned, onReplaced: () => metrics.restarts.inc(), onFatal: deps.onFatal });
+  let committing: Promise<void> | undefined;
   const timer = setInterval(() => {
-    commitOffsets().catch((error) => log.debug({ err: error }, 'offset commit failed: it is retried'));
-  }, COMMIT_MS);
+    committing ??= commitOffsets()
+      .catch((error) => log.debug({ err: error }, 'offset commit failed: it is retried'))
+      .finally(() => {
+        committing = undefined;
+      });
+  }, stage.commitMs ?? COMMIT_MS);
 
   return {
     joined,

@@ -20,6 +20,8 @@ interface StageBase<S extends string> {
   input: TopicKey;
   /** The committable offset: everything before it is durable elsewhere. Unless given: all that was handled. */
   committable?(partition: number, handled: bigint): bigint;
+  /** How often offsets are committed. Unless given: 500 ms. */
+  commitMs?: number;
   /** Partitions were assigned: what was in memory is read again from the committed offsets. The step ends with the assignment. */
   assigned?(partitions: number[], step: Step<S>): void;
   /** The process stops. Ends what the stage does beyond an assignment. */

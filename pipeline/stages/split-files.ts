@@ -1,7 +1,8 @@
 /**
  * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
- * file that is split again gives the same batches; those that are validated already are not sent again. Files are read side by side,
- * those of older jobs first (split/places.ts), and no further ahead of validate than so many bytes (split/rows-ahead.ts).
+ * file that is split again gives the same batches; those that are validated already are not sent again. Files are read side by side
+ * (split/places.ts), and no further ahead of validate than so many bytes (split/rows-ahead.ts). In both, no partner waits for another's
+ * files, and a partner's older jobs go first.
  */
 
 import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
@@ -24,10 +25,12 @@ import { createPlaces } from './split/places.ts';
 import { createRowsAhead } from './split/rows-ahead.ts';
 import type { SplitStep, SplitStepName } from './split/steps.ts';
 
-/** Large files that a thread reads at the same time, of one job and those before it. */
-const PLACES = 4;
+/** Large files that a thread reads at the same time: of one partner, and of all. With 2 MB each, 48 are about 100 MB. */
+const PLACES = { own: 4, shared: 12, total: 48 };
 /** Batches that may be on their way to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
+/** What the message of a batch holds beside its rows, at most. */
+const MESSAGE_OVERHEAD = 1_000;
 const HOLD_MS = 500;
 /** A compressed file of this size is finished by the process that started it; a smaller one is simply restarted. */
 const IN_HAND_BYTES = 65_536;
@@ -114,21 +117,30 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     const last: Placed = new Map();
     let failed: unknown;
 
-    const sendWithin = async (cut: Cut) => {
+    const publish = async (cut: Cut): Promise<Placed> => {
       const message = messageOf(file, cut, trace);
-      const send = () => step('send', () => publisher.send('rows', [message]));
-      const rows = { job: file.job, bytes: message.value.length };
-      const placed = await rowsAhead.send(rows, step.signal, send);
-      for (const [partition, offset] of placed)
-        if (offset > (last.get(partition) ?? -1n)) last.set(partition, offset);
+      return step('send', () => publisher.send('rows', [message]));
     };
+    /** A file that waits for room holds one batch, and not the next ones. */
     const send = async (cut: Cut) => {
-      const sent = sendWithin(cut).catch((error) => {
-        failed ??= error;
-      });
+      const rows = { partner: file.partner, job: file.job, bytes: cut.rows.length + MESSAGE_OVERHEAD };
+      const sendWithin = await rowsAhead.room(rows, step.signal);
+      const sent = sendWithin(() => publish(cut)).then(
+        (placed) => {
+          for (const [partition, offset] of placed)
+            if (offset > (last.get(partition) ?? -1n)) last.set(partition, offset);
+        },
+        (error) => {
+          failed ??= error;
+        },
+      );
       sending.add(sent);
       void sent.then(() => sending.delete(sent));
       if (sending.size >= IN_FLIGHT) await Promise.race(sending);
+      if (failed) throw failed;
+    };
+    const allSent = async () => {
+      await Promise.all(sending);
       if (failed) throw failed;
     };
 
@@ -145,9 +157,9 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
       await untilReleased(file, step);
       if (!cut.failure || !ofStorage) await send(cut);
     }
-    await Promise.all(sending);
-    if (failed) throw failed;
-    for (const cut of ofStorage ? await cutBehind(file, ofStorage, step) : []) await sendWithin(cut);
+    await allSent();
+    for (const cut of ofStorage ? await cutBehind(file, ofStorage, step) : []) await send(cut);
+    await allSent();
     return last;
   }
 

@@ -37,6 +37,9 @@ export interface ValidateDependencies {
   onValidated(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
+/** Split sends more rows when it sees these offsets: the sooner, the fewer have to be ahead. */
+const COMMIT_MS = 100;
+
 export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
   const { publisher, contexts, ledger, rejects } = deps;
   const sendDevices = createSendDevices(publisher, deps.devicePartitions);
@@ -82,6 +85,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
   return {
     name: 'validate',
     input: 'rows',
+    commitMs: COMMIT_MS,
     weigh: ({ name, value }) => (name === 'RowBatch' ? value.rows.length : 0),
     async handle({ message, step }) {
       if (message.name !== 'RowBatch') return;

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Placed } from '../../pipeline/kafka/publish.ts';
 import type { Position } from '../../pipeline/kafka/read-lag.ts';
@@ -7,6 +8,13 @@ import { eventually } from '../support/eventually.ts';
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
 const { signal: never } = new AbortController();
+
+interface Send {
+  name: string;
+  job: number;
+  bytes: number;
+  signal: AbortSignal;
+}
 
 /** One partition of `rows`, of which validate has committed what the test says. */
 function setUp(maxBytes: number) {
@@ -21,14 +29,19 @@ function setUp(maxBytes: number) {
     const next = committed > first ? committed : first;
     return new Map([[0, { next, end: BigInt(sent.length) }]]);
   };
-  const rowsAhead = createRowsAhead(maxBytes, { log, positions });
+  const rowsAhead = createRowsAhead(maxBytes, { log, positions, pollMs: 1 });
   const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
+  const sendOf = async (
+    partner: string,
+    { name = partner, job = 1, bytes = 100, signal = never }: Partial<Send> = {},
+  ) => (await rowsAhead.room({ partner, job, bytes }, signal))(() => place(name));
   return {
     sent,
     asked: () => asked,
     ...rowsAhead,
     send: (name: string, job: number, bytes = 100, signal = never) =>
-      rowsAhead.send({ job, bytes }, signal, () => place(name)),
+      sendOf('p', { name, job, bytes, signal }),
+    sendOf,
     validate: (count: number) => {
       committed = BigInt(count);
     },
@@ -40,13 +53,21 @@ function setUp(maxBytes: number) {
       fails = isFailing;
     },
     lose: (count: number) => sent.splice(count),
-    failingSend: () => rowsAhead.send({ job: 1, bytes: 300 }, never, () => Promise.reject(new Error('no'))),
+    failingSend: async () =>
+      (await rowsAhead.room({ partner: 'p', job: 1, bytes: 300 }, never))(() =>
+        Promise.reject(new Error('no')),
+      ),
   };
 }
 
 /** Turns of the event loop that let everything go on that can. */
 const settle = async () => {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** Like `eventually`, for many short waits. */
+const until = async (isSo: () => boolean) => {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
 };
 
 it('sends up to so many bytes, and the rest as validate commits', async () => {
@@ -63,7 +84,7 @@ it('sends up to so many bytes, and the rest as validate commits', async () => {
   await sends[4];
 });
 
-it('older jobs go first', async () => {
+it('older jobs of a partner go first', async () => {
   const { send, sent, validate } = setUp(100);
   await send('first', 9);
   const later = send('later', 9);
@@ -73,6 +94,69 @@ it('older jobs go first', async () => {
   expect(sent).toEqual(['first', 'older']);
   validate(2);
   await later;
+});
+
+it('a partner waits for no queue of another, only for the bytes that are in the topic', async () => {
+  const { sendOf, sent, validate } = setUp(400);
+  const ofA = Array.from({ length: 20 }, (_, n) => sendOf('a', { name: `a${n}` }));
+  await Promise.all(ofA.slice(0, 4));
+  // Its first rows go at once, beyond the bound, and those of a third partner too; then they are served in turn.
+  await Promise.all([sendOf('b'), sendOf('c')]);
+  const rest = [sendOf('b'), sendOf('c')];
+  await settle();
+  expect(sent).toEqual(['a0', 'a1', 'a2', 'a3', 'b', 'c']);
+  validate(6);
+  await Promise.all(rest);
+  expect(sent.slice(6, 10).sort()).toEqual(['a4', 'a5', 'b', 'c']);
+  validate(100);
+  await Promise.all(ofA);
+});
+
+it('partners that wait all the time get the same bytes, whatever their batches are and how validate proceeds', async () => {
+  const batch = fc.integer({ min: 1, max: 700 });
+  const batches = fc.array(batch, { minLength: 60, maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(
+      batches,
+      batches,
+      fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 10, maxLength: 10 }),
+      async (ofA, ofB, steps) => {
+        const { sendOf, sent, asked, validate } = setUp(2_000);
+        for (const [n, bytes] of ofA.entries()) void sendOf('a', { name: `a ${bytes}`, job: n, bytes });
+        await settle();
+        const before = sent.length;
+        // The other partner's jobs are all later ones.
+        for (const [n, bytes] of ofB.entries()) void sendOf('b', { name: `b ${bytes}`, job: 100 + n, bytes });
+        const since = (partner: string) =>
+          sent
+            .slice(before)
+            .filter((one) => one.startsWith(partner))
+            .map((one) => Number(one.slice(2)));
+        const sum = (bytes: number[]) => bytes.reduce((total, one) => total + one, 0);
+        let done = 0;
+        for (const step of steps) {
+          done += step;
+          validate(done);
+          const polls = asked();
+          await until(() => asked() > polls + 1);
+          await settle();
+          const [a, b] = [since('a'), since('b')];
+          if (before + a.length === ofA.length || b.length === ofB.length) break;
+          expect(Math.abs(sum(a) - sum(b))).toBeLessThanOrEqual(700);
+        }
+        validate(1_000);
+        await until(() => sent.length === ofA.length + ofB.length);
+        for (const [partner, bytes] of [
+          ['a', ofA],
+          ['b', ofB],
+        ] as const)
+          expect(sent.filter((one) => one.startsWith(partner))).toEqual(
+            bytes.map((one) => `${partner} ${one}`),
+          );
+      },
+    ),
+    { numRuns: 30 },
+  );
 });
 
 it('what is larger than the bound is sent alone', async () => {

@@ -1,19 +1,25 @@
 /**
  * Bounds how far split runs ahead of validate, in bytes of rows: what a thread has sent counts until validate has committed it, however
- * much a file expands. Waiting files are served in the order of jobs. Asks Kafka only while a file waits.
+ * much a file expands. Partners that wait get equal shares of the bytes; within a partner, older jobs go first. A partner of which
+ * nothing is ahead need not wait for the others' rows to be validated. Asks Kafka only while a file waits.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Placed } from '../../kafka/publish.ts';
 import type { Position } from '../../kafka/read-lag.ts';
+import { createFairShare } from '../../runtime/fair-share.ts';
 import type { Logger } from '../../runtime/log.ts';
 
+interface Rows {
+  partner: string;
+  job: number;
+  bytes: number;
+}
+
+type Send = (send: () => Promise<Placed>) => Promise<Placed>;
+
 interface RowsAhead {
-  /** Sends when there is room. Rejects if the signal is aborted before. */
-  send(
-    rows: { job: number; bytes: number },
-    signal: AbortSignal,
-    send: () => Promise<Placed>,
-  ): Promise<Placed>;
+  /** Resolves when there is room, with what has to be called then, to send. Rejects if the signal is aborted before. */
+  room(rows: Rows, signal: AbortSignal): Promise<Send>;
   /** Resolves when validate has committed everything up to these offsets. */
   validated(placed: Placed, signal: AbortSignal): Promise<void>;
   /** Resolves when validate has committed everything that is in the topic now. */
@@ -24,34 +30,68 @@ interface Dependencies {
   log: Logger;
   /** How far validate has come, by partition of `rows`. */
   positions(): Promise<Map<number, Position>>;
+  pollMs?: number;
 }
 
-const POLL_MS = 200;
+/** With the interval in which validate commits its offsets, this is how late we know of them: rows for this time must be ahead. */
+const POLL_MS = 100;
+/** Of the bound: what the first rows of partners may go beyond it. */
+const FIRST_SHARE = 0.5;
 
 interface Waiting {
-  job: number;
-  bytes: number;
+  rows: Rows;
   go(): void;
 }
 
-export function createRowsAhead(maxBytes: number, { log, positions }: Dependencies): RowsAhead {
+export function createRowsAhead(
+  maxBytes: number,
+  { log, positions, pollMs = POLL_MS }: Dependencies,
+): RowsAhead {
   const waiting = new Set<Waiting>();
   /** Without offsets: up to the end that is seen first. */
   const settling = new Set<{ placed?: Placed; go(): void }>();
   /** Sent and not known to be validated. */
-  let sent: { placed: Placed; bytes: number }[] = [];
-  /** Bytes of these, and of what is being sent. */
+  let sent: { placed: Placed; rows: Rows }[] = [];
+  /** Bytes of these, and of what is being sent; in all, and by partner. */
   let used = 0;
+  const usedBy = new Map<string, number>();
+  const turns = createFairShare();
   let polling = false;
+
+  function use({ partner, bytes }: Rows, sign: 1 | -1): void {
+    used += sign * bytes;
+    const left = (usedBy.get(partner) ?? 0) + sign * bytes;
+    if (left > 0) usedBy.set(partner, left);
+    else usedBy.delete(partner);
+  }
+
+  /** Of each partner that waits, the rows of its oldest job. */
+  function heads() {
+    const oldest = new Map<string, Waiting>();
+    for (const one of waiting) {
+      const { partner, job } = one.rows;
+      const known = oldest.get(partner);
+      if (!known || job < known.rows.job) oldest.set(partner, one);
+    }
+    return [...oldest].map(([key, one]) => ({ key, cost: one.rows.bytes, one }));
+  }
 
   function admit(): void {
     while (waiting.size > 0) {
-      let next: Waiting | undefined;
-      for (const one of waiting) if (!next || one.job < next.job) next = one;
-      if (used > 0 && used + next!.bytes > maxBytes) return;
-      waiting.delete(next!);
-      used += next!.bytes;
-      next!.go();
+      const fits = (bytes: number, max: number) => used === 0 || used + bytes <= max;
+      const all = heads();
+      let next = turns.next(all)!;
+      if (!fits(next.cost, maxBytes)) {
+        const first = turns.next(
+          all,
+          ({ key, cost }) => !usedBy.has(key) && fits(cost, maxBytes * (1 + FIRST_SHARE)),
+        );
+        if (!first) return;
+        next = first;
+      }
+      turns.serve(next);
+      use(next.one.rows, 1);
+      next.one.go();
     }
   }
 
@@ -62,9 +102,9 @@ export function createRowsAhead(maxBytes: number, { log, positions }: Dependenci
         const { next, end } = at.get(partition) ?? { next: 0n, end: 0n };
         return offset < next || offset >= end;
       });
-    sent = sent.filter(({ placed, bytes }) => {
+    sent = sent.filter(({ placed, rows }) => {
       const isValidated = isDone(placed);
-      if (isValidated) used -= bytes;
+      if (isValidated) use(rows, -1);
       return !isValidated;
     });
     for (const one of settling) {
@@ -81,7 +121,7 @@ export function createRowsAhead(maxBytes: number, { log, positions }: Dependenci
       await positions().then(release, (error) =>
         log.debug({ err: error }, 'cannot see how far validate is; trying again'),
       );
-      await sleep(POLL_MS);
+      await sleep(pollMs);
     }
     polling = false;
   }
@@ -110,21 +150,23 @@ export function createRowsAhead(maxBytes: number, { log, positions }: Dependenci
   }
 
   return {
-    async send({ job, bytes }, signal, send) {
-      const room = wait(waiting, { job, bytes }, signal);
+    async room(rows, signal) {
+      const room = wait(waiting, { rows }, signal);
       admit();
       void poll();
       await room;
-      try {
-        // Nothing, if a test has lost the message.
-        const placed = (await send()) ?? new Map();
-        sent.push({ placed, bytes });
-        return placed;
-      } catch (error) {
-        used -= bytes;
-        admit();
-        throw error;
-      }
+      return async (send) => {
+        try {
+          // Nothing, if a test has lost the message.
+          const placed = (await send()) ?? new Map();
+          sent.push({ placed, rows });
+          return placed;
+        } catch (error) {
+          use(rows, -1);
+          admit();
+          throw error;
+        }
+      };
     },
 
     async validated(placed, signal) {

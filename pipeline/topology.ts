@@ -82,12 +82,13 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     // rows ─► devices, rejects, ledger
     validate: () =>
       createValidateRows({
-        ...{ log, publisher, hashDevice, news },
+        ...{ log, publisher, lags, hashDevice, news },
         ...pick(stores, ['contexts', 'ledger', 'rejects']),
         ...pick(config, ['slots', 'rejectsPerFile']),
         ...pick(counts, ['onValidated']),
         devicePartitions: partitions.devices,
         rejectPartitions: partitions.rejects,
+        devicesAheadBytes: (config.devicesAheadMb * 1_000_000) / config.threads,
       }),
 
     // devices ─► device sets, votes, acks

@@ -9,6 +9,8 @@ export const tuning = {
   fileWindow: 64,
   /** Megabytes of rows by which split may be ahead of validate, per process: what validate does in about a second. */
   rowsAheadMb: 24,
+  /** Megabytes of devices by which validate may be ahead of sink, per process. */
+  devicesAheadMb: 32,
   /** Work without progress for this long is dispatched again. */
   stallMs: 60_000,
   /** Objects per request when a prefix is listed. */

@@ -16,7 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../runtime/log.ts';
 import type { PipelineMetrics } from '../runtime/metrics.ts';
 import type { Tracer } from '../runtime/traces.ts';
-import { type Epoch, newEpoch } from './epoch.ts';
+import { type CommittedOffset, type Epoch, newEpoch } from './epoch.ts';
 import { isFromKafka } from './failures.ts';
 import { faultPoint } from './fault-points.ts';
 import { type CrashRecords, createHandleMessages } from './handle-message.ts';
@@ -45,7 +45,7 @@ export interface Member {
     onReplaced(): void;
     onFatal(error: unknown): void;
   }): void;
-  commitOffsets(offsets: ReadonlyMap<number, bigint>): Promise<void>;
+  commitOffsets(offsets: ReadonlyMap<number, CommittedOffset>): Promise<void>;
   leave(): Promise<void>;
 }
 
@@ -92,10 +92,12 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
 
   async function commitOffsets(): Promise<void> {
     const { handled, committed, inFlight } = epoch;
-    const offsets = new Map<number, bigint>();
+    const offsets = new Map<number, CommittedOffset>();
     for (const [partition, next] of handled) {
       const offset = inFlight.first(partition) ?? stage.committable?.(partition, next) ?? next;
-      if (offset > (committed.get(partition) ?? -1n)) offsets.set(partition, offset);
+      const known = committed.get(partition);
+      if (offset > (known?.next ?? -1n) || (offset === known?.next && next !== known.handled))
+        offsets.set(partition, { next: offset, handled: next });
     }
     if (offsets.size === 0) return;
     faultPoint(`${stage.name}:before-offsets`);

@@ -2,11 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 
+/** Where the next owner of a partition begins, and how far this one has come. */
+export interface CommittedOffset {
+  next: bigint;
+  handled: bigint;
+}
+
 export interface Epoch {
   readonly id: string;
   /** The next offset to handle, by partition. */
   readonly handled: Map<number, bigint>;
-  readonly committed: Map<number, bigint>;
+  readonly committed: Map<number, CommittedOffset>;
   /** The timestamp of the first message that is not handled, by partition. */
   readonly oldest: Map<number, number>;
   /** Partitions with handled messages. */
@@ -36,7 +42,7 @@ export function newEpoch(): Epoch {
   const over = new AbortController();
   let working = new AbortController();
   // Everything in flight listens to it.
-  setMaxListeners(0, over.signal);
+  setMaxListeners(0, over.signal, working.signal);
   return {
     id: randomUUID(),
     handled: new Map(),
@@ -46,7 +52,10 @@ export function newEpoch(): Epoch {
     inFlight: createInFlight(),
     over: over.signal,
     work() {
-      if (working.signal.aborted && !over.signal.aborted) working = new AbortController();
+      if (working.signal.aborted && !over.signal.aborted) {
+        working = new AbortController();
+        setMaxListeners(0, working.signal);
+      }
       return working.signal;
     },
     fail: (reason) => working.abort(reason),

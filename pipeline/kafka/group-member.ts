@@ -88,7 +88,12 @@ export function createMember(
     join: start,
     commitOffsets: (offsets) =>
       consumer.commitOffsets(
-        [...offsets].map(([partition, offset]) => ({ topic, partition, offset: offset.toString() })),
+        [...offsets].map(([partition, { next, handled }]) => ({
+          topic,
+          partition,
+          offset: String(next),
+          metadata: String(handled),
+        })),
       ),
     async leave() {
       leaving.abort();

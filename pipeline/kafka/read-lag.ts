@@ -9,9 +9,10 @@ import type { Logger } from '../runtime/log.ts';
 import { later } from './offsets.ts';
 import { createKafka, groupName, topicName } from './topics.ts';
 
-/** How far a stage has come in a partition: the first offset that it has not committed, and the end. */
+/** How far a stage has come in a partition: the first offset that it has not committed, the first one not handled, and the end. */
 export interface Position {
   next: bigint;
+  handled: bigint;
   end: bigint;
 }
 
@@ -23,6 +24,10 @@ export interface LagReader {
 }
 
 const KEPT_MS = 5_000;
+
+/** A stage that holds what it has handled commits an earlier offset, with the handled one as metadata (group-member.ts). */
+const handledIn = (metadata: string | null | undefined) =>
+  /^\d+$/.test(metadata ?? '') ? BigInt(metadata!) : 0n;
 
 /** Connects when it is asked for the first time, and asks the brokers at most every five seconds. */
 export function createLagReader(config: Config, log: Logger): LagReader {
@@ -36,15 +41,14 @@ export function createLagReader(config: Config, log: Logger): LagReader {
     const topic = topicName(config, stageInputs.find((input) => input.stage === stage)!.topic);
     // In this order: what is committed meanwhile must not be beyond the end.
     const [committed] = await admin.fetchOffsets({ groupId: groupName(config, stage), topics: [topic] });
-    const reached = new Map(
-      committed!.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]),
-    );
+    const reached = new Map(committed!.partitions.map((one) => [one.partition, one]));
     const ends = await admin.fetchTopicOffsets(topic);
     return new Map(
-      ends.map(({ partition, low, high }) => [
-        partition,
-        { next: later(BigInt(low), reached.get(partition) ?? 0n), end: BigInt(high) },
-      ]),
+      ends.map(({ partition, low, high }) => {
+        const { offset = '0', metadata } = reached.get(partition) ?? {};
+        const next = later(BigInt(low), BigInt(offset));
+        return [partition, { next, handled: later(next, handledIn(metadata)), end: BigInt(high) }];
+      }),
     );
   }
 

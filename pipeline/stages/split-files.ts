@@ -1,7 +1,7 @@
 /**
  * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
  * file that is split again gives the same batches; those that are validated already are not sent again. Files are read side by side
- * (split/places.ts), and no further ahead of validate than so many bytes (split/rows-ahead.ts). In both, no partner waits for another's
+ * (split/places.ts), and no further ahead of validate than so many bytes (kafka/bytes-ahead.ts). In both, no partner waits for another's
  * files, and a partner's older jobs go first.
  */
 
@@ -11,6 +11,7 @@ import type { ListedFile } from '../../schemas/topics.ts';
 import type { Delivery, Stage } from '../engine/stage.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
 import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
+import { createBytesAhead } from '../kafka/bytes-ahead.ts';
 import type { Placed, Publisher } from '../kafka/publish.ts';
 import type { LagReader } from '../kafka/read-lag.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -22,7 +23,6 @@ import type { LedgerStore } from '../stores/ledger.ts';
 import { encode } from '../wire/codec.ts';
 import { createFilesInHand } from './split/files-in-hand.ts';
 import { createPlaces } from './split/places.ts';
-import { createRowsAhead } from './split/rows-ahead.ts';
 import type { SplitStep, SplitStepName } from './split/steps.ts';
 
 /** Large files that a thread reads at the same time: of one partner, and of all. With 2 MB each, 48 are about 100 MB. */
@@ -64,7 +64,7 @@ const nameOf = ({ job, attempt, file }: ListedFile) => `${job}.${attempt}.${file
 export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> {
   const { publisher, contexts, ledger, files, log } = deps;
   const positions = () => deps.lags.positionsOf('validate');
-  const rowsAhead = createRowsAhead(deps.rowsAheadBytes, { log, positions });
+  const rowsAhead = createBytesAhead(deps.rowsAheadBytes, { log, positions });
   const places = createPlaces(PLACES);
   const filesInHand = createFilesInHand({ ...deps, leaseMs: deps.sessionTimeoutMs });
   /** Files that are read as long as the assignment lasts. */
@@ -199,7 +199,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
       async read(own: SplitStep) {
         const sent = await readInPlace(file, { step: own, trace });
         // Until then the ledger lacks its end, and the new owner of the partition would read the whole file for it.
-        const untilValidated = ({ signal }: SplitStep) => rowsAhead.validated(sent!, signal);
+        const untilValidated = ({ signal }: SplitStep) => rowsAhead.handled(sent!, signal);
         if (sent) await own.whileWanted('wait for validate', isWanted, untilValidated);
       },
     };

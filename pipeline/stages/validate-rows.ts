@@ -11,7 +11,9 @@ import type { Stage } from '../engine/stage.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { noTotals, packTotals } from '../formats/slot-totals.ts';
+import { createBytesAhead } from '../kafka/bytes-ahead.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
+import type { LagReader } from '../kafka/read-lag.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { News } from '../runtime/news.ts';
@@ -19,7 +21,7 @@ import type { JobContexts } from '../stores/jobs/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
 import { encode } from '../wire/codec.ts';
-import { createSendDevices } from './validate/send-devices.ts';
+import { createSendDevices, sizeOfBatch } from './validate/send-devices.ts';
 import type { ValidateStep, ValidateStepName } from './validate/steps.ts';
 
 export interface ValidateDependencies {
@@ -28,6 +30,9 @@ export interface ValidateDependencies {
   contexts: JobContexts;
   ledger: LedgerStore;
   rejects: RejectStore;
+  lags: Pick<LagReader, 'positionsOf'>;
+  /** How far it may be ahead of the sink, which spills to MongoDB. */
+  devicesAheadBytes: number;
   slots: number;
   hashDevice: DeviceHash;
   devicePartitions: number;
@@ -39,10 +44,14 @@ export interface ValidateDependencies {
 
 /** Split sends more rows when it sees these offsets: the sooner, the fewer have to be ahead. */
 const COMMIT_MS = 100;
+/** What the messages of a batch hold beside its devices. */
+const MESSAGE_OVERHEAD = 500;
 
 export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
   const { publisher, contexts, ledger, rejects } = deps;
   const sendDevices = createSendDevices(publisher, deps.devicePartitions);
+  const positions = () => deps.lags.positionsOf('sink');
+  const devicesAhead = createBytesAhead(deps.devicesAheadBytes, { log: deps.log, positions });
 
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
     rowFormatOf(batch.path).parse(batch, {
@@ -82,6 +91,13 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
     if (messages.length > 0) await step('send-rejects', () => publisher.send('rejects', messages));
   }
 
+  async function sendWithin(batch: RowBatch, slots: ParsedRows['slots'], step: ValidateStep): Promise<void> {
+    const { partner, job, file, batch: number } = batch;
+    const bytes = sizeOfBatch({ slots }) + MESSAGE_OVERHEAD;
+    const send = await devicesAhead.room({ partner, job, bytes }, step.signal);
+    await send(() => step('devices', () => sendDevices({ job, file, batch: number, slots })));
+  }
+
   return {
     name: 'validate',
     input: 'rows',
@@ -98,10 +114,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
       }
       const parsed = await step.read('look up the keys', () => parse(batch, context.job));
       const { slots } = parsed;
-      if (!parsed.failure && slots.length > 0)
-        await step('devices', () =>
-          sendDevices({ job: batch.job, file: batch.file, batch: batch.batch, slots }),
-        );
+      if (!parsed.failure && slots.length > 0) await sendWithin(batch, slots, step);
       await sendRejects(batch, context.job, parsed, step);
       await step('ledger', () => ledger.record(entryOf(batch, parsed, deps.slots)));
       deps.onValidated(parsed);

@@ -34,6 +34,8 @@ function setUp({ wanted = true } = {}) {
     contexts: { get: async () => ({ job: aJob({ phase: 'listed' }), wanted }) },
     ledger: { record: async (entry: LedgerEntry) => void ledger.push(entry) },
     rejects: { keep: async ({ rows }: { rows: unknown[] }) => rows },
+    lags: { positionsOf: async () => new Map() },
+    devicesAheadBytes: 1_000_000,
     slots: 16,
     hashDevice: testPlacement.hash,
     devicePartitions: 4,

@@ -1,7 +1,7 @@
 /** Sends the devices of batches to their slots. Small batches that come at the same time share messages: one a slot, not one a batch. */
 import { slotPartition, type ValidatedDevices } from '../../../schemas/topics.ts';
 import type { SlotPairs } from '../../formats/device-pairs.ts';
-import type { OutgoingMessage, Publisher } from '../../kafka/publish.ts';
+import type { OutgoingMessage, Placed, Publisher } from '../../kafka/publish.ts';
 import { groupBy } from '../../runtime/collections.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
@@ -23,16 +23,18 @@ const SENDS_IN_FLIGHT = 4;
 const sizeOf = ({ key, devices }: DeviceGroup) => devices.length + key.length + GROUP_OVERHEAD;
 /** More than all its groups come to, each with its overhead. */
 const maxSizeOf = ({ groups }: { groups: Buffer }) => 2 * groups.length;
-const sizeOfBatch = ({ slots }: BatchDevices) => slots.reduce((sum, { groups }) => sum + groups.length, 0);
+export const sizeOfBatch = ({ slots }: Pick<BatchDevices, 'slots'>) =>
+  slots.reduce((sum, { groups }) => sum + groups.length, 0);
 
 export function createSendDevices(publisher: Publisher, devicePartitions: number) {
-  async function send(batches: BatchDevices[]): Promise<undefined> {
+  async function send(batches: BatchDevices[]): Promise<Placed[]> {
     const messages: OutgoingMessage[] = [...messagesOf(batches)].map((message) => ({
       partition: slotPartition(message.slot, devicePartitions),
       key: String(message.slot),
       value: encode('ValidatedDevices', message),
     }));
-    await publisher.send('devices', messages);
+    const placed = await publisher.send('devices', messages);
+    return batches.map(() => placed);
   }
   return groupCommit(send, {
     inFlight: SENDS_IN_FLIGHT,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { createBytesAhead } from '../../pipeline/kafka/bytes-ahead.ts';
 import type { Placed } from '../../pipeline/kafka/publish.ts';
 import type { Position } from '../../pipeline/kafka/read-lag.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
-import { createRowsAhead } from '../../pipeline/stages/split/rows-ahead.ts';
 import { eventually } from '../support/eventually.ts';
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
@@ -27,18 +27,18 @@ function setUp(maxBytes: number) {
     asked++;
     if (fails) throw new Error('no broker');
     const next = committed > first ? committed : first;
-    return new Map([[0, { next, end: BigInt(sent.length) }]]);
+    return new Map([[0, { next, handled: next, end: BigInt(sent.length) }]]);
   };
-  const rowsAhead = createRowsAhead(maxBytes, { log, positions, pollMs: 1 });
+  const bytesAhead = createBytesAhead(maxBytes, { log, positions, pollMs: 1 });
   const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
   const sendOf = async (
     partner: string,
     { name = partner, job = 1, bytes = 100, signal = never }: Partial<Send> = {},
-  ) => (await rowsAhead.room({ partner, job, bytes }, signal))(() => place(name));
+  ) => (await bytesAhead.room({ partner, job, bytes }, signal))(() => place(name));
   return {
     sent,
     asked: () => asked,
-    ...rowsAhead,
+    ...bytesAhead,
     send: (name: string, job: number, bytes = 100, signal = never) =>
       sendOf('p', { name, job, bytes, signal }),
     sendOf,
@@ -54,7 +54,7 @@ function setUp(maxBytes: number) {
     },
     lose: (count: number) => sent.splice(count),
     failingSend: async () =>
-      (await rowsAhead.room({ partner: 'p', job: 1, bytes: 300 }, never))(() =>
+      (await bytesAhead.room({ partner: 'p', job: 1, bytes: 300 }, never))(() =>
         Promise.reject(new Error('no')),
       ),
   };
@@ -206,11 +206,11 @@ it('tells when validate has caught up with what was there, and not with what cam
 });
 
 it('tells when rows are validated, whatever the brokers answer meanwhile', async () => {
-  const { send, validated, validate, fail } = setUp(1_000);
+  const { send, handled, validate, fail } = setUp(1_000);
   const placed = await send('a', 1);
   let isDone = false;
   fail(true);
-  const done = validated(placed, never).then(() => {
+  const done = handled(placed, never).then(() => {
     isDone = true;
   });
   await settle();

@@ -1,15 +1,15 @@
 /**
- * Bounds how far split runs ahead of validate, in bytes of rows: what a thread has sent counts until validate has committed it, however
- * much a file expands. Partners that wait get equal shares of the bytes; within a partner, older jobs go first. A partner of which
- * nothing is ahead need not wait for the others' rows to be validated. Asks Kafka only while a file waits.
+ * Bounds how far a stage runs ahead of the next one, in bytes: what a thread has sent counts until the next stage has handled it.
+ * Partners that wait get equal shares of the bytes; within a partner, older jobs go first. A partner of which nothing is ahead need not
+ * wait until others' messages are handled. Asks Kafka only while somebody waits.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Placed } from '../../kafka/publish.ts';
-import type { Position } from '../../kafka/read-lag.ts';
-import { createFairShare } from '../../runtime/fair-share.ts';
-import type { Logger } from '../../runtime/log.ts';
+import { createFairShare } from '../runtime/fair-share.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Placed } from './publish.ts';
+import type { Position } from './read-lag.ts';
 
-interface Rows {
+interface Sending {
   partner: string;
   job: number;
   bytes: number;
@@ -17,63 +17,63 @@ interface Rows {
 
 type Send = (send: () => Promise<Placed>) => Promise<Placed>;
 
-interface RowsAhead {
+interface BytesAhead {
   /** Resolves when there is room, with what has to be called then, to send. Rejects if the signal is aborted before. */
-  room(rows: Rows, signal: AbortSignal): Promise<Send>;
-  /** Resolves when validate has committed everything up to these offsets. */
-  validated(placed: Placed, signal: AbortSignal): Promise<void>;
-  /** Resolves when validate has committed everything that is in the topic now. */
+  room(sending: Sending, signal: AbortSignal): Promise<Send>;
+  /** Resolves when everything up to these offsets is handled. */
+  handled(placed: Placed, signal: AbortSignal): Promise<void>;
+  /** Resolves when everything that is in the topic now is handled. */
   caughtUp(signal: AbortSignal): Promise<void>;
 }
 
 interface Dependencies {
   log: Logger;
-  /** How far validate has come, by partition of `rows`. */
+  /** How far the next stage has come, by partition. */
   positions(): Promise<Map<number, Position>>;
   pollMs?: number;
 }
 
-/** With the interval in which validate commits its offsets, this is how late we know of them: rows for this time must be ahead. */
+/** With the interval in which a stage commits its offsets, this is how late we know of them. */
 const POLL_MS = 100;
-/** Of the bound: what the first rows of partners may go beyond it. */
+/** Of the bound: what the first messages of partners may go beyond it. */
 const FIRST_SHARE = 0.5;
 
 interface Waiting {
-  rows: Rows;
+  sending: Sending;
   go(): void;
 }
 
-export function createRowsAhead(
+export function createBytesAhead(
   maxBytes: number,
   { log, positions, pollMs = POLL_MS }: Dependencies,
-): RowsAhead {
+): BytesAhead {
   const waiting = new Set<Waiting>();
   /** Without offsets: up to the end that is seen first. */
   const settling = new Set<{ placed?: Placed; go(): void }>();
-  /** Sent and not known to be validated. */
-  let sent: { placed: Placed; rows: Rows }[] = [];
+  /** Sent and not known to be handled. */
+  let sent: { placed: Placed; sending: Sending }[] = [];
   /** Bytes of these, and of what is being sent; in all, and by partner. */
   let used = 0;
   const usedBy = new Map<string, number>();
   const turns = createFairShare();
   let polling = false;
 
-  function use({ partner, bytes }: Rows, sign: 1 | -1): void {
+  function use({ partner, bytes }: Sending, sign: 1 | -1): void {
     used += sign * bytes;
     const left = (usedBy.get(partner) ?? 0) + sign * bytes;
     if (left > 0) usedBy.set(partner, left);
     else usedBy.delete(partner);
   }
 
-  /** Of each partner that waits, the rows of its oldest job. */
+  /** Of each partner that waits, what its oldest job sends next. */
   function heads() {
     const oldest = new Map<string, Waiting>();
     for (const one of waiting) {
-      const { partner, job } = one.rows;
+      const { partner, job } = one.sending;
       const known = oldest.get(partner);
-      if (!known || job < known.rows.job) oldest.set(partner, one);
+      if (!known || job < known.sending.job) oldest.set(partner, one);
     }
-    return [...oldest].map(([key, one]) => ({ key, cost: one.rows.bytes, one }));
+    return [...oldest].map(([key, one]) => ({ key, cost: one.sending.bytes, one }));
   }
 
   function admit(): void {
@@ -90,22 +90,22 @@ export function createRowsAhead(
         next = first;
       }
       turns.serve(next);
-      use(next.one.rows, 1);
+      use(next.one.sending, 1);
       next.one.go();
     }
   }
 
   function release(at: Map<number, Position>): void {
-    // What is beyond the end was lost with a broker, and what was deleted is before the first offset: neither will be validated.
+    // What is beyond the end was lost with a broker, and what was deleted is before the first offset: neither will be handled.
     const isDone = (placed: Placed) =>
       [...placed].every(([partition, offset]) => {
-        const { next, end } = at.get(partition) ?? { next: 0n, end: 0n };
-        return offset < next || offset >= end;
+        const { handled, end } = at.get(partition) ?? { handled: 0n, end: 0n };
+        return offset < handled || offset >= end;
       });
-    sent = sent.filter(({ placed, rows }) => {
-      const isValidated = isDone(placed);
-      if (isValidated) use(rows, -1);
-      return !isValidated;
+    sent = sent.filter(({ placed, sending }) => {
+      const isHandled = isDone(placed);
+      if (isHandled) use(sending, -1);
+      return !isHandled;
     });
     for (const one of settling) {
       one.placed ??= new Map([...at].map(([partition, { end }]) => [partition, end - 1n]));
@@ -119,7 +119,7 @@ export function createRowsAhead(
     polling = true;
     while (waiting.size > 0 || settling.size > 0) {
       await positions().then(release, (error) =>
-        log.debug({ err: error }, 'cannot see how far validate is; trying again'),
+        log.debug({ err: error }, 'cannot see how far the next stage is; trying again'),
       );
       await sleep(pollMs);
     }
@@ -150,8 +150,8 @@ export function createRowsAhead(
   }
 
   return {
-    async room(rows, signal) {
-      const room = wait(waiting, { rows }, signal);
+    async room(sending, signal) {
+      const room = wait(waiting, { sending }, signal);
       admit();
       void poll();
       await room;
@@ -159,17 +159,17 @@ export function createRowsAhead(
         try {
           // Nothing, if a test has lost the message.
           const placed = (await send()) ?? new Map();
-          sent.push({ placed, rows });
+          sent.push({ placed, sending });
           return placed;
         } catch (error) {
-          use(rows, -1);
+          use(sending, -1);
           admit();
           throw error;
         }
       };
     },
 
-    async validated(placed, signal) {
+    async handled(placed, signal) {
       const settled = wait(settling, { placed }, signal);
       void poll();
       await settled;

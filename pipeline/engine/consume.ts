@@ -179,13 +179,12 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   }
 
   member.join({ onBatch, onAssigned, onReplaced: () => metrics.restarts.inc(), onFatal: deps.onFatal });
-  let committing: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    committing ??= commitOffsets()
-      .catch((error) => log.debug({ err: error }, 'offset commit failed: it is retried'))
-      .finally(() => {
-        committing = undefined;
-      });
+  let isCommitting = false;
+  const timer = setInterval(async () => {
+    if (isCommitting) return;
+    isCommitting = true;
+    await commitOffsets().catch((error) => log.debug({ err: error }, 'offset commit failed: it is retried'));
+    isCommitting = false;
   }, stage.commitMs ?? COMMIT_MS);
 
   return {

@@ -25,8 +25,8 @@ export interface StorageClient extends Omit<StorageOptions, 'credentials' | 'onO
   close(): void;
 }
 
-/** More than are ever read at once: what stalls must not keep others from a connection. */
-const MAX_SOCKETS = 1_000;
+/** More than are ever read at once (stages/split/places.ts): what stalls must not keep other partners from a connection. */
+const MAX_SOCKETS = 4_096;
 
 export function connectStorage({ credentials, onOddDate, ...options }: StorageOptions): StorageClient {
   const { endpoint, region, idleMs } = options;

@@ -38,6 +38,7 @@ beforeAll(async () => {
       HEADRACE_TEST_BATCH_BYTES: String(BATCH),
       HEADRACE_TEST_FILE_WINDOW: String(WINDOW),
       HEADRACE_TEST_ROWS_AHEAD_MB: '1',
+      HEADRACE_TEST_DEVICES_AHEAD_MB: '1',
       HEADRACE_READ_AHEAD_MB: '6',
       // Nobody is to lose anything because the machine halts.
       HEADRACE_SESSION_TIMEOUT_MS: '120000',
@@ -124,6 +125,32 @@ it('a gzip file is read once, however often its partition goes to somebody else 
   expect(await count()).toBe(rows);
   const reads = proxy.seen.filter(({ method, path }) => method === 'GET' && path.includes('/b.csv.gz'));
   expect(reads.filter(({ range }) => range === undefined)).toHaveLength(1);
+});
+
+it('validate goes on when the sink has handled devices, though it holds them and commits no offset', async () => {
+  const { partner, attribute, count } = await newPartner();
+  // More than validate may be ahead of the sink. The job cannot end before its other file does.
+  const rows = 100_000;
+  await driver.upload(partner, 'f/1.csv', bigFile(rows, attribute));
+  await driver.upload(partner, 'f/2.csv', bigFile(10, attribute));
+  const { letGo } = silence(partner, 'f/2.csv');
+  const lags = createLagReader(service.config, silent);
+  onTestFinished(() => lags.close());
+  const job = await driver.import(partner, 'f/', { compressed: false });
+  const validated = async () =>
+    (await driver.db.collection('ledger').find({ job }).toArray()).reduce((sum, one) => sum + one.rows, 0);
+  await waitFor(async () => (await validated()) === rows, { what: 'all rows of the file that is delivered' });
+  const ofSink = await waitFor(
+    async () => {
+      const positions = [...(await lags.positionsOf('sink')).values()];
+      return positions.every(({ handled, end }) => handled === end) ? positions : undefined;
+    },
+    { what: 'the handled offsets of the sink' },
+  );
+  expect(ofSink.some(({ next, end }) => next < end)).toBe(true);
+  letGo();
+  expect(await driver.ended(job)).toMatchObject({ status: 2, rows: rows + 10 });
+  expect(await count()).toBe(rows + 10);
 });
 
 it('a job that unpacks to more than may be read ahead waits for the oldest one', async () => {

@@ -1,39 +1,84 @@
-/** Another partner that keeps loading a small audience while a large job runs. */
-
+/** Another partner that loads small audiences or imports, one after the other, while something else runs. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createGenerator } from '../../deploy/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';
-import { type CountCheck, checkAudience } from './check-counts.ts';
-import { uploadFile } from './upload.ts';
+import { type CountCheck, checkAudience, checkImport } from './check-counts.ts';
+import type { Layout } from './partner-calls.ts';
+import { createUploader } from './upload.ts';
 
 const ROWS = 1_000;
-const PATH = 'small.csv';
+/** Loaded in turn: each has devices of its own. */
+const FILES = 20;
+const everyMs = 20;
+const pathOf = (file: number) => `small/${file}.csv`;
+
+export interface SmallLoad {
+  readonly layout: Layout;
+  /** From POST to done. */
+  readonly seconds: number;
+}
 
 export interface Meanwhile {
-  /** Of each load that began while the work ran, from POST to done. */
-  readonly seconds: readonly number[];
+  /** Those that began while the work ran. */
+  readonly loads: readonly SmallLoad[];
+  /** Seconds of the slowest. */
+  readonly slowest: number;
   readonly checks: readonly CountCheck[];
 }
 
-export async function prepareAnother({ stack, signal }: Bench) {
-  const { partner, calls } = await stack.anotherPartner();
-  const { bytes } = createGenerator({ seed: 99, duplicates: 0, keys: ['visit'] }).nextFile({ rows: ROWS });
-  await uploadFile(partner, PATH, bytes);
+interface AnotherOptions {
+  /** Taken in turn. */
+  readonly layouts?: readonly Layout[];
+  /** Between two loads. */
+  readonly pauseMs?: number;
+}
 
-  return async <T>(work: () => Promise<T>): Promise<{ result: T; meanwhile: Meanwhile }> => {
-    const seconds: number[] = [];
-    const checks: CountCheck[] = [];
-    let isDone = false;
-    const working = work().finally(() => {
-      isDone = true;
-    });
-    const loading = (async () => {
-      while (!isDone) {
-        const load = await calls.load('b', PATH, false, { everyMs: 20, signal });
-        seconds.push(load.seconds);
-        checks.push(...checkAudience(load.record, ROWS, ROWS));
-      }
-    })();
-    const [result] = await Promise.all([working, loading]);
-    return { result, meanwhile: { seconds, checks } };
+export async function prepareAnother(
+  { stack, signal }: Bench,
+  { layouts = ['b'], pauseMs = 0 }: AnotherOptions = {},
+) {
+  const { partner, calls } = await stack.anotherPartner();
+  const keys = (await stack.attributes(1, partner)).map(String);
+  const generator = createGenerator({ seed: 99, duplicates: 0, keys });
+  const uploader = createUploader(partner);
+  for (let file = 0; file < FILES; file++)
+    await uploader.put(pathOf(file), generator.nextFile({ rows: ROWS }).bytes);
+  uploader.close();
+  const imported = new Set<number>();
+  let next = 0;
+
+  async function loadNext(): Promise<SmallLoad & { checks: CountCheck[] }> {
+    const layout = layouts[next % layouts.length]!;
+    const file = Math.floor(next++ / layouts.length) % FILES;
+    if (layout === 'a') imported.add(file);
+    const { record, seconds } = await calls.load(layout, pathOf(file), false, { everyMs, signal });
+    const check = layout === 'a' ? checkImport : checkAudience;
+    return { layout, seconds, checks: check(record, ROWS, ROWS) };
+  }
+
+  return {
+    /** Devices that it has put into the marketplace. */
+    importedDevices: () => imported.size * ROWS,
+
+    /** Loads while the work runs. The work is told how many loads have ended. */
+    async during<T>(work: (ended: () => number) => Promise<T>): Promise<{ result: T; meanwhile: Meanwhile }> {
+      const loads: SmallLoad[] = [];
+      const checks: CountCheck[] = [];
+      let isDone = false;
+      const working = work(() => loads.length).finally(() => {
+        isDone = true;
+      });
+      const loading = (async () => {
+        while (!isDone) {
+          const { checks: found, ...load } = await loadNext();
+          loads.push(load);
+          checks.push(...found);
+          if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
+        }
+      })();
+      const [result] = await Promise.all([working, loading]);
+      const slowest = Math.max(...loads.map(({ seconds }) => seconds));
+      return { result, meanwhile: { loads, slowest, checks } };
+    },
   };
 }

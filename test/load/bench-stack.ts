@@ -37,6 +37,8 @@ export interface BenchStackOptions {
   readonly report: (line: string) => void;
   readonly signal: AbortSignal;
   readonly cluster: Cluster;
+  /** Settings that differ from the defaults. */
+  readonly settings?: Environment;
   /** Where the pipeline leaves its CPU profile when it ends. */
   readonly profileTo?: string;
 }
@@ -78,11 +80,17 @@ function pidsOf(folder: StateFolder): Record<ProcessName, number> {
   return Object.fromEntries(pids) as Record<ProcessName, number>;
 }
 
-export async function startBenchStack({ report, signal, cluster, profileTo }: BenchStackOptions) {
+export async function startBenchStack({
+  report,
+  signal,
+  cluster,
+  settings: given = {},
+  profileTo,
+}: BenchStackOptions) {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   const release = guard(directory);
   // No setting of the caller's environment: the bench measures the defaults.
-  const env = cleanEnvironment();
+  const env = { ...cleanEnvironment(), ...given };
   const purge = async () => {
     await removeStack(directory);
     await release();
@@ -114,7 +122,7 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
       kafkaLogs: join(folder.data('kafka'), 'logs'),
 
       /** Written together: one transaction each would take a minute for 20,000. */
-      async attributes(count: number): Promise<number[]> {
+      async attributes(count: number, owner = partner): Promise<number[]> {
         const counter = await db
           .collection<CounterDocument>(collections.counters)
           .findOneAndUpdate(
@@ -125,7 +133,7 @@ export async function startBenchStack({ report, signal, cluster, profileTo }: Be
         const ids = Array.from({ length: count }, (_, i) => counter!.value - count + 1 + i);
         const documents = ids.map((id) => ({
           _id: id,
-          partner: partner.partner_id,
+          partner: owner.partner_id,
           name: `Bench ${id}`,
           sequence: id,
           createdAt: new Date(),

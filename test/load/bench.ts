@@ -9,7 +9,7 @@ import { describeJobs, describePrefix } from './report.ts';
 import { createRunOn, type RunOn } from './run-on-stack.ts';
 import { measureJobs } from './scenarios/many-jobs.ts';
 import { measurePrefix, type PrefixResult } from './scenarios/one-prefix.ts';
-import { describeTable, measureTable, type TableRow } from './table.ts';
+import { describeTable, isFailure, measureTable, type TableRow, verdictOf } from './table.ts';
 
 const progress = createProgress();
 const say = (lines: readonly string[]) => void process.stdout.write(`${lines.join('\n')}\n`);
@@ -27,20 +27,24 @@ const outcomeOf = <T extends { checks: readonly CountCheck[] }>(
   describe: (result: T) => string[],
 ): Outcome => ({ lines: describe(result), json: result, passed: wrongOnes(result.checks).length === 0 });
 
-async function measureAll({ table, only, scale, seed }: Options, runOn: RunOn): Promise<Outcome> {
+async function measureAll({ table, only, beside, scale, seed }: Options, runOn: RunOn): Promise<Outcome> {
   const wanted = (table || only ? allBenchmarks : growthBenchmarks).filter(
-    ({ name }) => only?.includes(name) ?? true,
+    ({ name, part }) => (only?.includes(name) ?? true) && (part === undefined || (beside?.has(part) ?? true)),
   );
   const sized = (full: number) => Math.max(1, Math.round(full * scale));
-  const onRow = ({ passed, what, small, full, result, bar }: TableRow) =>
-    progress.step(`${passed ? 'pass' : 'FAIL'}: ${what}: ${small}; ${full}: ${result} (${bar})`);
-  const { rows, details } = await measureTable(wanted, { runOn, seed, sized }, onRow);
+  const onRow = (row: TableRow) =>
+    progress.step(`${verdictOf(row)}: ${row.what}: ${row.small}; ${row.full}: ${row.result} (${row.bar})`);
+  const { rows, details } = await measureTable(
+    wanted,
+    { runOn, seed, sized, sizes: beside ?? new Map() },
+    onRow,
+  );
   const note =
     scale === 1 ? [] : ['', `Sizes were multiplied by ${scale}: the targets are meant for the full sizes.`];
   return {
     lines: [...describeTable(rows), ...note],
     json: { rows, details },
-    passed: rows.every(({ passed }) => passed),
+    passed: !rows.some(isFailure),
   };
 }
 

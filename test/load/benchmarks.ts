@@ -6,14 +6,16 @@ import { collisions } from './scenarios/collisions.ts';
 import { composition } from './scenarios/composition.ts';
 import { history } from './scenarios/history.ts';
 import { files } from './scenarios/many-files.ts';
+import { neighbours } from './scenarios/neighbours.ts';
 import { pauses } from './scenarios/pauses.ts';
 import { attributes, rows } from './scenarios/prefixes.ts';
 import { clear, deletion } from './scenarios/removals.ts';
 import { stages } from './scenarios/stages.ts';
 import { storage } from './scenarios/storage.ts';
+import type { Benchmark } from './table.ts';
 
 /** How the cost of an operation grows with what is stored or what is asked for at once. */
-export const growthBenchmarks = [
+export const growthBenchmarks: readonly Benchmark[] = [
   audience,
   append,
   attributes,
@@ -25,4 +27,11 @@ export const growthBenchmarks = [
   composition,
   storage,
 ];
-export const allBenchmarks = [alternatives, ...growthBenchmarks, collisions, stages, pauses];
+export const allBenchmarks: readonly Benchmark[] = [
+  alternatives,
+  ...growthBenchmarks,
+  ...neighbours,
+  collisions,
+  stages,
+  pauses,
+];

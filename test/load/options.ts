@@ -4,7 +4,8 @@ import { type ClusterSize, clusterSizes } from '../../deploy/local/names.ts';
 import { allBenchmarks } from './benchmarks.ts';
 import type { Layout } from './partner-calls.ts';
 
-const names = allBenchmarks.map(({ name }) => name);
+const names = [...new Set(allBenchmarks.map(({ name }) => name))];
+const situationNames = allBenchmarks.flatMap(({ part }) => part ?? []);
 
 export interface Options {
   readonly rows?: number;
@@ -20,6 +21,7 @@ export interface Options {
   readonly growth: boolean;
   readonly table: boolean;
   readonly only?: string[];
+  readonly beside?: Map<string, number | undefined>;
   readonly scale: number;
   readonly json?: string;
   readonly profile: boolean;
@@ -54,6 +56,15 @@ function some(text: string): string[] {
   return wanted;
 }
 
+function besides(text: string): Map<string, number | undefined> {
+  const wanted = text.split(',').map((part): [string, number | undefined] => {
+    const [name = '', size] = part.split('=').map((word) => word.trim());
+    if (!situationNames.includes(name)) throw new InvalidArgumentError(`there is no ${name}`);
+    return [name, size === undefined ? undefined : whole(1)(size)];
+  });
+  return new Map(wanted);
+}
+
 const sizeOption = (flags: string, what: string) =>
   new Option(flags, what).choices(clusterSizes.map(String)).argParser(Number).default(1);
 
@@ -66,6 +77,7 @@ Examples:
   npm run bench -- --jobs 1000 --history 100000        many small jobs on a service that has run 100,000 before
   npm run bench -- --growth --scale 0.01               every operation, small and large, at a hundredth of the size
   npm run bench -- --growth --only append,files        some of them
+  npm run bench -- --beside rows,gzip=1000             small jobs of one partner beside large ones of another
   npm run bench -- --table                             every benchmark that has a target`;
 
 export function createProgram(run: (options: Options) => Promise<void>): Command {
@@ -102,6 +114,14 @@ export function createProgram(run: (options: Options) => Promise<void>): Command
         '--only <names>',
         `some of --growth or --table, separated by commas: ${names.join(', ')}`,
       ).argParser(some),
+    )
+    .addOption(
+      new Option(
+        '--beside <situations>',
+        `some of the benchmark neighbours, each with a size if wanted, such as rows=100_000_000: ${situationNames.join(', ')}`,
+      )
+        .argParser(besides)
+        .implies({ only: ['neighbours'] }),
     )
     .option('--scale <factor>', 'multiply the sizes of --growth and --table by this', between(0.001, 10), 1)
     .option('--json <file>', 'write the result to this file, and a chart next to it')

@@ -23,6 +23,12 @@ export interface TimedLoad {
   readonly seconds: number;
 }
 
+export interface OwnCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly region: string;
+}
+
 export type PartnerCalls = ReturnType<typeof createPartnerCalls>;
 
 export function createPartnerCalls(apiUrl: string, apiKey: string) {
@@ -55,6 +61,12 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
     return Number((await call('POST', pathOf[layout], body))[idField[layout]]);
   }
 
+  /** Queues an import from the partner's own storage. */
+  async function queueOwn(url: string, credentials: OwnCredentials): Promise<number> {
+    const body = { file_path: url, key_type: 0, path_type: 1, credentials, compressed: false };
+    return Number((await call('POST', pathOf.a, body))[idField.a]);
+  }
+
   const read = (layout: Layout, id: number) => call('GET', `${pathOf[layout]}/${id}`);
 
   /** A load that fails is an error: nothing was measured. */
@@ -81,6 +93,7 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
 
   return {
     queue,
+    queueOwn,
     read,
     listImports: () => call('GET', pathOf.a),
     /** From the request to the report. */

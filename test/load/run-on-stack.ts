@@ -2,6 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Environment } from '../../deploy/local/addresses.ts';
 import type { Cluster } from '../../deploy/local/names.ts';
 import { type Bench, startBenchStack } from './bench-stack.ts';
 import type { MeasureWindow } from './profile-summary.ts';
@@ -33,9 +34,13 @@ function windowOf(result: unknown): MeasureWindow {
 }
 
 export function createRunOn({ progress, signal, profile, keep, cluster, say }: RunOptions) {
-  return async <T>(name: string, measure: (bench: Bench) => Promise<T>): Promise<T> => {
+  return async <T>(
+    name: string,
+    measure: (bench: Bench) => Promise<T>,
+    settings: Environment = {},
+  ): Promise<T> => {
     const profileTo = profile ? mkdtempSync(join(tmpdir(), `headrace-profile-${name}-`)) : undefined;
-    const stack = await startBenchStack({ report: progress.step, signal, cluster, profileTo });
+    const stack = await startBenchStack({ report: progress.step, signal, cluster, settings, profileTo });
     let result: T | undefined;
     try {
       result = await measure({ stack, progress, signal });

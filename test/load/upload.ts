@@ -1,8 +1,10 @@
 /** Generated files to the real S3 server, with the partner's own credentials. */
+import { statSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Generator } from '../../deploy/cli/load/generate.ts';
+import { uploadFiles } from '../../deploy/cli/partner/upload-files.ts';
 import type { Bench } from './bench-stack.ts';
 
 const compress = promisify(gzip);
@@ -29,6 +31,17 @@ export function createUploader({ s3 }: Partner) {
     async get(path: string): Promise<number> {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: prefix + path }));
       return (await Body!.transformToByteArray()).length;
+    },
+    /** A file of this machine, in parts: memory stays bounded. */
+    async putLocal(path: string, source: string, signal: AbortSignal): Promise<void> {
+      const { size, mtimeMs } = statSync(source);
+      await uploadFiles({ s3: client, bucket, prefix }, [{ source, name: path, size, mtimeMs }], {
+        to: '',
+        atOnce: 2,
+        signal,
+        onBytes() {},
+        onFile() {},
+      });
     },
     close: () => client.destroy(),
   };

@@ -63,13 +63,14 @@ async function trickle(
   outgoing.end();
 }
 
-export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
+/** The target may be a function where the storage starts after the proxy. */
+export async function startFaultyProxy(target: string | (() => string)): Promise<FaultyProxy> {
   const seen: SeenRequest[] = [];
   const faults: Fault[] = [];
   const rules: FaultyProxy['rules'] = new Set();
 
   const forward = (incoming: IncomingMessage, outgoing: ServerResponse, fault: Fault) => {
-    const { hostname, port } = new URL(target);
+    const { hostname, port } = new URL(typeof target === 'string' ? target : target());
     // Headers pass as they are, the host too: it is part of what the client signed.
     const options = {
       hostname,

@@ -37,23 +37,23 @@ async function upload({ stack, progress }: Bench, rows: number, seed: number): P
 
 async function measureCollisions(bench: Bench, rows: number, seed: number) {
   await upload(bench, rows, seed);
-  const whileAnotherLoads = await prepareAnother(bench);
+  const another = await prepareAnother(bench);
   const checks: CountCheck[] = [];
   const rates: Record<Kind, number[]> = { random: [], colliding: [] };
   const others: Record<Kind, number[]> = { random: [], colliding: [] };
   // The first round warms up.
   for (let round = 0; round <= ROUNDS; round++)
     for (const kind of kinds) {
-      const { result, meanwhile } = await whileAnotherLoads(() =>
+      const { result, meanwhile } = await another.during(() =>
         bench.stack.calls.load('b', `${kind}/`, false, { everyMs: 20, signal: bench.signal }),
       );
       checks.push(...checkAudience(result.record, rows, rows), ...meanwhile.checks);
       bench.progress.step(
-        `${kind}: ${count(rows / result.seconds)} rows/s; ${meanwhile.seconds.length} small loads, slowest ${seconds(Math.max(...meanwhile.seconds))}`,
+        `${kind}: ${count(rows / result.seconds)} rows/s; ${meanwhile.loads.length} small loads, slowest ${seconds(meanwhile.slowest)}`,
       );
       if (round === 0) continue;
       rates[kind].push(rows / result.seconds);
-      others[kind].push(Math.max(...meanwhile.seconds));
+      others[kind].push(meanwhile.slowest);
     }
   return { rates, others, checks };
 }

@@ -18,7 +18,12 @@ const MAX_BARE_GETS = 20_000;
 const LARGE_FILE = 'many/large.csv';
 const pathOf = (number: number) => `many/${fileName(number, false)}`;
 
-async function uploadAll({ stack, progress, signal }: Bench, generator: Generator, files: number) {
+/** Into the folder `many/`. */
+export async function uploadManyFiles(
+  { stack, progress, signal }: Bench,
+  generator: Generator,
+  files: number,
+): Promise<void> {
   const uploader = createUploader(stack.partner);
   await inParallel(files, IN_FLIGHT, async (number) => {
     signal.throwIfAborted();
@@ -47,7 +52,7 @@ async function measure(bench: Bench, files: number, largeRows: number, seed: num
   const keys = (await stack.attributes(ATTRIBUTES)).map(String);
   const generator = createGenerator({ seed, duplicates: 0, keys });
   const wait = { everyMs: 100, signal };
-  await uploadAll(bench, generator, files);
+  await uploadManyFiles(bench, generator, files);
   const bare = await bareGetsPerSecond(bench, files);
   const { result: small, use } = await watchRun(
     bench,

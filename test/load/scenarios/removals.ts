@@ -18,14 +18,13 @@ const PATIENCE_SECONDS = 2;
 function rowOf(
   compared: Pick<TableRow, 'what' | 'small' | 'full'>,
   peakMb: number,
-  { seconds: others }: Meanwhile,
+  { loads, slowest }: Meanwhile,
   ahead: number,
 ): TableRow {
-  const slowest = Math.max(...others);
   const row = atMost(compared, peakMb, 700, 'MB');
   return {
     ...row,
-    result: `${row.result}; ${others.length} loads of another partner meanwhile, slowest ${seconds(slowest)}`,
+    result: `${row.result}; ${loads.length} loads of another partner meanwhile, slowest ${seconds(slowest)}`,
     bar: `${row.bar}; others wait ≤ ${PATIENCE_SECONDS} s${ahead > 0 ? ' longer than the deletion takes' : ''}`,
     passed: row.passed && slowest <= ahead + PATIENCE_SECONDS,
   };
@@ -48,9 +47,9 @@ async function measureDeletion(bench: Bench, keys: number, keyDevices: number, s
   });
   const wait = { everyMs: 20, signal };
   const small = await stack.calls.deleteKeys([String(single)], wait);
-  const whileAnotherLoads = await prepareAnother(bench);
+  const another = await prepareAnother(bench);
   const { result, use } = await watchRun(bench, () =>
-    whileAnotherLoads(() => stack.calls.deleteKeys(many.map(String), wait)),
+    another.during(() => stack.calls.deleteKeys(many.map(String), wait)),
   );
   const { result: full, meanwhile } = result;
   const checks = [
@@ -97,8 +96,8 @@ async function measureClear(bench: Bench, devices: number, seed: number) {
   const { stack } = bench;
   const small = await timeClear(bench, await storeAudience(bench, seed, 10_000));
   const id = await storeAudience(bench, seed, devices);
-  const whileAnotherLoads = await prepareAnother(bench);
-  const { result, use } = await watchRun(bench, () => whileAnotherLoads(() => timeClear(bench, id)));
+  const another = await prepareAnother(bench);
+  const { result, use } = await watchRun(bench, () => another.during(() => timeClear(bench, id)));
   const { result: full, meanwhile } = result;
   const checks = [
     checkCount('devices after the clear', 0, (await stack.calls.read('b', id)).unique_devices),

@@ -29,7 +29,7 @@ export interface Meanwhile {
 interface AnotherOptions {
   /** Taken in turn. */
   readonly layouts?: readonly Layout[];
-  /** Between two loads. */
+  /** Before each load. */
   readonly pauseMs?: number;
 }
 
@@ -70,10 +70,10 @@ export async function prepareAnother(
       });
       const loading = (async () => {
         while (!isDone) {
+          if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
           const { checks: found, ...load } = await loadNext();
           loads.push(load);
           checks.push(...found);
-          if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
         }
       })();
       const [result] = await Promise.all([working, loading]);

@@ -9,7 +9,7 @@ import type { Bench } from '../bench-stack.ts';
 import type { CountCheck } from '../check-counts.ts';
 import { seconds } from '../format.ts';
 import type { Layout } from '../partner-calls.ts';
-import { median, percentiles } from '../rounds.ts';
+import { percentiles } from '../rounds.ts';
 import { files, gzip, imports, rows } from '../situations/large-loads.ts';
 import type { Setting, Situation } from '../situations/situation.ts';
 import { stalled } from '../situations/stalled-storage.ts';
@@ -27,8 +27,11 @@ const IDLE_LOADS = 100;
 const LOADS_BESIDE = 100;
 /** A repeats its work until B has had its loads, for so long at most. */
 const MAX_SECONDS = 60;
-/** Between two loads of B, so that each finds the idle service idle. */
+/** Before each load of B, so that each finds the idle service idle, and the first one finds A's job ahead of it. */
 const pauseMs = 100;
+
+/** Fewer say nothing, or that B hardly got a turn. */
+const MIN_LOADS = 10;
 
 const MAX_P50 = 3;
 const MAX_P99 = 8;
@@ -46,6 +49,7 @@ interface Result {
 
 const once = () => true;
 
+/** A works alone before and after: a shared machine may be half as fast a minute later. */
 async function measureBeside(situation: Situation, setting: Setting): Promise<Result> {
   const { bench } = setting;
   const work = await situation.prepare(setting);
@@ -80,22 +84,26 @@ function said(loads: readonly SmallLoad[], layout: Layout): string {
 }
 
 function latencyRow(what: string, layout: Layout, { idle, beside }: Result): TableRow {
-  const [small, full] = [idle, beside].map((loads) => percentiles(millisecondsOf(loads, layout)));
+  const found = millisecondsOf(beside, layout);
+  const [small, full] = [millisecondsOf(idle, layout), found].map(percentiles);
+  const hasEnough = found.length >= MIN_LOADS;
   const p50 = full!.p50 / small!.p50;
   const p99 = full!.p99 / small!.p99;
   return {
     what: `B’s ${words[layout]} of 1,000 rows: idle service; beside ${what}`,
     small: said(idle, layout),
     full: said(beside, layout),
-    result: `${p50.toFixed(1)} and ${p99.toFixed(1)} times`,
-    bar: `≤ ${MAX_P50} and ≤ ${MAX_P99} times`,
-    passed: p50 <= MAX_P50 && p99 <= MAX_P99,
+    result: `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)} times${hasEnough ? '' : '; too few loads to tell'}`,
+    bar: `p50 ≤ ${MAX_P50}, p99 ≤ ${MAX_P99} times`,
+    passed: hasEnough && p50 <= MAX_P50 && p99 <= MAX_P99,
     isTarget: true,
   };
 }
 
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
 function speedRow(what: string, { alone, together }: Result): TableRow {
-  const times = [alone, together].map(median);
+  const times = [alone, together].map(mean);
   const compared = {
     what: `A’s speed, ${what}: alone; beside B`,
     small: seconds(times[0]!),

@@ -8,7 +8,7 @@ import { repeated, type Situation } from './situation.ts';
 
 /** Of one deletion: as many as a request may name. */
 const KEYS = 1_000;
-const DELETIONS_BESIDE = 3;
+const DELETIONS_BESIDE = 6;
 const DELETIONS = DELETIONS_BESIDE + 2;
 
 /** Every device has two keys of each deletion and one that stays, so that all deletions do the same work. */

@@ -60,8 +60,11 @@ export async function prepareAnother(
     /** Devices that it has put into the marketplace. */
     importedDevices: () => imported.size * ROWS,
 
-    /** Loads while the work runs. The work is told how many loads have ended. */
-    async during<T>(work: (ended: () => number) => Promise<T>): Promise<{ result: T; meanwhile: Meanwhile }> {
+    /** Loads while the work runs, from `begun` on. The work is told how many loads have ended. */
+    async during<T>(
+      work: (ended: () => number) => Promise<T>,
+      begun: Promise<void> = Promise.resolve(),
+    ): Promise<{ result: T; meanwhile: Meanwhile }> {
       const loads: SmallLoad[] = [];
       const checks: CountCheck[] = [];
       let isDone = false;
@@ -69,6 +72,7 @@ export async function prepareAnother(
         isDone = true;
       });
       const loading = (async () => {
+        await Promise.race([begun, working]);
         while (!isDone) {
           if (pauseMs > 0) await sleep(pauseMs, undefined, { signal });
           const { checks: found, ...load } = await loadNext();

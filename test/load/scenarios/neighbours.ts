@@ -67,7 +67,7 @@ async function measureBeside(situation: Situation, setting: Setting): Promise<Re
   const { result: together, meanwhile } = await another.during((ended) => {
     const until = performance.now() + MAX_SECONDS * 1_000;
     return work.until(() => ended() >= LOADS_BESIDE || performance.now() >= until);
-  });
+  }, work.begun);
   const after = await alone();
   const checks = [warmUp.meanwhile, idle, meanwhile].flatMap((load) => load.checks);
   checks.push(...(await work.checks(another.importedDevices())));

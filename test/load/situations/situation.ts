@@ -12,6 +12,8 @@ export interface Setting {
 }
 
 export interface Work {
+  /** Resolves when B may start; otherwise it may at once. */
+  readonly begun?: Promise<void>;
   /** Does the work at least once, and again until it is enough. Returns the seconds of each run. */
   until(isEnough: () => boolean): Promise<number[]>;
   /** Of everything that was done; `others` are devices that other partners have put into the marketplace. */

@@ -59,12 +59,19 @@ export const stalled: Situation = {
     await uploadFor(bench, reading, seed, size);
     await uploadFor(bench, listing, seed + 1, 1);
     const checks: CountCheck[] = [];
+    let onBegun = () => {};
+    const begun = new Promise<void>((resolve) => {
+      onBegun = resolve;
+    });
     return {
+      begun,
       async until(isEnough) {
         const isMeant = [readsOf(reading), listingsOf(listing)];
         const letGo = isMeant.map((meant) => silence(ownStorage, meant));
         try {
           const ids = [await queueFor(reading), await queueFor(listing)];
+          while (!ownStorage.seen.some(isMeant[0]!)) await sleep(everyMs, undefined, { signal });
+          onBegun();
           while (!isEnough()) await sleep(everyMs, undefined, { signal });
           const requests = isMeant.map((meant) => ownStorage.seen.filter(meant).length);
           progress.step(`unanswered: ${requests[0]} reads, ${requests[1]} listings`);

@@ -19,7 +19,7 @@ const needsWaitingJobs = (point: FaultPoint) => /forget-lists|republish/.test(po
 export function pipelineKilled(faults: FaultFixture, random: Random): void {
   const { api: _, ...stages } = faultPoints;
   /** A message is given up, and a job is stopped, only after several failures: poisoned-job.ts, stopped-job.ts. */
-  const afterFailures = /give-up|-stop$|-drop$|count-deferred/;
+  const afterFailures = /give-up|-stop$|-drop$/;
   const reachable = Object.values(stages).map((of) => of.filter((point) => !afterFailures.test(point)));
   const points = pointsOf(reachable.flat(), () => reachable.map((of) => random.pick<FaultPoint>(of)));
 

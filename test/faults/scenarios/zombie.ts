@@ -15,7 +15,7 @@ import { untilAllEnded } from '../support/settle.ts';
 
 const isBefore = (point: FaultPoint) =>
   /before-|after-(listing|freeze|decide$|devices)/.test(point) &&
-  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$|count-deferred/.test(point);
+  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$/.test(point);
 const candidates = [
   ...faultPoints.sink,
   ...faultPoints.dispatch,

@@ -1,7 +1,6 @@
-/** Watches the order of ends while everything runs: a job that has ended has no unfinished one before it. */
+/** Watches the order of ends while everything runs: a job that has ended has no unfinished one of its partner before it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClientSession, Filter } from 'mongodb';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { ClientSession } from 'mongodb';
 import type { Driver } from '../../support/driver.ts';
 import { unfinished } from './settle.ts';
 
@@ -17,16 +16,18 @@ export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
   let stopped = false;
 
   async function look(session: ClientSession): Promise<void> {
-    const last = await jobs.find({ phase: 'ended' }, { session }).sort({ _id: -1 }).limit(1).next();
-    if (!last) return;
+    const last = await jobs
+      .aggregate<{ _id: string; job: number }>(
+        [{ $match: { phase: 'ended' } }, { $group: { _id: '$partner', job: { $max: '$_id' } } }],
+        { session },
+      )
+      .toArray();
     // Asked after the other: what is unfinished now was unfinished then. The session keeps it so when another member is primary now.
-    const earlier: Filter<JobDocument> = {
-      ...unfinished,
-      deferred: { $exists: false },
-      _id: { $lt: last._id },
-    };
-    const open = await jobs.findOne(earlier, { session });
-    if (open) wrong.push(`job ${last._id} had ended, job ${open._id} had not`);
+    const open = await jobs.find(unfinished, { session, projection: { partner: 1 } }).toArray();
+    for (const { _id: partner, job } of last)
+      for (const other of open)
+        if (other.partner === partner && other._id < job)
+          wrong.push(`job ${job} had ended, job ${other._id} of the same partner had not`);
   }
 
   const watching = (async () => {

@@ -1,5 +1,6 @@
 /** The invariant of every fault test: once all runs again, everything that was asked for has ended, exactly as the oracle says. */
 import type { Filter } from 'mongodb';
+import { groupBy } from '../../../pipeline/runtime/collections.ts';
 import { collections, type JobDocument, spaces } from '../../../schemas/documents.ts';
 import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
@@ -101,18 +102,23 @@ const canonical = (value: unknown): string =>
 const short = (text: string | undefined) =>
   text === undefined || text.length < 1_000 ? text : `${text.slice(0, 1_000)}… (${text.length} characters)`;
 
-/** Numbers without gaps, ends in their order, no secret kept, nothing of the dead left lying. */
+/** Numbers of jobs and of ends without gaps, a partner's ends in their order, no secret kept, nothing of the dead left lying. */
 async function compareWhole(driver: Driver, violations: Violations, inOrder: boolean): Promise<void> {
   const jobs = await driver.jobs.find().sort({ _id: 1 }).toArray();
   const gap = jobs.findIndex(({ _id }, i) => _id !== i + 1);
   if (gap >= 0) violations.push(`job ${gap + 1} is missing`);
   const withSecrets = jobs.filter(({ credentials }) => credentials != null).map(({ _id }) => _id);
   if (withSecrets.length > 0) violations.push(`jobs ${withSecrets} still hold credentials`);
-  const ended = jobs.filter(({ phase, deferred }) => phase === 'ended' && !deferred);
-  if (inOrder)
-    for (const [i, job] of ended.entries())
-      if (i > 0 && job.updatedAt < ended[i - 1]!.updatedAt)
-        violations.push(`job ${job._id} ended before job ${ended[i - 1]!._id}`);
+  const ended = jobs.filter(({ phase }) => phase === 'ended');
+  const numbers = ended.map(({ endNumber }) => endNumber!).sort((a, b) => a - b);
+  if (numbers.some((number, i) => number !== i + 1)) violations.push(`the ends are numbered ${numbers}`);
+  for (const own of groupBy(ended, ({ partner }) => partner).values())
+    for (const [i, job] of own.entries()) {
+      const before = own[i - 1];
+      const isWrong =
+        before && (job.endNumber! < before.endNumber! || (inOrder && job.updatedAt < before.updatedAt));
+      if (isWrong) violations.push(`job ${job._id} ended before job ${before._id} of the same partner`);
+    }
 }
 
 /** What a process that died could not clear away: the dispatcher sweeps it, every half minute and when it starts. */

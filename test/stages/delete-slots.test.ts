@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
+import { targetOf } from '../../pipeline/stages/sink/drop-job.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
-import { spaces } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
@@ -21,7 +21,8 @@ it('removes, and only then acknowledges; begun again, it tells the first count',
   const sets = createDeviceSets(db);
   const acks = createAckStore(db);
   const stored = keyed(...[1, 2, 3].map((key) => ({ key, devices: numberedDevices(0, 100 * key) })));
-  await sets.merge({ space: spaces.marketplace, slot: SLOT, job: 8, since: 0 }, onePart(stored));
+  const committed = () => createCommittedJobs(new Map([[SLOT, { last: 8, open: new Set() }]]));
+  await sets.merge(targetOf([markerOf({ job: 8 })], SLOT, committed()), onePart(stored));
   const acknowledged = async () => (await acks.countByJob([JOB])).get(JOB) ?? 0;
   let crashes = true;
   const removeAttributes = createRemoveAttributes({
@@ -35,7 +36,6 @@ it('removes, and only then acknowledges; begun again, it tells the first count',
       },
     },
   });
-  const committed = () => createCommittedJobs(new Map([[SLOT, { last: 8, deferred: new Set() }]]));
   const run = () => removeAttributes(marker, [SLOT], committed(), recordedStep('sink'));
 
   await expect(run()).rejects.toThrow('a crash');

@@ -56,15 +56,15 @@ describe('bytes', () => {
     expect(await admit(job(3), 20)).toBeUndefined();
   });
 
-  it('a deferred job counts until it has ended, though later ones have', async () => {
+  it('a stopped job counts until it has ended, and once, though its end is recorded again', async () => {
     const { admit, hold } = await createHold({ bytesPerDay: 100 });
-    const deferred = { ...job(1, 30), deferred: true as const, unpackedBytes: 60 };
-    hold(deferred);
+    const stopped = { ...job(1, 30), stoppedAt: new Date(), unpackedBytes: 60 };
+    hold(stopped);
     expect(await admit(job(2), 40)).toBeUndefined();
-    await end(2, 40);
     expect(await admit(job(3), 1)).toEqual(refused);
-    for (let time = 0; time < 2; time++) await stores.usage.record([{ job: deferred, rows: 0 }]);
+    for (let time = 0; time < 2; time++) await stores.usage.record([{ job: stopped, rows: 0 }]);
     expect(await admit(job(4), 1)).toEqual(refused);
+    await end(2, 40);
     expect((await stores.usage.of(partner, '2026-11-16')).bytes).toBe(100);
   });
 

@@ -104,10 +104,14 @@ describe.each([
         messages.forEach((message, i) => {
           uncommitted.add(message, BigInt(i));
         });
-        if (isSpilled) await uncommitted.spill((batch) => spills.save(batch, testPlacement.hash));
+        if (isSpilled)
+          await uncommitted.spill(
+            () => true,
+            (batch) => spills.save(batch, testPlacement.hash),
+          );
       }
       const committed = createCommittedJobs(
-        new Map(SLOTS.map((slot) => [slot, { last: 0, deferred: new Set() }])),
+        new Map(SLOTS.map((slot) => [slot, { last: 0, open: new Set<number>() }])),
       );
       const markers = jobs.map(({ marker }) => marker);
       await mergeJobs({ markers, slots: SLOTS, committed, uncommitted }, recordedStep('sink'));

@@ -75,8 +75,8 @@ describe.each([
     } as unknown as Parameters<typeof createMergeJobs>[0]);
     const uncommitted = createUncommitted();
     for (const [offset, message] of messages.entries()) uncommitted.add(message, BigInt(offset));
-    if (isSpilled) await uncommitted.spill(spills.save);
-    const committed = createCommittedJobs(new Map([[SLOT, { last: 0, deferred: new Set() }]]));
+    if (isSpilled) await uncommitted.spill(() => true, spills.save);
+    const committed = createCommittedJobs(new Map([[SLOT, { last: 0, open: new Set() }]]));
     const run = { markers: [markerOf({ job: 1 })], slots: [SLOT], committed };
     await mergeJobs({ ...run, uncommitted }, recordedStep('sink'));
 

@@ -41,7 +41,7 @@ async function load(_id: number, audience: number, files: (string[] | null)[]): 
 }
 
 /** As a dispatcher that has just started. */
-async function number(jobs: (JobDocument | null)[]): Promise<string[]> {
+async function number(jobs: JobDocument[]): Promise<string[]> {
   const actions: string[] = [];
   const stores = { files: createFileStore(database.db), eventValues: createEventValueStore(database.db) };
   await createNumberEvents(stores)(jobs, recordedStep('dispatch', actions));
@@ -55,7 +55,7 @@ const many = (from: number, to: number) => Array.from({ length: to - from }, (_,
 it('values are numbered in the order of the files, of those that were loaded', async () => {
   const first = await load(1, 1, [['b', 'c'], null, ['', 'a', 'c'], ['(other)']]);
   const other = await load(2, 2, [['a']]);
-  await number([first, null, other]);
+  await number([first, other]);
   await number([await load(3, 1, [['0', 'a']])]);
   expect([await valuesOf(1), await valuesOf(2)]).toEqual([
     ['(other)', 'b', 'c', 'a', '0'],
@@ -79,6 +79,6 @@ it('of more than 10,000 values the first are kept; whoever does it again after a
 it('a job without values costs nothing', async () => {
   const job = await load(21, 21, [['', '(other)']]);
   const verdict = { ...job.verdict!, hasEvents: undefined };
-  expect(await number([{ ...job, verdict }, null])).toEqual([]);
+  expect(await number([{ ...job, verdict }])).toEqual([]);
   expect(await number([job])).toEqual(['number-events']);
 });

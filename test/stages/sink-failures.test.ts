@@ -7,14 +7,19 @@ import { type JobDocument, spaces } from '../../schemas/documents.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 import { aJob } from '../support/recording-environment.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { openSinkScene, PARTITION } from './sink-scene.ts';
+import { openSinkScene, PARTITION, PARTNER } from './sink-scene.ts';
 
 const { database, createSink } = openSinkScene();
 /** Without pauses between tries. */
 const step = Object.assign(recordedStep('sink'), { pause: async () => {} });
 const audience = { kind: 'audience', audience: 3, generation: 1 } as const;
+/** A load of another lane. */
+const other = { ...audience, partner: 'p2' };
+const behind1 = { after: [1] };
+const behind2 = { after: [2] };
 const ANOTHER = setNames.audience(3, 1);
 
 const decided = (_id: number, job: Partial<JobDocument> = {}) =>
@@ -49,11 +54,11 @@ async function createScene() {
   };
 }
 
-it('fails three times, whatever the messages say, is reported, and the next audience is merged', async () => {
+it('fails three times, whatever the messages say, and is reported; its lane waits, and another goes on', async () => {
   const { handle, devices, marker, untilGivenUp, untilMerged, votes, acks, sets, tries } =
     await createScene();
   await handle(devices(1), devices(2), devices(3), devices(4));
-  await handle(marker(1), marker(2, { previous: 1 }), marker(3, { ...audience, previous: 2 }));
+  await handle(marker(1), marker(2, behind1), marker(3, other), marker(4, behind2));
   await untilGivenUp();
   expect(tries()).toBe(3);
   expect(await votes.votesOn([], [2])).toMatchObject([
@@ -65,36 +70,35 @@ it('fails three times, whatever the messages say, is reported, and the next audi
       failure: expect.stringContaining('sink: RangeError'),
     },
   ]);
-  // What dispatch sends once it has stopped the job: the audience does not wait for it, the next import does.
-  await handle(marker(3, { ...audience, previous: 1 }), marker(4, { previous: 3, after: 2 }));
   await untilMerged(3);
+  // Sent again, it waits for the one before it.
+  await handle(marker(4, behind2));
   expect([(await acks.ofJob(2)).length, (await acks.ofJob(4)).length]).toEqual([0, 0]);
   expect([await sets.count(setNames.attribute(1)), await sets.count(ANOTHER)]).toEqual([10, 30]);
   // Sent again, its marker gets a vote, and no attempt.
-  await handle(marker(2, { previous: 1 }));
+  await handle(marker(2, behind1));
   expect(tries()).toBe(3);
 });
 
-it('a new owner knows that later jobs have overtaken it, and merges it when it is retried; then those behind it', async () => {
+it('a new owner knows that jobs of other lanes have overtaken it, and merges it when it is retried; then those behind it', async () => {
   const { sink, handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, jobs, repair } =
     await createScene();
-  await jobs.insertMany([1, 2, 3, 4].map((_id) => decided(_id, _id === 3 ? audience : {})));
-  await handle(devices(1), devices(2), devices(3), marker(1), marker(2, { previous: 1 }));
+  await jobs.insertMany([1, 2, 3, 4].map((_id) => decided(_id, _id === 3 ? other : {})));
+  await handle(devices(1), devices(2), devices(3), marker(1), marker(2, behind1), marker(3, other));
   await untilGivenUp();
-  await handle(marker(3, { ...audience, previous: 1 }));
   await untilMerged(3);
   repair();
-  await jobs.updateOne({ _id: 2 }, { $set: { deferred: true, stoppedAt: new Date() } });
+  await jobs.updateOne({ _id: 2 }, { $set: { stoppedAt: new Date() } });
   sink.assigned!([PARTITION], step);
   // The old marker, too: a stopped job is not merged because its partition has another owner.
-  await handle(devices(2), marker(2, { previous: 1 }));
-  // Redelivered, together with an old marker of a job that must not overtake: the one before it of all jobs is merged.
-  await handle(devices(3), devices(4), marker(4, { previous: 3, after: 2 }));
+  await handle(devices(2), marker(2, behind1));
+  // Redelivered, together with an old marker of a job that must not overtake.
+  await handle(devices(3), marker(3, other), devices(4), marker(4, behind2));
   expect(await acks.ofJob(2)).toEqual([]);
   await handle(marker(2, { attempt: 1 }));
   await untilAcked(2);
   expect(await sets.count(setNames.attribute(1))).toBe(20);
-  await handle(marker(4, { after: 2 }));
+  await handle(marker(4, behind2));
   await untilMerged(4);
   for (const job of [2, 4]) expect(await acks.ofJob(job)).toMatchObject([{ uniqueDevices: 10 * job }]);
   expect(await sets.count(setNames.attribute(1))).toBe(40);
@@ -103,7 +107,7 @@ it('a new owner knows that later jobs have overtaken it, and merges it when it i
 it('dropped: the slot never merges it, not even through an owner that was replaced, alone or with others', async () => {
   const { handle, devices, marker, untilGivenUp, untilMerged, untilAcked, acks, sets, repair } =
     await createScene();
-  await handle(devices(1), devices(2), marker(1), marker(2, { previous: 1 }));
+  await handle(devices(1), devices(2), marker(1), marker(2, behind1));
   await untilGivenUp();
   repair();
   await handle(marker(2, { attempt: 1, request: 'drop' }));
@@ -112,12 +116,14 @@ it('dropped: the slot never merges it, not even through an owner that was replac
 
   const zombie = createDeviceSets(database.db);
   const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
-  const target = { space: spaces.marketplace, slot: PARTITION, since: 1 };
-  expect((await zombie.merge({ ...target, job: 2 }, own)).changes).toMatchObject([{ job: 2, dropped: true }]);
-  await handle(devices(4), marker(4, { after: 2 }));
+  const target = slotTarget({ space: spaces.marketplace, slot: PARTITION, job: 2, partner: PARTNER });
+  expect((await zombie.merge(target, own)).changes).toMatchObject([{ job: 2, dropped: true }]);
+  await handle(devices(4), marker(4, behind2));
   await untilMerged(4);
   // After the next job has changed the slot, too.
-  await expect(zombie.merge({ ...target, job: 5, jobs: [2, 5] }, own)).rejects.toThrow('dropped');
+  await expect(
+    zombie.merge({ ...target, jobs: [...target.jobs, { job: 5, partner: PARTNER }] }, own),
+  ).rejects.toThrow('dropped');
   expect(await sets.count(setNames.attribute(1))).toBe(40);
 });
 
@@ -128,10 +134,13 @@ it.each([
   '%s, dropped when it was merged already, and only not acknowledged: that stands',
   async (_, fields, space, expected) => {
     const { handle, devices, marker, untilGivenUp, untilAcked, acks, sets } = await createScene();
-    await handle(devices(1), devices(2), marker(1), marker(2, { ...fields, previous: 1 }));
+    await handle(devices(1), devices(2), marker(1), marker(2, { ...fields, ...behind1 }));
     await untilGivenUp();
     const own = onePart(keyed({ key: 1, devices: numberedDevices(0, 20) }));
-    await createDeviceSets(database.db).merge({ space, slot: PARTITION, job: 2, since: 1 }, own);
+    await createDeviceSets(database.db).merge(
+      slotTarget({ space, slot: PARTITION, job: 2, partner: PARTNER }),
+      own,
+    );
     await handle(marker(2, { ...fields, attempt: 1, request: 'drop' }));
     await untilAcked(2);
     const [ack] = await acks.ofJob(2);
@@ -159,7 +168,7 @@ it('processes that die of a merge count as its failures; one that is merged besi
     });
     const { sink, jobs, devices, marker } = scene;
     if (!isSuccessor) await jobs.insertMany([decided(1), decided(2)]);
-    const deliveries = [devices(1), devices(2), marker(1), marker(2, { previous: 1 })];
+    const deliveries = [devices(1), devices(2), marker(1), marker(2, behind1)];
     await sink.handleAll!(PARTITION, deliveries, step);
     return scene;
   };

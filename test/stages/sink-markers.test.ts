@@ -8,10 +8,13 @@ import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { createGate } from '../sets/database.ts';
 import { keyed, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { setNames } from '../support/stored-sets.ts';
-import { openSinkScene, PARTITION } from './sink-scene.ts';
+import { openSinkScene, PARTITION, PARTNER } from './sink-scene.ts';
 
 const { database, step, createSink } = openSinkScene();
+/** Imports of one partner: each is merged after the one before it. */
+const behind = (job: number) => ({ after: job > 1 ? [job - 1] : [] });
 
 it.each([
   ['one after the other', [1, 1, 2, 2]],
@@ -21,7 +24,7 @@ it.each([
 ])('markers twice, %s', async (_, markers) => {
   const { sink, sets, acks, devices, marker, untilMerged } = await createSink();
   const jobs = [...new Set(markers)];
-  const all = [...jobs.map((job) => devices(job)), ...markers.map((job) => marker(job))];
+  const all = [...jobs.map((job) => devices(job)), ...markers.map((job) => marker(job, behind(job)))];
   await sink.handleAll!(PARTITION, all, step);
   await untilMerged(Math.max(...jobs));
   for (const job of jobs)
@@ -41,7 +44,11 @@ it('a marker is not passed by the offsets before its job is merged, though devic
   // A new owner, to whom only the end of this is new: nothing stands before the first marker.
   sink.assigned!([PARTITION], step);
   const empty = { passed: [] };
-  await sink.handleAll!(PARTITION, [marker(1, empty), marker(2, empty), devices(3), devices(4)], step);
+  await sink.handleAll!(
+    PARTITION,
+    [marker(1, empty), marker(2, { ...empty, ...behind(2) }), devices(3), devices(4)],
+    step,
+  );
   await gate.reached;
   expect(sink.committable!(PARTITION, 5n)).toBe(1n);
   gate.open();
@@ -56,14 +63,14 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
       const own = keyed(
         ...decodeGroups(groups).map((group) => ({ key: Number(group.key), devices: group.devices })),
       );
-      const target = { space: spaces.marketplace, slot: PARTITION, job: 1, since: 0 };
+      const target = slotTarget({ space: spaces.marketplace, slot: PARTITION, job: 1, partner: PARTNER });
       await createDeviceSets(database.db).merge(target, onePart(own));
       const counts = { pairs: 10, uniqueDevices: 10, filePairs: [0, 10] };
       const none = { audienceDevices: 0, newDevices: 0, matchedDevices: 0 };
       await acks.recordAndAdvance([{ job: 1, slot: PARTITION, ...counts, ...none }]);
     },
   });
-  await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2)], step);
+  await sink.handleAll!(PARTITION, [devices(1), devices(2), marker(1), marker(2, behind(2))], step);
   await untilMerged(2);
   expect(await acks.ofJob(1)).toMatchObject([{ pairs: 10 }]);
   const [second] = await acks.ofJob(2);
@@ -104,7 +111,7 @@ it('as many devices as expected, but others: not merged', async () => {
 
 it('a merge waits for the one that must come before it, however the markers were lost', async () => {
   const { sink, acks, devices, marker, untilMerged } = await createSink();
-  const second = () => marker(2, { previous: 1 });
+  const second = () => marker(2, behind(2));
   await sink.handleAll!(PARTITION, [devices(1), devices(2), second()], step);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 0]]));
   await sink.handleAll!(PARTITION, [marker(1), second()], step);
@@ -128,7 +135,11 @@ it('what comes while a job is merged is collected, and merged behind it', async 
   const { sink, sets, acks, devices, marker, untilCommittable } = await createSink({ mergesMay: gate.wait });
   await sink.handleAll!(PARTITION, [devices(1), marker(1)], step);
   await gate.reached;
-  await sink.handleAll!(PARTITION, [devices(2), devices(3), marker(2), marker(3), devices(3)], step);
+  await sink.handleAll!(
+    PARTITION,
+    [devices(2), devices(3), marker(2, behind(2)), marker(3, behind(3)), devices(3)],
+    step,
+  );
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 0]]));
   gate.open();
   await untilCommittable(7n);

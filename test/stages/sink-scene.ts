@@ -29,6 +29,7 @@ import { createStoredSets } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 export const PARTITION = 3;
+export const PARTNER = 'p1';
 
 export function openSinkScene() {
   const database = openDatabase();
@@ -111,7 +112,7 @@ export function openSinkScene() {
       deliver({ name: 'ValidatedDevices', value: messageOf(job, batch) });
     const marker = (job: number, fields: Partial<JobMarker> = {}, batches = [0]) => {
       const expected = batches.map((batch) => messageOf(job, batch));
-      return deliver({ name: 'JobMarker', value: markerOf({ job, ...fields }, expected) });
+      return deliver({ name: 'JobMarker', value: markerOf({ job, partner: PARTNER, ...fields }, expected) });
     };
     return {
       sink,

@@ -11,6 +11,7 @@ import { type AudienceDocument, collections, type JobDocument, spaces } from '..
 import { aroundManifests, createGate, manifestsOf, openDatabase, pagesOf } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
+import { slotTarget } from '../support/slot-target.ts';
 
 const database = openDatabase();
 const AUDIENCE = 7;
@@ -49,7 +50,7 @@ const createAudience = (_id: number) =>
 /** An audience's own number is its job's, too. */
 function merge(into: typeof sets, space: string, devices: number) {
   const parts = onePart(keyed({ devices: numberedDevices(0, devices), key: 2 }));
-  return into.merge({ space, slot: SLOT, job: AUDIENCE, since: 0 }, parts);
+  return into.merge(slotTarget({ space, slot: SLOT, job: AUDIENCE }), parts);
 }
 const clear = (generation: number, audience = AUDIENCE) =>
   stores.audiences.clear(scope, audience, generation);

@@ -29,8 +29,12 @@ it('a thousand files in one message take little, and come out as a thousand batc
   expect(uncommitted.bytes).toBeLessThan(30 * FILES);
 
   const saved: number[] = [];
-  await uncommitted.spill(async ({ devices }) => void saved.push(devices.length));
-  expect([saved, uncommitted.bytes]).toEqual([[FILES], 0]);
+  const save = async ({ devices }: { devices: unknown[] }) => void saved.push(devices.length);
+  expect(await uncommitted.spill((job) => job !== JOB, save)).toBe(0);
+  expect([saved, uncommitted.hasSpilled(JOB)]).toEqual([[], false]);
+  const held = uncommitted.bytes;
+  expect(await uncommitted.spill((job) => job === JOB, save)).toBe(held);
+  expect([saved, uncommitted.bytes, uncommitted.hasSpilled(JOB)]).toEqual([[FILES], 0, true]);
 });
 
 it('what is kept does not change with the buffer that it came in', () => {

@@ -1,95 +1,139 @@
-/** Jobs are admitted in the order of their numbers, a window at a time; one whose message is lost is found. */
+/** Every unfinished job gets into its lane, once and in order; one whose message is lost is found. */
 import { expect, it } from 'vitest';
-import {
-  type AdmissionDependencies,
-  createAdmission,
-} from '../../pipeline/stages/dispatch/admit/admit-jobs.ts';
-import { eventually } from '../support/eventually.ts';
+import { createAdmission } from '../../pipeline/stages/dispatch/admit/admit-jobs.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
-function setUp({ accepted = 9, jobWindow = 3, deferred = [] as number[] } = {}) {
+interface Given {
+  accepted?: number;
+  first?: number;
+  newest?: number;
+  ended?: number[];
+  phase?: JobDocument['phase'];
+}
+
+function setUp({ accepted = 9, first = 1, newest = 0, ended = [], phase = 'accepted' }: Given = {}) {
   const environment = recordingEnvironment('dispatch');
-  const running = new Map<number, { end(): void; afterLoad: boolean }>();
-  const begun: number[] = [];
-  const jobs = Array.from({ length: accepted }, (_, i) => aJob({ _id: i + 1, audience: i % 2 ? 2 : null }));
+  const taken: number[] = [];
+  let reads = 0;
+  const isOpen = (job: number) => !ended.includes(job);
+  const scene = {
+    accepted,
+    /** While a message is published again. */
+    onSend() {},
+    async unfinishedFrom(from: number, limit: number) {
+      reads++;
+      const all = Array.from({ length: scene.accepted }, (_, i) => i + 1);
+      const found = all.filter((job) => job >= from && isOpen(job)).slice(0, limit);
+      return found.map((_id) => aJob({ _id, phase }));
+    },
+  };
+  const { publisher } = environment;
   const admission = createAdmission(
     {
       ...environment,
-      jobs: {
-        range: async (first: number, last: number) => jobs.filter(({ _id }) => _id >= first && _id <= last),
+      publisher: {
+        ...publisher,
+        send(...args) {
+          scene.onSend();
+          return publisher.send(...args);
+        },
       },
-      jobWindow,
-    } as unknown as AdmissionDependencies,
-    {
-      first: 1,
-      step: environment.step,
-      run: ({ _id }, earlierLoad) =>
-        new Promise<void>((resolve) => {
-          begun.push(_id);
-          running.set(_id, { end: resolve, afterLoad: earlierLoad !== undefined });
-        }),
-      defer: async ({ _id }) => deferred.includes(_id),
-      onEnded: () => {},
+      jobs: {
+        extent: async () => ({ first: 1, newest: scene.accepted }),
+        unfinishedFrom: scene.unfinishedFrom,
+      },
     },
+    { first, newest, step: environment.step, onJob: ({ _id }) => taken.push(_id) },
   );
-  return { ...environment, admission, running, begun };
+  const republished = () => environment.sent.map(({ message }) => (message.value as { job: number }).job);
+  return { ...environment, scene, admission, taken, republished, reads: () => reads };
 }
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-it('waits for room in the window, and keeps the order', async () => {
-  const { admission, running, begun } = setUp();
-  const taken = Promise.all([1, 2, 3, 4, 5].map((job) => admission.take(job, BigInt(job))));
-  await eventually(() => begun).toEqual([1, 2, 3]);
-  expect(admission.oldestOffset()).toBe(1n);
-  running.get(2)!.end();
-  await eventually(() => begun).toEqual([1, 2, 3, 4]);
-  expect(admission.isOldest(1)).toBe(true);
-  running.get(1)!.end();
-  await taken;
-  expect(begun).toEqual([1, 2, 3, 4, 5]);
-  expect(admission.oldestOffset()).toBe(3n);
+it('each job once and in order, however often and in whatever order its message comes', async () => {
+  const { admission, taken, republished } = setUp();
+  await Promise.all([1, 2, 2, 1, 3, 5, 4, 5].map((job) => admission.take(job, BigInt(job))));
+  expect(taken).toEqual([1, 2, 3, 4, 5]);
+  expect(republished()).toEqual([4]);
+  expect(admission.next()).toBe(6);
 });
 
-it('a load knows the load before it of the same audience', async () => {
-  const { admission, running } = setUp({ jobWindow: 9 });
-  await admission.take(4, 4n);
-  expect([...running].map(([job, { afterLoad }]) => [job, afterLoad])).toEqual([
-    [1, false],
-    [2, false],
-    [3, false],
-    [4, true],
-  ]);
+it('jobs that have ended are passed over; the others are read many at a time', async () => {
+  const ended = [3, ...numbers(150, 160)];
+  const { admission, taken, reads } = setUp({ accepted: 250, first: 3, newest: 250, ended });
+  for (const job of numbers(3, 250)) await admission.take(job, BigInt(job));
+  expect(taken).toEqual(numbers(3, 250).filter((job) => !ended.includes(job)));
+  expect(reads()).toBeLessThan(20);
 });
 
-it('a later message shows that earlier ones are missing: they are published again, and run first', async () => {
-  const { admission, begun, actions, sent } = setUp();
+it('offsets stay before the message of the oldest job that has not ended', async () => {
+  const { admission } = setUp();
+  expect(admission.oldestOffset()).toBeUndefined();
+  for (const job of [1, 2, 3]) await admission.take(job, BigInt(10 * job));
+  admission.onEnded(2);
+  expect(admission.oldestOffset()).toBe(10n);
+  admission.onEnded(1);
+  expect(admission.oldestOffset()).toBe(30n);
+  admission.onEnded(3);
+  expect(admission.oldestOffset()).toBeUndefined();
+});
+
+it('a later message shows that earlier ones are missing: they are published again, and come first', async () => {
+  const { admission, taken, republished } = setUp();
   await admission.take(3, 17n);
-  expect(begun).toEqual([1, 2, 3]);
-  expect(actions).toEqual(['republish', 'republish']);
-  expect(sent.map(({ message }) => (message.value as { job: number }).job)).toEqual([1, 2]);
+  expect(taken).toEqual([1, 2, 3]);
+  expect(republished()).toEqual([1, 2]);
+});
+
+it('no message is missing of a job that an earlier dispatcher has begun', async () => {
+  const { admission, taken, republished } = setUp({ phase: 'listed' });
+  await admission.take(3, 17n);
+  expect(taken).toEqual([1, 2, 3]);
+  expect(republished()).toEqual([]);
+});
+
+it('a job counts as seen when it is in its lane, and not while its message is published again', async () => {
+  const { admission, scene, taken } = setUp();
+  const seen: [number, number][] = [];
+  scene.onSend = () => seen.push([admission.next(), taken.length]);
+  await admission.take(3, 17n);
+  expect(seen).toEqual([
+    [1, 0],
+    [2, 1],
+  ]);
 });
 
 it('jobs that no message follows are found by looking', async () => {
-  const { admission, begun } = setUp({ accepted: 2 });
+  const { admission, taken, republished } = setUp({ accepted: 2 });
   await admission.takeLost();
   await admission.takeLost();
-  expect(begun).toEqual([]);
+  expect(taken).toEqual([]);
   await admission.takeLost();
-  expect(begun).toEqual([1, 2]);
-});
-
-it('deferred jobs are passed over: they take no room, and their messages need not be read again', async () => {
-  const { admission, begun } = setUp({ accepted: 6, jobWindow: 2, deferred: [1, 2, 4] });
-  for (const job of [1, 2, 3, 4, 5]) await admission.take(job, BigInt(job));
-  expect(begun).toEqual([3, 5]);
-  expect(admission.oldestOffset()).toBe(3n);
-  expect([...admission.inFlight()]).toEqual([
-    [3, 3n],
-    [5, 5n],
+  expect([taken, republished()]).toEqual([
+    [1, 2],
+    [1, 2],
   ]);
+  expect(admission.oldestOffset()).toBeUndefined();
 });
 
-it('a number that nobody accepted is passed over', async () => {
-  const { admission, begun } = setUp({ accepted: 1 });
+it('while messages come, none is taken for lost', async () => {
+  const { admission, taken, republished } = setUp({ accepted: 3 });
+  for (const job of [1, 2, 3]) {
+    await admission.takeLost();
+    await admission.takeLost();
+    await admission.take(job, BigInt(job));
+  }
+  expect([taken, republished()]).toEqual([[1, 2, 3], []]);
+});
+
+it('a message of a job that was never accepted is ignored, and jobs that are accepted later come', async () => {
+  const { admission, scene, taken } = setUp({ accepted: 1 });
   await admission.take(5, 0n);
-  expect(begun).toEqual([1]);
+  expect(taken).toEqual([]);
+  expect(admission.oldestOffset()).toBeUndefined();
+  await admission.take(1, 1n);
+  scene.accepted = 2;
+  await admission.take(2, 2n);
+  expect(taken).toEqual([1, 2]);
 });

@@ -67,11 +67,12 @@ export function createAdmission(
         ahead = await step.read('read jobs', () => jobs.unfinishedFrom(next, READ_AT_ONCE));
       const job = ahead[0];
       if (!job || job._id > last) break;
-      ahead.shift();
-      next = job._id + 1;
       if (job._id === last && offset !== null) offsets.set(last, offset);
       else if (job.phase === 'accepted') await republish(job);
+      ahead.shift();
       onJob(job);
+      // Not before: markers of other lanes say that all jobs before it which are in no lane have ended.
+      next = job._id + 1;
     }
     next = Math.max(next, last + 1);
   }

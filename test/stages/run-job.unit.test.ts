@@ -1,19 +1,27 @@
 /** What dispatch does with a job, step by step, from accepted to ended. */
 import { expect, it } from 'vitest';
 import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
+import { nothing } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
 import {
   type CommitJobDependencies,
   createCommitJob,
 } from '../../pipeline/stages/dispatch/commit/commit-job.ts';
-import { SinkFailed } from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
+import { createCommitReady } from '../../pipeline/stages/dispatch/commit/commit-ready.ts';
+import { SinkFailed, type SlotCoordinator } from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
 import {
-  createDecideJob,
-  type DecideJobDependencies,
-} from '../../pipeline/stages/dispatch/commit/decide-job.ts';
+  createPrepareJob,
+  type PrepareJobDependencies,
+} from '../../pipeline/stages/dispatch/commit/prepare-job.ts';
 import type { JudgedFile } from '../../pipeline/stages/dispatch/load/loading-job.ts';
 import { createRunJob } from '../../pipeline/stages/dispatch/run-job.ts';
-import type { OwnTurns } from '../../pipeline/stages/dispatch/turns.ts';
-import type { Decision } from '../../pipeline/stores/jobs/jobs.ts';
+import { createSequencer } from '../../pipeline/stages/dispatch/sequencer.ts';
+import {
+  type Gates,
+  NotDecided,
+  type OwnTurns,
+  type ReadyJob,
+} from '../../pipeline/stages/dispatch/turns.ts';
+import { type Decision, isUndecided, type JobDecision } from '../../pipeline/stores/jobs/jobs.ts';
 import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
@@ -42,21 +50,47 @@ interface Given {
   failsToEnd?: number;
   sinkFails?: string;
   failsToVote?: string;
+  /** An operator cancels it when it is about to be decided. */
+  cancelledLate?: FileFailure;
+  /** Each time that the stopped job is looked at. Unless there is something, the term ends. */
+  whileStopped?(operator: Operator): void;
+}
+
+interface Operator {
+  goOn(fields?: Partial<JobDocument>): void;
+  repair(): void;
+  clear(failure: FileFailure): void;
 }
 
 function setUp(given: Given = {}) {
-  const { job = {}, problem, cancelled, missing = [], missingAtCommit = [], clearedWhenDecided } = given;
+  const { job = {}, problem, cancelled, missing = [], missingAtCommit = [], cancelledLate } = given;
   const { judged = good, tooMany } = given;
-  let { failsToList = 0, failsToEnd = 0 } = given;
+  let { failsToList = 0, failsToEnd = 0, sinkFails, clearedWhenDecided } = given;
   const environment = recordingEnvironment('dispatch');
   const { actions } = environment;
-  // A stopped job ends the term.
   const term = new AbortController();
+  const endTerm = () => term.abort(new Error('stopping'));
+  let current = aJob(job);
+  const operator: Operator = {
+    goOn(fields = {}) {
+      const { stoppedAt: _, ...rest } = current;
+      current = { ...rest, attempt: (rest.attempt ?? 0) + 1, ...fields };
+    },
+    repair() {
+      sinkFails = undefined;
+    },
+    clear(failure) {
+      clearedWhenDecided = failure;
+    },
+  };
+  const { whileStopped = endTerm } = given;
   const step = Object.assign(environment.step, {
     signal: term.signal,
-    pause: async () => term.signal.throwIfAborted(),
+    async pause() {
+      if (current.stoppedAt) whileStopped(operator);
+      term.signal.throwIfAborted();
+    },
   });
-  let current = aJob(job);
   let concluded: JobDocument | undefined;
   function take<T>(name: string, result?: T): T {
     actions.push(name);
@@ -69,9 +103,15 @@ function setUp(given: Given = {}) {
   const deps = {
     ...environment,
     jobs: {
-      decide: (_: number, outcome: Decision) => set({ phase: 'decided', ...outcome }),
+      async decide([{ outcome }]: [JobDecision]) {
+        const isLate = cancelledLate && !current.cancelRequested;
+        return [await set(isLate ? { cancelRequested: true } : { phase: 'decided', ...outcome })];
+      },
       nextAttempt: () => set({ attempt: (current.attempt ?? 0) + 1 }),
-      drop: (_: JobDocument, outcome: Decision) => set({ ...outcome, attempt: outcome.verdict.attempt! }),
+      async drop(_: JobDocument, outcome: Decision) {
+        operator.goOn({ ...outcome, attempt: outcome.verdict.attempt!, dropRequested: true });
+        return current;
+      },
       find: async () => current,
       stop: (_: JobDocument, internalReason: string) => set({ stoppedAt: new Date(), internalReason }),
     },
@@ -85,7 +125,12 @@ function setUp(given: Given = {}) {
       if (problem) return { job: current, problem };
       return { job: await set({ phase: 'listed', listing: 'l', fileCount: 1 }), first: [] };
     },
-    cancellationOf: async () => (current.phase === 'decided' ? clearedWhenDecided : cancelled),
+    async cancellationOf() {
+      if (current.phase === 'decided') return clearedWhenDecided;
+      return current.cancelRequested ? cancelledLate : cancelled;
+    },
+    laneOf: () => 'a lane',
+    numberEvents: async () => {},
     quotas: { hold() {} },
     limitAttributes: async () => tooMany,
     status: {
@@ -103,39 +148,45 @@ function setUp(given: Given = {}) {
   const run = createRunJob({
     ...environment,
     status: deps.status,
-    decideJob: createDecideJob(deps as unknown as DecideJobDependencies),
+    prepareJob: createPrepareJob(deps as unknown as PrepareJobDependencies),
     commitJob: createCommitJob(deps as unknown as CommitJobDependencies),
   });
+  const commitReady = createCommitReady(deps as unknown as Parameters<typeof createCommitReady>[0]);
+  const slots = {
+    async prepare(job: JobDocument) {
+      if (given.failsToVote) throw new SinkFailed(job, given.failsToVote);
+      return take('vote', missing.shift() ?? []);
+    },
+    commit: async (some: JobDocument[]) => some.length > 0 && take('commit'),
+    async acknowledged(job: JobDocument) {
+      if (sinkFails) throw new SinkFailed(job, sinkFails);
+      return take('acknowledge', missingAtCommit.shift() ?? []);
+    },
+  } as unknown as SlotCoordinator;
+  const gates: Gates = {
+    commits: createSequencer(0, term.signal, async (some) => {
+      const jobs = await commitReady(some as ReadyJob[], slots, step);
+      if (isUndecided(jobs[0]!)) throw new NotDecided(jobs[0]!);
+      return jobs;
+    }),
+    ends: createSequencer(0, term.signal, async (some) => {
+      if (some[0] === null) return some as null[];
+      if (failsToEnd-- > 0) throw new Error('it cannot');
+      return [await take('end', set({ phase: 'ended' }))];
+    }),
+  };
   const turns = {
     step,
     files: { load: async () => take('load', { judged: [judged], bytes: 0 }) },
-    slots: {
-      async prepare(job: JobDocument) {
-        if (given.failsToVote) throw new SinkFailed(job, given.failsToVote);
-        return take('vote', missing.shift() ?? []);
-      },
-      commit: async () => take('commit again'),
-      async acknowledged(job: JobDocument) {
-        if (given.sinkFails) throw new SinkFailed(job, given.sinkFails);
-        return take('acknowledge', missingAtCommit.shift() ?? []);
-      },
-    },
-    gates: {
-      commits: { pass: async () => take('commit') },
-      ends: {
-        async pass() {
-          if (failsToEnd-- > 0) throw new Error('it cannot');
-          return take('end', set({ phase: 'ended' }));
-        },
-      },
-    },
-    number: 7,
-    onStopped: () => term.abort(new Error('stopping')),
+    slots,
+    gates,
+    number: 0,
     readAhead: { use: (_: number, __: number, load: () => Promise<unknown>) => load() },
     mayBeListed: () => false,
   } as unknown as OwnTurns;
   return {
     actions,
+    gates,
     run: () => run(current, { ...turns, earlierLoad: undefined }),
     job: () => current,
     concluded: () => concluded,
@@ -206,7 +257,7 @@ it('what was lost when it is to be merged is loaded again: the decision stands',
     'acknowledge',
     'attempt',
     'load',
-    'commit again',
+    'commit',
     'acknowledge',
     'conclude',
     'end',
@@ -224,7 +275,7 @@ it('the same after a clear: nothing is loaded or merged any more, and it ends', 
     'commit',
     'acknowledge',
     'attempt',
-    'commit again',
+    'commit',
     'acknowledge',
     'conclude',
     'end',
@@ -261,7 +312,15 @@ it('a job that a sink cannot vote on fails, the third time; the decision is none
   });
 });
 
-it('a decided job that a sink cannot merge is stopped: the decision stands, and the term ends', async () => {
+it('one that an operator cancels at the last moment is decided again, with nothing to merge', async () => {
+  const cancelledLate: FileFailure = { code: 'cancelled', message: 'An operator cancelled the job.' };
+  const { run, job, actions } = setUp({ cancelledLate });
+  await run();
+  expect(actions).toEqual([...loading, 'decide', 'load', 'verdict', 'vote', 'decide', ...merging]);
+  expect(job()).toMatchObject({ errors: [cancelledLate], verdict: { passed: [] } });
+});
+
+it('a decided job that a sink cannot merge is stopped: the decision stands, and the job waits', async () => {
   const { run, job, actions } = setUp({ sinkFails: 'sink: RangeError: too large' });
   await expect(run()).rejects.toThrow('stopping');
   expect(job()).toMatchObject({
@@ -287,4 +346,72 @@ it('and one whose devices are lost after the decision and cannot be loaded again
   await expect(run()).rejects.toThrow('stopping');
   expect(job()).toMatchObject({ phase: 'decided', attempt: 3, stoppedAt: expect.any(Date) });
   expect(actions.filter((action) => action === 'load')).toHaveLength(4);
+});
+
+/** At the fifth look at the stopped job. */
+const later = (act: (operator: Operator) => void) => {
+  let looks = 0;
+  return (operator: Operator) => {
+    if (++looks === 5) act(operator);
+  };
+};
+const stopped = [...loading, 'decide', 'commit', 'stop'];
+
+it('a stopped job is left alone until an operator retries it; then it goes on, and its lane behind it', async () => {
+  const passed: string[] = [];
+  const { run, job, actions, gates } = setUp({
+    sinkFails: 'sink: RangeError: too large',
+    whileStopped: later((operator) => {
+      passed.push(...actions);
+      operator.repair();
+      operator.goOn();
+    }),
+  });
+  const next = gates.ends.pass(1, null).then(() => passed.push('the next job'));
+  await run();
+  await next;
+  expect(passed).toEqual([...stopped, 'the next job']);
+  expect(actions).toEqual([...stopped, ...merging]);
+  expect(job()).toMatchObject({ phase: 'ended', attempt: 1, errors: null });
+});
+
+it('the same if he drops it', async () => {
+  const { run, concluded, actions } = setUp({
+    sinkFails: 'sink: RangeError: too large',
+    whileStopped: later((operator) => {
+      operator.repair();
+      operator.goOn({ dropRequested: true });
+    }),
+  });
+  await run();
+  expect(actions).toEqual([...stopped, ...merging]);
+  expect(concluded()).toMatchObject({ dropRequested: true, attempt: 1 });
+});
+
+it('or if its audience is cleared, which drops it', async () => {
+  const cleared: FileFailure = { code: 'cancelled', message: 'it was cleared' };
+  const { run, concluded, actions } = setUp({
+    sinkFails: 'sink: RangeError: too large',
+    whileStopped: later((operator) => {
+      operator.repair();
+      operator.clear(cleared);
+    }),
+  });
+  await run();
+  expect(actions).toEqual([...stopped, 'attempt', ...merging]);
+  expect(concluded()).toMatchObject({ dropRequested: true, attempt: 1, errors: [cleared] });
+});
+
+it('one that an earlier dispatcher has stopped is not committed before that either', async () => {
+  const { passed, ...rest } = nothing().verdict;
+  const { run, job, actions } = setUp({
+    job: { phase: 'decided', stoppedAt: new Date(), verdict: { ...rest, passed: [...passed, 0, 0] } },
+    whileStopped: later((operator) => {
+      expect(actions).toEqual([]);
+      operator.goOn();
+    }),
+  });
+  await run();
+  expect(actions).toEqual(merging);
+  expect(job()).toMatchObject({ phase: 'ended', attempt: 1 });
 });

@@ -97,14 +97,15 @@ export function createCommitJob(deps: CommitJobDependencies) {
     return { job: ended ?? current, isEnded: ended !== null };
   }
 
-  /** Null: the job is not to be committed, and waits for an operator. */
-  async function stop(job: JobDocument, reason: string, { step }: OwnTurns): Promise<void> {
+  /** The job as it is then: stopped, unless another dispatcher has advanced it. */
+  async function stop(job: JobDocument, reason: string, { step }: OwnTurns): Promise<ReadyJob> {
     const stopped = await step('stop', () => jobs.stop(job, reason));
-    if (!stopped.stoppedAt) return;
-    deps.log.error(
-      { job: job._id, audience: job.audience, reason },
-      'job stopped: it is decided and cannot be merged; retry or drop it with headrace admin job',
-    );
+    if (stopped.stoppedAt)
+      deps.log.error(
+        { job: job._id, audience: job.audience, reason },
+        'job stopped: it is decided and cannot be merged; retry or drop it with headrace admin job',
+      );
+    return { job: stopped };
   }
 
   /** A decided job cannot fail: if it cannot be committed it waits for an operator, and its lane with it. */
@@ -125,8 +126,8 @@ export function createCommitJob(deps: CommitJobDependencies) {
         ready = isUndecided(current) ? { job: current, outcome: ready.outcome! } : { job: current };
         const isTooOften = count >= MAX_FAILURES;
         if (isTooOften && ready.outcome) ready = { job: current, outcome: internalError(current, reason) };
-        else if (error instanceof SinkFailed) await stop(error.job, error.message, turns);
-        else if (isTooOften) await stop(current, `dispatch: ${reason}`, turns);
+        else if (error instanceof SinkFailed) ready = await stop(error.job, error.message, turns);
+        else if (isTooOften) ready = await stop(current, `dispatch: ${reason}`, turns);
         if (isTooOften) failures = countFailures();
         await step.pause(FAILURE_PAUSE_MS * count);
       }

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
+import { groupCommit, groupCommitEach } from '../../pipeline/runtime/group-commit.ts';
 
 /** Work that ends when the test says so. */
 function held() {
@@ -65,5 +65,38 @@ describe('calls that go together', () => {
     ends[0]!();
     ends[2]!();
     expect(await Promise.all(all)).toEqual([2, 4, 6, 8, 10]);
+  });
+});
+
+describe('calls that go together and fail each by itself', () => {
+  const failing = (...bad: number[]) => {
+    const groups: number[][] = [];
+    const call = groupCommitEach(async (items: number[]) => {
+      groups.push(items);
+      for (const item of items) if (bad.includes(item)) throw new Error(`no ${item}`);
+      return items.map((item) => item * 2);
+    });
+    const results = (items: number[]) =>
+      Promise.all(items.map((item) => call(item).catch((error: Error) => error.message)));
+    return { groups, results };
+  };
+
+  it('one group, if none fails', async () => {
+    const { groups, results } = failing();
+    expect(await results([1, 2, 3])).toEqual([2, 4, 6]);
+    expect(groups).toEqual([[1, 2, 3]]);
+  });
+
+  it('of a group that fails, those fail that fail alone', async () => {
+    const { groups, results } = failing(2, 4);
+    expect(await results([1, 2, 3, 4])).toEqual([2, 'no 2', 6, 'no 4']);
+    expect(groups).toEqual([[1, 2, 3, 4], [1], [2], [3], [4]]);
+    expect(await results([5, 6])).toEqual([10, 12]);
+  });
+
+  it('one that is alone is not tried twice', async () => {
+    const { groups, results } = failing(1);
+    expect(await results([1])).toEqual(['no 1']);
+    expect(groups).toEqual([[1]]);
   });
 });

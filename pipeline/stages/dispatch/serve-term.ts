@@ -121,20 +121,18 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
     return admitted;
   }
 
-  /** What passes the gates of different lanes at the same time is written together. */
+  /** What passes the gates of different lanes at the same time is written together; if that fails, the jobs of each lane. */
   function createGatesOf(slots: SlotCoordinator): () => Gates {
-    const commit = groupCommitEach((some: ReadyJob[]) => deps.commitReady(some, slots, step));
-    const end = groupCommitEach((some: Ending[]) => deps.endJobs.end(some, step));
+    const commit = groupCommitEach(ofLanes((some: ReadyJob[]) => deps.commitReady(some, slots, step)));
+    const end = groupCommitEach(ofLanes((some: Ending[]) => deps.endJobs.end(some, step)));
     return () => ({
       commits: createSequencer(FIRST, step.signal, async (some) => {
-        const current = await Promise.all(some.map((ready) => ready && commit(ready)));
+        const current = await commit(some);
         const open = current.find((job) => job && isUndecided(job));
         if (open) throw new NotDecided(open);
         return current;
       }),
-      ends: createSequencer(FIRST, step.signal, (some) =>
-        Promise.all(some.map((ending) => ending && end(ending))),
-      ),
+      ends: createSequencer(FIRST, step.signal, end),
     });
   }
 
@@ -162,5 +160,15 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
     deliver: async (job: number, offset: bigint | null) => (await started).take(job, offset),
     /** Where the oldest message of a job in flight stands. */
     oldestOffset: () => admission?.oldestOffset(),
+  };
+}
+
+/** Does the work for the jobs of several lanes at once. Null: there is nothing to do for a job. */
+function ofLanes<Item, Result>(work: (items: Item[]) => Promise<Result[]>) {
+  return async (lanes: (Item | null)[][]): Promise<(Result | null)[][]> => {
+    const items = lanes.flat().filter((item) => item !== null);
+    const results = items.length > 0 ? await work(items) : [];
+    const next = results.values();
+    return lanes.map((lane) => lane.map((item) => (item === null ? null : next.next().value!)));
   };
 }

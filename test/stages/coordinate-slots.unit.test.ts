@@ -7,17 +7,19 @@ import {
   type SlotDependencies,
 } from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
 import type { JobDocument, JobError } from '../../schemas/documents.ts';
+import type { JobMarker } from '../../schemas/topics.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 const verdict = { passed: [], collapsed: [], attempt: 0, expected: new Binary(noneExpected.buffer) };
 const decided = (job: Partial<JobDocument>) => aJob({ phase: 'decided', verdict, ...job });
+const lanes = { laneOf: ({ partner }: JobDocument) => partner, endedBefore: () => 1 };
 afterEach(() => {
   vi.useRealTimers();
 });
 
 async function markerOf(job: Partial<JobDocument>) {
   const { sent, step, publisher } = recordingEnvironment('dispatch');
-  const deps = { publisher, devicePartitions: 1, stallMs: 1_000 } as SlotDependencies;
+  const deps = { ...lanes, publisher, devicePartitions: 1, stallMs: 1_000 } as SlotDependencies;
   await createSlotCoordinator(deps, step, () => {}).commit([decided(job)]);
   return sent[0]!.message.value;
 }
@@ -35,6 +37,7 @@ it('markers without a response are sent again, with a growing pause; at once whe
   const { sent, step, publisher } = recordingEnvironment('dispatch');
   const counts = new Map<number, number>();
   const deps = {
+    ...lanes,
     publisher,
     slots: 1,
     devicePartitions: 1,
@@ -70,6 +73,7 @@ it('a job is decided only when every partition has voted, and merged only when e
   const votes: { job: number; attempt: number; partition: number; missing: number[] }[] = [];
   const counts = new Map<number, number>();
   const deps = {
+    ...lanes,
     publisher,
     slots: 4,
     devicePartitions: 3,
@@ -101,4 +105,99 @@ it('a job is decided only when every partition has voted, and merged only when e
   await coordinator.look();
   await merged;
   expect(settled).toEqual(['voted', 'merged']);
+});
+
+/** A coordinator, and which jobs must be merged before those that it tells the slots to commit. */
+function createScene({ laneOf = lanes.laneOf } = {}) {
+  const { step, publisher, sent } = recordingEnvironment('dispatch');
+  const acked = new Map<number, number>();
+  let endedBefore = 1;
+  const deps = {
+    laneOf,
+    endedBefore: () => endedBefore,
+    publisher,
+    slots: 1,
+    devicePartitions: 1,
+    stallMs: 60_000,
+    acks: { countByJob: async () => acked },
+    votes: { votesOn: async () => [] },
+    jobs: { endedAmong: async () => new Set() },
+  } as unknown as SlotDependencies;
+  const coordinator = createSlotCoordinator(deps, step, () => {});
+  async function markersOf(jobs: JobDocument[]) {
+    sent.length = 0;
+    await coordinator.commit(jobs);
+    return sent.map(({ message }) => message.value as JobMarker);
+  }
+  return {
+    markersOf,
+    /** By job. */
+    async afterOf(...jobs: JobDocument[]) {
+      const markers = await markersOf(jobs);
+      return Object.fromEntries(markers.map(({ job, after }) => [job, after.toSorted((a, b) => a - b)]));
+    },
+    async acknowledge(job: JobDocument) {
+      const acknowledged = coordinator.acknowledged(job);
+      acked.set(job._id, 1);
+      await coordinator.look();
+      await acknowledged;
+    },
+    endBefore(job: number) {
+      endedBefore = job;
+    },
+  };
+}
+const ofMarketplace =
+  (kind: 'import' | 'delete') =>
+  (_id: number, partner = 'a') =>
+    decided({ _id, partner, kind, audience: null, generation: null });
+const anImport = ofMarketplace('import');
+const aDeletion = ofMarketplace('delete');
+const aLoad = (_id: number, audience: number, partner = 'a') => decided({ _id, partner, audience });
+
+it('loads come after the imports before them and the loads of their audience; imports and deletions after all', async () => {
+  const { afterOf } = createScene();
+  const first = [aLoad(1, 5), aLoad(2, 6), aLoad(3, 5), anImport(4), aLoad(5, 5), aLoad(6, 6), aLoad(7, 5)];
+  expect(await afterOf(...first)).toEqual({
+    1: [],
+    2: [],
+    3: [1],
+    4: [1, 2, 3],
+    // What comes before the import does so for those behind it, too.
+    5: [4],
+    6: [4],
+    7: [4, 5],
+  });
+  expect(await afterOf(anImport(8), aDeletion(9), aLoad(10, 7), aDeletion(11))).toEqual({
+    8: [4, 5, 6, 7],
+    9: [8],
+    10: [9],
+    11: [9, 10],
+  });
+});
+
+it('jobs of different lanes do not come after each other; with one lane for all they do', async () => {
+  const jobs = [anImport(1, 'a'), anImport(2, 'b'), aLoad(3, 5, 'a'), aLoad(4, 6, 'b'), aDeletion(5, 'c')];
+  expect(await createScene().afterOf(...jobs)).toEqual({ 1: [], 2: [], 3: [1], 4: [2], 5: [] });
+  const one = createScene({ laneOf: () => '' });
+  expect(await one.afterOf(...jobs)).toEqual({ 1: [], 2: [1], 3: [2], 4: [2], 5: [2, 3, 4] });
+});
+
+it('nothing comes after a job that every slot has acknowledged; a marker that is sent again says the same', async () => {
+  const { afterOf, acknowledge } = createScene();
+  const jobs = [anImport(1), aLoad(2, 5), aLoad(3, 6), anImport(4)];
+  await afterOf(...jobs);
+  await acknowledge(jobs[0]!);
+  await acknowledge(jobs[1]!);
+  expect(await afterOf(jobs[3]!)).toEqual({ 4: [1, 2, 3] });
+  expect(await afterOf(aLoad(5, 5))).toEqual({ 5: [4] });
+  await acknowledge(jobs[3]!);
+  expect(await afterOf(anImport(6))).toEqual({ 6: [3, 5] });
+});
+
+it('markers say whose job it is, and before which job all have ended', async () => {
+  const { markersOf, endBefore } = createScene();
+  expect(await markersOf([anImport(3, 'b')])).toMatchObject([{ partner: 'b', ended_before: 1 }]);
+  endBefore(3);
+  expect(await markersOf([anImport(4, 'a')])).toMatchObject([{ partner: 'a', ended_before: 3 }]);
 });

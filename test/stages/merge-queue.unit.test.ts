@@ -1,153 +1,255 @@
+/** A job is merged after those that its marker names, and waits for no other; of one that cannot be merged, only what depends on it. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { GROUP_BYTES } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { GROUP_BYTES, SMALL_BYTES } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createMergeQueue } from '../../pipeline/stages/sink/merge-queue.ts';
 import type { JobMarker } from '../../schemas/topics.ts';
+import { eventually } from '../support/eventually.ts';
 import { markerOf } from '../support/markers.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 type Kind = JobMarker['kind'];
+interface Added {
+  bytes?: number;
+  after?: number[];
+  request?: JobMarker['request'];
+}
 
 /** A queue whose merges end when they are told to. */
 function createScene(suspects: number[] = []) {
   const merges: number[][] = [];
   const givenUp: [number, string][] = [];
   const over = new AbortController();
-  let settle: { resolve(): void; reject(error: unknown): void } | undefined;
+  const running = new Map<string, { resolve(): void; reject(error: unknown): void }>();
+  const merged = new Set<number>();
   const queue = createMergeQueue({
     merge(markers) {
-      merges.push(markers.map(({ job }) => job));
-      return new Promise((resolve, reject) => {
-        settle = { resolve, reject };
-      });
+      const jobs = markers.map(({ job }) => job);
+      merges.push(jobs);
+      return new Promise((resolve, reject) => running.set(jobs.join(), { resolve, reject }));
     },
     isAlone: ({ job }) => suspects.includes(job),
     onFailure: () => {},
-    isInSequence: ({ previous }) => previous === 0 || queue.has(previous),
+    isInSequence: ({ after }) => after.every((job) => merged.has(job) || queue.has(job)),
     onGivenUp: async ({ job }, reason) => void givenUp.push([job, reason]),
     pause: async () => {},
     signal: over.signal,
   });
-  const add = (job: number, kind: Kind = 'import', { bytes = 1, previous = 0 } = {}) =>
-    queue.add({ marker: markerOf({ job, kind, previous }), offset: BigInt(10 * job), bytes });
-  const untilMerges = async (count: number) => {
-    while (merges.length < count) await new Promise(setImmediate);
-  };
+  async function settle(jobs: number[]) {
+    const name = jobs.join();
+    const merge = await waitFor(() => running.get(name), { what: `the merge of ${name}`, everyMs: 1 });
+    running.delete(name);
+    return merge;
+  }
   return {
     queue,
-    add,
     merges,
     givenUp,
     over,
-    finish: () => settle!.resolve(),
-    fail: (error: unknown) => settle!.reject(error),
-    untilMerges,
+    running: () => [...running.keys()].sort(),
+    add(job: number, kind: Kind = 'import', { bytes = 1, ...fields }: Added = {}) {
+      queue.add({ marker: markerOf({ job, kind, ...fields }), offset: BigInt(10 * job), bytes });
+    },
+    /** The merge of these jobs, as soon as it has begun. */
+    async finish(...jobs: number[]) {
+      const { resolve } = await settle(jobs);
+      for (const job of jobs) merged.add(job);
+      resolve();
+    },
+    async fail(error: unknown, ...jobs: number[]) {
+      (await settle(jobs)).reject(error);
+    },
+    untilIdle: () =>
+      waitFor(() => queue.oldestOffset() === undefined, { what: 'the last merge', everyMs: 1 }),
   };
 }
+const LARGE = { bytes: SMALL_BYTES + 1 };
+const behind = (...after: number[]) => ({ after });
 
-it('a job that must not share its merge does not', async () => {
-  const { queue, add, merges, finish, untilMerges } = createScene([2, 3]);
-  for (const job of [1, 2, 3, 4, 5]) add(job);
-  for (let done = 1; done <= 4; done++) {
-    await untilMerges(done);
-    finish();
-  }
-  await queue.idle();
-  expect(merges).toEqual([[1], [2], [3], [4, 5]]);
+it('a job waits for those that its marker names', async () => {
+  const { add, merges, running, finish, untilIdle } = createScene();
+  add(1);
+  add(2, 'audience', behind(1));
+  add(3, 'audience', behind(1));
+  add(4, 'delete', behind(3, 2));
+  await turn();
+  expect(running()).toEqual(['1']);
+  await finish(1);
+  await eventually(running).toEqual(['2', '3']);
+  await finish(3);
+  await turn();
+  expect(running()).toEqual(['2']);
+  await finish(2);
+  await finish(4);
+  await untilIdle();
+  expect(merges).toEqual([[1], [2], [3], [4]]);
 });
 
-it('imports that wait share a merge, anything else is merged alone, and all of it in order', async () => {
-  const { queue, add, merges, finish, untilMerges } = createScene();
+it('and for no other: imports, loads, deletions and large ones begin at once', () => {
+  const { add, running } = createScene();
   add(1);
-  for (const job of [2, 3]) add(job);
-  add(4, 'audience');
-  add(5, 'delete');
-  for (const job of [6, 7]) add(job);
-  expect([7, 8].map(queue.has)).toEqual([true, false]);
-  for (const [done, oldest] of [10n, 20n, 40n, 50n, 60n].entries()) {
-    await untilMerges(done + 1);
-    expect(queue.oldestOffset()).toBe(oldest);
-    finish();
+  add(2, 'audience');
+  add(3, 'delete');
+  add(4, 'import', LARGE);
+  add(5, 'audience', LARGE);
+  add(6, 'delete');
+  expect(running()).toEqual(['1', '2', '3', '4', '5', '6']);
+});
+
+it('a large merge does not delay small ones, but those behind it', async () => {
+  const { queue, add, running, finish, untilIdle } = createScene();
+  add(1, 'import', LARGE);
+  add(2, 'audience', { ...LARGE, ...behind() });
+  add(3, 'import', behind(1));
+  for (const job of [4, 6, 8]) {
+    add(job);
+    add(job + 1, 'audience');
+    await finish(job);
+    await finish(job + 1);
   }
-  await queue.idle();
-  expect(merges).toEqual([[1], [2, 3], [4], [5], [6, 7]]);
-  expect(queue.oldestOffset()).toBeUndefined();
+  await eventually(() => [4, 5, 6, 7, 8, 9].some(queue.has)).toBe(false);
+  expect(running()).toEqual(['1', '2']);
+  expect(queue.oldestOffset()).toBe(10n);
+  await finish(1);
+  await finish(3);
+  await finish(2);
+  await untilIdle();
+});
+
+it('imports that wait share a merge, in their order; loads that wait are merged side by side', async () => {
+  const { queue, add, merges, running, finish, untilIdle } = createScene();
+  add(1);
+  add(2, 'audience');
+  for (const job of [3, 5, 7]) {
+    add(job, 'import', behind(job === 3 ? 1 : job - 2));
+    add(job + 1, 'audience');
+  }
+  expect([8, 9].map(queue.has)).toEqual([true, false]);
+  expect(running()).toEqual(['1', '2']);
+  await finish(1);
+  await finish(3, 5, 7);
+  expect(queue.oldestOffset()).toBe(20n);
+  await finish(2);
+  await eventually(running).toEqual(['4', '6', '8']);
+  for (const job of [4, 6, 8]) await finish(job);
+  await untilIdle();
+  expect(merges.filter((jobs) => jobs.length > 1)).toEqual([[3, 5, 7]]);
+});
+
+it('a job that must not share its merge does not, nor does one that is dropped', async () => {
+  const { add, merges, finish, untilIdle } = createScene([2, 3]);
+  add(1);
+  for (const job of [2, 3, 4, 5]) add(job, 'import', behind(job - 1));
+  add(6, 'import', { ...behind(5), request: 'drop' });
+  for (const jobs of [[1], [2], [3], [4, 5], [6]]) await finish(...jobs);
+  await untilIdle();
+  expect(merges).toEqual([[1], [2], [3], [4, 5], [6]]);
 });
 
 it('imports share a merge as far as they are small together', async () => {
-  const { queue, add, merges, finish, untilMerges } = createScene();
+  const { add, finish, untilIdle } = createScene();
+  const fit = GROUP_BYTES / SMALL_BYTES;
+  const jobs = Array.from({ length: fit + 1 }, (_, i) => i + 2);
   add(1);
-  for (const job of [2, 3, 4]) add(job, 'import', { bytes: GROUP_BYTES / 2 });
-  add(5, 'import', { bytes: 2 * GROUP_BYTES });
-  for (const done of [1, 2, 3, 4]) {
-    await untilMerges(done);
-    finish();
-  }
-  await queue.idle();
-  expect(merges).toEqual([[1], [2, 3], [4], [5]]);
+  for (const job of jobs) add(job, 'import', { bytes: SMALL_BYTES });
+  await finish(1);
+  await finish(...jobs.slice(0, fit));
+  await finish(...jobs.slice(fit));
+  await untilIdle();
 });
 
-it('of imports that fail together, the one is given up that fails alone, three times, and what must come behind it', async () => {
-  const { queue, add, merges, givenUp, finish, fail, untilMerges } = createScene();
-  for (const job of [1, 2, 3]) add(job);
-  finish();
-  await untilMerges(2);
-  add(4, 'audience', { previous: 3 });
-  add(5, 'audience', { previous: 4 });
-  add(6, 'audience');
-  fail(new Error('one of them'));
-  await untilMerges(3);
-  finish();
+it('of imports that fail together, the one is given up that fails alone, three times, with what depends on it', async () => {
+  const { queue, add, merges, givenUp, finish, fail, untilIdle } = createScene();
+  add(1);
+  for (const job of [2, 3]) add(job);
+  await finish(1);
+  await waitFor(() => merges.length === 2, { what: 'the second merge', everyMs: 1 });
+  add(4, 'audience', behind(3));
+  add(5, 'import', behind(4, 3));
+  add(6, 'audience', behind(2));
+  await fail(new Error('one of them'), 2, 3);
   // Messages differ: they carry tokens and times.
-  for (const failure of [1, 2, 3]) {
-    await untilMerges(3 + failure);
-    expect(queue.oldestOffset()).toBe(30n);
-    fail(new Error(`failure ${failure}`));
-  }
-  await untilMerges(7);
-  expect([3, 4, 5, 6].filter(queue.has)).toEqual([6]);
-  expect(queue.oldestOffset()).toBe(60n);
-  finish();
-  await queue.idle();
+  for (const failure of [1, 2, 3]) await fail(new Error(`failure ${failure}`), 3);
+  await eventually(() => [2, 3, 4, 5, 6].filter(queue.has)).toEqual([2, 6]);
+  await finish(2);
+  await finish(6);
+  await untilIdle();
   expect(merges).toEqual([[1], [2, 3], [2], [3], [3], [3], [6]]);
   expect(givenUp).toEqual([[3, 'Error: failure 3']]);
 });
 
-it('what is queued behind a job that is given up stays, if its marker has come again without it', async () => {
-  const { queue, add, merges, finish, fail, untilMerges } = createScene();
-  add(1);
-  add(2, 'audience', { previous: 1 });
-  add(3, 'audience', { previous: 2 });
-  queue.renew(markerOf({ job: 2, kind: 'audience', previous: 0 }));
-  for (const failure of [1, 2, 3]) {
-    await untilMerges(failure);
-    fail(new Error('again'));
-  }
-  for (const done of [4, 5]) {
-    await untilMerges(done);
-    finish();
-  }
-  await queue.idle();
-  expect(merges).toEqual([[1], [1], [1], [2], [3]]);
+it('others go on while one fails', async () => {
+  const { add, givenUp, finish, fail, untilIdle } = createScene();
+  for (const job of [1, 2, 3]) add(job, 'audience');
+  await fail(new Error('first'), 1);
+  for (const job of [2, 3]) await finish(job);
+  add(4);
+  await finish(4);
+  await fail(new Error('second'), 1);
+  add(5, 'audience');
+  await finish(5);
+  await finish(1);
+  await untilIdle();
+  expect(givenUp).toEqual([]);
 });
 
-it('failures before a success do not count', async () => {
-  const { queue, add, givenUp, finish, fail, untilMerges } = createScene();
+it('what is queued behind a job that is given up stays, if its marker has come again without it', async () => {
+  const { queue, add, finish, fail, givenUp, running, untilIdle } = createScene();
+  add(1);
+  add(2, 'audience', behind(1));
+  add(3, 'audience', behind(2));
+  queue.renew(markerOf({ job: 2, kind: 'audience', attempt: 1 }));
+  await turn();
+  expect(running()).toEqual(['1']);
+  queue.renew(markerOf({ job: 2, kind: 'audience' }));
+  await eventually(running).toEqual(['1', '2']);
+  for (const failure of [1, 2, 3]) await fail(new Error(`failure ${failure}`), 1);
+  await eventually(() => givenUp.length).toBe(1);
+  expect([1, 2, 3].filter(queue.has)).toEqual([2, 3]);
+  await finish(2);
+  await finish(3);
+  await untilIdle();
+});
+
+it('failures of one job are none of another, and those before a success do not count', async () => {
+  const { add, givenUp, finish, fail, untilIdle } = createScene();
   for (const job of [1, 2, 3]) add(job, 'audience');
-  for (let done = 0; done < 3; done++) {
-    await untilMerges(2 * done + 1);
-    fail(new Error('once'));
-    await untilMerges(2 * done + 2);
-    finish();
+  for (const job of [1, 2, 3]) {
+    for (let failure = 0; failure < 2; failure++) await fail(new Error('again'), job);
+    await finish(job);
   }
-  await queue.idle();
-  expect([givenUp, queue.oldestOffset()]).toEqual([[], undefined]);
+  await untilIdle();
+  expect(givenUp).toEqual([]);
+});
+
+it('while it is held nothing begins, whatever comes or ends; what has begun is known', async () => {
+  const { queue, add, running, finish, fail, untilIdle } = createScene();
+  add(1);
+  add(2, 'audience');
+  add(3, 'audience', behind(1));
+  const doing = queue.hold(async (isMerging) => {
+    expect([1, 2, 3, 4].map(isMerging)).toEqual([true, true, false, false]);
+    add(4, 'delete');
+    await finish(1);
+    await fail(new Error('once'), 2);
+    await waitFor(() => !queue.has(1) && !isMerging(2), { what: 'both to settle', everyMs: 1 });
+    await turn();
+    expect(running()).toEqual([]);
+    throw new Error('the work failed');
+  });
+  await expect(doing).rejects.toThrow('the work failed');
+  await eventually(running).toEqual(['2', '3', '4']);
+  for (const job of [2, 3, 4]) await finish(job);
+  await untilIdle();
 });
 
 it('nothing is merged when the assignment is over, and the offsets stay where they are', async () => {
   const { queue, add, merges, givenUp, over, fail } = createScene();
   add(1);
-  add(2);
+  add(2, 'import', behind(1));
   over.abort();
-  fail(new Error('stopping'));
-  await queue.idle();
+  await fail(new Error('stopping'), 1);
+  add(3, 'delete');
+  await turn();
   expect([merges, givenUp, queue.oldestOffset()]).toEqual([[[1]], [], 10n]);
 });

@@ -89,8 +89,8 @@ export interface SlotEdit {
   drop(): void;
 }
 
-/** One of several jobs that were to be merged together has been dropped: they have to be merged one by one. */
-class DroppedMeanwhile extends Error {}
+/** One of several jobs that were to be merged together is merged or dropped already: they have to be merged one by one. */
+class NotTogether extends Error {}
 
 const WRITE_BYTES = 4 << 20;
 
@@ -107,10 +107,12 @@ export const editSlot = (
   deps.oneAtATime(manifestId(target.space, target.slot), async () => {
     for (let attempt = 1; ; attempt++) {
       const manifest = await deps.manifests.read(target);
-      if (target.jobs.every((one) => isMerged(manifest, one)))
+      const merged = target.jobs.filter((one) => isMerged(manifest, one));
+      if (merged.length === target.jobs.length)
         return { total: manifest.devices, changes: changesOf(manifest) };
-      if (manifest.changes.some((one) => one.dropped && target.jobs.some(({ job }) => job === one.job)))
-        throw new DroppedMeanwhile(`a job was dropped that was to be merged into ${manifest._id}`);
+      // Merged again with others, a job would count what they add, and bring back what was deleted since.
+      if (merged.length > 0)
+        throw new NotTogether(`a job is merged or was dropped that was to be merged into ${manifest._id}`);
       const done = await tryToEdit(deps, target, manifest, work);
       if (done) return done;
       await waitAfterLoss(attempt, manifest._id);

@@ -6,7 +6,7 @@ import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { spaces } from '../../schemas/documents.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { createGate } from '../sets/database.ts';
-import { keyed, onePart } from '../sets/devices.ts';
+import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 import { slotTarget } from '../support/slot-target.ts';
 import { setNames } from '../support/stored-sets.ts';
@@ -77,6 +77,34 @@ it('another owner has merged the first of two jobs meanwhile: the second is merg
   expect(second).toMatchObject({ pairs: 20, uniqueDevices: 20 });
   expect(unpackCounts(second!.attributePairs!.buffer)).toEqual(new Map([[1, 10]]));
   expect(await sets.count(setNames.attribute(1))).toBe(20);
+});
+
+it('the same if it is a later one of another lane: what the others added is counted as theirs', async () => {
+  const gate = createGate();
+  const { sink, sets, acks, devices, marker, untilAcked } = await createSink({
+    async mergesMay(jobs) {
+      if (jobs.includes(1)) await gate.wait();
+      if (!jobs.includes(3) || jobs.length === 1) return;
+      const target = slotTarget({ space: spaces.marketplace, slot: PARTITION, job: 3, partner: PARTNER });
+      const own = keyed({ key: 1, devices: numberedDevices(0, 30) });
+      await createDeviceSets(database.db).merge(target, onePart(own));
+    },
+  });
+  const [BATCH, other] = [1, { partner: 'p2' }];
+  const deliveries = [devices(1), devices(2, BATCH), devices(3), marker(1)];
+  await sink.handleAll!(PARTITION, deliveries, step);
+  await gate.reached;
+  await sink.handleAll!(PARTITION, [marker(2, other, [BATCH]), marker(3, { after: [1] })], step);
+  gate.open();
+  const added = async (job: number) => {
+    await untilAcked(job);
+    const [ack] = await acks.ofJob(job);
+    return unpackCounts(ack!.attributePairs!.buffer);
+  };
+  expect(await added(1)).toEqual(new Map([[1, 10]]));
+  expect(await added(2)).toEqual(new Map([[1, 20]]));
+  expect(await added(3)).toEqual(new Map([[1, 20]]));
+  expect(await sets.count(setNames.attribute(1))).toBe(50);
 });
 
 it('says whether its slot holds all of a job, and merges nothing before it does', async () => {

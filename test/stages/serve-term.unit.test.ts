@@ -4,13 +4,14 @@ import { expect, it } from 'vitest';
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { createStep } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { nothing } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
 import type { Ending } from '../../pipeline/stages/dispatch/commit/end-jobs.ts';
 import { createTerm, type TermDependencies } from '../../pipeline/stages/dispatch/serve-term.ts';
 import { NotDecided, type OwnTurns, type ReadyJob } from '../../pipeline/stages/dispatch/turns.ts';
 import type { Decision } from '../../pipeline/stores/jobs/jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { aJob } from '../support/recording-environment.ts';
+import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
@@ -170,3 +171,34 @@ it.each(['commits', 'ends'] as const)(
     ending.abort();
   },
 );
+
+it('a job that fails for good has not ended: no marker says so, and its message is read again', async () => {
+  const { publisher, sent } = recordingEnvironment('dispatch');
+  const verdict = nothing().verdict;
+  const documents = ['a', 'b'].map((partner, i) => aJob({ _id: i + 1, partner, phase: 'decided', verdict }));
+  const failures: unknown[] = [];
+  let turns: OwnTurns | undefined;
+  const { term, ending } = startTerm({
+    publisher,
+    devicePartitions: 1,
+    laneOf: ({ partner }: JobDocument) => partner,
+    jobs: {
+      extent: async () => ({ first: 1, newest: 2 }),
+      unfinishedFrom: async (first: number) => documents.filter(({ _id }) => _id >= first),
+      find: async (id: number) => documents[id - 1]!,
+    },
+    runJob(job: JobDocument, own: OwnTurns) {
+      if (job._id === 1) throw new Error('MongoDB is gone');
+      turns = own;
+      return new Promise<void>(() => {});
+    },
+    onFatal: (error: unknown) => failures.push(error),
+  });
+  for (const job of [1, 2]) await term.deliver(job, BigInt(job));
+  await waitFor(() => turns && failures.length === 1, { what: 'the failure' });
+  await turn();
+  await turns!.slots.commit([documents[1]!]);
+  expect(sent.map(({ message }) => message.value)).toMatchObject([{ job: 2, ended_before: 1 }]);
+  expect(term.oldestOffset()).toBe(1n);
+  ending.abort();
+});

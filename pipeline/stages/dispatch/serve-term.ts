@@ -91,17 +91,20 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
     const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
     const turns: Turns = { step, files, slots, readAhead, mayBeListed: (job) => job <= newest };
 
-    async function run(id: number, place: Place): Promise<void> {
+    async function runToItsEnd(id: number, place: Place): Promise<void> {
       deps.onJobsInFlight(1);
       try {
         const job = await step.read('read the job', () => jobs.find(id));
         await deps.runJob(job!, { ...turns, ...place });
-      } catch (error) {
-        fail(error);
       } finally {
         deps.onJobsInFlight(-1);
       }
     }
+    /** Never resolves for a job that fails: until the process is gone, markers of other lanes must not say that it has ended. */
+    const run = (id: number, place: Place) =>
+      new Promise<void>((resolve) => {
+        runToItsEnd(id, place).then(resolve, fail);
+      });
     function onEnded(job: number): void {
       readAhead.admit();
       admitted.onEnded(job);

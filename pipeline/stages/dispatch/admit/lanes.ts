@@ -23,7 +23,7 @@ interface Term {
   /** How many jobs may be in flight. As many again may be the first of their lane. */
   jobWindow: number;
   createGates(): Gates;
-  /** Runs the job to its end. Never rejects. */
+  /** Resolves when the job has ended. Never rejects. */
   run(job: number, place: Place): Promise<void>;
   onEnded(job: number): void;
 }

@@ -8,6 +8,7 @@ import { formatIdentifier, slotOf } from '../formats/identifiers.ts';
 import { emptyDatabase } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { runAdmin } from '../support/run-admin.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 
 const AUDIENCE = 7;
@@ -33,7 +34,7 @@ it('shows attributes and audiences with events, and nothing of a cleared generat
   const device = numberedDevices(0, 1);
   const slot = slotOf(device, 0);
   const hold = (space: string, key: number) =>
-    sets.merge({ space, slot, job: AUDIENCE, since: 0 }, onePart(keyed({ devices: device, key })));
+    sets.merge(slotTarget({ space, slot, job: AUDIENCE }), onePart(keyed({ devices: device, key })));
   await hold(spaces.marketplace, 3);
   await hold(spaces.audience(AUDIENCE, 1), 2);
   await hold(spaces.audience(AUDIENCE, 2), 2);

@@ -40,7 +40,7 @@ beforeAll(async () => {
   env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
   const settings = Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'));
   mongo = await connectMongo(parseConfig(Object.fromEntries(settings)));
-  inspection = createJobInspection(createApiStores(mongo.db), 64);
+  inspection = createJobInspection(createApiStores(mongo.db), { order: 'partner', jobWindow: 64 });
   const insert = (name: string, documents: object[]) =>
     mongo.db.collection(name).insertMany(documents as never);
   await insert(collections.jobs, [
@@ -146,7 +146,7 @@ describe('a stopped job', () => {
     mongo.db.collection<JobDocument>(collections.jobs).updateOne(
       { _id: id },
       {
-        $set: { stoppedAt: new Date(), deferred: true, internalReason: 'sink: RangeError: out of bounds' },
+        $set: { stoppedAt: new Date(), internalReason: 'sink: RangeError: out of bounds' },
       },
     );
 

@@ -5,17 +5,13 @@ import type { Layout } from '../../pipeline/sets/regions.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
-import {
-  type AudienceDocument,
-  collections,
-  type FileDocument,
-  type JobDocument,
-  spaces,
-} from '../../schemas/documents.ts';
+import { type AudienceDocument, collections, type FileDocument, spaces } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { slotOf } from '../formats/identifiers.ts';
 import { manifestsOf, pagesOf } from '../sets/database.ts';
 import { fromHex, keyedBy, numberedDevice, onePart } from '../sets/devices.ts';
+import { endJobs } from '../support/end-jobs.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { startService, withoutPorts } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -61,6 +57,8 @@ export async function secondApi(api: Api, key: string, env: Record<string, strin
 /** Devices with a key each; 0 is none. */
 type Group = { key: number; devices: string[] };
 
+type Job = { job: number; partner: string };
+
 /** So that a few devices make several pages and regions. */
 const tiny: Partial<Layout> = { pageBytes: 512, regionBytes: 4_096 };
 
@@ -71,7 +69,7 @@ export function createScene(api: Api, layout = tiny) {
   const audiences = api.db.collection<AudienceDocument>(collections.audiences);
 
   /** Gives the pairs that are new, by key. */
-  async function add(space: string, job: number, groups: Group[]): Promise<Map<number, number>> {
+  async function add(space: string, job: Job, groups: Group[]): Promise<Map<number, number>> {
     const pairs = groups.flatMap(({ key, devices: some }) => some.map((device) => ({ key, device })));
     const added = new Map<number, number>();
     const placement = await sets.placement();
@@ -82,9 +80,9 @@ export function createScene(api: Api, layout = tiny) {
         key,
         devices: fromHex(of.map(({ device }) => device)),
       }));
-      const target = { space, slot, job, since: job - 1 };
+      const target = slotTarget({ space, slot, ...job });
       const { changes } = await sets.merge(target, onePart(keyedBy(placement, ...packed)));
-      for (const [key, count] of changes.find((change) => change.job === job)?.pairs ?? [])
+      for (const [key, count] of changes.find((change) => change.job === job.job)?.pairs ?? [])
         added.set(key, (added.get(key) ?? 0) + count);
     }
     return added;
@@ -92,13 +90,13 @@ export function createScene(api: Api, layout = tiny) {
 
   async function importInto(partner: TestPartner, groups: Group[]): Promise<void> {
     const job = await queueImport(partner);
-    const added = await add(spaces.marketplace, job, groups);
-    await attributeDevices.record([{ job, added, emptied: [] }]);
-    await phase(job, 'ended');
+    const ofPartner = { job, partner: partner.id };
+    const added = await add(spaces.marketplace, ofPartner, groups);
+    await attributeDevices.record([{ ...ofPartner, added, emptied: [] }]);
+    await end(job);
   }
 
-  const phase = (job: number, name: JobDocument['phase']) =>
-    api.jobs.updateOne({ _id: job }, { $set: { phase: name, status: name === 'ended' ? 2 : 1 } });
+  const end = (job: number) => endJobs(api.db, [job]);
 
   async function queueImport(partner: TestPartner): Promise<number> {
     const reply = await partner.call('POST', IMPORT, { body: { file_path: 'a.csv', key_type: 0 } });
@@ -114,15 +112,16 @@ export function createScene(api: Api, layout = tiny) {
       key: numbers.get(event) ?? 0,
       devices: some,
     }));
-    await add(space, job, groups);
-    const document = fileDocument((await api.jobs.findOne({ _id: job }))!, 0, {
+    const stored = (await api.jobs.findOne({ _id: job }))!;
+    await add(space, { job, partner: stored.partner }, groups);
+    const document = fileDocument(stored, 0, {
       path,
       events: Object.entries(rows).map(([event, some]) => ({ event, rows: some.length })),
     });
     await api.db.collection<FileDocument>(collections.files).insertOne(document);
     const uniqueDevices = await sets.count(space);
     await audiences.updateOne({ _id: audience }, { $set: { uniqueDevices, loadedBy: job } });
-    await phase(job, 'ended');
+    await end(job);
   }
 
   /** Takes the audience's devices away: whoever composes it looks for them again and again until they are given back. */
@@ -139,7 +138,7 @@ export function createScene(api: Api, layout = tiny) {
   return {
     audiences,
     eventValues,
-    phase,
+    end,
     withhold,
     queueImport,
     importInto,
@@ -154,9 +153,12 @@ export function createScene(api: Api, layout = tiny) {
       const body = { key_type: 0, keys: [String(attribute)] };
       const job: number = (await partner.call('DELETE', IMPORT, { body })).json.import_log_id;
       for (let slot = 0; slot < DEFAULT_SLOTS; slot++)
-        await sets.removeKeys({ space: spaces.marketplace, slot, job, since: job - 1 }, new Set([attribute]));
-      await attributeDevices.record([{ job, added: new Map(), emptied: [attribute] }]);
-      await phase(job, 'ended');
+        await sets.removeKeys(
+          slotTarget({ space: spaces.marketplace, slot, job, partner: partner.id }),
+          new Set([attribute]),
+        );
+      await attributeDevices.record([{ job, partner: partner.id, added: new Map(), emptied: [attribute] }]);
+      await end(job);
     },
 
     async audience(partner: TestPartner, first: Load, { name = 'audience', headers = {} } = {}) {

@@ -11,6 +11,7 @@ import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { openDatabase } from '../sets/database.ts';
+import { endJobs, insertEnded } from '../support/end-jobs.ts';
 import { readConfigFile } from '../support/env-file.ts';
 
 const database = openDatabase();
@@ -20,19 +21,14 @@ const jobsOf = (db: Db) => db.collection<JobDocument>(collections.jobs);
 let jobs = 0;
 beforeAll(() => ensureIndexes(database.db));
 
+const request = { kind: 'import', filePath: 'a', pathType: 0, keyType: 0, compressed: null } as const;
+
 /** As dispatch leaves them. */
-async function endJobs(partner: string, count: number): Promise<void> {
-  const request = {
-    kind: 'import',
-    partner,
-    filePath: 'a',
-    pathType: 0,
-    keyType: 0,
-    compressed: null,
-  } as const;
-  const ended = Array.from({ length: count }, () => numbered(request, ++jobs, 0, new Date()));
-  await jobsOf(database.db).insertMany(
-    ended.map((job) => ({ ...job, phase: 'ended', status: JobStatus.done })),
+async function end(partner: string, count: number): Promise<void> {
+  const ended = Array.from({ length: count }, () => numbered({ ...request, partner }, ++jobs, 0, new Date()));
+  await insertEnded(
+    database.db,
+    ended.map((job) => ({ ...job, status: JobStatus.done })),
   );
 }
 
@@ -55,13 +51,13 @@ const range = (first: number, last: number) => Array.from({ length: last - first
 it('a webhook that is registered while events are recorded misses none that end after its registration', async () => {
   const { stores, register, told } = scene();
   const early = await register('p-a');
-  await endJobs('p-a', 3);
+  await end('p-a', 3);
   let late: Awaited<ReturnType<typeof register>> | undefined;
   // Between what a recorder has read and where it says that it is done.
   const insert: typeof stores.deliveries.insert = async (...args) => {
     if (!late) {
       late = await register('p-a');
-      await endJobs('p-a', 2);
+      await end('p-a', 2);
     }
     return stores.deliveries.insert(...args);
   };
@@ -75,7 +71,7 @@ it('a recorder that dies, or comes late, records nothing twice', async () => {
   const { stores, register, told } = scene();
   const webhook = await register('p-b');
   const first = jobs + 1;
-  await endJobs('p-b', 2_500);
+  await end('p-b', 2_500);
   const die = () => Promise.reject(new Error('killed'));
   const dying = createRecordEvents({
     ...stores,
@@ -88,18 +84,24 @@ it('a recorder that dies, or comes late, records nothing twice', async () => {
   expect(found.toSorted((a, b) => a! - b!)).toEqual(range(first, jobs));
 });
 
-it('a job that has not ended stops all behind it; a withdrawn one stops nobody', async () => {
+it('ends are told in the order in which they happen, whatever the numbers of the jobs', async () => {
   const { stores, register, told } = scene();
   const webhook = await register('p-c');
-  const first = jobs + 1;
-  await endJobs('p-c', 3);
-  const set = (phase: JobDocument['phase']) =>
-    jobsOf(database.db).updateOne({ _id: first + 1 }, { $set: { phase } });
-  await set('decided');
+  const [first, second, third] = [jobs + 1, jobs + 2, jobs + 3];
+  const accepted = range(first, third).map((id) =>
+    numbered({ ...request, partner: 'p-c' }, id, 0, new Date()),
+  );
+  jobs = third;
+  await jobsOf(database.db).insertMany(accepted);
   const record = createRecordEvents(stores);
+  await endJobs(database.db, [third]);
   await record(signal);
-  expect(await told(webhook._id)).toEqual([first]);
-  await set('withdrawn');
+  expect(await told(webhook._id)).toEqual([third]);
+  // A webhook that is registered now is told of an older job, because that ends later.
+  const late = await register('p-c');
+  await endJobs(database.db, [second]);
+  await endJobs(database.db, [first]);
   await record(signal);
-  expect(await told(webhook._id)).toEqual([first, first + 2]);
+  expect(await told(webhook._id)).toEqual([third, second, first]);
+  expect(await told(late._id)).toEqual([second, first]);
 });

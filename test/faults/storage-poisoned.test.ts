@@ -203,7 +203,7 @@ it('the shared storage is down for longer than the deadline: jobs wait, and end 
 
 it('jobs that wait for a storage that is down can be cancelled, and nothing of them is stored', async () => {
   const { set, jobs, restore } = await stopSharedStorage();
-  const inspection = createJobInspection(driver.stores, driver.config.jobWindow);
+  const inspection = createJobInspection(driver.stores, driver.config);
   for (const job of jobs) await inspection.cancel(job);
   for (const job of jobs)
     expect(await driver.ended(job)).toMatchObject({ status: 3, errors: [{ code: 'cancelled' }] });

@@ -8,6 +8,7 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+import { slotTarget } from '../support/slot-target.ts';
 
 const database = openDatabase();
 const space = spaces.audience(5, 1);
@@ -16,7 +17,7 @@ const devices = (from: number, to: number) => onePart(keyed({ devices: numberedD
 
 it('the second time, the first answer', async () => {
   const sets = createDeviceSets(database.db);
-  const target = { space, slot, job: 1, since: 0 };
+  const target = slotTarget({ space, slot, job: 1 });
   for (let time = 1; time <= 2; time++)
     expect(await sets.merge(target, devices(0, 500))).toMatchObject({
       total: 500,
@@ -26,13 +27,13 @@ it('the second time, the first answer', async () => {
 
 it('what overlaps counts once', async () => {
   const sets = createDeviceSets(database.db);
-  const { total, changes } = await sets.merge({ space, slot, job: 2, since: 1 }, devices(400, 700));
+  const { total, changes } = await sets.merge(slotTarget({ space, slot, job: 2 }), devices(400, 700));
   expect([total, changes]).toMatchObject([700, [{ job: 2, devices: 200 }]]);
 });
 
 it('a sink that was replaced, and merges an earlier job, changes nothing', async () => {
   const sets = createDeviceSets(database.db);
-  expect(await sets.merge({ space, slot, job: 1, since: 0 }, devices(900, 950))).toMatchObject({
+  expect(await sets.merge(slotTarget({ space, slot, job: 1 }), devices(900, 950))).toMatchObject({
     total: 700,
   });
   expect(await sets.count(space)).toBe(700);

@@ -9,6 +9,7 @@ import {
   type JobDocument,
   JobStatus,
 } from '../../schemas/documents.ts';
+import { insertEnded } from '../support/end-jobs.ts';
 
 const AT_ONCE = 5_000;
 
@@ -103,7 +104,7 @@ export async function fillHistory(db: Db, partner: string, count: number, at = n
     // Before the jobs, so that a visible job is complete.
     await files.insertMany(some.filter(({ listing }) => listing !== undefined).map(fileOf));
     if (made.length > 0) await audiences.insertMany(made);
-    await jobs.insertMany(some);
+    await insertEnded(db, some);
   }
   return last;
 }

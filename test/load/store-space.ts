@@ -7,6 +7,7 @@ import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import type { Bench } from './bench-stack.ts';
 import { createDevicePool, type NumberRange } from './device-pool.ts';
 import { flush } from './observe-storage.ts';
@@ -14,6 +15,7 @@ import { uploadFile } from './upload.ts';
 
 /** Before the first job, which has the number 1: a slot takes jobs in their order. */
 const BEFORE_ALL_JOBS = 0.5;
+const NOBODY = 'nobody';
 /** The number of the event "(other)", which needs no dictionary. */
 const OTHER_EVENT = 1;
 
@@ -47,7 +49,7 @@ export async function storeSpace(
       pairs.add(devices, 0, devices.length / IDENTIFIER_BYTES, key, 0);
     }
     const { devices } = sortPairs(pairs, hash);
-    await sets.merge({ space, slot, job: BEFORE_ALL_JOBS, since: 0 }, async function* () {
+    await sets.merge(slotTarget({ space, slot, job: BEFORE_ALL_JOBS, partner: NOBODY }), async function* () {
       yield devices;
     });
     progress.live(`stored ${slot + 1} of ${DEFAULT_SLOTS} slots`);
@@ -64,7 +66,7 @@ export async function storeAttributes(bench: Bench, stored: Omit<StoredSpace, 's
     ranges.reduce((sum, [from, to]) => sum + (to - from), 0),
   ]);
   await createAttributeDeviceStore(bench.stack.db).record([
-    { job: BEFORE_ALL_JOBS, added: new Map(added), emptied: [] },
+    { job: BEFORE_ALL_JOBS, partner: NOBODY, added: new Map(added), emptied: [] },
   ]);
 }
 

@@ -5,6 +5,7 @@ import { slice } from '../../pipeline/sets/devices.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections, spaces } from '../../schemas/documents.ts';
 import { commandsOf, largestOf } from '../support/command-log.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import {
   aroundManifests,
   checkEveryManifest,
@@ -29,8 +30,8 @@ beforeEach(async () => {
 });
 
 it('of two that merge the same job one does, and both tell the same', async () => {
-  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 50));
-  const target = { space, slot, job: 2, since: 1 };
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 50));
+  const target = slotTarget({ space, slot, job: 2 });
   const results = await Promise.all([1, 2, 3].map(() => open().merge(target, devices(30, 100))));
   for (const result of results) expect(result).toEqual(results[0]);
   expect(results[0]).toMatchObject({ total: 100, changes: [{ job: 2, devices: 50 }] });
@@ -40,10 +41,10 @@ it('of two that merge the same job one does, and both tell the same', async () =
 it('one that was frozen between its pages and its manifest finds the job merged, or a later one', async () => {
   const gate = createGate();
   const frozen = open(aroundManifests(database.db, { before: gate.wait }));
-  const writing = frozen.merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
+  const writing = frozen.merge(slotTarget({ space, slot, job: 1 }), devices(0, 100));
   await gate.reached;
-  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
-  await open().removeKeys({ space, slot, job: 2, since: 1 }, new Set([1]));
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 100));
+  await open().removeKeys(slotTarget({ space, slot, job: 2 }), new Set([1]));
   gate.open();
   await writing;
   expect(await open().count(space)).toBe(0);
@@ -53,7 +54,7 @@ it('one that was frozen between its pages and its manifest finds the job merged,
 it('one that was frozen between its manifests and the look at which of them landed keeps the pages of those', async () => {
   const slots = [0, 1];
   const merge = (sets: ReturnType<typeof open>, at: number, job: number, to: number) =>
-    sets.merge({ space, slot: at, job, since: job - 1 }, devices(0, to));
+    sets.merge(slotTarget({ space, slot: at, job }), devices(0, to));
   await Promise.all(slots.map((at) => merge(open(), at, 1, 100)));
   const [writing, written] = [createGate(), createGate()];
   const old = open(aroundManifests(database.db, { before: writing.wait, after: written.wait }));
@@ -76,9 +77,9 @@ it('one that was frozen between its manifests and the look at which of them land
 });
 
 it('what a deletion has removed is gone, even if the one that replaced it died before it was', async () => {
-  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 100));
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 100));
   const before = await pagesOf(database.db).find().toArray();
-  const deletion = { space, slot, job: 2, since: 1 };
+  const deletion = slotTarget({ space, slot, job: 2 });
   const told = await open().removeKeys(deletion, new Set([1]));
   expect(await pagesOf(database.db).countDocuments()).toBe(0);
   // As after a crash between the manifest and the removal.
@@ -89,25 +90,25 @@ it('what a deletion has removed is gone, even if the one that replaced it died b
 
 it('what imports added is told job by job, also when they were merged together and not acknowledged', async () => {
   const sets = open();
-  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 10));
+  await sets.merge(slotTarget({ space, slot, job: 1 }), devices(0, 10));
   // Jobs 2 and 3 together, then a crash; then 2, 3 and 4 together.
-  await sets.merge({ space, slot, job: 3, since: 1 }, devices(0, 30));
-  const { changes } = await sets.merge({ space, slot, job: 4, since: 1 }, devices(0, 60));
+  await sets.merge(slotTarget({ space, slot, job: 3, since: 1 }), devices(0, 30));
+  const { changes } = await sets.merge(slotTarget({ space, slot, job: 4, since: 1 }), devices(0, 60));
   expect(changes).toMatchObject([
     { job: 3, devices: 20, pairs: new Map([[1, 20]]) },
     { job: 4, devices: 30, pairs: new Map([[1, 30]]) },
   ]);
-  const next = await sets.merge({ space, slot, job: 5, since: 4 }, devices(50, 70));
+  const next = await sets.merge(slotTarget({ space, slot, job: 5 }), devices(50, 70));
   expect(next.changes).toMatchObject([{ job: 5, devices: 10 }]);
 });
 
 it('a reader beside a writer finds each moment whole', async () => {
   const sets = open();
-  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 200));
+  await sets.merge(slotTarget({ space, slot, job: 1 }), devices(0, 200));
   let isDone = false;
   const writing = (async () => {
     for (let job = 2; job < 15; job++)
-      await sets.merge({ space, slot, job, since: job - 1 }, devices(0, 200 + 20 * job, job));
+      await sets.merge(slotTarget({ space, slot, job }), devices(0, 200 + 20 * job, job));
     isDone = true;
   })();
   const wanted = new Set(toPlain(keyed({ devices: numberedDevices(0, 200) })).keys());
@@ -123,8 +124,8 @@ it('a reader beside a writer finds each moment whole', async () => {
 
 it('pages that nobody named are swept when they are old, and no others', async () => {
   const sets = open();
-  await sets.merge({ space, slot, job: 1, since: 0 }, devices(0, 200));
-  await sets.merge({ space, slot, job: 2, since: 1 }, devices(0, 300, 2));
+  await sets.merge(slotTarget({ space, slot, job: 1 }), devices(0, 200));
+  await sets.merge(slotTarget({ space, slot, job: 2 }), devices(0, 300, 2));
   const [stored] = await pagesOf(database.db).find().limit(1).toArray();
   const token = (ms: number) => `${(Date.now() - ms).toString(36)}abcdef`;
   const left = [`m#1:${token(9e6)}.0:0000000`, `a9.1#3:${token(9e6)}.1:0000000`];
@@ -139,8 +140,8 @@ it('a sweep reads each manifest once, however many merges and regions it has', a
   const { db } = database;
   const sets = open();
   for (let job = 1; job <= 12; job++)
-    await sets.merge({ space, slot, job, since: job - 1 }, devices(60 * job, 60 * job + 60, job));
-  await sets.merge({ space, slot: 2, job: 1, since: 0 }, devices(0, 50));
+    await sets.merge(slotTarget({ space, slot, job }), devices(60 * job, 60 * job + 60, job));
+  await sets.merge(slotTarget({ space, slot: 2, job: 1 }), devices(0, 50));
   const merges = new Set(
     (await pagesOf(db).find().project({ _id: 1 }).toArray()).map(({ _id }) => _id.split('.')[0]),
   );
@@ -169,7 +170,10 @@ it('a device is found in every space that holds it', async () => {
   const { slotOf } = await import('../formats/identifiers.ts');
   const own = slotOf(device, 0);
   for (const [n, where] of [space, spaces.audience(3, 1), spaces.audience(4, 2)].entries())
-    await sets.merge({ space: where, slot: own, job: n + 1, since: 0 }, devices(n === 1 ? 8 : 0, 20, n + 1));
+    await sets.merge(
+      slotTarget({ space: where, slot: own, job: n + 1 }),
+      devices(n === 1 ? 8 : 0, 20, n + 1),
+    );
   const found: unknown[] = [];
   for await (const one of sets.find(device)) found.push(one);
   expect(found).toEqual(
@@ -192,9 +196,9 @@ afterEach(() => vi.restoreAllMocks());
 const sweepMeanwhile = () => open().sweepOrphans({ unnamedForMs: 90 * MINUTE });
 
 it('a merge that takes hours lands, and a sweep meanwhile leaves its pages', async () => {
-  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 300));
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 300));
   let attempts = 0;
-  const edited = await open().merge({ space, slot, job: 2, since: 1 }, async function* () {
+  const edited = await open().merge(slotTarget({ space, slot, job: 2 }), async function* () {
     attempts++;
     const added = keyed({ devices: numberedDevices(200, 600), key: 2 });
     for (let from = 0; from < added.count; from += 50) {
@@ -208,8 +212,8 @@ it('a merge that takes hours lands, and a sweep meanwhile leaves its pages', asy
 });
 
 it('a deletion that takes hours does, too', async () => {
-  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 600));
-  await open().merge({ space, slot, job: 2, since: 1 }, devices(500, 700, 2));
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 600));
+  await open().merge(slotTarget({ space, slot, job: 2 }), devices(500, 700, 2));
   const keys = new Set([1]);
   let looked = 0;
   keys.has = (key) => {
@@ -217,17 +221,17 @@ it('a deletion that takes hours does, too', async () => {
     pass(1);
     return key === 1;
   };
-  const edited = await open().removeKeys({ space, slot, job: 3, since: 2 }, keys);
+  const edited = await open().removeKeys(slotTarget({ space, slot, job: 3 }), keys);
   expect([looked, edited.total]).toEqual([800, 200]);
   expect(await sweepMeanwhile()).toBe(0);
   expect(await checkEveryManifest(database.db)).toEqual([]);
 });
 
 it('one that was suspended for more than an hour starts over, because its pages may be swept', async () => {
-  await open().merge({ space, slot, job: 1, since: 0 }, devices(0, 300));
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 300));
   let attempts = 0;
   let swept = 0;
-  const edited = await open().merge({ space, slot, job: 2, since: 1 }, async function* () {
+  const edited = await open().merge(slotTarget({ space, slot, job: 2 }), async function* () {
     const isFirst = attempts++ === 0;
     const added = keyed({ devices: numberedDevices(200, 600), key: 2 });
     yield slice(added, 0, 200);

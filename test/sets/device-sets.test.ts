@@ -6,6 +6,7 @@ import { defaultLayout } from '../../pipeline/sets/regions.ts';
 import { MAX_ATTRIBUTES } from '../../pipeline/stages/dispatch/commit/limit-attributes.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { checkEveryManifest, manifestsOf, openDatabase, pagesOf } from './database.ts';
 import {
   fromHex,
@@ -90,7 +91,7 @@ describe.each([
       const isLoad = random(2) === 0;
       const space = isLoad ? audience : marketplace;
       const own = model[space]!;
-      const target = { space, slot: SLOT, job, since: job - 1 };
+      const target = slotTarget({ space, slot: SLOT, job });
       if (!isLoad && random(8) === 0) {
         const keys = new Set([1 + random(5), 1 + random(5)]);
         const lost = [...own].filter(([, held]) => [...held].some((key) => keys.has(key)));
@@ -190,10 +191,11 @@ it('merges in parts, and nothing at all', async () => {
     devices: fromHex(Array.from({ length: 900 }, (_, n) => numberedDevice(n))),
     key: 7,
   });
-  const target = { space: 'a77.1', slot: SLOT, job: 3, since: 0 };
-  expect(await sets.merge({ ...target, job: 2 }, onePart(noDevices))).toEqual({ total: 0, changes: [] });
+  const target = { space: 'a77.1', slot: SLOT };
+  const nothing = await sets.merge(slotTarget({ ...target, job: 2 }), onePart(noDevices));
+  expect(nothing).toEqual({ total: 0, changes: [] });
   const { slice } = await import('../../pipeline/sets/devices.ts');
-  const { total } = await sets.merge(target, async function* () {
+  const { total } = await sets.merge(slotTarget({ ...target, job: 3 }), async function* () {
     for (let from = 0; from < 900; from += 100) yield slice(devices, from, from + 100);
   });
   expect(total).toBe(900);
@@ -206,11 +208,11 @@ it('more devices with one hash than a document has room for are stored, found an
   const sets = createDeviceSets(database.db, { placement: async () => placement });
   const devices = randomDevices(MANY + 1_000, 1);
   const bytes = (from: number, to: number) => devices.subarray(16 * from, 16 * to);
-  const target = { space: 'a78.1', slot: SLOT, job: 1, since: 0 };
+  const target = { space: 'a78.1', slot: SLOT };
   const first = onePart(keyedBy(placement, { devices: bytes(0, MANY), key: 3 }));
-  expect(await sets.merge(target, first)).toMatchObject({ total: MANY });
+  expect(await sets.merge(slotTarget({ ...target, job: 1 }), first)).toMatchObject({ total: MANY });
   const more = onePart(keyedBy(placement, { devices: bytes(MANY - 1_000, MANY + 1_000), key: 4 }));
-  const { total, changes } = await sets.merge({ ...target, job: 2, since: 1 }, more);
+  const { total, changes } = await sets.merge(slotTarget({ ...target, job: 2 }), more);
   expect([total, changes]).toMatchObject([MANY + 1_000, [{ devices: 1_000, pairs: new Map([[4, 2_000]]) }]]);
   const found: unknown[] = [];
   for await (const one of sets.find(bytes(MANY - 1, MANY))) found.push(one);
@@ -220,16 +222,16 @@ it('more devices with one hash than a document has room for are stored, found an
 
 it('a device with a million keys, more than a page has room for, keeps all of them', async () => {
   const sets = createDeviceSets(database.db);
-  const target = { space: 'a79.1', slot: SLOT, job: 1, since: 0 };
+  const target = { space: 'a79.1', slot: SLOT };
   const name = numberedDevice(1);
   const keys = Uint32Array.from({ length: MAX_ATTRIBUTES }, (_, n) => 1 + 4_000 * n);
   const rich = { ...keyed({ devices: fromHex([name]) }), ends: Uint32Array.of(keys.length), keys };
   const neighbours = keyed({ devices: fromHex(Array.from({ length: 50 }, (_, n) => numberedDevice(n))) });
-  const { changes } = await sets.merge(target, onePart(merge([rich, neighbours])));
+  const { changes } = await sets.merge(slotTarget({ ...target, job: 1 }), onePart(merge([rich, neighbours])));
   expect([changes[0]!.devices, sum(changes[0]!.pairs)]).toEqual([50, keys.length]);
   expect((await stored(sets, 'a79.1')).get(name)).toEqual([...keys]);
   expect(await largestPage()).toBeLessThanOrEqual(defaultLayout.maxPageBytes);
-  const removed = await sets.removeKeys({ ...target, job: 2, since: 1 }, new Set(keys.subarray(1)));
+  const removed = await sets.removeKeys(slotTarget({ ...target, job: 2 }), new Set(keys.subarray(1)));
   expect(removed.changes[0]).toMatchObject({ devices: 1 });
   expect((await stored(sets, 'a79.1')).get(name)).toEqual([1]);
 });

@@ -4,6 +4,7 @@ import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { noDevices } from '../../pipeline/sets/devices.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { emptyDatabase, openDatabase, pagesOf } from './database.ts';
 import { fromHex, keyed, numberedDevice, numberedDevices, onePart } from './devices.ts';
 
@@ -37,12 +38,12 @@ it('whatever is merged and removed between the look and the merge', async () => 
     const job = ++last;
     const key = 1 + random(3);
     if (random(4) === 0) {
-      await sets.removeKeys({ space, slot, job, since: job - 1 }, new Set([key]));
+      await sets.removeKeys(slotTarget({ space, slot, job }), new Set([key]));
       for (const [device, keys] of stored) if (keys.delete(key) && keys.size === 0) stored.delete(device);
       return;
     }
     const added = some(random(3) === 0 ? 300 : 30);
-    await sets.merge({ space, slot, job, since: job - 1 }, onePart(toDevices(added, key)));
+    await sets.merge(slotTarget({ space, slot, job }), onePart(toDevices(added, key)));
     for (const device of added) stored.set(device, (stored.get(device) ?? new Set()).add(key));
   }
 
@@ -55,7 +56,7 @@ it('whatever is merged and removed between the look and the merge', async () => 
     const looking = sets.lookAhead({ space, slot, job }, toDevices(expected, 0));
     if (random(2) === 0) await looking;
     for (let n = random(3); n > 0; n--) await changeMarketplace();
-    const target = { space: spaces.audience(load + 1, 1), slot, job, since: 0, matchIn };
+    const target = slotTarget({ space: spaces.audience(load + 1, 1), slot, job, matchIn });
     const { changes } = await sets.merge(target, onePart(toDevices(wanted, 1)));
     const matched = [...wanted].filter((device) => stored.has(device)).length;
     expect(changes[0]?.matched ?? 0, `load ${load}`).toBe(matched);
@@ -66,10 +67,10 @@ it('whatever is merged and removed between the look and the merge', async () => 
 it('what was found is not read again', async () => {
   const sets = createDeviceSets(database.db, { layout: tiny });
   const devices = (from: number, to: number) => keyed({ devices: numberedDevices(from, to), key: 1 });
-  await sets.merge({ space, slot, job: 1, since: 0 }, onePart(devices(0, 300)));
+  await sets.merge(slotTarget({ space, slot, job: 1 }), onePart(devices(0, 300)));
   await sets.lookAhead({ space, slot, job: 2 }, devices(250, 400));
   await pagesOf(database.db).deleteMany({});
-  const target = { space: spaces.audience(1, 1), slot, job: 2, since: 0, matchIn };
+  const target = slotTarget({ space: spaces.audience(1, 1), slot, job: 2, matchIn });
   const { changes } = await sets.merge(target, onePart(devices(250, 400)));
   expect(changes[0]).toMatchObject({ devices: 150, matched: 50 });
 });

@@ -3,6 +3,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createPlacementReader, storedPlacement } from '../../pipeline/sets/placement.ts';
 import { collections, spaces } from '../../schemas/documents.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { openDatabase } from './database.ts';
 import { keyedBy, numberedDevices, onePart } from './devices.ts';
 
@@ -15,7 +16,7 @@ beforeEach(() => database.db.dropDatabase());
 
 async function store(sets = createDeviceSets(database.db)): Promise<void> {
   const parts = onePart(keyedBy(await sets.placement(), { devices, key: 1 }));
-  await sets.merge({ space, slot: 0, job: 1, since: 0 }, parts);
+  await sets.merge(slotTarget({ space, slot: 0, job: 1 }), parts);
 }
 
 it('processes that start together agree, and so do those that come later', async () => {

@@ -4,6 +4,7 @@ import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { eventually } from '../support/eventually.ts';
+import { slotTarget } from '../support/slot-target.ts';
 import { emptyDatabase, openDatabase } from './database.ts';
 import { keyed, onePart, randomDevices } from './devices.ts';
 
@@ -33,7 +34,7 @@ it.each([
   for (let slot = 0; slot < DEFAULT_SLOTS; slot++) {
     const devices = randomDevices(DEVICES / DEFAULT_SLOTS, slot + 1);
     const all = keyed(...Array.from({ length: keys }, (_, n) => ({ devices, key: key(1_000 * n) })));
-    await sets.merge({ space: spaces.marketplace, slot, job: 1, since: 0 }, onePart(all));
+    await sets.merge(slotTarget({ space: spaces.marketplace, slot, job: 1 }), onePart(all));
   }
   // What a checkpoint in the middle has written twice is free after the next one.
   await eventually(async () => {

@@ -6,12 +6,18 @@ import { openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();
 const store = () => createAttributeDeviceStore(database.db);
-const added = (job: number, pairs: Record<number, number>) => ({
+const added = (job: number, pairs: Record<number, number>, partner = 'p') => ({
   job,
+  partner,
   added: new Map(Object.entries(pairs).map(([id, count]) => [Number(id), count])),
   emptied: [],
 });
-const emptied = (job: number, ...attributes: number[]) => ({ job, added: new Map(), emptied: attributes });
+const emptied = (job: number, ...attributes: number[]) => ({
+  job,
+  partner: 'p',
+  added: new Map(),
+  emptied: attributes,
+});
 const devices = async () => Object.fromEntries(await store().of([0, 99, 200, 300, 400, 500]));
 
 beforeEach(() => database.db.collection(collections.attributeDevices).deleteMany());
@@ -48,9 +54,17 @@ it('two dispatchers that end the same jobs at the same time count them once', as
   expect(await devices()).toMatchObject({ 0: 1, 19: 1, 50: 20, 500: 20 });
 });
 
+it('jobs of two partners that end out of the order of their numbers, and again, count once', async () => {
+  const [first, second] = [added(1, { 1: 10, 200: 1 }, 'p'), added(4, { 1: 2 }, 'p')];
+  const others = [added(2, { 2: 20, 200: 2 }, 'q'), added(3, { 2: 3, 300: 3 }, 'q')];
+  for (const group of [others, [first], others, [second, ...others], [first, second], [others[0]!]])
+    await store().record(group);
+  expect(await devices()).toEqual({ 1: 12, 2: 23, 200: 3, 300: 3 });
+});
+
 it('a job of 20,000 attributes', async () => {
   const pairs = new Map(Array.from({ length: 20_000 }, (_, i) => [7 * i + 1, i + 1]));
-  for (const job of [1, 2]) await store().record([{ job, added: pairs, emptied: [] }]);
+  for (const job of [1, 2]) await store().record([{ job, partner: 'p', added: pairs, emptied: [] }]);
   expect(await store().of([...pairs.keys()])).toEqual(
     new Map([...pairs].map(([id, count]) => [id, 2 * count])),
   );

@@ -11,6 +11,7 @@ import {
   JobStatus,
 } from '../../schemas/documents.ts';
 import { fillHistory } from '../load/fill-history.ts';
+import { insertEnded } from '../support/end-jobs.ts';
 import type { Subject } from './store-calls.ts';
 
 export const HISTORY = 3_000;
@@ -96,10 +97,7 @@ export async function fillStores(db: Db): Promise<Subject> {
   const last = await fillHistory(db, 'p-other', HISTORY / 2);
   await fillStages(db);
   const jobs = db.collection<JobDocument>(collections.jobs);
-  const [template] = await jobs
-    .find({ audience: { $ne: null } })
-    .limit(1)
-    .toArray();
+  const template = await jobs.findOne({ audience: { $ne: null } }, { projection: { endNumber: 0 } });
   const audienceId = last + 1;
   const load = (id: number, phase: JobPhase): JobDocument => ({
     ...template!,
@@ -115,7 +113,8 @@ export async function fillStores(db: Db): Promise<Subject> {
   const [job, decidedJob, loading, accepted] = (['ended', 'decided', 'listed', 'accepted'] as const).map(
     (phase, i) => load(audienceId + i, phase),
   ) as [JobDocument, JobDocument, JobDocument, JobDocument];
-  await jobs.insertMany([job, decidedJob, loading, accepted]);
+  await insertEnded(db, [job]);
+  await jobs.insertMany([decidedJob, loading, accepted]);
   const [file] = await db.collection<FileDocument>(collections.files).find().limit(1).toArray();
   await db.collection<FileDocument>(collections.files).insertMany(
     [job, decidedJob, loading].map(({ _id, listing, audience, generation }) => ({
@@ -132,5 +131,5 @@ export async function fillStores(db: Db): Promise<Subject> {
   const [known] = await audiences.find().limit(1).toArray();
   const audience = { ...known!, _id: audienceId, segment: segmentOf(audienceId), uniqueDevices: 1 };
   await audiences.insertOne(audience);
-  return { partner, job, decidedJob, loading, accepted, audience };
+  return { partner, job: (await jobs.findOne({ _id: job._id }))!, decidedJob, loading, accepted, audience };
 }

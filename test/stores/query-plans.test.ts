@@ -31,7 +31,6 @@ const maySort: [RegExp, string][] = [
   [/^audiences\.list.*"segment"/, 'a segment has one audience'],
   [/^audiences\.largest/, 'keeps as many as are wanted'],
   [/^votes\.ofAttempt/, 'the number of partitions'],
-  [/^jobs\.deferred /, 'jobs that have not ended'],
   [/^jobQueries\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
 ];
 const isAmong = (exceptions: [RegExp, string][], call: string) => exceptions.some(([of]) => of.test(call));

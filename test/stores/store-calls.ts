@@ -20,6 +20,7 @@ import {
 } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
+import { slotTarget } from '../support/slot-target.ts';
 
 export function createAllStores(db: Db) {
   const { jobs: jobQueries, ...api } = createApiStores(db);
@@ -97,7 +98,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
     failedFiles: 0,
     errors: null,
   };
-  const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id, since: 0 };
+  const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id };
   const report = { generation, ended: { marketplace: 0, loads: 0 } } as never;
   const webhook = {
     _id: 1,
@@ -155,7 +156,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       ],
     },
     attributeDevices: {
-      record: [[[{ job: id, added: new Map([[1, 1]]), emptied: [2] }]]],
+      record: [[[{ job: id, partner, added: new Map([[1, 1]]), emptied: [2] }]]],
       of: [[[1, 2]]],
     },
     audit: {
@@ -259,7 +260,6 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       recordedUpTo: [[]],
       moveRecorded: [[1, 1]],
       webhooksChanged: [[]],
-      deferredEnd: [[1]],
     },
     crashes: {
       begin: [['sink', 0, '1', 'me']],
@@ -304,6 +304,12 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
           { status: 2, fileCount: 0, bytes: 0, files: [], errors: null },
         ],
       ],
+    },
+    ends: {
+      // Part of a transaction: jobs.end calls it.
+      add: [],
+      count: [[]],
+      changing: [[partner]],
     },
     endedSessions: {
       add: [['session', new Date(Date.now() + 60_000)]],
@@ -352,20 +358,19 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       fixIntent: [[mark, new Binary()]],
     },
     jobs: {
-      range: [[id, id + 10]],
+      unfinishedFrom: [
+        [1, 10],
+        [loading._id, 10],
+      ],
       extent: [[]],
-      extentInOrder: [[]],
       freeze: [[accepted._id, listing, 1, 1]],
       hold: [[loading._id, true]],
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
-      decide: [[loading._id, outcome]],
+      decide: [[[{ id: loading._id, lane: partner, outcome }]]],
       nextAttempt: [[decidedJob]],
       drop: [[decidedJob, outcome]],
       stop: [[decidedJob, 'reason']],
-      deferBehindStopped: [[]],
-      defer: [[accepted._id]],
-      deferred: [[]],
-      hasEarlierInSpace: [[loading], [{ _id: id, audience: audience._id }]],
+      attempts: [[]],
       unfinishedUpTo: [[loading._id]],
       unfinishedAmong: [[[id, loading._id]]],
       recordReason: [[id, 'reason']],
@@ -393,11 +398,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       ],
       findImportLog: [[partner, id, all]],
       firstUnfinished: [[]],
-      firstInOrder: [[]],
-      deferredEnds: [[all, { limit: 10 }]],
-      hasDeferredEnds: [[]],
-      deferredEndsRecorded: [[[id]]],
-      endedBetween: [[{ after: id - 10, upTo: id }, [partner], all]],
+      endedBetween: [[{ after: job.endNumber! - 10, upTo: job.endNumber! }, [partner], all]],
       openLoads: [[partner], [partner, audience._id]],
       findAll: [[[id], all]],
       openLoadsOf: [[[audience._id]]],
@@ -418,8 +419,15 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       unfinishedByPhase: [[1_000]],
       countUnfinished: [[]],
       countStopped: [[1_000]],
-      countBefore: [[loading], [{ ...loading, deferred: true }]],
-      earlierThan: [[job], [loading]],
+      countBefore: [
+        [loading, 'partner'],
+        [loading, 'service'],
+      ],
+      earlierThan: [
+        [job, 'partner'],
+        [loading, 'partner'],
+        [loading, 'service'],
+      ],
       goOn: [
         [decidedJob._id, 'retry'],
         [decidedJob._id, 'drop'],
@@ -492,10 +500,10 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
     },
     sets: {
       placement: [[]],
-      merge: [[{ ...slot, matchIn: spaces.marketplace }, onePart(some)]],
+      merge: [[slotTarget({ ...slot, matchIn: spaces.marketplace }), onePart(some)]],
       lookAhead: [[slot, some]],
-      removeKeys: [[slot, new Set([1])]],
-      drop: [[{ ...slot, job: slot.job + 1 }]],
+      removeKeys: [[slotTarget(slot), new Set([1])]],
+      drop: [[slotTarget({ ...slot, job: slot.job + 1 })]],
       count: [[slot.space]],
       read: [[slot.space, slot.slot]],
       compose: [[{ space: slot.space, others: ['a1.1'] }, slot.slot]],
@@ -531,7 +539,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       reseal: [[[secret]]],
     },
     usage: {
-      record: [[[{ job, rows: 1 }]], [[{ job: { ...job, deferred: true }, rows: 1 }]]],
+      record: [[[{ job, rows: 1 }]]],
       addBytes: [[partner, '2026-11-16', 1]],
       of: [[partner, '2026-11-16']],
       list: [[partner, 7]],

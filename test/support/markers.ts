@@ -10,6 +10,7 @@ export function markerOf(
 ): JobMarker {
   const marker: JobMarker = {
     kind: 'import',
+    partner: 'p',
     request: 'commit',
     passed: [0, 0],
     collapsed: [],
@@ -20,8 +21,8 @@ export function markerOf(
     generation: null,
     attempt: 0,
     expected: noTotals(),
-    previous: 0,
-    after: 0,
+    after: [],
+    ended_before: 0,
     ...fields,
   };
   const isPassed = createFileRanges(marker.passed);

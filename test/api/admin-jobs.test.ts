@@ -159,9 +159,13 @@ describe('a stopped job', () => {
       internal_reason: 'sink: RangeError: out of bounds',
       stopped_at: expect.any(String),
     });
-    // The next import waits for it, the load of an audience does not.
-    expect((await inspection.show(3)).waitsFor).toBe('job 2, which is stopped');
-    expect((await inspection.show(5)).waitsFor).toContain('job 4');
+    // All later jobs of its partner wait for it, and no others.
+    for (const id of [3, 5]) expect((await inspection.show(id)).waitsFor).toBe('job 2, which is stopped');
+    const jobs = mongo.db.collection<JobDocument>(collections.jobs);
+    await jobs.insertOne(job(7, { partner: 'p-bbbbbbbbbbbb' }));
+    expect((await inspection.show(7)).waitsFor).toBe('the storage to list its files');
+    const inService = createJobInspection(createApiStores(mongo.db), { order: 'service', jobWindow: 64 });
+    expect((await inService.show(7)).waitsFor).toBe('job 2, which is stopped');
     expect(await refused('cancel', '2')).toContain('to end it: headrace admin job drop 2');
     expect(await refused('drop', '3')).toBe('headrace: job 3 is not stopped\n');
     expect(await refused('retry', '99')).toBe('headrace: there is no job 99\n');

@@ -71,7 +71,7 @@ it('a job that was dropped meanwhile is not ended with the outcome of its merge'
 });
 
 const decision: Decision = {
-  verdict: { passed: [], collapsed: [], attempt: 0, expected: new Binary() },
+  verdict: { passed: [], collapsed: [], attempt: 0, expected: new Binary(Buffer.alloc(0)) },
   rows: 1,
   accepted: 1,
   rejected: {},

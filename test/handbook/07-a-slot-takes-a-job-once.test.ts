@@ -1,7 +1,7 @@
 /**
  * 7. Devices are kept slot by slot, each with its keys, in pages. A merge writes new pages beside the old ones and then replaces the
- *    slot's manifest: all of it happens at once, or nothing. The manifest says which job was merged last and what it added, so a merge
- *    that is repeated after a crash changes nothing and tells the same numbers.
+ *    slot's manifest: all of it happens at once, or nothing. The manifest says which job of each partner was merged last and what it
+ *    added, so a merge that is repeated after a crash changes nothing and tells the same numbers.
  */
 import { expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -37,4 +37,12 @@ it('a sink that was replaced, and merges an earlier job, changes nothing', async
     total: 700,
   });
   expect(await sets.count(space)).toBe(700);
+});
+
+it('the jobs of another partner have an order of their own', async () => {
+  const sets = createDeviceSets(database.db);
+  const marketplace = { space: spaces.marketplace, slot };
+  await sets.merge(slotTarget({ ...marketplace, job: 4, partner: 'p' }), devices(0, 100));
+  const earlier = slotTarget({ ...marketplace, job: 3, partner: 'q' });
+  expect(await sets.merge(earlier, devices(50, 150))).toMatchObject({ total: 150 });
 });

@@ -1,7 +1,7 @@
 /**
- * 9. Jobs are worked on side by side and finished one after the other. A sequencer lets numbers through in their order and without
- *    gaps, in whatever order they arrive: markers and ends of jobs pass it, so a deletion removes what earlier jobs brought and
- *    nothing of what later ones bring.
+ * 9. Jobs are worked on side by side, and those of a partner finish one after the other: they are a lane. Its sequencer lets numbers
+ *    through in their order and without gaps, in whatever order they arrive: markers and ends of jobs pass it, so a deletion removes
+ *    what earlier jobs brought and nothing of what later ones bring.
  */
 import { expect, it } from 'vitest';
 import { createSequencer } from '../../pipeline/stages/dispatch/sequencer.ts';
@@ -26,7 +26,7 @@ it('the third job is ready first: it waits, and then all that are ready pass at 
   expect(passed.flat()).toEqual([1, 2, 3]);
 });
 
-it('a dispatcher that takes over begins with the first unfinished job', async () => {
+it('begins with the number that it is given', async () => {
   const { end } = setUp(40);
   expect(await end(40)).toBe('job 40 ended');
 });

@@ -213,7 +213,7 @@ export interface JobDocument {
   bytes?: number;
   /** What all files came to, unpacked, as far as they were read: what quotas count. Absent: as listed. */
   unpackedBytes?: number;
-  /** Its files are not read any further until there is room to read ahead of the oldest job. */
+  /** Its files are not read any further until there is room to read ahead of the oldest job of its lane. */
   onHold?: true;
   filesDone: number;
   /** How many of `bytes` have been read, while it is loading; estimated for compressed files that are being read. */

@@ -119,7 +119,7 @@ export const capacity = {
     'Memory for uncommitted devices per process; the sink spills the rest to MongoDB.',
   ),
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096).describe(
-    'Files, unpacked, that may be loaded ahead of the oldest unfinished job.',
+    'Files, unpacked, that may be loaded ahead of the oldest unfinished job of each partner.',
   ),
   HEADRACE_SESSION_TIMEOUT_MS: integer(1_000, 300_000, 10_000).describe(
     'The partitions of a process without heartbeats move after this time; at least the brokers’ group.min.session.timeout.ms.',

@@ -153,11 +153,12 @@ it('validate goes on when the sink has handled devices, though it holds them and
   expect(await count()).toBe(rows + 10);
 });
 
-it('a job that unpacks to more than may be read ahead waits for the oldest one', async () => {
-  const [oldest, later] = [await newPartner(), await newPartner()];
-  await driver.upload(oldest.partner, 'first.csv', file(ids(10), oldest.attribute));
-  const held = silence(oldest.partner, 'first.csv');
-  const first = await driver.import(oldest.partner, 'first.csv');
+it('a job that unpacks to more than may be read ahead waits for the oldest one of its partner', async () => {
+  const later = await newPartner();
+  const { partner } = later;
+  await driver.upload(partner, 'first.csv', file(ids(10), await driver.attribute(partner)));
+  const held = silence(partner, 'first.csv');
+  const first = await driver.import(partner, 'first.csv');
   await waitFor(held.isAsked, { what: 'the oldest job to wait for its storage' });
   // Each alone exceeds the room.
   const rows = 160_000;

@@ -1,7 +1,7 @@
-/** Jobs complete in the order in which they were accepted. */
+/** A partner's jobs complete in the order in which they were accepted, and wait for no other partner's. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { collections } from '../../schemas/documents.ts';
+import { collections, type JobPhase } from '../../schemas/documents.ts';
 import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { asMembers, bigFile, file, ids } from '../support/rows.ts';
@@ -102,4 +102,88 @@ it('a clear in the middle of a load leaves nothing, and an append right after it
     uploadedDevices: 700,
     outcome: 2,
   });
+});
+
+/** A partner with a job whose storage does not answer, and some behind it. */
+async function blocked() {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner);
+  const [big, small] = [ids(20_000), ids(500)];
+  await driver.upload(partner, 'big.csv', file(big, attribute));
+  await driver.upload(partner, 'small.csv', file(small, attribute));
+  const stalled = proxy.stall(`${partner.prefix}big.csv`, 100_000);
+  const first = await driver.import(partner, 'big.csv');
+  const behind = [
+    await driver.import(partner, 'small.csv'),
+    await driver.createAudience(partner, 'small.csv'),
+    await driver.delete(partner, [attribute]),
+  ];
+  return { partner, first, behind, stalled, size: { big: big.length, small: small.length } };
+}
+
+const phasesOf = async (jobs: number[]): Promise<JobPhase[]> => {
+  const found = await driver.jobs.find({ _id: { $in: jobs } }).toArray();
+  return found.map(({ phase }) => phase);
+};
+
+async function expectAll({ first, behind, size }: Awaited<ReturnType<typeof blocked>>): Promise<void> {
+  const [imported, load, deletion] = behind as [number, number, number];
+  expect(await driver.ended(deletion)).toMatchObject({ status: 2, uniqueDevices: size.big + size.small });
+  expect(await driver.ended(load)).toMatchObject({ status: 2, uniqueDevices: size.small });
+  expect(await driver.ended(imported)).toMatchObject({ status: 2, uniqueDevices: size.small });
+  expect(await driver.ended(first)).toMatchObject({ status: 2, uniqueDevices: size.big });
+  expect(await driver.audiences.findOne({ _id: load })).toMatchObject({ matchedDevices: size.small });
+  const ends = await driver.jobs
+    .find({ _id: { $in: [first, ...behind] } }, { sort: { endNumber: 1 } })
+    .toArray();
+  expect(ends.map(({ _id }) => _id)).toEqual([first, ...behind]);
+}
+
+it('jobs of one partner end while another waits for its storage, also after the dispatcher is killed', async () => {
+  const waiting = await blocked();
+  const other = await driver.partner();
+  const attribute = await driver.attribute(other);
+  const devices = ids(700);
+  await driver.upload(other, 'a.csv', file(devices, attribute));
+  async function importAndLoad(): Promise<void> {
+    const [imported, load] = [
+      await driver.import(other, 'a.csv'),
+      await driver.createAudience(other, 'a.csv'),
+    ];
+    expect(await driver.ended(load)).toMatchObject({ status: 2, uniqueDevices: 700, newDevices: 700 });
+    expect(await driver.audiences.findOne({ _id: load })).toMatchObject({ matchedDevices: 700 });
+    expect(await driver.ended(imported)).toMatchObject({ status: 2, uniqueDevices: 700 });
+  }
+  await importAndLoad();
+  await service.kill('pipeline');
+  await service.restart('pipeline');
+  await importAndLoad();
+  expect(await driver.members(setNames.attribute(attribute))).toEqual(asMembers(devices));
+  expect(await driver.ended(await driver.delete(other, [attribute]))).toMatchObject({ uniqueDevices: 700 });
+  expect(await phasesOf([waiting.first, ...waiting.behind])).not.toContain('ended');
+  waiting.stalled.letGo();
+  await expectAll(waiting);
+});
+
+it('HEADRACE_ORDER=service, from one start to the next: one order for all, and back', async () => {
+  const [one, two] = [await blocked(), await blocked()];
+  const other = await driver.partner();
+  await driver.upload(other, 'a.csv', file(ids(10), 'seen'));
+  const before = await driver.createAudience(other, 'a.csv');
+  expect(await driver.ended(before)).toMatchObject({ status: 2 });
+  await service.restart('pipeline', { HEADRACE_ORDER: 'service' });
+  const after = await driver.createAudience(other, 'a.csv');
+  two.stalled.letGo();
+  const voted = () => driver.db.collection(collections.votes).findOne({ job: after });
+  await waitFor(voted, { what: 'the last job to be loaded' });
+  expect(await phasesOf([one.first, ...two.behind, two.first, after])).not.toContain('ended');
+  one.stalled.letGo();
+  await Promise.all([expectAll(one), expectAll(two)]);
+  expect(await driver.ended(after)).toMatchObject({ status: 2, uniqueDevices: 10 });
+  const jobs = [one.first, ...one.behind, two.first, ...two.behind, after];
+  const ends = await driver.jobs.find({ _id: { $in: jobs } }, { sort: { endNumber: 1 } }).toArray();
+  expect(ends.map(({ _id }) => _id)).toEqual(jobs);
+  await service.restart('pipeline', { HEADRACE_ORDER: 'partner' });
+  const last = await driver.createAudience(other, 'a.csv');
+  expect(await driver.ended(last)).toMatchObject({ status: 2, uniqueDevices: 10 });
 });

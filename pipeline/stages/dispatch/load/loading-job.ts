@@ -27,7 +27,7 @@ export interface LoadingJob {
   counted: { bytes: number; at: number };
   /** Why the job is not loaded: what its files unpack to exceeds the quota. */
   refused: JobError | undefined;
-  /** There is no room to read it ahead of the oldest job. */
+  /** There is no room to read it ahead of the oldest job of its lane. */
   isHeld: boolean;
   /** What the compressed files decided in this term came to: how far others are is estimated from it. */
   unpacked: { stored: number; bytes: number };

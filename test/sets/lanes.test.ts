@@ -147,8 +147,6 @@ it('the pairs of several jobs that are merged together are told by job, whoever 
     { devices: numberedDevices(5, 25), key: 7 },
     { devices: numberedDevices(0, 40), key: 2 },
   );
-  // The second partner's alone, before a crash.
-  await open().merge(slotTarget({ ...target, job: 3, partner: 'q' }), onePart(devices(5, 25, 7)));
   for (const sets of [open(), open()]) {
     const { total, changes } = await sets.merge(together, onePart(brought));
     const pairs = new Map(changes.map((change) => [change.job, [...change.pairs]]));

@@ -16,7 +16,7 @@ import type { Vote, VoteStore } from '../stores/votes.ts';
 import type { CommittedJobs, createReadCommitted } from './sink/committed-jobs.ts';
 import type { createDropJob } from './sink/drop-job.ts';
 import type { createLookAhead } from './sink/look-ahead.ts';
-import type { createMergeJobs } from './sink/merge-jobs.ts';
+import { type createMergeJobs, SMALL_BYTES } from './sink/merge-jobs.ts';
 import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
 import type { Care, createMergeWithCare } from './sink/merge-with-care.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
@@ -53,6 +53,8 @@ interface OwnedPartition {
   uncommitted: Uncommitted;
   /** Jobs that the slots hold completely, by attempt: what is collected is not lost while the partition is assigned. */
   verified: Map<number, number>;
+  /** Large jobs that it is being found out of whether the slots hold them. */
+  verifying: Set<number>;
   /** Jobs that were given up, in this attempt. */
   failed: Map<number, { attempt: number; reason: string }>;
   care: Care;
@@ -112,6 +114,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       committed,
       uncommitted,
       verified: new Map(),
+      verifying: new Set(),
       failed: new Map(),
       care,
       merges,
@@ -144,10 +147,12 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     };
     const isDue = () => isFull() || owner.uncommitted.heldForMs() > MAX_HELD_MS;
     if (!isDue()) return;
-    // What is being merged will be forgotten, and must not be taken away meanwhile.
+    // What is being merged or counted must not be taken away meanwhile; and small jobs would gain the least memory, and lose the most time.
+    const isOld = owner.uncommitted.heldForMs() > MAX_HELD_MS;
+    const mayGo = (job: number) => !owner.verifying.has(job) && (isOld || bytesOf(owner, job) > SMALL_BYTES);
     await owner.merges.hold(async (isMerging) => {
       const bytes = await owner.uncommitted.spill(
-        (job) => !isMerging(job),
+        (job) => !isMerging(job) && mayGo(job),
         (batch) => step('spill', () => spills.save(batch, deps.hashDevice)),
       );
       if (bytes === 0) return;
@@ -156,6 +161,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     });
   }
 
+  /** Of a job that has spilled, more than is known. */
+  const bytesOf = ({ slots, uncommitted }: OwnedPartition, job: number) =>
+    uncommitted.hasSpilled(job)
+      ? Number.POSITIVE_INFINITY
+      : slots.reduce((sum, slot) => sum + uncommitted.bytesOf(job, slot), 0);
   const behindOf = ({ slots, committed }: OwnedPartition, job: number) =>
     slots.filter((slot) => committed.isOpen(slot, job));
 
@@ -226,6 +236,23 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     }
   }
 
+  /** Votes on a job when everything that it holds has been counted, while the partition is read on. Interrupted, dispatch asks again. */
+  async function voteLater(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<void> {
+    const { job, attempt } = marker;
+    if (owner.verifying.has(job)) return;
+    owner.verifying.add(job);
+    try {
+      const missing = await findMissing(owner, marker, step);
+      const vote = Array.isArray(missing)
+        ? { job, attempt, partition: owner.partition, missing }
+        : giveUp(owner, marker, missing.reason);
+      await step('vote', () => votes.record([vote]));
+      deps.news.tell();
+    } finally {
+      owner.verifying.delete(job);
+    }
+  }
+
   /** Votes on a job that prepares, and on one that cannot be committed because devices are missing. Queues one that can. */
   async function takeMarker(
     owner: OwnedPartition,
@@ -245,12 +272,15 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     if (failed?.attempt === attempt)
       return [{ job, attempt, partition, missing: [], failure: `sink: ${failed.reason}` }];
     if (isDecided && !isInSequence(owner, marker)) return [];
+    if (request === 'prepare' && bytesOf(owner, job) > SMALL_BYTES) {
+      voteLater(owner, marker, assignment).catch(() => {});
+      return [];
+    }
     const missing = request === 'drop' ? [] : await findMissing(owner, marker, step);
     if (!Array.isArray(missing)) return [giveUp(owner, marker, missing.reason)];
     if (!isDecided || missing.length > 0) return [{ job, attempt, partition, missing }];
     owner.failed.delete(job);
-    const bytes = owner.slots.reduce((sum, slot) => sum + owner.uncommitted.bytesOf(job, slot), 0);
-    owner.merges.add({ marker, offset, bytes });
+    owner.merges.add({ marker, offset, bytes: bytesOf(owner, job) });
     return [];
   }
 

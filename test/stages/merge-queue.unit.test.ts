@@ -1,7 +1,7 @@
 /** A job is merged after those that its marker names, and waits for no other; of one that cannot be merged, only what depends on it. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { GROUP_BYTES, SMALL_BYTES } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { SMALL_BYTES } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createMergeQueue } from '../../pipeline/stages/sink/merge-queue.ts';
 import type { JobMarker } from '../../schemas/topics.ts';
 import { eventually } from '../support/eventually.ts';
@@ -148,10 +148,10 @@ it('a job that must not share its merge does not, nor does one that is dropped',
 
 it('imports share a merge as far as they are small together', async () => {
   const { add, finish, untilIdle } = createScene();
-  const fit = GROUP_BYTES / SMALL_BYTES;
+  const fit = 4;
   const jobs = Array.from({ length: fit + 1 }, (_, i) => i + 2);
   add(1);
-  for (const job of jobs) add(job, 'import', { bytes: SMALL_BYTES });
+  for (const job of jobs) add(job, 'import', { bytes: SMALL_BYTES / fit });
   await finish(1);
   await finish(...jobs.slice(0, fit));
   await finish(...jobs.slice(fit));

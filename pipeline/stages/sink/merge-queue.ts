@@ -11,7 +11,7 @@ import type { JobMarker } from '../../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../engine/failures.ts';
 import { backoff } from '../../engine/retry.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
-import { GROUP_BYTES, SMALL_BYTES } from './merge-jobs.ts';
+import { SMALL_BYTES } from './merge-jobs.ts';
 
 interface NewMerge {
   marker: JobMarker;
@@ -74,7 +74,7 @@ export function createMergeQueue(work: MergeWork) {
   const startImports = createWaves(() => {
     const [first] = inGroups(
       ready(mayShare, { together: true }),
-      within<QueuedJob>({ bytes: GROUP_BYTES }, ({ bytes }) => bytes),
+      within<QueuedJob>({ bytes: SMALL_BYTES }, ({ bytes }) => bytes),
     );
     return first ? [mergeAll(first)] : [];
   });

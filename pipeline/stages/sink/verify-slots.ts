@@ -2,6 +2,7 @@
  * Finds the slots that do not hold all of a job: fewer pairs than the ledger counts for them, or others. Whatever was lost on the
  * way, and wherever, shows here, before anything of the job is merged.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
@@ -9,6 +10,9 @@ import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import type { SinkStep } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
+
+/** Some milliseconds' work. */
+const MESSAGES_AT_ONCE = 50;
 
 interface Dependencies {
   spills: SpillStore;
@@ -26,8 +30,12 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
       for await (const spilled of spills.totals(marker.job, slot))
         if (isNew(spilled)) addTotal(total, spilled.total);
     }
-    for (const message of uncommitted.of(marker.job, slot))
+    let messages = 0;
+    for (const message of uncommitted.of(marker.job, slot)) {
       if (isNew(message)) countGroups(total, message.groups);
+      // Other jobs go on meanwhile.
+      if (++messages % MESSAGES_AT_ONCE === 0) await setImmediate();
+    }
     return isSameTotal(total, marker.expected[slot] ?? { pairs: 0, checksum: 0 });
   }
 

@@ -21,8 +21,9 @@ const limitMs = 2_400_000 + sequences * 60_000;
 let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
-  // Small batches, so that even small files have many.
-  service = await startService({ parts: ['pipeline'], env: { HEADRACE_TEST_BATCH_BYTES: '4000' } });
+  // Small batches, so that even small files have many. One order, so that partners may have devices in common.
+  const env = { HEADRACE_TEST_BATCH_BYTES: '4000', HEADRACE_ORDER: 'service' };
+  service = await startService({ parts: ['pipeline'], env });
   driver = await createDriver(service.config);
 });
 afterAll(async () => {

@@ -89,6 +89,7 @@ it('interrupted before any write, it is completed by the next run', async () => 
 
 it('what sets have become does not look older when the jobs that changed them are gone', async () => {
   const versions = createSetVersions(database.db);
+  const filled = await versions.ended(PARTNER);
   await jobs().deleteMany({ _id: { $gt: 40 } });
   await jobs().insertOne({ _id: 41, kind: 'import', phase: 'accepted' } as JobDocument);
   await database.db.collection(collections.audiences).updateMany({}, { $set: { generation: 2 } });
@@ -99,7 +100,7 @@ it('what sets have become does not look older when the jobs that changed them ar
   await createStores(database.db).jobs.end(decided.map((job) => ({ job, outcome })));
   await jobs().updateMany(changing, { $set: { updatedAt: daysAgo(400) } });
   const before = await versions.ended(PARTNER);
-  expect(before).toEqual({ marketplace: 1, loads: 2 });
+  expect(before).toEqual({ marketplace: filled.marketplace + 1, loads: filled.loads + 2 });
   await createExpiry()(step);
   expect(await numbersIn('jobs')).toEqual([41]);
   expect(await versions.ended(PARTNER)).toEqual(before);

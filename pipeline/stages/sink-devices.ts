@@ -147,14 +147,15 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     };
     const isDue = () => isFull() || owner.uncommitted.heldForMs() > MAX_HELD_MS;
     if (!isDue()) return;
-    // What is being merged or counted must not be taken away meanwhile; and small jobs would gain the least memory, and lose the most time.
-    const isOld = owner.uncommitted.heldForMs() > MAX_HELD_MS;
-    const mayGo = (job: number) => !owner.verifying.has(job) && (isOld || bytesOf(owner, job) > SMALL_BYTES);
+    const save = (batch: Parameters<typeof spills.save>[0]) =>
+      step('spill', () => spills.save(batch, deps.hashDevice));
     await owner.merges.hold(async (isMerging) => {
-      const bytes = await owner.uncommitted.spill(
-        (job) => !isMerging(job) && mayGo(job),
-        (batch) => step('spill', () => spills.save(batch, deps.hashDevice)),
-      );
+      // What is being merged or counted must not be taken away meanwhile.
+      const mayGo = (job: number) => !isMerging(job) && !owner.verifying.has(job);
+      const isLarge = (job: number) => bytesOf(owner, job) > SMALL_BYTES;
+      // Large jobs first: small ones free the least memory and lose the most time.
+      let bytes = await owner.uncommitted.spill((job) => mayGo(job) && isLarge(job), save);
+      if (isDue()) bytes += await owner.uncommitted.spill(mayGo, save);
       if (bytes === 0) return;
       deps.onSpilled(bytes);
       deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
@@ -194,7 +195,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     return false;
   }
 
-  /** Merges jobs whose markers stand one after the other: several imports together, anything else alone. */
+  /** Merges several imports together, or one job of another kind. */
   async function merge(owner: OwnedPartition, markers: JobMarker[], step: SinkStep): Promise<void> {
     const began = performance.now();
     const [first] = markers as [JobMarker];

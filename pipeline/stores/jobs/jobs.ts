@@ -2,7 +2,7 @@
  * Jobs in dispatch. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one of them
  * succeeds, and the other reads its result.
  */
-import type { ClientSession, Collection, Db, Filter, UpdateFilter } from 'mongodb';
+import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import {
   collections,
   type JobDocument,
@@ -60,16 +60,8 @@ export interface JobEnding {
 
 export const isUndecided = ({ phase }: JobDocument) => phase === 'accepted' || phase === 'listed';
 
-interface Step {
-  id: number;
-  from: JobDocument['phase'][];
-  /** A further condition; where it does not hold, the job is left unchanged. */
-  when?: { filter: Filter<JobDocument>; holds(job: JobDocument): boolean };
-  set: Partial<JobDocument>;
-  unset?: UpdateFilter<JobDocument>['$unset'];
-  /** The job has begun, if it had not before. */
-  begins?: true;
-}
+/** A list of files that was stored. */
+type FrozenList = Required<Pick<JobDocument, '_id' | 'listing' | 'fileCount' | 'bytes'>>;
 
 /** The field is absent in the first attempt. */
 const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
@@ -111,37 +103,32 @@ export function createJobStore(db: Db) {
     return new Set(found.map(({ _id }) => _id));
   }
 
-  /** Applies the transitions that are possible, in order, and returns the jobs as they are now. */
-  async function take(steps: Step[]): Promise<JobDocument[]> {
+  /** Freezes the lists of jobs that have none, and returns the jobs as they are then. */
+  const freeze = groupCommit(async (lists: FrozenList[]): Promise<JobDocument[]> => {
     const updatedAt = new Date();
-    const updates = steps.map(({ id, from, when, set, unset, begins }) => ({
-      filter: { ...when?.filter, _id: id, phase: { $in: from } },
+    const running = { phase: 'listed', status: JobStatus.running, updatedAt } as const;
+    const updates = lists.map(({ _id, ...list }) => ({
+      filter: { _id, phase: 'accepted' as const },
       update: {
-        $set: { ...set, updatedAt },
-        ...(unset ? { $unset: unset } : {}),
-        ...(begins ? { $min: { startedAt: updatedAt } } : {}),
-      },
+        $set: { ...list, ...running },
+        $unset: { listed: '' },
+        $min: { startedAt: updatedAt },
+      } as const,
     }));
-    if (updates.length > 1)
-      await jobs.bulkWrite(
-        updates.map((updateOne) => ({ updateOne })),
-        { ordered: true },
-      );
+    if (updates.length > 1) await jobs.bulkWrite(updates.map((updateOne) => ({ updateOne })));
     else {
       // One round trip instead of two, for a job that comes alone.
       const [{ filter, update }] = updates as [(typeof updates)[number]];
       const job = await jobs.findOneAndUpdate(filter, update, { returnDocument: 'after' });
       if (job) return [job];
     }
-    const byId = await findMany(steps.map(({ id }) => id));
-    return steps.map(({ id, from, when }) => {
-      const job = byId.get(id);
-      if (!job || (from.includes(job.phase) && (when?.holds(job) ?? true)))
-        throw new StaleRead(`job ${id} is not seen to have gone on`);
+    const byId = await findMany(lists.map(({ _id }) => _id));
+    return lists.map(({ _id }) => {
+      const job = byId.get(_id);
+      if (!job || job.phase === 'accepted') throw new StaleRead(`job ${_id} is not seen to be listed`);
       return job;
     });
-  }
-  const step = groupCommit(take);
+  });
 
   return {
     /** Unfinished jobs from this number on, oldest first. */
@@ -181,14 +168,8 @@ export function createJobStore(db: Db) {
     remove: (ids: number[]) => jobs.deleteMany({ _id: { $in: ids } }),
 
     /** Claims the job and makes this listing its list of files, unless another dispatcher did, or the API withdrew the job. */
-    freeze: (id: number, listing: string, fileCount: number, bytes: number) =>
-      step({
-        id,
-        from: ['accepted'],
-        set: { phase: 'listed', listing, fileCount, bytes, status: JobStatus.running },
-        unset: { listed: '' },
-        begins: true,
-      }),
+    freeze: (_id: number, listing: string, fileCount: number, bytes: number) =>
+      freeze({ _id, listing, fileCount, bytes }),
 
     /** Never less than before: files that are dispatched again do not count again. */
     progress: (id: number, progress: LoadProgress) =>

@@ -28,8 +28,6 @@ interface Term {
   onEnded(job: number): void;
 }
 
-export type Lanes = ReturnType<typeof createLanes>;
-
 export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
   const lanes = new Map<string, Lane>();
   /** Those with jobs; the one that was served last is at the end. */

@@ -1,7 +1,7 @@
 /**
  * Bounds how far a stage runs ahead of the next one, in bytes: what a thread has sent counts until the next stage has handled it.
- * Partners that wait get equal shares of the bytes; within a partner, older jobs go first. A partner of which nothing is ahead need not
- * wait until others' messages are handled. Asks Kafka only while somebody waits.
+ * Waiting partners get equal shares of the bytes; within a partner, older jobs go first. A partner with nothing ahead need not wait until
+ * other partners' messages are handled. Kafka is asked only while something waits.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairShare } from '../runtime/fair-share.ts';

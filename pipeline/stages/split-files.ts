@@ -1,8 +1,8 @@
 /**
  * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
  * file that is split again gives the same batches; those that are validated already are not sent again. Files are read side by side
- * (split/places.ts), and no further ahead of validate than so many bytes (kafka/bytes-ahead.ts). In both, no partner waits for another's
- * files, and a partner's older jobs go first.
+ * (split/places.ts), and at most a fixed number of bytes ahead of validate (kafka/bytes-ahead.ts). In both, no partner waits for another
+ * partner's files, and a partner's older jobs go first.
  */
 
 import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';

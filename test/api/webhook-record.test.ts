@@ -84,7 +84,7 @@ it('a recorder that dies, or comes late, records nothing twice', async () => {
   expect(found.toSorted((a, b) => a! - b!)).toEqual(range(first, jobs));
 });
 
-it('ends are told in the order in which they happen, whatever the numbers of the jobs', async () => {
+it('events are recorded in the order of the ends, not of the job numbers', async () => {
   const { stores, register, told } = scene();
   const webhook = await register('p-c');
   const [first, second, third] = [jobs + 1, jobs + 2, jobs + 3];
@@ -97,7 +97,7 @@ it('ends are told in the order in which they happen, whatever the numbers of the
   await endJobs(database.db, [third]);
   await record(signal);
   expect(await told(webhook._id)).toEqual([third]);
-  // A webhook that is registered now is told of an older job, because that ends later.
+  // A webhook registered now gets the event of an older job that ends later.
   const late = await register('p-c');
   await endJobs(database.db, [second]);
   await endJobs(database.db, [first]);

@@ -60,7 +60,7 @@ export async function prepareAnother(
     /** Devices that it has put into the marketplace. */
     importedDevices: () => imported.size * ROWS,
 
-    /** Loads while the work runs, from `begun` on. The work is told how many loads have ended. */
+    /** Loads while the work runs, from `begun` on. The work can ask how many loads have ended. */
     async during<T>(
       work: (ended: () => number) => Promise<T>,
       begun: Promise<void> = Promise.resolve(),

@@ -25,7 +25,7 @@ const words: Record<Layout, string> = { a: 'import', b: 'audience' };
 const WARM_UPS = 10;
 const IDLE_LOADS = 100;
 const LOADS_BESIDE = 100;
-/** A repeats its work until B has had its loads, for so long at most. */
+/** A repeats its work until B has had its loads, at most this long. */
 const MAX_SECONDS = 60;
 /** Before each load of B, so that each finds the idle service idle, and the first one finds A's job ahead of it. */
 const pauseMs = 100;

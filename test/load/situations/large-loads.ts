@@ -90,7 +90,7 @@ export const files: Situation = {
 
 const GZIP_ROWS = 50_000;
 
-/** Writes rows until the compressed file has so many bytes; zlib's buffers let it become a little larger. */
+/** Writes rows until the compressed file has this size; zlib's buffers make it a little larger. */
 async function writeGzip({ progress, signal }: Bench, to: string, bytes: number, generator: Generator) {
   const written = () => statSync(to, { throwIfNoEntry: false })?.size ?? 0;
   const rowsUntilFull = function* () {

@@ -54,7 +54,7 @@ export const deletion: Situation = {
 };
 
 const ATTRIBUTES = 1_000;
-/** Of the audience's devices, one in so many has each attribute. */
+/** One in this many of the audience's devices has each attribute. */
 const DEVICES_PER_ATTRIBUTE = 10;
 
 export const report: Situation = {

@@ -1,6 +1,6 @@
 /**
- * Bounds how many bytes of files are loaded ahead of the oldest unfinished job of each lane, which itself never waits. A job is admitted with the size
- * of its files as they are stored; what they come to when they are unpacked counts as it appears.
+ * Bounds how many bytes of files are loaded ahead of the oldest unfinished job of each lane, which itself never waits. A job is admitted
+ * with the size of its files as they are stored; what they come to when they are unpacked counts as it appears.
  */
 export interface ReadAhead {
   use<T>(job: number, bytes: number, load: () => Promise<T>): Promise<T>;

@@ -14,6 +14,7 @@ import { faultPoints } from './fault-points.ts';
 import { warnOfTopics } from './kafka/check-topics.ts';
 import { requireBrokers } from './kafka/cluster.ts';
 import { createMember } from './kafka/group-member.ts';
+import { createHandledOffsets } from './kafka/handled-offsets.ts';
 import { createPublisher } from './kafka/publish.ts';
 import { createLagReader } from './kafka/read-lag.ts';
 import { ensureTopics, topicName } from './kafka/topics.ts';
@@ -57,6 +58,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   const publisher = createPublisher(config, log, { metrics });
   const sources = createJobSources(config, mongo.db, log, onRetry);
   const lags = createLagReader(config, log);
+  const handledOffsets = createHandledOffsets(config);
   const consumptions: Pick<Consumption, 'stop'>[] = [];
   const readsStorage = stages.includes('dispatch') || stages.includes('split');
   let ready = false;
@@ -109,6 +111,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
     log,
     publisher,
     lags,
+    handledOffsets,
     sources,
     metrics,
     tracer,
@@ -129,6 +132,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
       recordReason,
       metrics,
       tracer,
+      onHandled: handledOffsets.teller(name),
       onFatal,
     });
     consumptions.push(consumption);

@@ -15,6 +15,7 @@ import type { StageName } from '../schemas/stages.ts';
 import type { TopicKey } from '../schemas/topics.ts';
 import type { Stage } from './engine/stage.ts';
 import type { DeviceHash } from './formats/device-hash.ts';
+import type { HandledOffsets } from './kafka/handled-offsets.ts';
 import type { Publisher } from './kafka/publish.ts';
 import type { LagReader } from './kafka/read-lag.ts';
 import { pick } from './runtime/collections.ts';
@@ -37,6 +38,7 @@ export interface Dependencies {
   log: Logger;
   publisher: Publisher;
   lags: Pick<LagReader, 'positionsOf'>;
+  handledOffsets: Pick<HandledOffsets, 'hear'>;
   sources: Pick<ReturnType<typeof createJobSources>, 'sourceOf'>;
   metrics: PipelineMetrics;
   tracer: Tracer;
@@ -48,7 +50,7 @@ export interface Dependencies {
 }
 
 export function createTopology(deps: Dependencies): Record<StageName, () => Stage> {
-  const { config, db, log, publisher, lags, hashDevice, partitions, onFatal } = deps;
+  const { config, db, log, publisher, lags, handledOffsets, hashDevice, partitions, onFatal } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(db);
   const sets = createDeviceSets(db);
@@ -71,7 +73,7 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     // files ─► rows
     split: () =>
       createSplitFiles({
-        ...{ log, publisher, sourceOf, lags },
+        ...{ log, publisher, sourceOf, lags, handledOffsets },
         ...pick(stores, ['contexts', 'ledger', 'files', 'counters']),
         ...pick(config, ['sessionTimeoutMs']),
         ...pick(counts, ['onRead']),
@@ -82,7 +84,7 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     // rows ─► devices, rejects, ledger
     validate: () =>
       createValidateRows({
-        ...{ log, publisher, lags, hashDevice, news },
+        ...{ log, publisher, lags, handledOffsets, hashDevice, news },
         ...pick(stores, ['contexts', 'ledger', 'rejects']),
         ...pick(config, ['slots', 'rejectsPerFile']),
         ...pick(counts, ['onValidated']),

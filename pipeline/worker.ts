@@ -1,6 +1,7 @@
 /**
  * `headrace pipeline`: runs the stages of topology.ts, all or some of them, until a signal or a fatal error. Stages communicate only
- * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would.
+ * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would. Dispatch has a thread
+ * of its own: it has little to do, often, and must not wait for rows to be parsed.
  */
 import { setFlagsFromString } from 'node:v8';
 import type { Config } from '../schemas/config.ts';
@@ -26,9 +27,9 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   // Next to this file once both are compiled.
   const module = new URL('./stage-thread.js', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
-  // Only one dispatcher is active at a time, and the standby ones are for other processes.
-  const others = chosen.filter((stage) => stage !== 'dispatch');
-  const threads = Array.from({ length: config.threads }, (_, i) => (i === 0 ? chosen : others))
+  const isDispatch = (stage: StageName) => stage === 'dispatch';
+  const others = chosen.filter((stage) => !isDispatch(stage));
+  const threads = [chosen.filter(isDispatch), ...Array.from({ length: config.threads }, () => others)]
     .filter((stages) => stages.length > 0)
     .map((stages, i) => startThread(module, { stages, isFirst: i === 0 } satisfies ThreadData, onFailure));
 

@@ -7,10 +7,10 @@ export const tuning = {
   jobWindow: 256,
   /** Files of a job in flight; up to 32 small ones count as one. */
   fileWindow: 64,
-  /** Megabytes of rows by which split may be ahead of validate, per process: what validate does in about a second. */
-  rowsAheadMb: 24,
+  /** Megabytes of rows by which split may be ahead of validate, per process: what validate does in a third of a second. */
+  rowsAheadMb: 8,
   /** Megabytes of devices by which validate may be ahead of sink, per process. */
-  devicesAheadMb: 32,
+  devicesAheadMb: 16,
   /** Work without progress for this long is dispatched again. */
   stallMs: 60_000,
   /** Objects per request when a prefix is listed. */

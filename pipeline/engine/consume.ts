@@ -72,6 +72,8 @@ interface Dependencies {
   recordReason(job: number, reason: string): Promise<void>;
   metrics: PipelineMetrics;
   tracer?: Tracer;
+  /** With the first offset of a partition that is not handled. */
+  onHandled?(partition: number, next: bigint): void;
   /** Called once, for a failure that no retry repairs. The process is to end. */
   onFatal(error: unknown): void;
 }
@@ -150,7 +152,9 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       // Reassigned meanwhile: what was handled is read again, and its offset belongs to the new owner.
       if (own !== epoch) return;
       const { offset } = some.at(-1)!.raw;
-      own.handled.set(partition, BigInt(offset) + 1n);
+      const next = BigInt(offset) + 1n;
+      own.handled.set(partition, next);
+      deps.onHandled?.(partition, next);
       batch.resolveOffset(offset);
       await heartbeat();
     }

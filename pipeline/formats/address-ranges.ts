@@ -1,5 +1,6 @@
 /** Cuts messages of a slot by ranges of the devices' address: a slot that is too large for one merge is merged range by range. */
 import type { ValidatedDevices } from '../../schemas/topics.ts';
+import { nextTurn } from '../runtime/loop-turn.ts';
 import { copyDevices, eachGroup } from '../wire/device-groups.ts';
 import { FramedWriter, headOf } from '../wire/framed-devices.ts';
 import type { DeviceHash } from './device-hash.ts';
@@ -31,16 +32,27 @@ const rangeOf = (hash: number) => addressOf(hash) >>> (ADDRESS_BITS - RANGE_BITS
 
 /** A piece that is longer is not written on. */
 const PIECE_BYTES = 64_000;
+/** Cut in some milliseconds. */
+const TURN_BYTES = 500_000;
 
 /** The messages of each range, framed: each with the devices that it has there, and left out where it has none. */
-export function cutByAddress(messages: Iterable<ValidatedDevices>, hash: DeviceHash): Buffer[][] {
+export async function cutByAddress(
+  messages: Iterable<ValidatedDevices>,
+  hash: DeviceHash,
+): Promise<Buffer[][]> {
   const ranges = Array.from({ length: RANGES }, () => ({
     writer: new FramedWriter(),
     pieces: [] as Buffer[],
   }));
   const writers = ranges.map(({ writer }) => writer);
   const cutGroups = createCutGroups(writers, hash);
+  let bytes = 0;
   for (const message of messages) {
+    bytes += message.groups.length;
+    if (bytes > TURN_BYTES) {
+      bytes = 0;
+      await nextTurn();
+    }
     cutGroups(headOf(message), message.groups);
     for (const { writer, pieces } of ranges) {
       writer.endMessage();

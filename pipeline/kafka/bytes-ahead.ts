@@ -1,11 +1,13 @@
 /**
  * Bounds how far a stage runs ahead of the next one, in bytes: what a thread has sent counts until the next stage has handled it.
  * Waiting partners get equal shares of the bytes; within a partner, older jobs go first. A partner with nothing ahead need not wait until
- * other partners' messages are handled. Kafka is asked only while something waits.
+ * other partners' messages are handled. Stages of the same process say how far they are; Kafka, which knows it of all, is asked only while
+ * something waits.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairShare } from '../runtime/fair-share.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { OnHandled } from './handled-offsets.ts';
 import type { Placed } from './publish.ts';
 import type { Position } from './read-lag.ts';
 
@@ -30,6 +32,8 @@ interface Dependencies {
   log: Logger;
   /** How far the next stage has come, by partition. */
   positions(): Promise<Map<number, Position>>;
+  /** The same, sooner, of the partitions that this process handles. */
+  hear(onHandled: OnHandled): void;
   pollMs?: number;
 }
 
@@ -45,7 +49,7 @@ interface Waiting {
 
 export function createBytesAhead(
   maxBytes: number,
-  { log, positions, pollMs = POLL_MS }: Dependencies,
+  { log, positions, hear, pollMs = POLL_MS }: Dependencies,
 ): BytesAhead {
   const waiting = new Set<Waiting>();
   /** Without offsets: up to the end that is seen first. */
@@ -95,6 +99,22 @@ export function createBytesAhead(
     }
   }
 
+  function free(isDone: (placed: Placed) => boolean): void {
+    sent = sent.filter(({ placed, sending }) => {
+      const isHandled = isDone(placed);
+      if (isHandled) use(sending, -1);
+      return !isHandled;
+    });
+    admit();
+  }
+
+  const heard = new Map<number, bigint>();
+  hear((partition, next) => {
+    heard.set(partition, next);
+    if (waiting.size > 0)
+      free((placed) => [...placed].every(([at, offset]) => offset < (heard.get(at) ?? 0n)));
+  });
+
   function release(at: Map<number, Position>): void {
     // What is beyond the end was lost with a broker, and what was deleted is before the first offset: neither will be handled.
     const isDone = (placed: Placed) =>
@@ -102,16 +122,11 @@ export function createBytesAhead(
         const { handled, end } = at.get(partition) ?? { handled: 0n, end: 0n };
         return offset < handled || offset >= end;
       });
-    sent = sent.filter(({ placed, sending }) => {
-      const isHandled = isDone(placed);
-      if (isHandled) use(sending, -1);
-      return !isHandled;
-    });
     for (const one of settling) {
       one.placed ??= new Map([...at].map(([partition, { end }]) => [partition, end - 1n]));
       if (isDone(one.placed)) one.go();
     }
-    admit();
+    free(isDone);
   }
 
   async function poll(): Promise<void> {

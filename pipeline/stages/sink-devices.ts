@@ -55,6 +55,8 @@ interface OwnedPartition {
   verified: Map<number, number>;
   /** Large jobs that it is being found out of whether the slots hold them. */
   verifying: Set<number>;
+  /** What is being spilled, while the partition is read on. */
+  spilling: Promise<void> | undefined;
   /** Jobs that were given up, in this attempt. */
   failed: Map<number, { attempt: number; reason: string }>;
   care: Care;
@@ -63,6 +65,8 @@ interface OwnedPartition {
 
 /** What waits longer for its merge is spilled: offsets must not stay behind a job that waits for an operator. */
 const MAX_HELD_MS = 10 * 60_000;
+/** How much more than it should the memory may hold until a spill is written. */
+const EXCESS = 1.25;
 
 export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   const { votes, spills } = deps;
@@ -115,6 +119,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       uncommitted,
       verified: new Map(),
       verifying: new Set(),
+      spilling: undefined,
       failed: new Map(),
       care,
       merges,
@@ -139,28 +144,42 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     return total;
   };
 
-  async function spillIfFull(owner: OwnedPartition, step: SinkStep): Promise<void> {
+  async function spillIfFull(owner: OwnedPartition): Promise<void> {
     const isFull = () => {
       const total = heldBytes();
       // A small share is not worth a write: the partition that holds most spills with its own next message.
       return total >= deps.memoryBytes && owner.uncommitted.bytes * held.size * 2 >= total;
     };
     const isDue = () => isFull() || owner.uncommitted.heldForMs() > MAX_HELD_MS;
-    if (!isDue()) return;
+    if (!owner.spilling && isDue()) {
+      // One that fails stays, and with it what waits for it fails.
+      owner.spilling = spill(owner, isDue).then(() => {
+        owner.spilling = undefined;
+      });
+      owner.spilling.catch(() => {});
+    }
+    if (heldBytes() >= deps.memoryBytes * EXCESS) await owner.spilling;
+  }
+
+  async function spill(owner: OwnedPartition, isDue: () => boolean): Promise<void> {
+    const { uncommitted, merges, verifying } = owner;
+    const step = assignment;
     const save = (batch: Parameters<typeof spills.save>[0]) =>
       step('spill', () => spills.save(batch, deps.hashDevice));
-    await owner.merges.hold(async (isMerging) => {
-      // What is being merged or counted must not be taken away meanwhile.
-      const mayGo = (job: number) => !isMerging(job) && !owner.verifying.has(job);
-      const isLarge = (job: number) => bytesOf(owner, job) > SMALL_BYTES;
-      // Large jobs first: small ones free the least memory and lose the most time.
-      let bytes = await owner.uncommitted.spill((job) => mayGo(job) && isLarge(job), save);
-      if (isDue()) bytes += await owner.uncommitted.spill(mayGo, save);
-      if (bytes === 0) return;
-      deps.onSpilled(bytes);
-      deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
-    });
+    // What is being merged or counted must not be taken away meanwhile.
+    const mayGo = (job: number) => !merges.isMerging(job) && !verifying.has(job);
+    const isLarge = (job: number) => bytesOf(owner, job) > SMALL_BYTES;
+    // Large jobs first: small ones free the least memory and lose the most time.
+    let bytes = await uncommitted.spill((job) => mayGo(job) && isLarge(job), save);
+    if (isDue()) bytes += await uncommitted.spill(mayGo, save);
+    if (bytes === 0) return;
+    deps.onSpilled(bytes);
+    deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
   }
+
+  const untilSpilled = async ({ uncommitted, spilling }: OwnedPartition, jobs: number[]) => {
+    if (jobs.some((job) => uncommitted.isSpilling(job))) await spilling;
+  };
 
   /** Of a job that has spilled, more than is known. */
   const bytesOf = ({ slots, uncommitted }: OwnedPartition, job: number) =>
@@ -174,6 +193,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   async function missingFrom(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<number[]> {
     const { job, attempt } = marker;
     if (owner.verified.get(job) === attempt) return [];
+    await untilSpilled(owner, [job]);
     const behind = behindOf(owner, job);
     const missing = await deps.verifySlots(marker, behind, owner.uncommitted, step);
     if (missing.length === 0) {
@@ -200,6 +220,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const began = performance.now();
     const [first] = markers as [JobMarker];
     const jobs = markers.map(({ job }) => job);
+    await untilSpilled(owner, jobs);
     const behind = owner.slots.filter((slot) => jobs.some((job) => owner.committed.isOpen(slot, job)));
     if (first.request === 'drop') await drop(owner, first, behind, step);
     else if (first.kind === 'delete') await deps.removeAttributes(first, behind, owner.committed, step);
@@ -294,7 +315,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       for (const { offset, message } of deliveries) {
         if (message.name === 'ValidatedDevices') {
           collect(owner, message.value, offset);
-          await spillIfFull(owner, step);
+          await spillIfFull(owner);
         } else if (message.name === 'JobMarker')
           cast.push(...(await takeMarker(owner, message.value, offset, step)));
       }

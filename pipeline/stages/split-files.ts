@@ -12,6 +12,7 @@ import type { Delivery, Stage } from '../engine/stage.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';
 import type { Cut, ResumePoint } from '../formats/cut-rows.ts';
 import { createBytesAhead } from '../kafka/bytes-ahead.ts';
+import type { HandledOffsets } from '../kafka/handled-offsets.ts';
 import type { Placed, Publisher } from '../kafka/publish.ts';
 import type { LagReader } from '../kafka/read-lag.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -43,6 +44,7 @@ export interface SplitDependencies {
   files: FileStore;
   counters: CounterStore;
   lags: Pick<LagReader, 'positionsOf'>;
+  handledOffsets: Pick<HandledOffsets, 'hear'>;
   rowsAheadBytes: number;
   /** The storage that holds a job's files, opened with the credentials that the job has. */
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
@@ -63,8 +65,11 @@ const nameOf = ({ job, attempt, file }: ListedFile) => `${job}.${attempt}.${file
 
 export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> {
   const { publisher, contexts, ledger, files, log } = deps;
-  const positions = () => deps.lags.positionsOf('validate');
-  const rowsAhead = createBytesAhead(deps.rowsAheadBytes, { log, positions });
+  const rowsAhead = createBytesAhead(deps.rowsAheadBytes, {
+    log,
+    positions: () => deps.lags.positionsOf('validate'),
+    hear: (onHandled) => deps.handledOffsets.hear('validate', onHandled),
+  });
   const places = createPlaces(PLACES);
   const filesInHand = createFilesInHand({ ...deps, leaseMs: deps.sessionTimeoutMs });
   /** Files that are read as long as the assignment lasts. */

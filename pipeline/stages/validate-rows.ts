@@ -12,10 +12,12 @@ import type { DeviceHash } from '../formats/device-hash.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { noTotals, packTotals } from '../formats/slot-totals.ts';
 import { createBytesAhead } from '../kafka/bytes-ahead.ts';
+import type { HandledOffsets } from '../kafka/handled-offsets.ts';
 import type { OutgoingMessage, Publisher } from '../kafka/publish.ts';
 import type { LagReader } from '../kafka/read-lag.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
+import { nextTurn } from '../runtime/loop-turn.ts';
 import type { News } from '../runtime/news.ts';
 import type { JobContexts } from '../stores/jobs/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
@@ -31,6 +33,7 @@ export interface ValidateDependencies {
   ledger: LedgerStore;
   rejects: RejectStore;
   lags: Pick<LagReader, 'positionsOf'>;
+  handledOffsets: Pick<HandledOffsets, 'hear'>;
   /** How far it may be ahead of the sink, which spills to MongoDB. */
   devicesAheadBytes: number;
   slots: number;
@@ -42,16 +45,21 @@ export interface ValidateDependencies {
   onValidated(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
-/** Split sends more rows when it sees these offsets: the sooner, the fewer have to be ahead. */
+/** Split in other processes sends more rows when it sees these offsets: the sooner, the fewer have to be ahead. */
 const COMMIT_MS = 100;
+/** More takes milliseconds to parse. */
+const TURN_BYTES = 50_000;
 /** What the messages of a batch hold beside its devices. */
 const MESSAGE_OVERHEAD = 500;
 
 export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
   const { publisher, contexts, ledger, rejects } = deps;
   const sendDevices = createSendDevices(publisher, deps.devicePartitions);
-  const positions = () => deps.lags.positionsOf('sink');
-  const devicesAhead = createBytesAhead(deps.devicesAheadBytes, { log: deps.log, positions });
+  const devicesAhead = createBytesAhead(deps.devicesAheadBytes, {
+    log: deps.log,
+    positions: () => deps.lags.positionsOf('sink'),
+    hear: (onHandled) => deps.handledOffsets.hear('sink', onHandled),
+  });
 
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
     rowFormatOf(batch.path).parse(batch, {
@@ -112,6 +120,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
         await step('ledger', () => ledger.record(entryOf(batch, null, deps.slots)));
         return;
       }
+      if (batch.rows.length > TURN_BYTES) await nextTurn();
       const parsed = await step.read('look up the keys', () => parse(batch, context.job));
       const { slots } = parsed;
       if (!parsed.failure && slots.length > 0) await sendWithin(batch, slots, step);

@@ -11,7 +11,7 @@ import { cutByAddress, type InRange, RANGES } from '../formats/address-ranges.ts
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { countGroups } from '../formats/slot-totals.ts';
-import { inGroups, within } from '../runtime/in-groups.ts';
+import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { framedIn } from '../wire/framed-devices.ts';
 import { removeInSteps } from './bulk.ts';
 
@@ -51,8 +51,11 @@ export function createSpillStore(db: Db) {
       { ordered: false },
     );
 
-  function* cut({ job, slot, devices }: Spill, hash: DeviceHash): Generator<Omit<SpillDocument, '_id'>> {
-    for (const [range, pieces] of cutByAddress(devices, hash).entries())
+  async function* cut(
+    { job, slot, devices }: Spill,
+    hash: DeviceHash,
+  ): AsyncGenerator<Omit<SpillDocument, '_id'>> {
+    for (const [range, pieces] of (await cutByAddress(devices, hash)).entries())
       for (const piece of pieces) yield { job, slot, range, messages: new Binary(piece) };
   }
 
@@ -62,7 +65,7 @@ export function createSpillStore(db: Db) {
       const sized = within<{ messages: Binary }>({ bytes: INSERTED_BYTES }, ({ messages }) =>
         messages.length(),
       );
-      for (const some of inGroups(cut(spill, hash), sized)) await insert(some);
+      for await (const some of inGroupsAsync(cut(spill, hash), sized)) await insert(some);
       const totals = inGroups(devices, within({ count: MAX_TOTALS }));
       await insert(
         [...totals].map((some) => ({

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createBytesAhead } from '../../pipeline/kafka/bytes-ahead.ts';
+import type { OnHandled } from '../../pipeline/kafka/handled-offsets.ts';
 import type { Placed } from '../../pipeline/kafka/publish.ts';
 import type { Position } from '../../pipeline/kafka/read-lag.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -29,7 +30,11 @@ function setUp(maxBytes: number) {
     const next = committed > first ? committed : first;
     return new Map([[0, { next, handled: next, end: BigInt(sent.length) }]]);
   };
-  const bytesAhead = createBytesAhead(maxBytes, { log, positions, pollMs: 1 });
+  let say: OnHandled = () => {};
+  const hear = (onHandled: OnHandled) => {
+    say = onHandled;
+  };
+  const bytesAhead = createBytesAhead(maxBytes, { log, positions, hear, pollMs: 1 });
   const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
   const sendOf = async (
     partner: string,
@@ -45,6 +50,8 @@ function setUp(maxBytes: number) {
     validate: (count: number) => {
       committed = BigInt(count);
     },
+    /** Validate is in this process. */
+    say: (count: number) => say(0, BigInt(count)),
     /** Kafka has deleted the messages before this one. */
     expire: (count: number) => {
       first = BigInt(count);
@@ -69,6 +76,19 @@ const settle = async () => {
 const until = async (isSo: () => boolean) => {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
 };
+
+it('sends the rest as soon as validate says that it has handled something, whatever Kafka knows', async () => {
+  const { send, sent, say, fail } = setUp(300);
+  fail(true);
+  const sends = ['a', 'b', 'c', 'd', 'e'].map((name) => send(name, 1));
+  await Promise.all(sends.slice(0, 3));
+  say(1);
+  await sends[3];
+  await settle();
+  expect(sent).toEqual(['a', 'b', 'c', 'd']);
+  say(2);
+  await sends[4];
+});
 
 it('sends up to so many bytes, and the rest as validate commits', async () => {
   const { send, sent, validate } = setUp(300);

@@ -35,7 +35,7 @@ function keepSpills() {
   let kept: Buffer[][] = [];
   return {
     save: async (spill: Spill) => {
-      kept = cutByAddress(spill.devices, testPlacement.hash);
+      kept = await cutByAddress(spill.devices, testPlacement.hash);
     },
     sizes: async () => new Map([[SLOT, bytes]]),
     forget: async () => {},

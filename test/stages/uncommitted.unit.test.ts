@@ -37,6 +37,32 @@ it('a thousand files in one message take little, and come out as a thousand batc
   expect([saved, uncommitted.bytes, uncommitted.hasSpilled(JOB)]).toEqual([[FILES], 0, true]);
 });
 
+it('what comes while a job is spilled is kept, and offsets stay behind what is not saved', async () => {
+  const uncommitted = createUncommitted();
+  const [first, second] = [...messagesOf(files.slice(0, 1)), ...messagesOf(files.slice(1, 2))];
+  uncommitted.add(first!, 7n);
+  const held = uncommitted.bytes;
+  let saved = () => {};
+  const spilt = uncommitted.spill(
+    () => true,
+    () => new Promise<void>((resolve) => (saved = resolve)),
+  );
+  uncommitted.add(second!, 8n);
+  expect([...uncommitted.of(JOB, SLOT)].map(({ file }) => file)).toEqual([1]);
+  expect([uncommitted.isSpilling(JOB), uncommitted.oldestOffset(), uncommitted.bytes]).toEqual([
+    true,
+    7n,
+    2 * held,
+  ]);
+  saved();
+  expect(await spilt).toBe(held);
+  expect([uncommitted.isSpilling(JOB), uncommitted.oldestOffset(), uncommitted.bytes]).toEqual([
+    false,
+    8n,
+    held,
+  ]);
+});
+
 it('what is kept does not change with the buffer that it came in', () => {
   const uncommitted = createUncommitted();
   const groups = encodeGroups([{ key: '5', devices: numberedDevices(0, 10) }]);

@@ -35,6 +35,7 @@ function setUp({ wanted = true } = {}) {
     ledger: { record: async (entry: LedgerEntry) => void ledger.push(entry) },
     rejects: { keep: async ({ rows }: { rows: unknown[] }) => rows },
     lags: { positionsOf: async () => new Map() },
+    handledOffsets: { hear() {} },
     devicesAheadBytes: 1_000_000,
     slots: 16,
     hashDevice: testPlacement.hash,

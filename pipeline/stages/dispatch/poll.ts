@@ -39,8 +39,8 @@ export function createPoll(
   }, step.signal);
 
   async function untilNews(ms: number): Promise<void> {
-    // Polling takes at most a third of the time, however much is in flight; the pause is bounded after an outage of MongoDB.
-    const share = Math.min(MAX_SHARE_MS, 2 * lookMs);
+    // Polling takes at most half of the time, however much is in flight; the pause is bounded after an outage of MongoDB.
+    const share = Math.min(MAX_SHARE_MS, lookMs);
     await step.pause(share);
     if (isNews || ms <= share) return;
     const news = new Promise<void>((resolve) => {

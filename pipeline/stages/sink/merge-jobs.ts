@@ -10,6 +10,7 @@ import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packCounts } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
+import { nextTurn } from '../../runtime/loop-turn.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { type Devices, merge } from '../../sets/devices.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
@@ -47,6 +48,8 @@ export interface Run {
  * (several times this, for copies on the way to MongoDB) what a large one does.
  */
 export const GROUP_BYTES = 8_000_000;
+/** Sorted in one piece, while nothing else happens in the thread. */
+const PART_BYTES = 2_000_000;
 
 /** Of a run, in one partition. A larger one takes longer for other reasons than round trips. */
 export const SMALL_BYTES = 1_000_000;
@@ -55,6 +58,7 @@ type Counts = Omit<GatheredSlot, 'devices'>;
 
 export function createMergeJobs(deps: Dependencies) {
   const { sets, acks, spills, eventValues, verdicts, hashDevice, groupBytes = GROUP_BYTES } = deps;
+  const partBytes = Math.min(groupBytes, PART_BYTES);
   /** A small run does not wait for the slots of a large one. */
   const budgets = { small: createByteBudget(groupBytes), large: createByteBudget(groupBytes) };
 
@@ -80,7 +84,7 @@ export function createMergeJobs(deps: Dependencies) {
             return keys.map((key) => numbers.get(key) ?? 0);
           };
     const parts = () =>
-      gatherParts({ ...run, markers }, slot, Math.ceil(bytes / groupBytes), counts, numberKeysOf);
+      gatherParts({ ...run, markers }, slot, Math.ceil(bytes / partBytes), counts, numberKeysOf);
     const { total, changes } = await step('merge', () => sets.merge(target, parts));
     // Merged before a crash: only the counts are missing.
     if (counts.size === 0) await step.read('count a slot', () => drain(parts()));
@@ -121,8 +125,9 @@ export function createMergeJobs(deps: Dependencies) {
     for (const { job } of markers) {
       const messages = () => uncommitted.of(job, slot);
       const isCut = size < RANGES || uncommitted.hasSpilled(job);
-      const cut = () => cutByAddress(messages(), hashDevice).map((pieces) => () => framedInAll(pieces));
-      held.set(job, isCut ? cut() : [messages]);
+      const cut = async () =>
+        (await cutByAddress(messages(), hashDevice)).map((pieces) => () => framedInAll(pieces));
+      held.set(job, isCut ? await cut() : [messages]);
     }
     for (let n = 0; n < Math.ceil(RANGES / size) * passes; n++) {
       const from = Math.floor(n / passes) * size;
@@ -137,6 +142,7 @@ export function createMergeJobs(deps: Dependencies) {
           isCollapsed: await verdicts.collapsedOf(marker),
         };
         const ranges = both(spilled, inMemory);
+        if (parts > 1) await nextTurn();
         sinkPoint('sink:before-gather', job);
         const one = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, where);
         sinkPoint('sink:after-gather', job);

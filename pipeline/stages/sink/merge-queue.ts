@@ -52,7 +52,6 @@ export function createMergeQueue(work: MergeWork) {
   const { signal } = work;
   /** In the order of their markers, with those that are being merged. */
   let queued = new Map<number, QueuedJob>();
-  let isHeld = false;
 
   const isSmall = ({ marker, bytes, isAlone }: QueuedJob) =>
     !isAlone && bytes <= SMALL_BYTES && marker.kind !== 'delete' && !work.isAlone(marker);
@@ -62,7 +61,7 @@ export function createMergeQueue(work: MergeWork) {
 
   /** Those that wait for no other that is queued; or only for some that are chosen with them. */
   function ready(isWanted: (one: QueuedJob) => boolean, { together = false } = {}): QueuedJob[] {
-    if (isHeld || signal.aborted) return [];
+    if (signal.aborted) return [];
     const chosen = new Map<number, QueuedJob>();
     const isBefore = (job: number) => !queued.has(job) || (together && chosen.has(job));
     for (const one of queued.values())
@@ -135,6 +134,8 @@ export function createMergeQueue(work: MergeWork) {
       start();
     },
     has: (job: number): boolean => queued.has(job),
+    /** Whether its merge has begun. */
+    isMerging: (job: number): boolean => queued.get(job)?.isMerging ?? false,
     /** The marker of a job that is queued has come again: what must be merged before it may have changed. */
     renew(marker: JobMarker): void {
       const same = queued.get(marker.job);
@@ -147,16 +148,6 @@ export function createMergeQueue(work: MergeWork) {
       let oldest: bigint | undefined;
       for (const { offset } of queued.values()) if (oldest === undefined || offset < oldest) oldest = offset;
       return oldest;
-    },
-    /** No merge begins before this resolves. The work gets those that have begun. */
-    async hold(during: (isMerging: (job: number) => boolean) => Promise<void>): Promise<void> {
-      isHeld = true;
-      try {
-        await during((job) => queued.get(job)?.isMerging ?? false);
-      } finally {
-        isHeld = false;
-        start();
-      }
     },
   };
 }

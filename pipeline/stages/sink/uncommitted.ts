@@ -9,13 +9,18 @@ export interface Uncommitted {
   bytesOf(job: number, slot: number): number;
   /** Where the oldest of them stands in the partition, if any is left. */
   oldestOffset(): bigint | undefined;
-  /** Hands everything of these jobs to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. */
+  /**
+   * Hands everything that is there of these jobs to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. What
+   * comes meanwhile stays. One spill at a time.
+   */
   spill(
     isWanted: (job: number) => boolean,
     save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
   ): Promise<number>;
   /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
   hasSpilled(job: number): boolean;
+  /** Whether some are on their way there, and are found nowhere else meanwhile. */
+  isSpilling(job: number): boolean;
   /** For how long the oldest of them has been in memory. */
   heldForMs(): number;
   /** The slot has merged the jobs. */
@@ -46,11 +51,12 @@ function* batchesOf(messages: Buffer[]): Generator<ValidatedDevices> {
 export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {
   const spilled = new Set(spilledEarlier);
   const jobs = new Map<number, JobDevices>();
+  const spilling = new Map<number, JobDevices>();
   let bytes = 0;
 
-  function drop(job: number): void {
-    for (const slot of jobs.get(job)?.slots.values() ?? []) bytes -= slot.bytes;
-    jobs.delete(job);
+  function drop(from: Map<number, JobDevices>, job: number): void {
+    for (const slot of from.get(job)?.slots.values() ?? []) bytes -= slot.bytes;
+    from.delete(job);
   }
 
   return {
@@ -79,23 +85,29 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
     bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.bytes ?? 0,
     oldestOffset() {
       let oldest: bigint | undefined;
-      for (const { firstOffset } of jobs.values()) {
+      for (const { firstOffset } of [...jobs.values(), ...spilling.values()]) {
         if (oldest === undefined || firstOffset < oldest) oldest = firstOffset;
       }
       return oldest;
     },
     async spill(isWanted, save) {
-      const before = bytes;
-      for (const [job, { slots }] of [...jobs]) {
+      let total = 0;
+      for (const [job, devices] of [...jobs]) {
         if (!isWanted(job)) continue;
         spilled.add(job);
+        spilling.set(job, devices);
+        jobs.delete(job);
+        for (const { bytes: ofSlot } of devices.slots.values()) total += ofSlot;
+      }
+      for (const [job, { slots }] of spilling) {
         for (const [slot, { messages }] of slots)
           await save({ job, slot, devices: [...batchesOf(messages)] });
-        drop(job);
+        drop(spilling, job);
       }
-      return before - bytes;
+      return total;
     },
     hasSpilled: (job) => spilled.has(job),
+    isSpilling: (job) => spilling.has(job),
     heldForMs() {
       const oldest = jobs.values().next();
       return oldest.done ? 0 : performance.now() - oldest.value.since;
@@ -110,7 +122,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
     forget(merged) {
       for (const job of merged) {
         spilled.delete(job);
-        drop(job);
+        drop(jobs, job);
       }
     },
   };

@@ -2,10 +2,10 @@
  * Finds the slots that do not hold all of a job: fewer pairs than the ledger counts for them, or others. Whatever was lost on the
  * way, and wherever, shows here, before anything of the job is merged.
  */
-import { setImmediate } from 'node:timers/promises';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import { addTotal, countGroups, isSameTotal } from '../../formats/slot-totals.ts';
+import { nextTurn } from '../../runtime/loop-turn.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
 import type { SinkStep } from './steps.ts';
@@ -34,7 +34,7 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
     for (const message of uncommitted.of(marker.job, slot)) {
       if (isNew(message)) countGroups(total, message.groups);
       // Other jobs go on meanwhile.
-      if (++messages % MESSAGES_AT_ONCE === 0) await setImmediate();
+      if (++messages % MESSAGES_AT_ONCE === 0) await nextTurn();
     }
     return isSameTotal(total, marker.expected[slot] ?? { pairs: 0, checksum: 0 });
   }

@@ -1,0 +1,31 @@
+/**
+ * How far the stages of this process are, told from thread to thread: a hint that arrives long before Kafka knows it from committed
+ * offsets. It may be missing: other processes send none.
+ */
+import { BroadcastChannel } from 'node:worker_threads';
+import type { OperatorConfig } from '../../schemas/config.ts';
+import type { StageName } from '../../schemas/stages.ts';
+import { groupName } from './topics.ts';
+
+export type OnHandled = (partition: number, next: bigint) => void;
+export type HandledOffsets = ReturnType<typeof createHandledOffsets>;
+
+export function createHandledOffsets(config: OperatorConfig) {
+  const open = (stage: StageName) => {
+    const channel = new BroadcastChannel(`headrace-handled-${groupName(config, stage)}`);
+    channel.unref();
+    return channel;
+  };
+
+  return {
+    /** For the stage itself: to be called with the first offset of a partition that it has not handled. */
+    teller(stage: StageName): OnHandled {
+      const channel = open(stage);
+      return (partition, next) => channel.postMessage({ partition, next });
+    },
+    hear(stage: StageName, onHandled: OnHandled): void {
+      open(stage).onmessage = ({ data }: { data: { partition: number; next: bigint } }) =>
+        onHandled(data.partition, data.next);
+    },
+  };
+}

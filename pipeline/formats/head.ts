@@ -1,5 +1,6 @@
 /** The beginning of a file: its delimiter, and whether its first row is a header. */
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -50,6 +51,7 @@ export function skipBlankLine(bytes: Uint8Array, at: number, to: number): number
 
 /** Past the first field of the row at `at`; a quoted one ends with its closing quote. */
 function endOfFirstField(bytes: Uint8Array, at: number, to: number): number {
+  while (at < to && bytes[at] === SPACE) at++;
   if (bytes[at] !== QUOTE) {
     while (at < to && bytes[at] !== LF && !DELIMITERS.has(bytes[at]!)) at++;
     return at;
@@ -71,7 +73,7 @@ export function detectDelimiter(bytes: Uint8Array, at: number, to: number): numb
 }
 
 export function isHeader(bytes: Buffer, at: number, to: number): boolean {
-  const field = bytes.toString('utf8', at, endOfFirstField(bytes, at, to));
+  const field = bytes.toString('utf8', at, endOfFirstField(bytes, at, to)).trim();
   const name = field.length > 1 && field.startsWith('"') && field.endsWith('"') ? field.slice(1, -1) : field;
   return HEADER_WORDS.has(name.trim().toLowerCase());
 }

@@ -116,7 +116,7 @@ function parse(
       break;
     } else {
       const start = reader.starts[0]!;
-      if (reader.ends[0]! - start !== IDENTIFIER_TEXT) identifier = Parsed.bad;
+      if (reader.ends[0]! - start !== IDENTIFIER_TEXT) identifier = parsePadded();
       else if (start !== at || reader.source !== bytes) {
         identifier = parseIdentifier(reader.source, start, device);
       }
@@ -142,6 +142,14 @@ function parse(
     pairs: pairs.size,
     slots: slots ? pairs.bySlot(layout.names(), slots) : [],
   };
+}
+
+/** The identifier of the row if it has spaces around it. */
+function parsePadded(): Parsed {
+  reader.trim(0);
+  const start = reader.starts[0]!;
+  const isLong = reader.ends[0]! - start === IDENTIFIER_TEXT;
+  return isLong ? parseIdentifier(reader.source, start, device) : Parsed.bad;
 }
 
 function rawRow(bytes: Buffer, start: number, next: number): Pick<RejectedRow, 'raw' | 'isCut'> {

@@ -1,5 +1,6 @@
 /** Where rows end: at a newline that is not inside a quoted field. */
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -10,7 +11,7 @@ const MAX_ROW_BYTES = 65_536;
 export const MAX_ROW_WINDOW = MAX_ROW_BYTES + 2;
 
 /**
- * Past the newline of the row at `at`, or -1 if `to` comes first. A quote counts only at the start of a field.
+ * Past the newline of the row at `at`, or -1 if `to` comes first. A quote counts only at the start of a field, or after spaces there.
  * Text after the closing quote is an error, which the parser reports; it does not open a second quoted part.
  */
 export function endOfRow(bytes: Uint8Array, at: number, to: number, delimiter: number): number {
@@ -29,7 +30,7 @@ export function endOfRow(bytes: Uint8Array, at: number, to: number, delimiter: n
     }
     at++;
     if (byte === LF) return at;
-    fieldBegins = byte === delimiter;
+    fieldBegins = byte === delimiter || (fieldBegins && byte === SPACE);
   }
   return -1;
 }

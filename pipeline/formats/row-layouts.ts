@@ -11,6 +11,7 @@ export const OTHER_EVENTS = '(other)';
 /** Distinct event values, including the empty one. */
 export const MAX_EVENTS = 1_000;
 const MAX_EVENT_BYTES = 256;
+const SPACE = 0x20;
 
 /** Created anew for each batch. */
 export interface RowLayout {
@@ -34,17 +35,23 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
   let inRow = new Int32Array(16);
   let row = 0;
   let pairsRead = 0;
+  const find = ({ source, starts, ends }: RowReader, column: number) =>
+    keys.find(source, starts[column]!, ends[column]!);
 
   return {
     take(reader, device, pairs) {
       row++;
       let count = 0;
       for (let column = 1; column < reader.columns; column++) {
-        const start = reader.starts[column]!;
-        const end = reader.ends[column]!;
-        if (start === end) continue;
-        const attribute = keys.find(reader.source, start, end);
-        if (attribute < 0) return 'unknown_key';
+        if (reader.starts[column] === reader.ends[column]) continue;
+        let attribute = find(reader, column);
+        if (attribute < 0) {
+          // No key begins or ends with a space.
+          reader.trim(column);
+          if (reader.starts[column] === reader.ends[column]) continue;
+          attribute = find(reader, column);
+          if (attribute < 0) return 'unknown_key';
+        }
         if (lastRow[attribute] === row) continue;
         lastRow[attribute] = row;
         if (count === inRow.length) inRow = grown(inRow, 2 * count);
@@ -91,8 +98,13 @@ export function createAudienceLayout(collapsed: boolean): AudienceLayout {
   return {
     columns: 2,
     take(reader, device, pairs) {
-      const start = reader.starts[1]!;
-      const end = reader.ends[1]!;
+      let start = reader.starts[1]!;
+      let end = reader.ends[1]!;
+      if (reader.source[start] === SPACE || reader.source[end - 1] === SPACE) {
+        reader.trim(1);
+        start = reader.starts[1]!;
+        end = reader.ends[1]!;
+      }
       if (end - start > MAX_EVENT_BYTES) return 'event_too_long';
       const value = collapsed ? 0 : values.add(reader.source, start, end);
       overflow ||= value >= MAX_EVENTS;

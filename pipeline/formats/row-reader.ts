@@ -1,12 +1,13 @@
 /** Splits rows into fields (RFC 4180) without creating strings: a row is a list of offsets. */
 import { grown } from './byte-list.ts';
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const LF = 0x0a;
 const CR = 0x0d;
 
 export class RowReader {
-  /** Fields of the current row: bytes [starts[n], ends[n]) of `source`, for n < columns. */
+  /** Fields of the current row: bytes [starts[n], ends[n]) of `source`, for n < columns. With the spaces around them: trim() drops these. */
   starts = new Int32Array(64);
   ends = new Int32Array(64);
   columns = 0;
@@ -33,14 +34,17 @@ export class RowReader {
     let start = at;
     for (;;) {
       let end: number;
-      if (bytes[start] === QUOTE) {
-        place = this.#skipQuoted(bytes, start);
-        const closed = place;
+      // Almost no field begins with a byte as low as this: one comparison for both.
+      const quote = bytes[start]! <= QUOTE ? skipSpaces(bytes, start) : start;
+      if (bytes[quote] === QUOTE) {
+        const closed = this.#skipQuoted(bytes, quote);
+        const behind = skipSpaces(bytes, closed);
+        place = behind;
         while (place < to && bytes[place] !== delimiter && bytes[place] !== LF) place++;
         const atLineEnd = place === to || bytes[place] === LF;
-        const junk = place - closed - (atLineEnd && place > closed && bytes[place - 1] === CR ? 1 : 0);
+        const junk = place - behind - (atLineEnd && place > behind && bytes[place - 1] === CR ? 1 : 0);
         if (junk > 0) this.badQuotes = true;
-        start++;
+        start = quote + 1;
         end = closed - 1;
       } else {
         while (place < to && bytes[place] !== delimiter && bytes[place] !== LF) place++;
@@ -59,6 +63,16 @@ export class RowReader {
       if (this.#escapes && !this.badQuotes) this.#unescape(bytes);
       return;
     }
+  }
+
+  /** Drops the spaces around a field, also those in its quotes. Apart from reading: most fields have none. */
+  trim(column: number): void {
+    const { source } = this;
+    let end = this.ends[column]!;
+    const start = Math.min(end, skipSpaces(source, this.starts[column]!));
+    while (end > start && source[end - 1] === SPACE) end--;
+    this.starts[column] = start;
+    this.ends[column] = end;
   }
 
   /** Offset after the closing quote. */
@@ -97,4 +111,9 @@ export class RowReader {
     this.starts = grown(this.starts, 2 * this.columns);
     this.ends = grown(this.ends, 2 * this.columns);
   }
+}
+
+function skipSpaces(bytes: Uint8Array, at: number): number {
+  while (bytes[at] === SPACE) at++;
+  return at;
 }

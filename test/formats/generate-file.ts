@@ -72,7 +72,9 @@ const written = (value: fc.Arbitrary<string>, delimiter: string) =>
     if (manner === 0) return `${quoted}junk`;
     if (manner === 1) return `"${text}`;
     if (manner === 2) return text;
+    if (manner === 5) return ` ${quoted}  `;
     const needed = /["\r\n]/.test(text) || text.includes(delimiter);
+    if (manner === 7 && !needed) return `  ${text} `;
     return needed || manner % 2 === 0 ? quoted : text;
   });
 

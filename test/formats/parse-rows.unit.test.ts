@@ -58,7 +58,7 @@ describe('rows with attributes', () => {
     ['nobody,6', 'bad_identifier'],
     [`${A.slice(1)},5`, 'bad_identifier'],
     [`${A}0,5`, 'bad_identifier'],
-    [`${A} ,5`, 'bad_identifier'],
+    [`${A} 0,5`, 'bad_identifier'],
     [',5', 'bad_identifier'],
     [`${ZEROS},5`, 'opted_out'],
     [`${ZEROS},6`, 'opted_out'],
@@ -69,7 +69,9 @@ describe('rows with attributes', () => {
     [`${A},6`, 'unknown_key'],
     [`${A},5,6`, 'unknown_key'],
     [`${A},05`, 'unknown_key'],
-    [`${A}, 5`, 'unknown_key'],
+    [`${A},5 0`, 'unknown_key'],
+    [`${A}, ," "`, 'missing_key'],
+    [`${A}, "5" x`, 'bad_quotes'],
     [`${A},"5`, 'bad_quotes'],
     [`${A},"5"x`, 'bad_quotes'],
     [`"${A}"x,5`, 'bad_quotes'],
@@ -79,6 +81,13 @@ describe('rows with attributes', () => {
     expect(parsed).toMatchObject({ rows: 1, accepted: 0, pairsRead: 0, pairs: 0, slots: [] });
     expect(parsed.rejected).toEqual({ [code]: 1 });
     expect(parsed.rejects).toEqual([{ line: 1, code, raw: row }]);
+  });
+
+  it('may have spaces around their fields, in quotes or not', () => {
+    const rows = [` ${A},5`, `${A} , 50 `, ` "${A}" , "50"`, `" ${B} ", " five "  `, `${B}  ,  ,50 `];
+    const parsed = attributes(`${rows.join('\r\n')}\r\n`);
+    expect(parsed).toMatchObject({ rows: 5, accepted: 5, lines: 5, rejected: {} });
+    expect(devicesOf(parsed)).toEqual({ 5: [A, B], 50: [A, B] });
   });
 
   it('may be quoted, and hold quotes, delimiters and newlines', () => {

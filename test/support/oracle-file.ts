@@ -54,7 +54,7 @@ function firstRecord(
   line: number,
 ): { record: OracleRecord; length: number } {
   const fields: string[] = [];
-  const quoted = /"([^"]*(?:""[^"]*)*)("?)/y;
+  const quoted = / *"([^"]*(?:""[^"]*)*)("?) */y;
   const plain = new RegExp(`[^${delimiter}\n]*`, 'y');
   let badQuotes = false;
   let at = 0;
@@ -66,7 +66,8 @@ function firstRecord(
     at = plain.lastIndex;
     const more = rest[at] === delimiter;
     const tail = more ? outside : outside.replace(/\r$/, '');
-    fields.push(inQuotes ? inQuotes[1]!.replaceAll('""', '"') : tail);
+    const value = inQuotes ? inQuotes[1]!.replaceAll('""', '"') : tail;
+    fields.push(value.replace(/^ +| +$/g, ''));
     if (inQuotes && (inQuotes[2] === '' || tail !== '')) badQuotes = true;
     if (!more) break;
     at++;
@@ -77,7 +78,7 @@ function firstRecord(
 }
 
 function detectDelimiter(rest: string): string {
-  const afterFirst = rest.replace(/^(?:"[^"]*(?:""[^"]*)*"?|[^,\t;|\n]*)/, '');
+  const afterFirst = rest.replace(/^ *(?:"[^"]*(?:""[^"]*)*"?|[^,\t;|\n]*)/, '');
   return /^[^\n]*?([,\t;|])/.exec(afterFirst)?.[1] ?? ',';
 }
 

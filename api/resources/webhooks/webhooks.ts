@@ -34,6 +34,8 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
     createResolve(config.webhookAllowPrivate, deps.lookup),
     config.webhookTimeoutMs,
   );
+  // A rate sees the first failure only if the series was there before it.
+  for (const outcome of ['delivered', 'retried', 'failed']) metrics.deliveries.inc({ outcome }, 0);
   const recordEvents = createRecordEvents(deps);
   const deliverer = createDeliverEvents({ ...deps, post, stopping: signal, breakingOff: breakingOff.signal });
 

@@ -26,11 +26,10 @@ import { createPlacementReader } from './sets/placement.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
-import { createDryRunStore } from './stores/dry-runs.ts';
 import { ensureIndexes } from './stores/indexes.ts';
-import { createJobContexts } from './stores/jobs/job-contexts.ts';
 import { createJobStore } from './stores/jobs/jobs.ts';
 import { createNewJobStore } from './stores/jobs/new-jobs.ts';
+import { createKeyHints } from './stores/key-hints.ts';
 import { connectMongo, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
 import { createStores } from './stores/stores.ts';
 import { createTopology } from './topology.ts';
@@ -148,9 +147,11 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
       for (const [stage, messages] of await lags.read()) metrics.lagMessages.set({ stage }, messages);
   });
   if (stages.includes('split')) {
-    const spendBytes = createSpendBytes({ ...config, ...createStores(mongo.db), retry });
-    const read = createReadDryRun({ ...config, ...createJobContexts(mongo.db), ...sources, spendBytes });
-    consumptions.push(startDryRuns({ log, dryRuns: createDryRunStore(mongo.db), read }));
+    const stores = createStores(mongo.db);
+    const spendBytes = createSpendBytes({ ...config, ...stores, retry });
+    const keyHints = createKeyHints(stores);
+    const read = createReadDryRun({ ...config, ...stores.contexts, ...sources, keyHints, spendBytes });
+    consumptions.push(startDryRuns({ log, dryRuns: stores.dryRuns, read }));
   }
   ready = true;
   log.info({ stages, partitions }, 'ready');

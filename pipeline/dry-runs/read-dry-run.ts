@@ -20,10 +20,12 @@ import {
 import { judgeFile } from '../stages/dispatch/load/judge-file.ts';
 import { countBatch, noBatches } from '../stages/dispatch/load/tally-files.ts';
 import { failureOf } from '../stages/split-files.ts';
+import { type KeyHints, withHint } from '../stores/key-hints.ts';
 
 interface ReadDependencies {
   sourceOf: SourceOf;
   keysOf(job: JobDocument): Promise<KeyTable>;
+  keyHints: Pick<KeyHints, 'ofRows'>;
   batchBytes: number;
   maxInvalidShare: number;
   dryRunMb: number;
@@ -87,7 +89,9 @@ export function createReadDryRun(deps: ReadDependencies) {
     }
     const isWhole = tally.lastBatch >= 0;
     tally.lastBatch = tally.joined - 1;
-    const { rows, accepted, rejected, failure } = judgeFile(0, tally, deps.maxInvalidShare)!;
+    const { rows, accepted, rejected, failure: found } = judgeFile(0, tally, deps.maxInvalidShare)!;
+    const isMistaken = found?.code === 'too_many_invalid' && examples.length > 0;
+    const failure = isMistaken ? withHint(found, await deps.keyHints.ofRows(job, examples)) : found;
     const file = { path, rows, accepted, rejected, failure, examples, isWhole };
     return { file, bytes: tally.bytes, refused };
   }

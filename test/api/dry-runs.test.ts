@@ -61,6 +61,31 @@ test('says what would be accepted and rejected, as the load then does', async ({
   expect(said.file.map(counts)).toEqual(files.map(counts));
 });
 
+test('keys of the other type: said by dry run and load alike, and only if they are the partner’s', async ({
+  service,
+  driver,
+}) => {
+  const partner = await driver.partner();
+  const attribute = await driver.attribute(partner, 'colour:red');
+  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+  const call = createCaller(service.apiUrl, key);
+  await driver.upload(partner, 'foreign.csv', file(ids(9), 'colour:red'));
+  await driver.upload(partner, 'ids.csv', file(ids(9), `"${attribute}"`));
+  await driver.upload(partner, 'nobody.csv', file(ids(9), 'colour:blue'));
+  for (const [file_path, key_type, said] of [
+    ['foreign.csv', 0, /These are your foreign keys: use key_type 1 \(--foreign-keys\)\.$/],
+    ['ids.csv', 1, /These are attribute ids: use key_type 0/],
+    ['nobody.csv', 0, /listed under rejects\.$/],
+  ] as const) {
+    const body = { file_path, key_type };
+    const [dry] = (await dryRun(call, IMPORT, body)).file;
+    expect(dry!.failure!.message).toMatch(said);
+    const { import_log_id } = (await call('POST', IMPORT, { body })).json;
+    const { errors } = await driver.ended(import_log_id);
+    expect(errors).toMatchObject([{ code: 'too_many_invalid', message: dry!.failure!.message }]);
+  }
+});
+
 test('of an audience, compressed, and of what is not there', async ({ service, driver }) => {
   const partner = await driver.partner();
   const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);

@@ -293,6 +293,18 @@ describe('delete attribute data', () => {
     expect((await deleter.call('POST', IMPORT, { raw: large })).status).toBe(413);
   });
 
+  it.each([
+    ['foreign keys', 0, ['red', 'x'], /foreign keys: use key_type 1/],
+    ['attribute ids', 1, ['id'], /attribute ids: use key_type 0/],
+    ['neither', 0, ['x', 'y'], /Nothing was queued\.$/],
+  ] as const)('says what type the keys are of: %s', async (_, key_type, given, said) => {
+    const mistaken = await api.partner();
+    const id = String(await api.attribute(mistaken, 'red'));
+    const keys = given.map((key) => (key === 'id' ? id : key));
+    const reply = await mistaken.call('DELETE', IMPORT, { body: { key_type, keys } });
+    expect(reply.json.detail).toMatch(said);
+  });
+
   it('refuses unknown keys with 422, names them, and queues nothing', async () => {
     const mine = String(await api.attribute(partner));
     const other = await api.partner();

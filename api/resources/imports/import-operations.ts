@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ImportRequest } from '../../../pipeline/accept/new-job.ts';
 import { sealCredentials } from '../../../pipeline/sources/credentials.ts';
+import { createKeyHints } from '../../../pipeline/stores/key-hints.ts';
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { deletionBytes } from '../../../schemas/http.ts';
 import { fileReport, importLog, importLogId, rejectedRow } from '../../../schemas/http-answers.ts';
@@ -29,6 +30,7 @@ const one = `${importPath}/:import_log_id`;
 export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { attributes, jobs, config, bodies } = deps;
   const addressOf = createPublicAddress(config);
+  const keyHints = createKeyHints(deps);
   const queued = (job: JobDocument): ApiResponse => ({
     status: 202,
     body: JSON.stringify({ import_log_id: job._id }),
@@ -157,10 +159,11 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
       const { partner } = ctx.state.scope;
       const { attributes: named, unknown } = await attributes.resolve(partner, keyType, keys);
       if (unknown.length > 0) {
-        const names = unknown.map((index) => keys[index]);
+        const names = unknown.map((index) => keys[index]!);
+        const hint = await keyHints.ofKeys(partner, keyType, names);
         throw new Problem(
           'unknown_keys',
-          `These keys do not belong to you: ${names.slice(0, 20).join(', ')}. Nothing was queued.`,
+          `These keys do not belong to you: ${names.slice(0, 20).join(', ')}. Nothing was queued.${hint ? ` ${hint}` : ''}`,
           {
             errors: unknown.map((index) => ({
               path: `keys.${index}`,

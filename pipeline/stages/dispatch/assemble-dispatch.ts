@@ -7,6 +7,7 @@ import type { CountWork } from '../../runtime/count-work.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
+import { createKeyHints } from '../../stores/key-hints.ts';
 import type { Stores } from '../../stores/stores.ts';
 import { createDispatchJobs } from '../dispatch-jobs.ts';
 import { createQuotaHold } from './admit/hold-quotas.ts';
@@ -87,6 +88,7 @@ export function createDispatch(uses: Uses): Stage<DispatchStepName> {
     quotas: createQuotaHold(uses),
     endJobs: createEndJobs(uses),
     repeatJob: createRepeatJob(uses),
+    keyHints: createKeyHints(uses),
     cancellationOf: cancellations.of,
     cancelledAmong: cancellations.among,
     laneOf: ({ partner }: JobDocument) => (uses.order === 'partner' ? partner : ''),

@@ -1,16 +1,32 @@
 /** Decides files whose batches the ledger has completely, for all loading jobs in one write. */
 
 import type { DecidedFile, FileStore } from '../../../stores/files.ts';
+import { type KeyHints, withHint } from '../../../stores/key-hints.ts';
 import type { DispatchStep } from '../steps.ts';
 import { judgeFile } from './judge-file.ts';
 import { growthOf, type LoadingJob } from './loading-job.ts';
 
 export interface DecideDependencies {
   files: FileStore;
+  keyHints: Pick<KeyHints, 'ofJob'>;
   maxInvalidShare: number;
 }
 
-export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies, step: DispatchStep) {
+export function createDecideFiles(
+  { files, keyHints, maxInvalidShare }: DecideDependencies,
+  step: DispatchStep,
+) {
+  /** Looked up once for each job, however many files fail. */
+  const hints = new WeakMap<LoadingJob, string | undefined>();
+
+  /** Says so if a file failed because its keys are of the other type. */
+  async function explain(entry: LoadingJob, file: DecidedFile): Promise<DecidedFile> {
+    if (file.failure?.code !== 'too_many_invalid' || !file.rejected.unknown_key) return file;
+    if (!hints.has(entry))
+      hints.set(entry, await step.read('look at unknown keys', () => keyHints.ofJob(entry.job)));
+    return { ...file, failure: withHint(file.failure, hints.get(entry)) };
+  }
+
   function count(entry: LoadingJob, file: DecidedFile): void {
     const { size, compressed, tally } = entry.inFlight.get(file.number)!;
     entry.inFlight.delete(file.number);
@@ -36,6 +52,7 @@ export function createDecideFiles({ files, maxInvalidShare }: DecideDependencies
         if (file) decided.push({ entry, file: grown > 0 ? { ...file, grown } : file });
       }
     if (decided.length === 0) return new Set();
+    for (const one of decided) one.file = await explain(one.entry, one.file);
     const documents = decided.map(({ entry, file }) => ({
       ...file,
       listing: entry.job.listing!,

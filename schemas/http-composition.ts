@@ -34,7 +34,7 @@ const eventRow = z
   .strictObject({
     event: described(
       z.string(),
-      'The event; `(other)` for those of files with more than 1,000, and for all beyond the first 10,000 of the audience.',
+      'The event; `(no event)` for the devices without any, and the rows without one; `(other)` for those of files with more than 1,000, and for all beyond the first 10,000 of the audience.',
       'purchase',
     ),
     devices: cell('Devices with this event.', 900),

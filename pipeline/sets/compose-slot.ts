@@ -1,7 +1,7 @@
 /** Everything that the composition of an audience needs to know about one slot. A device is in one slot, so counts add up. */
 import { spaces } from '../../schemas/documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { countKeys, createKeyCounts } from './count-keys.ts';
+import { countKeys, countWithoutKeys, createKeyCounts } from './count-keys.ts';
 import { countStored } from './count-stored.ts';
 import type { Devices } from './devices.ts';
 import type { EditDeps } from './edit-slot.ts';
@@ -27,7 +27,7 @@ export interface SlotComposition {
   /** Common devices by attribute, and by space. */
   attributes: Map<number, number>;
   others: Map<string, number>;
-  /** Devices by the number of the event. */
+  /** Devices by the number of the event; 0: devices without one. */
   events: Map<number, number>;
 }
 
@@ -50,6 +50,8 @@ export async function composeSlot(
     if (devices.count === 0) continue;
     composition.devices += devices.count;
     countKeys(devices.keys, composition.events);
+    const without = countWithoutKeys(devices);
+    if (without > 0) addTo(composition.events, 0, without);
     composition.matched += await countAttributes(deps, slot, devices, composition.attributes, pause);
     for (const some of inGroups(others, within({ count: OTHERS_AT_ONCE }))) {
       await pause();

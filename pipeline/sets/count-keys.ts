@@ -1,4 +1,6 @@
 /** Counts by key: small keys in an array, because a map would take most of the time of millions of them. */
+import type { Devices } from './devices.ts';
+
 const SMALL = 1 << 16;
 
 export function createKeyCounts() {
@@ -37,4 +39,15 @@ export function countKeys(keys: Uint32Array, counts: Map<number, number>): void 
   const counted = createKeyCounts();
   for (let at = 0; at < keys.length; at++) counted.add(keys[at]!);
   counted.addTo(counts);
+}
+
+/** Devices that have no key. */
+export function countWithoutKeys({ ends }: Devices): number {
+  let without = 0;
+  let begin = 0;
+  for (let n = 0; n < ends.length; n++) {
+    if (ends[n] === begin) without++;
+    begin = ends[n]!;
+  }
+  return without;
 }

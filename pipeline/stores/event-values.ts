@@ -12,7 +12,9 @@ import { removeInSteps, StaleRead } from './bulk.ts';
 
 export type EventValueStore = ReturnType<typeof createEventValueStore>;
 
-/** The number of OTHER_EVENTS, in every dictionary. A device without an event has no number. */
+/** Devices without an event are counted under this number. */
+export const NO_EVENT_NUMBER = 0;
+/** The number of OTHER_EVENTS, in every dictionary. */
 export const OTHER_NUMBER = 1;
 const MAX_VALUES = 10_000;
 const LAST_NUMBER = OTHER_NUMBER + MAX_VALUES;

@@ -63,7 +63,10 @@ describe('a report', () => {
           share: 20 / 110,
         },
       ],
-      events: [{ event: 'seen', devices: 100, rows: 100 }],
+      events: [
+        { event: 'seen', devices: 100, rows: 100 },
+        { event: '(no event)', devices: 10, rows: 10 },
+      ],
       overlaps: [],
     });
     expect(reply.json.attributes[0].index).toBeCloseTo((100 * 20) / 110, 9);

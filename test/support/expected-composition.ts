@@ -42,6 +42,8 @@ export function expectedComposition(
   const rowsOf = (event: string) =>
     [...newest.values()].reduce((sum, { failure, events }) => sum + (failure ? 0 : (events[event] ?? 0)), 0);
   const prefix = setNames.event(id, oracle.audiences.get(id)!.generation, '');
+  const eventSets = oracle.filledSets().filter((set) => set.startsWith(prefix));
+  const withEvent = new Set(eventSets.flatMap((set) => [...oracle.members(set)]));
 
   const overlaps = all
     .filter((other) => other.partner === partner && other.id !== id && setOf(other.id).size > 0)
@@ -85,13 +87,14 @@ export function expectedComposition(
       })
       .filter((row) => row.devices > 0 && (row.own || row.visibility === 'public'))
       .sort((a, b) => b.devices - a.devices || a.attribute_id - b.attribute_id),
-    events: oracle
-      .filledSets()
-      .filter((set) => set.startsWith(prefix))
-      .map((set) => {
+    events: [
+      ...eventSets.map((set) => {
         const event = set.slice(prefix.length);
         return { event, devices: oracle.members(set).size, rows: rowsOf(event) };
-      })
+      }),
+      { event: '(no event)', devices: own.size - withEvent.size, rows: rowsOf('') },
+    ]
+      .filter(({ devices }) => withEvent.size > 0 && devices > 0)
       .sort((a, b) => b.devices - a.devices || inOrder(a.event, b.event)),
     overlap_count: overlaps.length,
     overlaps_complete: true,

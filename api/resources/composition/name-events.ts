@@ -1,7 +1,7 @@
 /** The events of a report: devices by number become devices and rows by name. */
 
 import { StaleRead } from '../../../pipeline/stores/bulk.ts';
-import { OTHER_NUMBER } from '../../../pipeline/stores/event-values.ts';
+import { NO_EVENT_NUMBER, OTHER_NUMBER } from '../../../pipeline/stores/event-values.ts';
 import type { Stores } from '../../../pipeline/stores/stores.ts';
 
 export interface NamedEvent {
@@ -17,6 +17,9 @@ interface EventsOf {
   loadedBy: number;
 }
 
+/** Devices without any event, and rows without one. */
+const NO_EVENT = '(no event)';
+
 const inOrder = (a: string, b: string) => (a < b ? -1 : 1);
 
 export function createNameEvents({ eventValues, files }: Pick<Stores, 'eventValues' | 'files'>) {
@@ -27,16 +30,18 @@ export function createNameEvents({ eventValues, files }: Pick<Stores, 'eventValu
   ): Promise<Map<number, number>> {
     const byNumber = new Map<number, number>();
     for await (const { event, rows } of files.rowsByEvent(audience, generation, loadedBy)) {
-      const number = numbers.get(event) ?? OTHER_NUMBER;
-      if (event !== '') byNumber.set(number, (byNumber.get(number) ?? 0) + rows);
+      const number = event === '' ? NO_EVENT_NUMBER : (numbers.get(event) ?? OTHER_NUMBER);
+      byNumber.set(number, (byNumber.get(number) ?? 0) + rows);
     }
     return byNumber;
   }
 
+  /** None at all if no device has an event. */
   return async (of: EventsOf, devices: ReadonlyMap<number, number>): Promise<NamedEvent[]> => {
-    if (devices.size === 0) return [];
+    if ([...devices.keys()].every((number) => number === NO_EVENT_NUMBER)) return [];
     const values = await eventValues.valuesOf(of.audience, of.generation);
     const rows = await countRows(of, new Map([...values].map(([number, value]) => [value, number])));
+    values.set(NO_EVENT_NUMBER, NO_EVENT);
     return [...devices]
       .map(([number, count]) => {
         const event = values.get(number);

@@ -5,7 +5,6 @@ import type { Command } from 'commander';
 import { audiencePath, readBody } from '../../../api/client/client.ts';
 import { count, indexNumber, percent } from '../../../api/client/format.ts';
 import type { Composition, Computing } from '../../../api/client/types.ts';
-import { eventName } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
 import { between, duration, wholeNumber } from '../parse-options.ts';
 import { bar } from '../progress-line.ts';
@@ -80,7 +79,7 @@ function reportLines(report: Composition, colours: Paint, top: number): string[]
     indexNumber(row.index),
   ]);
   const events = report.events.map((row) => [
-    printable(eventName(row.event)),
+    printable(row.event),
     cell(row.devices, count),
     cell(row.rows, count),
   ]);

@@ -77,6 +77,10 @@ export interface AttributeDocument {
   isPrivate?: true;
   /** When it ceased to be public, by the database's clock. */
   madePrivateAt?: Date;
+  /** It is deleted, and hidden: only jobs from before this number of the sequence see it. Its foreign key stays taken. */
+  deletedSequence?: number;
+  /** The job that deletes its data. */
+  deletedBy?: number;
   createdAt: Date;
 }
 

@@ -68,7 +68,17 @@ export const visibility = z.enum(['public', 'private'], 'must be public or priva
   example: 'public',
 });
 
-export const changeAttribute = z.strictObject({ visibility }).meta({ id: 'ChangeAttribute' });
+const attributeName = z
+  .string('must be a string')
+  .regex(plainText, notPlainText)
+  .refine(wellFormed, 'must be valid Unicode')
+  .refine((name) => name.trim() !== '' && name.length <= 256, 'must have 1 to 256 characters')
+  .meta({ description: 'Its display name.', minLength: 1, maxLength: 256, example: 'Sports fans' });
+
+export const changeAttribute = z
+  .strictObject({ visibility: visibility.optional(), name: attributeName.optional() })
+  .refine((body) => Object.keys(body).length > 0, 'must have name, visibility or both')
+  .meta({ id: 'ChangeAttribute', minProperties: 1 });
 
 /** Rules that involve several fields, in JSON Schema for the OpenAPI document. */
 const importRules = {

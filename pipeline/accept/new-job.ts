@@ -24,6 +24,15 @@ type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
   );
 export type JobRequest = ImportRequest | DeleteRequest | AudienceRequest;
 
+/** Deletes all data of an attribute. */
+export const deletionOf = (partner: string, attribute: number): DeleteRequest => ({
+  kind: 'delete',
+  partner,
+  keyType: 0,
+  keys: [String(attribute)],
+  attributes: [attribute],
+});
+
 export const acceptedMessage = (job: JobDocument): Buffer =>
   encode('AcceptedJob', {
     job: job._id,

@@ -31,8 +31,24 @@ export interface NewAttribute {
   isPrivate?: boolean | undefined;
 }
 
+export interface OneAttribute {
+  id: number;
+  /** Absent: of any partner. */
+  partner?: string;
+}
+
 /** What a report says of an attribute. */
 type DescribedAttribute = Pick<AttributeDocument, '_id' | 'name' | 'partner' | 'isPrivate'>;
+
+const notDeleted = { deletedSequence: { $exists: false } };
+/** What a job may use: later attributes are unknown to it, and so are those deleted before it was accepted. */
+const seenBy = ({ partner, attributesAsOf }: Pick<JobDocument, 'partner' | 'attributesAsOf'>) => ({
+  partner,
+  sequence: { $lte: attributesAsOf },
+  $or: [notDeleted, { deletedSequence: { $gt: attributesAsOf } }],
+});
+/** One of the partner's, or of anyone's. */
+const one = ({ id, partner }: OneAttribute) => ({ _id: id, ...(partner === undefined ? {} : { partner }) });
 
 /** Between the time that an update carries, and when others see it. */
 const MARGIN_MS = 60_000;
@@ -41,7 +57,7 @@ const isDuplicate = (error: unknown) => (error as { code?: unknown }).code === 1
 const taken = (key: string, cause: unknown) =>
   new ProvisioningError(
     'foreign_key_taken',
-    `another attribute of this partner already has the foreign key ${key}`,
+    `another attribute of this partner has, or had, the foreign key ${key}`,
     {
       cause,
     },
@@ -96,7 +112,7 @@ export function createAttributeStore(db: Db) {
     /** Names and foreign keys must have been checked. All of them, or none. */
     createAll: insert,
 
-    /** The partner's attributes that have one of these foreign keys. */
+    /** The partner's attributes that have one of these foreign keys, or had it before they were deleted. */
     withForeignKeys: (partner: string, keys: string[]): Promise<AttributeDocument[]> =>
       attributes.find({ partner, foreignKey: { $in: keys } }).toArray(),
 
@@ -104,7 +120,7 @@ export function createAttributeStore(db: Db) {
       checkForeignKey(foreignKey);
       try {
         return await inTransaction(async (session) => {
-          const attribute = await attributes.findOne({ _id: id }, { session });
+          const attribute = await attributes.findOne({ _id: id, ...notDeleted }, { session });
           if (!attribute) throw new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
           if (attribute.foreignKey !== undefined)
             throw new ProvisioningError(
@@ -122,30 +138,71 @@ export function createAttributeStore(db: Db) {
     },
 
     list: (partner: string): Promise<AttributeDocument[]> =>
-      attributes.find({ partner }).sort({ _id: 1 }).toArray(),
+      attributes
+        .find({ partner, ...notDeleted })
+        .sort({ _id: 1 })
+        .toArray(),
 
     /** Newest first, before an attribute. */
     page: (partner: string, { before, limit = 0 }: { before?: number | undefined; limit?: number }) =>
       attributes
-        .find({ partner, ...(before === undefined ? {} : { _id: { $lt: before } }) })
+        .find({ partner, ...notDeleted, ...(before === undefined ? {} : { _id: { $lt: before } }) })
         .sort({ _id: -1 })
         .limit(limit),
 
     async describe(ids: number[]): Promise<Map<number, DescribedAttribute>> {
       const found = await attributes
-        .find({ _id: { $in: ids } })
+        .find({ _id: { $in: ids }, ...notDeleted })
         .project<DescribedAttribute>({ name: 1, partner: 1, isPrivate: 1 })
         .toArray();
       return new Map(found.map((attribute) => [attribute._id, attribute]));
     },
 
     /** How many attributes rows of the job may use, up to `most`. */
-    countFor: ({ partner, attributesAsOf }: JobDocument, most: number): Promise<number> =>
-      attributes.countDocuments({ partner, sequence: { $lte: attributesAsOf } }, { limit: most }),
+    countFor: (job: JobDocument, most: number): Promise<number> =>
+      attributes.countDocuments(seenBy(job), { limit: most }),
+
+    /** Null if there is none, or it is another partner's. Reports are computed anew. */
+    async rename(which: OneAttribute, name: string): Promise<AttributeDocument | null> {
+      checkName(name);
+      const options = { returnDocument: 'after' } as const;
+      const renamed = await attributes.findOneAndUpdate(
+        { ...one(which), ...notDeleted },
+        { $set: { name } },
+        options,
+      );
+      if (renamed) await counters.visibilityChanged();
+      return renamed;
+    },
+
+    /**
+     * Hides it from everything that is accepted from now on. Its data stays until a deletion job, which the caller queues next: an import
+     * that is accepted in between no longer sees it. Null if there is none, or its deletion is queued already.
+     */
+    hide: (which: OneAttribute): Promise<AttributeDocument | null> =>
+      inTransaction(async (session) => {
+        const attribute = await attributes.findOne(
+          { ...one(which), deletedBy: { $exists: false } },
+          { session },
+        );
+        if (!attribute || attribute.deletedSequence !== undefined) return attribute;
+        const deletedSequence = await counters.takeAttributeSequences(1, session);
+        await attributes.updateOne({ _id: attribute._id }, { $set: { deletedSequence } }, { session });
+        return { ...attribute, deletedSequence };
+      }),
+
+    /** The job deletes the data of a hidden attribute. */
+    async deletionQueued(id: number, job: number): Promise<void> {
+      await attributes.updateOne(
+        { _id: id, deletedSequence: { $exists: true } },
+        { $set: { deletedBy: job } },
+      );
+      await counters.visibilityChanged();
+    },
 
     /** Null if there is none, or it is another partner's. Takes effect at once, also in reports that were computed before. */
     async setVisibility(
-      { id, partner }: { id: number; partner?: string },
+      which: OneAttribute,
       visibility: 'public' | 'private',
     ): Promise<AttributeDocument | null> {
       const since = { $cond: ['$isPrivate', '$madePrivateAt', '$$NOW'] };
@@ -153,7 +210,7 @@ export function createAttributeStore(db: Db) {
         visibility === 'private'
           ? { $set: { isPrivate: true, madePrivateAt: since } }
           : { $unset: ['isPrivate', 'madePrivateAt'] };
-      const filter = { _id: id, ...(partner === undefined ? {} : { partner }) };
+      const filter = { ...one(which), ...notDeleted };
       const before = await attributes.findOneAndUpdate(filter, [change], { returnDocument: 'before' });
       if (!before) return null;
       const isChanged = (before.isPrivate === true) !== (visibility === 'private');
@@ -171,9 +228,10 @@ export function createAttributeStore(db: Db) {
         .toArray(),
 
     /** The keys that rows of the job may use: its partner's attributes at acceptance, by id or by foreign key. */
-    async keysOf({ partner, keyType, attributesAsOf }: JobDocument) {
+    async keysOf(job: JobDocument) {
+      const { keyType, attributesAsOf } = job;
       const known = await attributes
-        .find({ partner, sequence: { $lte: attributesAsOf } })
+        .find(seenBy(job))
         .project<AttributeDocument>({ foreignKey: 1, foreignKeySequence: 1 })
         .toArray();
       if (keyType === 0) return known.map(({ _id }) => ({ key: String(_id), attribute: _id }));
@@ -187,11 +245,14 @@ export function createAttributeStore(db: Db) {
       const found = new Map<string, number>();
       if (keyType === 0) {
         const ids = keys.filter((key) => /^[1-9]\d{0,14}$/.test(key)).map(Number);
-        const cursor = attributes.find({ partner, _id: { $in: ids } }, { projection: { _id: 1 } });
+        const cursor = attributes.find(
+          { partner, _id: { $in: ids }, ...notDeleted },
+          { projection: { _id: 1 } },
+        );
         for await (const { _id } of cursor) found.set(String(_id), _id);
       } else {
         const cursor = attributes.find(
-          { partner, foreignKey: { $in: keys } },
+          { partner, foreignKey: { $in: keys }, ...notDeleted },
           { projection: { foreignKey: 1 } },
         );
         for await (const { _id, foreignKey } of cursor) found.set(foreignKey!, _id);

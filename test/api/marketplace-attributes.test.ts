@@ -63,10 +63,18 @@ it('are public until their owner makes them private', async () => {
   const stranger = await api.partner();
   expect((await change(stranger.call, ids[1]!, { visibility: 'public' })).status).toBe(404);
   expect((await change(partner.call, 999_999_999, { visibility: 'public' })).status).toBe(404);
-  for (const body of [{}, { visibility: 'hidden' }, { visibility: 'public', name: 'x' }])
+  for (const body of [{}, { visibility: 'hidden' }, { visibility: 'public', name: ' ' }, { id: 1 }])
     expect((await change(partner.call, ids[1]!, body)).status).toBe(422);
   expect((await change(partner.call, ids[1]!, { visibility: 'public' })).status).toBe(204);
   expect(await visibilities()).toEqual(['public', 'public', 'public']);
+});
+
+it('are renamed by their owner', async () => {
+  const rename = (call: TestPartner['call'], name: string) =>
+    call('PATCH', `${ATTRIBUTE}/${ids[0]}`, { body: { name } });
+  expect((await rename(partner.call, 'Sports, outdoors')).status).toBe(204);
+  expect((await list()).attributes.at(-1)).toMatchObject({ attribute_id: ids[0], name: 'Sports, outdoors' });
+  expect((await rename((await api.partner()).call, 'x')).status).toBe(404);
 });
 
 it('refuses what it does not know', async () => {

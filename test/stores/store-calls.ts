@@ -143,6 +143,9 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
         [partner, { before: 5, limit: 2 }],
       ],
       countFor: [[job, 10]],
+      rename: [[{ id: 1, partner }, 'renamed']],
+      hide: [[{ id: 1, partner }], [{ id: 2 }]],
+      deletionQueued: [[1, 5]],
       describe: [[[1, 2]]],
       setVisibility: [
         [{ id: 1, partner }, 'private'],

@@ -1,20 +1,22 @@
-/** An addition to the specification: the partner's attributes with their sizes, and who sees them. */
+/** An addition to the specification: the partner's attributes with their sizes, their names, who sees them, and their end. */
 import { z } from 'zod';
+import { deletionOf } from '../../../pipeline/accept/new-job.ts';
 import { inGroupsAsync, within } from '../../../pipeline/runtime/in-groups.ts';
 import type { AttributeDocument } from '../../../schemas/documents.ts';
 import { changeAttribute } from '../../../schemas/http.ts';
-import { attribute } from '../../../schemas/http-answers.ts';
+import { attribute, importLogId } from '../../../schemas/http-answers.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
 import { direct, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { createPublicAddress, cutPage } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
-import { json, link, nothing, tagged } from '../../http/responses.ts';
+import { json, link, location, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
 import { parseId } from '../../http/validate.ts';
-import { type Dependencies, marketplace } from '../shared.ts';
+import { type Dependencies, importPath, marketplace } from '../shared.ts';
 
 const path = '/v1/marketplace/attribute';
+const one = `${path}/:attribute_id`;
 const AT_ONCE = 1_000;
 
 const toAttribute = (
@@ -29,7 +31,13 @@ const toAttribute = (
   created_at: createdAt,
 });
 
-export function attributeOperations({ attributes, attributeDevices, config }: Dependencies): Operation[] {
+export function attributeOperations({
+  attributes,
+  attributeDevices,
+  bodies,
+  config,
+  log,
+}: Dependencies): Operation[] {
   const addressOf = createPublicAddress(config);
 
   async function toRecords(some: AttributeDocument[]) {
@@ -60,29 +68,65 @@ export function attributeOperations({ attributes, attributeDevices, config }: De
     },
   });
 
-  const changeVisibility = change({
+  const changeOne = change({
     ...marketplace,
     method: 'patch',
-    path: `${path}/:attribute_id`,
+    path: one,
     scopes: ['import'],
     operationId: 'changeAttribute',
-    summary: 'Change who sees an attribute',
+    summary: 'Rename an attribute, or change who sees it',
     description:
-      'Makes one of your attributes public or private, effective immediately, existing reports included.',
+      'With `visibility`, makes one of your attributes public or private, effective immediately, existing reports included. With `name`, renames it; reports are computed anew.',
     body: { schema: changeAttribute },
     responses: { 204: nothing('Changed') },
-    prepare(ctx, { visibility }) {
-      const id = parseId(ctx.params.attribute_id);
-      const { partner } = ctx.state.scope;
+    prepare(ctx, { visibility, name }) {
+      const which = { id: parseId(ctx.params.attribute_id), partner: ctx.state.scope.partner };
       return direct({
         intend: async () => null,
         async apply() {
-          if (!(await attributes.setVisibility({ id, partner }, visibility))) throw notFound();
+          if (visibility && !(await attributes.setVisibility(which, visibility))) throw notFound();
+          if (name && !(await attributes.rename(which, name))) throw notFound();
           return { status: 204 };
         },
       });
     },
   });
 
-  return [list, changeVisibility];
+  const remove = change({
+    ...marketplace,
+    method: 'delete',
+    path: one,
+    scopes: ['import'],
+    operationId: 'deleteAttribute',
+    summary: 'Delete an attribute',
+    description:
+      'Permanent. The attribute disappears at once (404 from then on), and imports accepted from now on no longer know its id and foreign key, which are not used again. Its data is deleted by a job in the order of your jobs: those accepted before it end as they would have.',
+    body: { schema: bodies.nothing, optional: true },
+    responses: {
+      202: json(importLogId, 'Hidden; the deletion of its data is queued', { headers: location }),
+    },
+    problems: ['too_many_pending'],
+    prepare(ctx) {
+      const id = parseId(ctx.params.attribute_id);
+      const { partner } = ctx.state.scope;
+      return {
+        async job() {
+          // Also one that is hidden, and whose deletion could not be queued.
+          if (!(await attributes.hide({ id, partner }))) throw notFound();
+          return deletionOf(partner, id);
+        },
+        async answer(job) {
+          await attributes
+            .deletionQueued(id, job._id)
+            .catch((error) =>
+              log.warn({ err: error, job: job._id }, 'deleting the attribute again repeats its deletion'),
+            );
+          const body = JSON.stringify({ import_log_id: job._id });
+          return { status: 202, body, location: addressOf(`${importPath}/${job._id}`) };
+        },
+      };
+    },
+  });
+
+  return [list, changeOne, remove];
 }

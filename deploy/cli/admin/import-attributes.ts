@@ -74,7 +74,11 @@ async function existing({ attributes }: ApiStores, partner: string, lines: Line[
   }
   for (const { line, name, foreignKey } of named) {
     const other = found.get(foreignKey!);
-    if (other && other.name !== name)
+    if (other?.deletedSequence !== undefined)
+      problems.push(
+        `line ${line}: attribute ${other._id}, which was deleted, had the foreign key ${foreignKey}`,
+      );
+    else if (other && other.name !== name)
       problems.push(`line ${line}: attribute ${other._id} (${other.name}) has the foreign key ${foreignKey}`);
   }
   refuse(problems);

@@ -1,7 +1,11 @@
 /** `headrace admin attribute …` */
 import { type Command, Option } from 'commander';
+import { deletionOf } from '../../../../pipeline/accept/new-job.ts';
+import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
+import { parseConfig } from '../../../../schemas/config.ts';
 import type { Environments } from '../../commands.ts';
+import { confirm, notATerminal, yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { adminTools } from '../runner.ts';
 import { attributeLines, attributeRecord, displayName } from '../views.ts';
@@ -13,11 +17,19 @@ interface CreateOptions {
   private?: true;
 }
 
+const unknown = (id: number) => new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
+
+async function requireYes(question: string): Promise<void> {
+  const answer = await confirm(question);
+  if (!answer)
+    throw new CommandFailed('not_confirmed', answer === undefined ? notATerminal : 'nothing was changed');
+}
+
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const attribute = admin
     .command('attribute')
-    .description('create and list attributes, set their foreign keys and who sees them');
+    .description('create, list, rename and delete attributes, set their foreign keys and who sees them');
   add(attribute, 'create', 'create an attribute')
     .requiredOption('--partner <id>', 'the partner that owns it')
     .requiredOption('--name <name>', 'display name', displayName)
@@ -72,6 +84,43 @@ export function register(admin: Command, environments: Environments): void {
       }),
     );
 
+  add(attribute, 'rename', 'change the display name of an attribute')
+    .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
+    .requiredOption('--name <name>', 'its new name', displayName)
+    .action((options: { attribute: number; name: string }, command: Command) =>
+      run(command, async ({ attributes }) => {
+        const renamed = await attributes.rename({ id: options.attribute }, options.name);
+        if (!renamed) throw unknown(options.attribute);
+        return { json: attributeRecord(renamed), text: attributeLines([renamed]), partner: renamed.partner };
+      }),
+    );
+
+  add(
+    attribute,
+    'delete',
+    'permanently delete an attribute and its data; its id and foreign key are not used again',
+  )
+    .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
+    .option(...yesOption)
+    .action((options: { attribute: number; yes?: true; state?: string }, command: Command) =>
+      run(command, async (stores) => {
+        const { attribute: id } = options;
+        if (!options.yes) await requireYes(`Delete attribute ${id} and all of its data permanently?`);
+        const deleted = await stores.attributes.hide({ id });
+        if (!deleted) throw unknown(id);
+        // Loads the Kafka client, which the others do without.
+        const { acceptJob } = await import('../accept-job.ts');
+        const config = parseConfig(environments.load(options.state), 'operator');
+        const job = await acceptJob(stores, config, deletionOf(deleted.partner, id));
+        await stores.attributes.deletionQueued(id, job._id);
+        return {
+          json: { attribute_id: id, import_log_id: job._id },
+          text: [`attribute ${id} is deleted; job ${job._id} deletes its data`],
+          partner: deleted.partner,
+        };
+      }),
+    );
+
   add(attribute, 'visibility', 'make an attribute public or private, from this moment on')
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
     .addOption(
@@ -84,7 +133,7 @@ export function register(admin: Command, environments: Environments): void {
           throw new ProvisioningError('bad_argument', 'expected --public or --private');
         const { attribute: id } = options;
         const changed = await attributes.setVisibility({ id }, options.private ? 'private' : 'public');
-        if (!changed) throw new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
+        if (!changed) throw unknown(id);
         return {
           json: attributeRecord(changed),
           text: attributeLines([changed]),

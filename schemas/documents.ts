@@ -158,6 +158,7 @@ export interface PartialListing {
   found: number;
   files: number;
   bytes: number;
+  prefixMatches: string[];
 }
 
 export interface JobDocument {
@@ -196,6 +197,8 @@ export interface JobDocument {
   listed?: PartialListing;
   /** The id of the frozen listing. */
   listing?: string;
+  /** If its path is a prefix that does not end in a slash: some of what begins so, up to the next slash. Known when it is listed. */
+  prefixMatches?: string[];
   /** How often its files have been dispatched again because something was lost; absent means 0. */
   attempt?: number;
   /** Set by an operator: the job ends with `cancelled`. */
@@ -298,6 +301,11 @@ export interface AudienceDocument {
   uniqueDevices: number;
   uploadedDevices: number;
   matchedDevices: number;
+  /** When that was counted, and by what: loads match the devices that they add, a report counts all. Absent: nothing is loaded. */
+  matchedAt?: Date;
+  matchedBy?: 'load' | 'report';
+  /** Rejected rows of the newest entry of each path. */
+  rejected?: Partial<Record<RejectCode, number>>;
   /** 2 or 3: the outcome of the finished loads. Pending and running loads are read from the jobs. */
   outcome: 2 | 3;
   /** Paths of this generation whose last load failed as a whole, and files whose newest entry failed: they keep the outcome at 3. */
@@ -307,6 +315,8 @@ export interface AudienceDocument {
   loadedBy?: number;
   /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
   clearedAt?: Date;
+  /** The same, and it stays. */
+  lastClearedAt?: Date;
   /** It is hidden. The document stays, so that the first job does not create the audience again. */
   deletedAt?: Date;
   sweptAt?: Date;

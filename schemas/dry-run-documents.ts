@@ -32,6 +32,8 @@ export interface DryRunDocument {
   /** Objects that the path names, and their bytes. */
   fileCount: number;
   bytes: number;
+  /** As of a job. */
+  prefixMatches: string[];
   /** Those that were read. The others are beyond the limit of a dry run. */
   files: DryFile[];
   errors: JobError[] | null;

@@ -8,6 +8,9 @@ export const described = <S extends z.ZodType>(schema: S, description: string, e
 export const id = z.int().positive();
 export const count = z.int().nonnegative();
 const countText = z.string().regex(/^\d+$/);
+/** One form in every record, so that reasons and their sum cannot disagree. */
+const rejectedByCode = z.record(z.string(), count);
+const rejectedExample = { bad_identifier: 8, opted_out: 2 };
 export const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
 export const created = described(time, 'Time of creation, in UTC.', '2026-06-01T08:30:00.000Z');
 export const updated = described(time, 'Time of the last change, in UTC.', '2026-06-01T08:31:12.000Z');
@@ -22,6 +25,12 @@ export const fullPath = described(
   z.string(),
   'The full path, including your prefix.',
   'p-tt6hkz9rv7bs/acme/summer/1.csv',
+);
+
+export const prefixMatches = described(
+  z.array(z.string()),
+  'If `file_path` is a prefix that does not end in `/`: what begins with it, up to the next `/`, at most 20. `day` matches both `day/` and `day2/`; end the path with `/` to load only one of them. Otherwise, and until the files are listed, empty.',
+  [],
 );
 
 export const importLogError = z
@@ -46,6 +55,7 @@ export const importLog = z
   .strictObject({
     import_log_id: described(id, 'Ids increase in the order in which jobs are accepted.', 42),
     file_path: described(z.string(), 'As submitted; empty for a deletion.', 'day=2026-06-01/devices.csv'),
+    prefix_matches: prefixMatches,
     path_type: z.literal([0, 1]).meta({ ...zeroOrOne, description: pathTypes, example: 0 }),
     key_type: z.literal([0, 1]).meta({ ...zeroOrOne, description: keyTypes, example: 0 }),
     status: statusOf('The status of the job.'),
@@ -62,6 +72,11 @@ export const importLog = z
       countText,
       'The number of data rows read, accepted and rejected; for a deletion, of device-attribute pairs removed. A number as a string.',
       '20000',
+    ),
+    rows_rejected: described(
+      rejectedByCode.nullable(),
+      'The number of rejected rows by code, also when status is 2; null until the job has ended.',
+      rejectedExample,
     ),
     errors: described(
       z.array(importLogError).nullable(),
@@ -121,9 +136,26 @@ const audienceFields = {
   ),
   matched_devices: described(
     count,
-    'The number of devices of the audience that had a marketplace attribute when they were loaded. A composition report recounts all of them, and later loads add to its number. 0 if it is below the privacy floor.',
+    'The number of devices of the audience that have a marketplace attribute, as of `matched_at`. 0 if it is below the privacy floor.',
     4_100,
   ),
+  matched_at: described(
+    time.nullable(),
+    'When `matched_devices` was counted; null if nothing is loaded.',
+    '2026-06-01T08:31:12.000Z',
+  ),
+  matched_by: described(
+    z.enum(['load', 'report']),
+    '`load`: each device was matched when it was loaded, so later marketplace imports and deletions do not show. `report`: a composition report has counted all devices; its number and this one are the same.',
+    'report',
+  ),
+  rows_rejected: described(
+    rejectedByCode,
+    'The number of rejected rows by code, in all files of the audience.',
+    rejectedExample,
+  ),
+  generation: described(id, 'Starts at 1 and increases with each clear; loads carry it, too.', 1),
+  cleared_at: described(time.nullable(), 'When the audience was last cleared; null if it never was.', null),
 };
 export const audience = z.strictObject(audienceFields).meta({ id: 'Audience' });
 
@@ -155,10 +187,7 @@ export const fileReport = z
       'Accepted rows that are duplicates; null until the job has ended.',
       200,
     ),
-    rows_rejected: described(z.record(z.string(), count), 'The number of rejected rows by code.', {
-      bad_identifier: 8,
-      opted_out: 2,
-    }),
+    rows_rejected: described(rejectedByCode, 'The number of rejected rows by code.', rejectedExample),
     failure: described(
       importLogError.omit({ file: true }).nullable(),
       'Why the file was not loaded; otherwise null.',
@@ -169,6 +198,13 @@ export const fileReport = z
 const loadFields = {
   load_id: described(id, 'Ids increase in the order in which loads are accepted.', 57),
   file_path: described(z.string(), 'As submitted.', 'acme/summer/day-2/'),
+  prefix_matches: prefixMatches,
+  generation: described(id, 'The generation of the audience that it belongs to.', 1),
+  cleared: described(
+    z.boolean(),
+    'Whether the audience was cleared after the load was accepted: nothing of it is in the audience.',
+    false,
+  ),
   status: statusOf('The status of the load.'),
   files: described(count, 'The number of files that match the path and were not loaded before.', 2),
   files_done: described(count, 'The number of these files that have been processed.', 2),
@@ -184,9 +220,9 @@ const loadFields = {
     5_200,
   ),
   rows_rejected: described(
-    z.record(z.string(), count).nullable(),
+    rejectedByCode.nullable(),
     'The number of rejected rows by code; null until the load has ended.',
-    { bad_identifier: 8, opted_out: 2 },
+    rejectedExample,
   ),
   new_devices: described(
     count.nullable(),

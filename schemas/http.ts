@@ -95,11 +95,6 @@ const importRules = {
         properties: { file_path: { type: 'string', pattern: sharedPathPattern } },
       },
     },
-    {
-      if: { properties: { file_path: { type: 'string', pattern: '/$' } } },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: { required: ['compressed'] },
-    },
   ],
 };
 
@@ -131,7 +126,7 @@ export function createBodies(limits: BodyLimits) {
       credentials: credentials.optional(),
       compressed: z.boolean('must be true or false').optional().meta({
         description:
-          'Whether the files are gzip-compressed. Required for a prefix: without it, a file_path that ends in `/` is refused with 422, and any other path that turns out to be a prefix fails the job with `compressed_required`. For a single file the default follows the extension: true for `.gz`.',
+          'Whether the files are gzip-compressed; with a prefix, all of them. If omitted, each file goes by its extension: true for `.gz`.',
         example: false,
       }),
     })
@@ -143,8 +138,6 @@ export function createBodies(limits: BodyLimits) {
       if (message) issue('file_path', message);
       if (own && !body.credentials) issue('credentials', 'is required when path_type is 1');
       if (!own && body.credentials) issue('credentials', 'is only allowed when path_type is 1');
-      if (body.file_path.endsWith('/') && body.compressed === undefined)
-        issue('compressed', 'is required when file_path ends in a slash');
     })
     .meta({ id: 'ImportRequest', ...importRules });
 

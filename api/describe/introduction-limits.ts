@@ -65,7 +65,7 @@ ${codes(fileFailureCodes)}
 
 ### Why a row was rejected
 
-In \`rows_rejected\` under \`…/files\` and in every line of \`…/rejects\`:
+In \`rows_rejected\` of every record and in every line of \`…/rejects\`:
 
 ${codes(rejectCodes)}`;
 

@@ -61,7 +61,7 @@ const files = (config: Described) => `
 ## Files
 
 Files are UTF-8 text with one row per line. Columns are separated by comma, tab, semicolon or pipe. A header line is optional
-and detected. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
+and detected. Spaces around a column are ignored. Files that end in \`.gz\` are unpacked. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
 
 - **Marketplace import**: the identifier, then one or more keys, each in a column of its own. \`key_type\` says whether they are
   attribute_ids or partner_foreign_keys. With \`key_type\` 1:
@@ -86,6 +86,9 @@ const words = `
 
 - **Generation**: starts at 1; every clear starts the next one and cancels the loads of earlier ones. The audience shows only the
   current generation.
+- **Matched**: \`matched_devices\` have a marketplace attribute as of \`matched_at\`. A load matches the devices that it adds; a report counts
+  all of them anew, and the audience then shows the same number (\`matched_by\`).
+- **Cleared**: \`cleared_at\` is the time of the last clear; loads from before it have \`cleared: true\`.
 - **Segment**: \`default_warehouse_segment_id\` names the audience in links to the console. It is assigned once and never changes.
 - **Composition**: the report on its devices by marketplace attribute, by event, and by overlap with your other audiences. It is computed
   on request; \`current\` says whether anything has changed since.

@@ -16,6 +16,7 @@ import {
   problemOf,
   problemOfStore,
   type SourceOf,
+  withMatches,
 } from '../stages/dispatch/list/find-objects.ts';
 import { judgeFile } from '../stages/dispatch/load/judge-file.ts';
 import { countBatch, noBatches } from '../stages/dispatch/load/tally-files.ts';
@@ -36,6 +37,7 @@ interface ReadDependencies {
 export interface DryRead {
   fileCount: number;
   bytes: number;
+  prefixMatches: string[];
   files: DryFile[];
   errors: JobError[] | null;
 }
@@ -49,16 +51,18 @@ export function createReadDryRun(deps: ReadDependencies) {
     const objects: ListedObject[] = [];
     let bytes = 0;
     let fileCount = 0;
+    let prefixMatches: string[] = [];
     for await (const page of findObjects(deps.sourceOf, job, signal)) {
       fileCount += page.objects.length;
       const error = problemOf(job, fileCount, page);
-      if (error) return { fileCount, bytes, objects: [], errors: [error] };
+      if (error) return { fileCount, bytes, prefixMatches, objects: [], errors: [error] };
+      prefixMatches = withMatches(prefixMatches, page);
       for (const object of page.objects) {
         bytes += object.size;
         if (objects.length < MAX_FILES) objects.push(object);
       }
     }
-    return { fileCount, bytes, objects, errors: null };
+    return { fileCount, bytes, prefixMatches, objects, errors: null };
   }
 
   /** Up to so many bytes, and how many it were; `refused` if the quota has ended it. */
@@ -110,7 +114,7 @@ export function createReadDryRun(deps: ReadDependencies) {
       }
       return { ...found, files };
     } catch (error) {
-      return { fileCount: 0, bytes: 0, files: [], errors: [problemOfStore(error)] };
+      return { fileCount: 0, bytes: 0, prefixMatches: [], files: [], errors: [problemOfStore(error)] };
     }
   };
 }

@@ -26,6 +26,7 @@ const MAX_TRIES = 3;
 const failed = (code: 'storage_unavailable' | 'internal_error'): DryRead => ({
   fileCount: 0,
   bytes: 0,
+  prefixMatches: [],
   files: [],
   errors: [{ code, message: jobFailureCodes[code] }],
 });

@@ -16,7 +16,7 @@ export function uncompressedName(path: string): string {
   return extension ? path.slice(0, -extension.length) : path;
 }
 
-/** By the request's `compressed` field (required for a prefix in group A, absent in group B), otherwise by the extension. */
+/** By the request's `compressed` field if it has one, otherwise by the extension of each file. */
 export const isCompressed = (path: string, declared: boolean | null): boolean =>
   declared ?? byName(compressions, path) !== undefined;
 

@@ -47,6 +47,8 @@ interface LoadResult {
   matchedDevices: number;
   uploadedDevices: number;
   failedFiles: number;
+  /** Added, too. */
+  rejected?: AudienceDocument['rejected'];
   errors: JobError[] | null;
 }
 
@@ -68,8 +70,15 @@ const emptied = () => ({
     outcome: 2 as const,
     updatedAt: new Date(),
   },
-  $unset: { failedPaths: '' as const, failedFiles: '' as const, sweptAt: '' as const },
-  $currentDate: { clearedAt: true as const },
+  $unset: {
+    failedPaths: '' as const,
+    failedFiles: '' as const,
+    matchedAt: '' as const,
+    matchedBy: '' as const,
+    rejected: '' as const,
+    sweptAt: '' as const,
+  },
+  $currentDate: { clearedAt: true as const, lastClearedAt: true as const },
 });
 
 export function createAudienceStore(db: Db) {
@@ -166,10 +175,9 @@ export function createAudienceStore(db: Db) {
 
     /** All matches, counted anew while this was the state of the audience. */
     recordMatched: ({ _id, generation, loadedBy }: AudienceDocument, matchedDevices: number) =>
-      audiences.updateOne(
-        { _id, generation, loadedBy: loadedBy ?? { $exists: false } },
-        { $set: { matchedDevices } },
-      ),
+      audiences.updateOne({ _id, generation, loadedBy: loadedBy ?? { $exists: false } }, [
+        { $set: { matchedDevices, matchedAt: '$$NOW', matchedBy: 'report' } },
+      ]),
 
     /**
      * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work.
@@ -223,9 +231,15 @@ export function createAudienceStore(db: Db) {
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
-      { errors, uniqueDevices, ...added }: LoadResult,
+      { errors, uniqueDevices, rejected = {}, ...added }: LoadResult,
     ): Promise<void> {
-      const plus = (count: keyof typeof added) => ({ $add: [{ $ifNull: [`$${count}`, 0] }, added[count]] });
+      const sum = (count: string, more: number) => ({ $add: [{ $ifNull: [`$${count}`, 0] }, more] });
+      const plus = (count: keyof typeof added) => sum(count, added[count]);
+      const rejectedSums = Object.entries(rejected).map(([code, rows]) => [
+        code,
+        sum(`rejected.${code}`, rows),
+      ]);
+      const hasNew = { $ne: ['$uniqueDevices', uniqueDevices] };
       const nothingFailed = { $and: [{ $eq: ['$failedPaths', []] }, { $lte: ['$failedFiles', 0] }] };
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
@@ -242,6 +256,10 @@ export function createAudienceStore(db: Db) {
             $set: {
               uniqueDevices,
               matchedDevices: plus('matchedDevices'),
+              // A load without a new device leaves the count as it is.
+              matchedAt: { $cond: [hasNew, '$$NOW', '$matchedAt'] },
+              matchedBy: { $cond: [hasNew, 'load', '$matchedBy'] },
+              rejected: { $mergeObjects: ['$rejected', Object.fromEntries(rejectedSums)] },
               uploadedDevices: plus('uploadedDevices'),
               failedFiles: plus('failedFiles'),
               failedPaths,

@@ -5,7 +5,10 @@ import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
-export type DryRunResult = Pick<DryRunDocument, 'status' | 'fileCount' | 'bytes' | 'files' | 'errors'>;
+export type DryRunResult = Pick<
+  DryRunDocument,
+  'status' | 'fileCount' | 'bytes' | 'prefixMatches' | 'files' | 'errors'
+>;
 /** What a runner has taken. */
 export type TakenDryRun = DryRunDocument & { runner: string };
 

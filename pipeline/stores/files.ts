@@ -1,6 +1,7 @@
 /** The frozen list of a job's files, and the decision about each. */
 import { createHash } from 'node:crypto';
 import type { Db, Filter } from 'mongodb';
+import type { RejectCode } from '../../schemas/codes.ts';
 import {
   collections,
   type FileDocument,
@@ -37,10 +38,11 @@ const WRITE_AT_ONCE = 5_000;
 interface UploadChange {
   uploaded: number;
   failed: number;
+  rejected: FileDocument['rejected'];
 }
 
-type Entry = Pick<FileDocument, 'status' | 'accepted'>;
-const entryFields = { _id: 0, status: 1, accepted: 1 };
+type Entry = Pick<FileDocument, 'status' | 'accepted' | 'rejected'>;
+const entryFields = { _id: 0, status: 1, accepted: 1, rejected: 1 };
 const decided = { $in: [JobStatus.done, JobStatus.error] };
 
 /** Pending or running; or loaded by an earlier attempt at the job, and to be loaded again. A failed file stays failed. */
@@ -252,14 +254,16 @@ export function createFileStore(db: Db) {
     },
 
     /**
-     * What a load changes in its audience, of which the newest entry of each path counts: accepted rows, and failed files. It costs
+     * What a load changes in its audience, of which the newest entry of each path counts: accepted and rejected rows, and failed files. It costs
      * what the load has, however much was loaded before, and however often.
      */
     async changeBy({ _id, listing, audience, generation }: JobDocument): Promise<UploadChange> {
-      const change: UploadChange = { uploaded: 0, failed: 0 };
-      const add = ({ status, accepted }: Entry, sign: 1 | -1) => {
+      const change: UploadChange = { uploaded: 0, failed: 0, rejected: {} };
+      const add = ({ status, accepted, rejected }: Entry, sign: 1 | -1) => {
         if (status === JobStatus.done) change.uploaded += sign * accepted;
         else change.failed += sign;
+        for (const [code, rows] of Object.entries(rejected) as [RejectCode, number][])
+          change.rejected[code] = (change.rejected[code] ?? 0) + sign * rows;
       };
       if (listing === undefined) return change;
       const own = files.aggregate<Entry & { before: Entry[] }>(

@@ -78,7 +78,9 @@ describe('a report', () => {
       status: 200,
       json: reply.json,
     });
-    expect((await scene.audiences.findOne({ _id: audience }))!.matchedDevices).toBe(20);
+    const record = (await partner.call('GET', `${AUDIENCE}/${audience}`)).json;
+    expect(record).toMatchObject({ matched_devices: 20, matched_by: 'report' });
+    expect(record.matched_at <= reply.json.computed_at).toBe(true);
     // Both are told behind the report itself.
     await eventually(() => computedBy(api.service.log('api'), audience)).toBe(1);
     const metrics = async () => (await fetch(`${api.service.metricsUrl}/metrics`)).text();

@@ -34,7 +34,14 @@ it('of 60 concurrent dry runs, 10 are queued; one that ends makes room for one',
     { $set: { runner: 'test' } },
     { returnDocument: 'after' },
   )) as TakenDryRun;
-  await createDryRunStore(api.db).end(taken, { status: 2, fileCount: 0, bytes: 0, files: [], errors: null });
+  await createDryRunStore(api.db).end(taken, {
+    status: 2,
+    fileCount: 0,
+    bytes: 0,
+    prefixMatches: [],
+    files: [],
+    errors: null,
+  });
   expect(statusesOf(await concurrently(3, post))).toEqual({ 202: 1, 429: 2 });
 });
 

@@ -1,7 +1,7 @@
 /** Group B, row by row of the specification and of the decisions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { segmentOf } from '../../pipeline/stores/audiences.ts';
+import { createAudienceStore, segmentOf } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
 import { type Api, AUDIENCE, listFiles, sharedApi, type TestPartner } from './support.ts';
@@ -225,22 +225,41 @@ describe('append and clear', () => {
   it('clear: 204; counts 0, no files, status 2, at once; a later append counts again', async () => {
     const id = await create();
     await listFiles(api, id, [{ status: 1 }]);
-    await api.db
-      .collection<AudienceDocument>(collections.audiences)
-      .updateOne(
-        { _id: id },
-        { $set: { uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1, outcome: 3 } },
-      );
+    await api.db.collection<AudienceDocument>(collections.audiences).updateOne(
+      { _id: id },
+      {
+        $set: {
+          uniqueDevices: 3,
+          uploadedDevices: 5,
+          matchedDevices: 1,
+          matchedAt: new Date(),
+          matchedBy: 'report',
+          rejected: { bad_identifier: 2 },
+          outcome: 3,
+        },
+      },
+    );
+    expect(await details(id)).toMatchObject({ matched_by: 'report', generation: 1, cleared_at: null });
     const reply = await partner.call('PUT', `${AUDIENCE}/${id}`);
     expect(reply.status).toBe(204);
     expect(reply.text).toBe('');
-    expect(await details(id)).toMatchObject({
+    const cleared = await details(id);
+    expect(cleared).toMatchObject({
       status: 2,
       file: [],
       unique_devices: 0,
       uploaded_devices: 0,
       matched_devices: 0,
+      matched_at: null,
+      matched_by: 'load',
+      rows_rejected: {},
+      generation: 2,
+      cleared_at: expect.any(String),
     });
+    // The time stays when everything of the old generation has been swept.
+    const store = createAudienceStore(api.db);
+    for (let swept = 0; swept < 2; swept++) await store.markSwept({ _id: id, generation: 2 }, -1_000);
+    expect((await details(id)).cleared_at).toBe(cleared.cleared_at);
     await append(id);
     expect((await details(id)).status).toBe(0);
     expect(await api.jobs.findOne({ audience: id, generation: 2 })).not.toBeNull();

@@ -112,6 +112,10 @@ describe('a load', () => {
       [later, 0, undefined],
       [id, 3, 'cancelled'],
     ]);
+    expect(loads.map(({ generation, cleared }) => [generation, cleared])).toEqual([
+      [2, false],
+      [1, true],
+    ]);
     expect((await get(`${AUDIENCE}/${id}`)).json.status).toBe(0);
   });
 

@@ -64,7 +64,9 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
   expect(shown.slice(0, 4).join('\n')).toMatch(/^audience +\d+\nname +Visitors\nstatus +done\ndevices +40$/);
   expect(shown.join('\n')).toMatch(/LOAD +STATUS +FILES/);
   expect(audience.array().parse(await json('audience', 'list', '--search', 'visit'))).toHaveLength(1);
-  expect((await lines('audience', 'list')).at(-1)).toMatch(/^ *\d+ {2}done +40 +0 {2}.*Visitors$/);
+  expect((await lines('audience', 'list')).at(-1)).toMatch(
+    /^ *\d+ {2}done +40 +0 {2}.*\(by load\) +0 {2}.*Visitors$/,
+  );
 
   const report = composition.parse(await json('audience', 'report', id));
   expect(report).toMatchObject({ unique_devices: 40, events: [{ event: 'visit' }, { event: 'purchase' }] });
@@ -80,6 +82,9 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
     cleared: true,
   });
   expect(await json('audience', 'show', id)).toMatchObject({ unique_devices: 0, file: [] });
+  const cleared = (await lines('audience', 'show', id)).join('\n');
+  expect(cleared).toMatch(/^cleared +\d{4}-/m);
+  expect(cleared).toMatch(/^ *\d+ {2}done, cleared {2}/m);
 });
 
 it('rejected rows are pointed out and shown; a load with errors ends with 5', async () => {
@@ -88,7 +93,7 @@ it('rejected rows are pointed out and shown; a load with errors ends with 5', as
   writeFileSync(join(folder, 'bad.csv'), 'one column\n');
   const create = ['audience', 'create', '--name', 'Mixed', '--upload', '--follow'];
   const outcome = await run(...create, join(folder, 'mixed.csv'));
-  const [, id] = /^audience (\d+) {2}load \d+ {2}done/.exec(outcome.stdout)!;
+  const [, id] = /^audience (\d+) {2}load \d+ {2}done, 1 rejected {2}/.exec(outcome.stdout)!;
   expect([outcome.code, outcome.stderr]).toEqual([
     0,
     `rejected rows: 1 bad_identifier; show them with: headrace audience rejects ${id}\n`,

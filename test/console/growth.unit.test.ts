@@ -5,6 +5,9 @@ import { growthOf } from '../../api/console/growth.ts';
 const load = (given: Partial<Load>): Load => ({
   load_id: 1,
   file_path: 'a/',
+  prefix_matches: [],
+  generation: 1,
+  cleared: false,
   status: 2,
   files: 1,
   files_done: 1,

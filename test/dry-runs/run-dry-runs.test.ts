@@ -12,7 +12,7 @@ import { waitFor } from '../support/wait-for.ts';
 const database = openDatabase();
 const log = createLogger({ logLevel: 'silent' }, 'test');
 const limits = { perPartner: 10, perCustomer: 5 };
-const nothing: DryRead = { fileCount: 0, bytes: 0, files: [], errors: null };
+const nothing: DryRead = { fileCount: 0, bytes: 0, prefixMatches: [], files: [], errors: null };
 
 it('a dry run starts while nine of another partner wait, and those that wait take turns', async () => {
   const { db } = database;
@@ -22,7 +22,7 @@ it('a dry run starts while nine of another partner wait, and those that wait tak
   const queue = (partner: string) => {
     const now = new Date();
     const job = { kind: 'import', partner } as JobDocument;
-    const counts = { tries: 0, fileCount: 0, bytes: 0 };
+    const counts = { tries: 0, fileCount: 0, bytes: 0, prefixMatches: [] };
     const times = { createdAt: now, updatedAt: now };
     const base = { _id: ++last, partner, customer: null, status: JobStatus.pending } as const;
     return dryRuns.insert({ ...base, ...counts, ...times, job, files: [], errors: null }, limits);

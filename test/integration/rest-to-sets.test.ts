@@ -65,6 +65,7 @@ it('a file, a key, a POST: the import log reaches status 2 with the right counts
   expect(await finished(`/v1/marketplace/import/${import_log_id}`)).toEqual({
     import_log_id,
     file_path: 'day.csv',
+    prefix_matches: [],
     path_type: 0,
     key_type: 1,
     status: 2,
@@ -72,6 +73,7 @@ it('a file, a key, a POST: the import log reaches status 2 with the right counts
     keys: null,
     unique_devices: '2000',
     total_rows: '2050',
+    rows_rejected: {},
     errors: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
@@ -101,6 +103,68 @@ it('a file, a key, a POST: the import log reaches status 2 with the right counts
     unique_devices: '2000',
     total_rows: '2000',
   });
+});
+
+it('a deleted attribute goes with its data, in the order of jobs, and later imports do not know it', async () => {
+  const { partner_id } = partner;
+  const { attribute_id } = await admin<{ attribute_id: number }>(
+    'attribute',
+    'create',
+    '--partner',
+    partner_id,
+    '--name',
+    'Hats',
+    '--foreign-key',
+    'hats',
+  );
+  const renamed = await admin('attribute', 'rename', '--attribute', String(attribute_id), '--name', 'Caps');
+  expect(renamed).toMatchObject({ attribute_id, name: 'Caps', partner_foreign_key: 'hats' });
+  await upload(`${partner.s3.prefix}hats.csv`, file(ids(100), 'hats'));
+  const submit = async () => {
+    const answer = await call('POST', '/v1/marketplace/import', { file_path: 'hats.csv', key_type: 1 });
+    return ((await answer.json()) as { import_log_id: number }).import_log_id;
+  };
+  const before = await submit();
+  const deleted = await admin<{ import_log_id: number }>(
+    'attribute',
+    'delete',
+    '--attribute',
+    String(attribute_id),
+    '--yes',
+  );
+  const after = await submit();
+  const log = (id: number) => finished(`/v1/marketplace/import/${id}`);
+  expect(await log(before)).toMatchObject({ status: 2, unique_devices: '100' });
+  expect(await log(deleted.import_log_id)).toMatchObject({ status: 2, log_type: 1, unique_devices: '100' });
+  expect(await log(after)).toMatchObject({ status: 3, rows_rejected: { unknown_key: 100 } });
+  const listed = (await (await call('GET', '/v1/marketplace/attribute')).json()) as object[];
+  expect(listed).not.toContainEqual(expect.objectContaining({ attribute_id }));
+  expect((await call('DELETE', `/v1/marketplace/attribute/${attribute_id}`)).status).toBe(404);
+});
+
+it('an owner deletes an attribute over REST', async () => {
+  const { attribute_id } = await admin<{ attribute_id: number }>(
+    'attribute',
+    'create',
+    '--partner',
+    partner.partner_id,
+    '--name',
+    'Gloves',
+  );
+  const path = `/v1/marketplace/attribute/${attribute_id}`;
+  const answer = await call('DELETE', path);
+  expect(answer.status).toBe(202);
+  const { import_log_id } = (await answer.json()) as { import_log_id: number };
+  expect(answer.headers.get('location')).toMatch(new RegExp(`/v1/marketplace/import/${import_log_id}$`));
+  expect(await finished(`/v1/marketplace/import/${import_log_id}`)).toMatchObject({
+    status: 2,
+    keys: [String(attribute_id)],
+  });
+  for (const [method, body] of [
+    ['DELETE', undefined],
+    ['PATCH', { name: 'Mittens' }],
+  ] as const)
+    expect((await call(method, path, body)).status).toBe(404);
 });
 
 it('a partner’s storage credentials are confined to its prefix', async () => {

@@ -70,6 +70,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
     tries: 0,
     fileCount: 0,
     bytes: 0,
+    prefixMatches: [],
     files: [],
     errors: null,
     createdAt: new Date(),
@@ -86,7 +87,14 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
   const page = { limit: 10, maxMs: 1_000 };
   const batch = { ...file, batch: 0, last: true } as never;
   const verdict = { passed: [], collapsed: [], attempt: 0, expected: new Binary() };
-  const listed = { listing: `${accepted._id}-new`, after: 'a', found: 1, files: 1, bytes: 1 };
+  const listed = {
+    listing: `${accepted._id}-new`,
+    after: 'a',
+    found: 1,
+    files: 1,
+    bytes: 1,
+    prefixMatches: [],
+  };
   const stored = { passed: [], collapsed: [], verdict: `${id}-stored` };
   const outcome = { verdict, rows: 0, accepted: 0, rejected: {}, filesDone: 0, errors: null };
   const decided = { number: 0, failure: null, rows: 1, accepted: 1, pairsRead: 1, rejected: {} };
@@ -304,7 +312,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       end: [
         [
           { ...dryRun, runner: 'runner' },
-          { status: 2, fileCount: 0, bytes: 0, files: [], errors: null },
+          { status: 2, fileCount: 0, bytes: 0, prefixMatches: [], files: [], errors: null },
         ],
       ],
     },
@@ -366,7 +374,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
         [loading._id, 10],
       ],
       extent: [[]],
-      freeze: [[accepted._id, listing, 1, 1]],
+      freeze: [[accepted._id, { listing, fileCount: 1, bytes: 1 }]],
       hold: [[loading._id, true]],
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
       decide: [[[{ id: loading._id, lane: partner, outcome }]]],

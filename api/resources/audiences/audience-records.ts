@@ -65,6 +65,11 @@ export function toAudience(audience: AudienceDocument, openLoads: OpenLoads, pri
     updated_at: open ? latest(open.updatedAt, audience.updatedAt) : audience.updatedAt,
     uploaded_devices: audience.uploadedDevices,
     matched_devices: createFloor(privacyFloor, audience.uniqueDevices)(audience.matchedDevices) ?? 0,
+    matched_at: audience.matchedAt ?? null,
+    matched_by: audience.matchedBy ?? 'load',
+    rows_rejected: Object.fromEntries(Object.entries(audience.rejected ?? {}).filter(([, rows]) => rows > 0)),
+    generation: audience.generation,
+    cleared_at: audience.lastClearedAt ?? null,
   };
 }
 

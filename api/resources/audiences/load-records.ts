@@ -10,6 +10,7 @@ import {
 export const shownOfLoad = {
   generation: 1,
   filePath: 1,
+  prefixMatches: 1,
   phase: 1,
   status: 1,
   listing: 1,
@@ -56,6 +57,9 @@ export function toLoad(load: ShownLoad, audience: Generation) {
   return {
     load_id: load._id,
     file_path: load.filePath,
+    prefix_matches: load.prefixMatches ?? [],
+    generation: load.generation!,
+    cleared: load.generation! < audience.generation,
     status,
     files: load.fileCount,
     files_done: load.filesDone,
@@ -72,6 +76,9 @@ export function toLoad(load: ShownLoad, audience: Generation) {
 export const doneLoad = {
   load_id: 57,
   file_path: 'acme/summer/day-2/',
+  prefix_matches: [] as string[],
+  generation: 1,
+  cleared: false,
   status: 2,
   files: 2,
   files_done: 2,

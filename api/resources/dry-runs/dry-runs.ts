@@ -35,7 +35,7 @@ const toFile = ({ path, rows, accepted, rejected, failure, examples, isWhole }: 
 const sumOf = (files: DryFile[], count: 'rows' | 'accepted') =>
   files.reduce((sum, file) => sum + file[count], 0);
 
-function toDryRun({ _id, job, status, files, fileCount, ...rest }: DryRunDocument) {
+function toDryRun({ _id, job, status, files, fileCount, prefixMatches, ...rest }: DryRunDocument) {
   const hasEnded = status === JobStatus.done || status === JobStatus.error;
   const whole = files.length === fileCount && files.every(({ isWhole }) => isWhole);
   return {
@@ -44,6 +44,7 @@ function toDryRun({ _id, job, status, files, fileCount, ...rest }: DryRunDocumen
     status,
     complete: hasEnded ? whole : null,
     files: fileCount,
+    prefix_matches: prefixMatches,
     files_read: files.length,
     total_rows: sumOf(files, 'rows'),
     rows_accepted: sumOf(
@@ -84,6 +85,7 @@ export function createDryRuns(deps: Dependencies) {
           tries: 0,
           fileCount: 0,
           bytes: 0,
+          prefixMatches: [],
           files: [],
           errors: null,
           createdAt: now,

@@ -5,12 +5,14 @@ import type { ApiStores } from '../../stores/api-stores.ts';
 export const shown = {
   kind: 1,
   filePath: 1,
+  prefixMatches: 1,
   pathType: 1,
   keyType: 1,
   status: 1,
   keys: 1,
   uniqueDevices: 1,
   rows: 1,
+  rejected: 1,
   errors: 1,
   createdAt: 1,
   updatedAt: 1,
@@ -20,6 +22,7 @@ export type ShownJob = Pick<JobDocument, '_id' | keyof typeof shown>;
 export const toImportLog = (job: ShownJob) => ({
   import_log_id: job._id,
   file_path: job.filePath,
+  prefix_matches: job.prefixMatches ?? [],
   path_type: job.pathType,
   key_type: job.keyType ?? 0,
   status: job.status,
@@ -27,18 +30,20 @@ export const toImportLog = (job: ShownJob) => ({
   keys: job.kind === 'delete' ? (job.keys ?? []) : null,
   unique_devices: String(job.uniqueDevices),
   total_rows: String(job.rows),
+  rows_rejected: job.status >= JobStatus.done ? (job.rejected ?? {}) : null,
   errors: job.status === JobStatus.error ? (job.errors ?? []) : null,
   created_at: job.createdAt,
   updated_at: job.updatedAt,
 });
 
 export const findImportLog = ({ jobs }: ApiStores, partner: string, id: number) =>
-  jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1, rejected: 1 });
+  jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1 });
 
 /** Examples in the OpenAPI document. */
 export const doneLog = {
   import_log_id: 42,
   file_path: 'day=2026-06-01/devices.csv',
+  prefix_matches: [] as string[],
   path_type: 0,
   key_type: 0,
   status: 2,
@@ -46,6 +51,7 @@ export const doneLog = {
   keys: null,
   unique_devices: '16000',
   total_rows: '20000',
+  rows_rejected: { bad_identifier: 8, opted_out: 2 },
   errors: null,
   created_at: '2026-06-01T08:30:00.000Z',
   updated_at: '2026-06-01T08:31:12.000Z',
@@ -55,6 +61,7 @@ export const failedLog = {
   import_log_id: 44,
   file_path: 'day=2026-06-02/',
   status: 3,
+  rows_rejected: { bad_identifier: 940 },
   errors: [
     {
       code: 'too_many_invalid',
@@ -72,4 +79,5 @@ export const deletionLog = {
   keys: ['17', '18'],
   unique_devices: '12000',
   total_rows: '15000',
+  rows_rejected: {},
 };

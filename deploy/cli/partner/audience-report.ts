@@ -9,7 +9,7 @@ import { type Paint, printable, table } from '../../../pipeline/runtime/terminal
 import { between, duration, wholeNumber } from '../parse-options.ts';
 import { bar } from '../progress-line.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { heading } from './import-views.ts';
+import { heading, when } from './import-views.ts';
 import { passOn } from './rejected-rows.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
@@ -94,7 +94,7 @@ function reportLines(report: Composition, colours: Paint, top: number): string[]
       ['audience', `${report.audience_id}  ${printable(report.name)}`],
       ['devices', count(report.unique_devices)],
       ['matched', `${cell(report.matched_devices, count)} (${cell(report.match_rate, percent)})`],
-      ['computed', `${report.computed_at}${report.current ? '' : '  (out of date)'}`],
+      ['computed', `${when(report.computed_at)}${report.current ? '' : '  (out of date)'}`],
       ...(report.floor > 0 ? [['hidden', `${hidden} counts below ${report.floor}`]] : []),
     ]),
     ...section(

@@ -3,7 +3,25 @@
 import { count, plural } from '../../../api/client/format.ts';
 import type { Audience, Load } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { errorLines, heading, rejectedText, statusWord, when } from './import-views.ts';
+import {
+  errorLines,
+  heading,
+  matchLines,
+  outcomeWord,
+  rejectedCount,
+  rejectedDetails,
+  rejectedText,
+  statusWord,
+  when,
+} from './import-views.ts';
+
+/** A number that only loads have counted does not know what the marketplace has gained or lost since. */
+const matchedAt = ({ matched_at, matched_by }: Audience): string =>
+  matched_at === null ? '' : `${when(matched_at)} (by ${matched_by})`;
+
+/** Nothing of a load from before a clear is in the audience. */
+const loadStatus = ({ status, cleared }: Load, colours: Paint): string =>
+  cleared ? `${statusWord(status, colours)}, cleared` : statusWord(status, colours);
 
 export function audienceLines(audiences: readonly Audience[], colours: Paint): string[] {
   const rows = audiences.map((audience) => [
@@ -11,19 +29,24 @@ export function audienceLines(audiences: readonly Audience[], colours: Paint): s
     statusWord(audience.status, colours),
     count(audience.unique_devices),
     count(audience.matched_devices),
+    matchedAt(audience),
+    rejectedCount(audience.rows_rejected),
     when(audience.created_at),
     printable(audience.name),
   ]);
   return table(
-    [heading(['ID', 'STATUS', 'DEVICES', 'MATCHED', 'CREATED', 'NAME'], colours), ...rows],
-    [0, 2, 3],
+    [
+      heading(['ID', 'STATUS', 'DEVICES', 'MATCHED', 'MATCHED AT', 'REJECTED', 'CREATED', 'NAME'], colours),
+      ...rows,
+    ],
+    [0, 2, 3, 5],
   );
 }
 
 function loadLines(loads: readonly Load[], colours: Paint): string[] {
   const rows = loads.map((load) => [
     String(load.load_id),
-    statusWord(load.status, colours),
+    loadStatus(load, colours),
     `${count(load.files_done)} of ${count(load.files)}`,
     count(load.total_rows),
     load.new_devices === null ? '' : count(load.new_devices),
@@ -41,21 +64,24 @@ export const audienceDetails = (audience: Audience, loads: readonly Load[], colo
     ['status', statusWord(audience.status, colours)],
     ['devices', count(audience.unique_devices)],
     ['uploaded', count(audience.uploaded_devices)],
-    ['matched', count(audience.matched_devices)],
+    ['matched', `${count(audience.matched_devices)}  ${matchedAt(audience)}`.trimEnd()],
+    ['rejected', rejectedDetails(audience.rows_rejected)],
     ['segment', String(audience.default_warehouse_segment_id)],
     ['created', when(audience.created_at)],
     ['updated', when(audience.updated_at)],
+    ...(audience.cleared_at === null ? [] : [['cleared', when(audience.cleared_at)]]),
   ]),
   ...(loads.length > 0 ? ['', ...loadLines(loads, colours)] : []),
-  ...loads.flatMap((load) => errorLines(load.errors)),
+  ...loads.flatMap((load) => [...matchLines(load), ...errorLines(load.errors)]),
 ];
 
 export function loadOutcome(audience: number, load: Load, colours: Paint): string[] {
-  const { load_id, status, file_path, total_rows, unique_devices, new_devices } = load;
+  const { load_id, file_path, total_rows, unique_devices, new_devices } = load;
   const fresh = new_devices === null ? '' : `, ${count(new_devices)} of them new`;
   const work = `${plural(total_rows, 'row')}, ${plural(unique_devices, 'device')}${fresh}`;
   return [
-    `audience ${audience}  load ${load_id}  ${statusWord(status, colours)}  ${printable(file_path)}  ${work}`,
+    `audience ${audience}  load ${load_id}  ${outcomeWord(load, colours)}  ${printable(file_path)}  ${work}`,
+    ...matchLines(load),
     ...errorLines(load.errors),
   ];
 }

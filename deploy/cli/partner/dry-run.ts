@@ -5,7 +5,7 @@ import type { DryRun } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { follow } from './follow-job.ts';
-import { errorLines, heading, rejectedText } from './import-views.ts';
+import { errorLines, heading, matchLines, rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
 export const withDryRun = (command: Command): Command =>
@@ -33,7 +33,9 @@ function dryRunLines(run: DryRun, colours: Paint): string[] {
     : `; read ${run.files_read} of ${plural(run.files, 'file')}, up to the limit`;
   return [
     `${printable(run.file_path)}  ${verdict}  ${count(run.rows_accepted)} of ${plural(run.total_rows, 'row')} accepted${read}`,
+    ...matchLines(run),
     ...errorLines(run.errors),
+    ...run.file.flatMap(({ s3_path, failure }) => errorLines(failure && [{ ...failure, file: s3_path }])),
     ...(run.file.length > 0 ? fileLines(run, colours) : []),
     ...exampleLines(run),
   ];

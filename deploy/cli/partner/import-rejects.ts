@@ -49,7 +49,7 @@ async function save(context: CommandContext, id: number, output: string): Promis
 
 async function resubmit(context: CommandContext, id: number, file: string, follow?: boolean): Promise<void> {
   const { key_type: keyType } = await endedJob(context, id);
-  const { path } = await upload(context, [file], { to: newFolder(`rejects-of-job-${id}`), parallel: 1 });
+  const path = await upload(context, [file], { to: newFolder(`rejects-of-job-${id}`), parallel: 1 });
   const submitted = await submitImport(context.api, { path, keyType });
   await tellSubmitted(context, [{ ...submitted, resubmits: id }], follow);
 }

@@ -33,6 +33,36 @@ export const rejectedText = (rejected: Record<string, number>): string =>
     .map(([code, rows]) => `${count(rows)} ${code}`)
     .join(', ');
 
+const totalOf = (rejected: Record<string, number> | null): number =>
+  byRows(rejected ?? {}).reduce((sum, [, rows]) => sum + rows, 0);
+/** How many rows, of a record that has ended. */
+export const rejectedCount = (rejected: Record<string, number> | null): string =>
+  rejected === null ? '' : count(totalOf(rejected));
+/** `93 (80 bad_identifier, 13 opted_out)` */
+export const rejectedDetails = (rejected: Record<string, number> | null): string => {
+  const reasons = rejectedText(rejected ?? {});
+  return `${rejectedCount(rejected)}${reasons === '' ? '' : ` (${reasons})`}`;
+};
+
+/** `done, 93 rejected` */
+export function outcomeWord(
+  { status, rows_rejected }: Pick<ImportLog, 'status' | 'rows_rejected'>,
+  colours: Paint,
+): string {
+  const rejected = totalOf(rows_rejected);
+  const word = statusWord(status, colours);
+  return rejected > 0 ? `${word}, ${colours.yellow(`${count(rejected)} rejected`)}` : word;
+}
+
+/** `day2/` begins with `day`, too. */
+export const matchLines = ({
+  file_path,
+  prefix_matches,
+}: Pick<ImportLog, 'file_path' | 'prefix_matches'>): string[] =>
+  prefix_matches.length < 2
+    ? []
+    : [printable(`  ${file_path} is a prefix of ${prefix_matches.join(', ')}: end it with / for one folder`)];
+
 export const heading = (names: readonly string[], { bold }: Paint) => names.map((name) => bold(name));
 
 export function importLines(logs: readonly ImportLog[], colours: Paint): string[] {
@@ -40,13 +70,14 @@ export function importLines(logs: readonly ImportLog[], colours: Paint): string[
     String(log.import_log_id),
     statusWord(log.status, colours),
     count(Number(log.total_rows)),
+    rejectedCount(log.rows_rejected),
     count(Number(log.unique_devices)),
     when(log.created_at),
     printable(importTitle(log)),
   ]);
   return table(
-    [heading(['ID', 'STATUS', 'ROWS', 'DEVICES', 'CREATED', 'PATH'], colours), ...rows],
-    [0, 2, 3],
+    [heading(['ID', 'STATUS', 'ROWS', 'REJECTED', 'DEVICES', 'CREATED', 'PATH'], colours), ...rows],
+    [0, 2, 3, 4],
   );
 }
 
@@ -56,7 +87,7 @@ export function outcomeLine(log: ImportLog, colours: Paint): string {
     log.log_type === 1
       ? `${plural(Number(log.total_rows), 'value')} removed from ${plural(Number(log.unique_devices), 'device')}`
       : `${plural(Number(log.total_rows), 'row')}, ${plural(Number(log.unique_devices), 'device')}`;
-  return `job ${log.import_log_id}  ${statusWord(log.status, colours)}  ${printable(importTitle(log))}  ${work}`;
+  return `job ${log.import_log_id}  ${outcomeWord(log, colours)}  ${printable(importTitle(log))}  ${work}`;
 }
 
 export const importDetails = (log: ImportLog, colours: Paint, progress?: Progress): string[] => [
@@ -67,10 +98,12 @@ export const importDetails = (log: ImportLog, colours: Paint, progress?: Progres
     ['keys', log.key_type === 0 ? 'attribute ids' : 'partner foreign keys'],
     ...(progress ? [['progress', progressText(progress)]] : []),
     ['rows', count(Number(log.total_rows))],
+    ...(log.rows_rejected === null ? [] : [['rejected', rejectedDetails(log.rows_rejected)]]),
     ['devices', count(Number(log.unique_devices))],
     ['created', when(log.created_at)],
     ['updated', when(log.updated_at)],
   ]),
+  ...matchLines(log),
   ...errorLines(log.errors),
 ];
 

@@ -1,11 +1,11 @@
 /** Submits imports and prints their outcome. */
 
 import type { ApiClient } from '../../../api/client/client.ts';
-import { importPath, readLines } from '../../../api/client/client.ts';
+import { importPath } from '../../../api/client/client.ts';
 import type { ImportLog } from '../../../api/client/types.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
 import { followJob } from './follow-job.ts';
-import { errorLines, outcomeLine } from './import-views.ts';
+import { errorLines, matchLines, outcomeLine, rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
 export const ATTRIBUTE_ID = 0;
@@ -40,8 +40,6 @@ function ownBucket(path: string): object {
 }
 
 export function importRequest({ path, keyType, compressed }: Submission): object {
-  if (path.endsWith('/') && compressed === undefined)
-    throw usageError(`${path} is a prefix: add --compressed or --no-compressed`);
   return {
     file_path: path,
     key_type: keyType,
@@ -56,18 +54,14 @@ export async function submitImport(api: ApiClient, submission: Submission): Prom
   return { ...data, file_path: submission.path };
 }
 
-async function hasRejects(api: ApiClient, path: string): Promise<boolean> {
-  for await (const _ of readLines(await api.open(`${path}/rejects`))) return true;
-  return false;
-}
-
 /** Prints the record of a job; false if it failed. */
 async function printOutcome(context: CommandContext, path: string): Promise<boolean> {
   const { api, colours } = context;
   const { data: log } = await api.get<ImportLog>(path);
-  await context.print(log, () => [outcomeLine(log, colours), ...errorLines(log.errors)]);
-  if (!context.isJson && log.status >= 2 && log.log_type === 0 && (await hasRejects(api, path)))
-    context.say(`some rows were rejected; show them with: headrace import rejects ${log.import_log_id}`);
+  await context.print(log, () => [outcomeLine(log, colours), ...matchLines(log), ...errorLines(log.errors)]);
+  const rejected = rejectedText(log.rows_rejected ?? {});
+  if (rejected !== '')
+    context.say(`rejected rows: ${rejected}; show them with: headrace import rejects ${log.import_log_id}`);
   return log.status !== 3;
 }
 

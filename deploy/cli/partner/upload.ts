@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { bytes, duration, plural } from '../../../api/client/format.ts';
 import { between } from '../parse-options.ts';
 import { bar, joined } from '../progress-line.ts';
-import { interruption, usageError } from './exit-codes.ts';
+import { interruption } from './exit-codes.ts';
 import { collectFiles, type LocalFile } from './local-files.ts';
 import type { CommandContext } from './run-command.ts';
 import { withStorage } from './settings.ts';
@@ -28,14 +28,6 @@ export const withUpload = (command: Command): Command =>
 /** A new folder per upload: it has exactly these files, and none changes while it is read. */
 export const newFolder = (parent: string): string =>
   `${parent}/${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(3).toString('hex')}/`;
-
-const isGzip = ({ name }: LocalFile) => name.endsWith('.gz');
-
-export interface Uploaded {
-  path: string;
-  /** Only of a prefix: a single file says it by its name. */
-  compressed?: boolean;
-}
 
 async function send(
   context: CommandContext,
@@ -90,19 +82,14 @@ async function send(
   }
 }
 
-/** With `mixed`, compressed and plain files may be uploaded together: each is read by its name. */
+/** Returns the path to submit. */
 export async function upload(
   context: CommandContext,
   paths: readonly string[],
   { to = newFolder('uploads'), parallel }: UploadFlags,
-  { mixed = false } = {},
-): Promise<Uploaded> {
+): Promise<string> {
   const folder = to.endsWith('/') ? to : `${to}/`;
   const files = collectFiles(paths, folder);
-  const compressed = files.filter(isGzip).length;
-  if (!mixed && compressed > 0 && compressed < files.length)
-    throw usageError('some files end in .gz and some do not: submit them separately');
   await send(context, files, folder, parallel);
-  if (files.length === 1) return { path: folder + files[0]!.name };
-  return { path: folder, ...(mixed ? {} : { compressed: compressed > 0 }) };
+  return files.length === 1 ? folder + files[0]!.name : folder;
 }

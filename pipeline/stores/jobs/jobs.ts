@@ -61,7 +61,8 @@ export interface JobEnding {
 export const isUndecided = ({ phase }: JobDocument) => phase === 'accepted' || phase === 'listed';
 
 /** A list of files that was stored. */
-type FrozenList = Required<Pick<JobDocument, '_id' | 'listing' | 'fileCount' | 'bytes'>>;
+type FrozenList = Required<Pick<JobDocument, 'listing' | 'fileCount' | 'bytes'>> &
+  Pick<JobDocument, 'prefixMatches'>;
 
 /** The field is absent in the first attempt. */
 const attemptIs = (attempt: number) => ({ $in: attempt === 0 ? [0, undefined] : [attempt] });
@@ -104,7 +105,7 @@ export function createJobStore(db: Db) {
   }
 
   /** Freezes the lists of jobs that have none, and returns the jobs as they are then. */
-  const freeze = groupCommit(async (lists: FrozenList[]): Promise<JobDocument[]> => {
+  const freeze = groupCommit(async (lists: (FrozenList & { _id: number })[]): Promise<JobDocument[]> => {
     const updatedAt = new Date();
     const running = { phase: 'listed', status: JobStatus.running, updatedAt } as const;
     const updates = lists.map(({ _id, ...list }) => ({
@@ -168,8 +169,7 @@ export function createJobStore(db: Db) {
     remove: (ids: number[]) => jobs.deleteMany({ _id: { $in: ids } }),
 
     /** Claims the job and makes this listing its list of files, unless another dispatcher did, or the API withdrew the job. */
-    freeze: (_id: number, listing: string, fileCount: number, bytes: number) =>
-      freeze({ _id, listing, fileCount, bytes }),
+    freeze: (_id: number, list: FrozenList) => freeze({ _id, ...list }),
 
     /** Never less than before: files that are dispatched again do not count again. */
     progress: (id: number, progress: LoadProgress) =>

@@ -39,8 +39,7 @@ const sourcesOf = async (
   context: CommandContext,
   given: string[],
   options: LoadOptions,
-): Promise<string[]> =>
-  options.upload ? [(await upload(context, given, options, { mixed: true })).path] : given;
+): Promise<string[]> => (options.upload ? [await upload(context, given, options)] : given);
 
 const loadIdOf = (location: string | null) => Number(/\/loads\/(\d+)$/.exec(location ?? '')?.[1]);
 

@@ -47,16 +47,14 @@ export function register(program: Command): void {
   withFollow(withDryRun(withUpload(addCommand(group, 'submit', 'import files, or all files under a prefix'))))
     .argument('<path...>', 'paths below your prefix, s3://… in your own bucket, or local paths with --upload')
     .option(...foreignKeys)
-    .option('--compressed', 'the files under the prefix are gzip-compressed')
-    .option('--no-compressed', 'the files under the prefix are not compressed')
+    .option('--compressed', 'the files are gzip-compressed (default: those that end in .gz)')
+    .option('--no-compressed', 'the files are not compressed')
     .action((paths: string[], options: SubmitOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { compressed, follow } = options;
         const keyType = keyTypeOf(options);
-        const sources = options.upload
-          ? [await upload(context, paths, options)]
-          : paths.map((path) => ({ path, compressed }));
-        const submissions: Submission[] = sources.map((source) => ({ compressed, keyType, ...source }));
+        const sources = options.upload ? [await upload(context, paths, options)] : paths;
+        const submissions: Submission[] = sources.map((path) => ({ path, compressed, keyType }));
         if (options.dryRun) return dryRun(context, importPath, submissions.map(importRequest));
         const submitted: Submitted[] = [];
         for (const submission of submissions) submitted.push(await submitImport(context.api, submission));

@@ -62,12 +62,13 @@ export function createEndJobs(deps: Dependencies) {
     acked: AckDocument[],
     errors: JobError[] | null,
   ): Promise<void> {
-    const { uploaded, failed } = await files.changeBy(job);
+    const { uploaded, failed, rejected } = await files.changeBy(job);
     await audiences.recordLoad(job, {
       uniqueDevices: sum(acked, 'audienceDevices'),
       matchedDevices: sum(acked, 'matchedDevices'),
       uploadedDevices: uploaded,
       failedFiles: failed,
+      rejected,
       errors,
     });
   }

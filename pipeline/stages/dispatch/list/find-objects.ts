@@ -6,8 +6,8 @@ import { type ObjectPage, type ObjectStore, StoreFailure } from '../../../source
 export type SourceOf = (job: JobDocument) => Promise<{ store: ObjectStore; bucket: string; key: string }>;
 
 interface FoundPage extends ObjectPage {
-  /** The path is the name of the object. */
-  isExact: boolean;
+  /** If the path is a prefix that does not end in a slash: what begins so, up to the next slash. */
+  prefixMatches: string[];
 }
 
 export const problem = (
@@ -24,23 +24,36 @@ export async function* findObjects(
   const { store, bucket, key } = await sourceOf(job);
   const after = job.listed?.after;
   const object = key.endsWith('/') || job.listed ? null : await store.head(bucket, key, signal);
-  if (object) yield { objects: [object], lastKey: key, isLast: true, isExact: true };
-  else for await (const page of store.list(bucket, key, { after, signal })) yield { ...page, isExact: false };
+  if (object) yield { objects: [object], lastKey: key, isLast: true, prefixMatches: [] };
+  else
+    for await (const page of store.list(bucket, key, { after, signal }))
+      yield { ...page, prefixMatches: key.endsWith('/') ? [] : matchesOf(job.filePath, key, page) };
 }
+
+/** In the form of the submitted path: `day` may match `day/`, `day2/` and `day.csv`. */
+function matchesOf(filePath: string, key: string, { objects }: ObjectPage): string[] {
+  const nameOf = ({ key: full }: { key: string }) => {
+    const slash = full.indexOf('/', key.length);
+    return filePath + full.slice(key.length, slash < 0 ? undefined : slash + 1);
+  };
+  return [...new Set(objects.map(nameOf))];
+}
+
+const MAX_MATCHES = 20;
+export const withMatches = (known: string[], { prefixMatches }: FoundPage): string[] =>
+  prefixMatches.length === 0 ? known : [...new Set([...known, ...prefixMatches])].slice(0, MAX_MATCHES);
 
 const MAX_FILES = 1_000_000;
 
 /** Why the job cannot be loaded, by what was found of it so far. */
 export function problemOf(
-  job: Pick<JobDocument, 'kind' | 'compressed' | 'filePath'>,
+  job: Pick<JobDocument, 'filePath'>,
   found: number,
-  page: Pick<FoundPage, 'isLast' | 'isExact'>,
+  page: Pick<FoundPage, 'isLast'>,
   maxFiles = MAX_FILES,
 ): JobError | undefined {
   if (found > maxFiles) return problem('too_many_files', `More than ${maxFiles} files match the path.`);
-  if (page.isLast && found === 0) return problem('no_files', `No object matches ${job.filePath}.`);
-  const isGuess = job.kind === 'import' && job.compressed === null && !page.isExact;
-  return isGuess && found > 0 ? problem('compressed_required') : undefined;
+  return page.isLast && found === 0 ? problem('no_files', `No object matches ${job.filePath}.`) : undefined;
 }
 
 /** What an error of the storage means for a job that looks for its files. */

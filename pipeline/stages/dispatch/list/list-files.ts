@@ -21,7 +21,14 @@ import type { ListingStore } from '../../../stores/jobs/listings.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';
 import { takeThatFit } from '../load/file-window.ts';
 import type { DispatchStep } from '../steps.ts';
-import { findObjects, problem, problemOf, problemOfStore, type SourceOf } from './find-objects.ts';
+import {
+  findObjects,
+  problem,
+  problemOf,
+  problemOfStore,
+  type SourceOf,
+  withMatches,
+} from './find-objects.ts';
 
 interface ListDependencies {
   jobs: JobStore;
@@ -52,6 +59,7 @@ const newListing = (job: number): PartialListing => ({
   found: 0,
   files: 0,
   bytes: 0,
+  prefixMatches: [],
 });
 
 export function createListFiles(deps: ListDependencies) {
@@ -92,11 +100,14 @@ export function createListFiles(deps: ListDependencies) {
 
   async function freeze(
     job: JobDocument,
-    { listing, files: count, bytes }: PartialListing,
+    { listing, files: fileCount, bytes, prefixMatches }: PartialListing,
     first: FileDocument[],
     step: DispatchStep,
   ): Promise<Listed> {
-    const frozen = await step('freeze', () => jobs.freeze(job._id, listing, count, bytes));
+    const matches = prefixMatches.length > 0 ? { prefixMatches } : {};
+    const frozen = await step('freeze', () =>
+      jobs.freeze(job._id, { listing, fileCount, bytes, ...matches }),
+    );
     if (frozen.listing === listing) return { job: frozen, first };
     await step('forget-lists', () => files.forgetListing(listing));
     return { job: frozen };
@@ -122,6 +133,7 @@ export function createListFiles(deps: ListDependencies) {
         found,
         files: before + objects.length,
         bytes: objects.reduce((sum, { size }) => sum + size, listed.bytes),
+        prefixMatches: withMatches(listed.prefixMatches, page),
       };
       const { bytes } = listed;
       const refused = await step.read('see what is left of the quota', () => deps.quotas.admit(job, bytes));

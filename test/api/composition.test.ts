@@ -161,6 +161,7 @@ describe('a report', () => {
       events: [
         { event: '(other)', devices: 16, rows: 25 },
         { event: 'known', devices: 15, rows: 20 },
+        { event: '(no event)', devices: 9, rows: 9 },
       ],
     });
   });

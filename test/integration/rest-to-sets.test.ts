@@ -88,6 +88,9 @@ it('a file, a key, a POST: the import log reaches status 2 with the right counts
     unique_devices: 300,
     uploaded_devices: 300,
     matched_devices: 300,
+    matched_at: expect.any(String),
+    matched_by: 'load',
+    rows_rejected: {},
     file: [{ s3_path: `${partner.s3.prefix}aud/1.csv`, status: 2, rows_uploaded: 300 }],
   });
 

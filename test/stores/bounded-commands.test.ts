@@ -114,13 +114,14 @@ it('a path that was loaded again and again: its loaded content is looked up, and
     identity: identityOf('a.csv', `${i}`),
     status: done,
     accepted: i,
+    rejected: i === 0 ? {} : { opted_out: 2 },
   }));
   await files().insertMany(entries as FileDocument[]);
   const [loaded, other] = [identityOf('a.csv', '7'), identityOf('b.csv', '7')];
   const last = { _id: FILES, listing: `${FILES}-l`, audience: 1, generation: 1 } as JobDocument;
   const commands = await commandsOf(database.db, async () => {
     expect(await store().loadedAmong(1, 1, [loaded, other])).toEqual(new Set([loaded]));
-    expect(await store().changeBy(last)).toEqual({ uploaded: 1, failed: 0 });
+    expect(await store().changeBy(last)).toEqual({ uploaded: 1, failed: 0, rejected: { opted_out: 0 } });
   });
   expect(largestOf(commands)).toBe(1);
 });

@@ -33,15 +33,21 @@ it('matches among the new devices are added, once a load; a report replaces them
   expect(await counts()).toEqual([15, 7]);
 
   const before = (await audience())!;
+  expect(before).toMatchObject({ matchedBy: 'load', matchedAt: expect.any(Date) });
   await store().recordMatched(before, 12);
-  await record(3, 16, 1);
+  const counted = (await audience())!;
+  expect(counted.matchedBy).toBe('report');
+  await record(3, 15, 0);
+  expect(await audience()).toMatchObject({ matchedBy: 'report', matchedAt: counted.matchedAt });
+  await record(4, 16, 1);
   expect(await counts()).toEqual([16, 13]);
+  expect((await audience())!.matchedBy).toBe('load');
   await store().recordMatched(before, 12);
   expect(await counts()).toEqual([16, 13]);
 
   await store().clear(scope, 1, 1);
-  await record(4, 17, 1);
+  await record(5, 17, 1);
   expect(await counts()).toEqual([0, 0]);
-  await record(5, 2, 1, 2);
+  await record(6, 2, 1, 2);
   expect(await counts()).toEqual([2, 1]);
 });

@@ -20,6 +20,7 @@ beforeAll(() => ensureIndexes(database.db));
 interface LoadedFile {
   path: string;
   accepted: number;
+  invalid: number;
   failed: boolean;
 }
 /** A load of some files, or a clear. */
@@ -29,6 +30,7 @@ const loads = fc.array(
       fc.record({
         path: fc.constantFrom('a', 'b', 'c', '$d'),
         accepted: fc.nat(100),
+        invalid: fc.nat(5),
         failed: fc.boolean(),
       }),
       { selector: ({ path }) => path },
@@ -59,7 +61,7 @@ it('over the newest entry of each path, in any order of loads and clears, each c
         const _id = audience + i;
         const listing = `${_id}-l`;
         const job = { ...base, _id, listing, generation, filePath: 'x' } as unknown as JobDocument;
-        const documents = loaded.map(({ path, accepted, failed }, number) => ({
+        const documents = loaded.map(({ path, accepted, invalid, failed }, number) => ({
           _id: fileId(listing, number),
           job: _id,
           listing,
@@ -68,28 +70,32 @@ it('over the newest entry of each path, in any order of loads and clears, each c
           generation,
           path,
           accepted,
+          rejected: invalid > 0 ? { bad_identifier: invalid } : {},
           status: failed ? JobStatus.error : JobStatus.done,
         }));
         if (documents.length > 0) await files.insertListing(documents as FileDocument[]);
         for (const file of loaded) newest.set(file.path, file);
         // Twice: a dispatcher may die after the first time.
         for (let time = 0; time < 2; time++) {
-          const { uploaded, failed } = await files.changeBy(job);
+          const { uploaded, failed, rejected } = await files.changeBy(job);
           await audiences.recordLoad(job, {
             uniqueDevices: 1,
             matchedDevices: 0,
             uploadedDevices: uploaded,
             failedFiles: failed,
+            rejected,
             errors: loaded.some((file) => file.failed)
               ? [{ code: 'not_text', message: '', file: 'f' }]
               : null,
           });
         }
         const good = [...newest.values()].filter(({ failed }) => !failed);
+        const invalid = [...newest.values()].reduce((sum, file) => sum + file.invalid, 0);
         const shown = await db.collection<AudienceDocument>(collections.audiences).findOne({ _id: audience });
         expect(shown).toMatchObject({
           uploadedDevices: good.reduce((sum, { accepted }) => sum + accepted, 0),
           failedFiles: newest.size - good.length,
+          rejected: invalid > 0 ? { bad_identifier: invalid } : {},
           outcome: good.length === newest.size ? JobStatus.done : JobStatus.error,
         });
       }

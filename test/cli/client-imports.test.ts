@@ -141,7 +141,6 @@ describe('submit', () => {
   it('wrong usage: 2', async () => {
     for (const args of [
       ['submit'],
-      ['submit', 'x/'],
       ['submit', 's3://own-bucket/x'],
       ['list', '--status', 'nice'],
       ['nothing'],

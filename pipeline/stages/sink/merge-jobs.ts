@@ -48,8 +48,6 @@ export interface Run {
  * (several times this, for copies on the way to MongoDB) what a large one does.
  */
 export const GROUP_BYTES = 8_000_000;
-/** Sorted in one piece, while nothing else happens in the thread. */
-const PART_BYTES = 2_000_000;
 
 /** Of a run, in one partition. A larger one takes longer for other reasons than round trips. */
 export const SMALL_BYTES = 1_000_000;
@@ -58,7 +56,6 @@ type Counts = Omit<GatheredSlot, 'devices'>;
 
 export function createMergeJobs(deps: Dependencies) {
   const { sets, acks, spills, eventValues, verdicts, hashDevice, groupBytes = GROUP_BYTES } = deps;
-  const partBytes = Math.min(groupBytes, PART_BYTES);
   /** A small run does not wait for the slots of a large one. */
   const budgets = { small: createByteBudget(groupBytes), large: createByteBudget(groupBytes) };
 
@@ -84,7 +81,7 @@ export function createMergeJobs(deps: Dependencies) {
             return keys.map((key) => numbers.get(key) ?? 0);
           };
     const parts = () =>
-      gatherParts({ ...run, markers }, slot, Math.ceil(bytes / partBytes), counts, numberKeysOf);
+      gatherParts({ ...run, markers }, slot, Math.ceil(bytes / groupBytes), counts, numberKeysOf);
     const { total, changes } = await step('merge', () => sets.merge(target, parts));
     // Merged before a crash: only the counts are missing.
     if (counts.size === 0) await step.read('count a slot', () => drain(parts()));

@@ -178,7 +178,8 @@ export interface JobDocument {
   filePath: string;
   pathType: 0 | 1;
   keyType: 0 | 1 | null;
-  compressed: boolean | null;
+  /** 'auto': by the extension of each file. Null: not given, which a prefix needs. */
+  compressed: boolean | 'auto' | null;
   /** Encrypted; erased when the job ends. */
   credentials?: Binary | null;
   region?: string | null;

@@ -95,6 +95,11 @@ const importRules = {
         properties: { file_path: { type: 'string', pattern: sharedPathPattern } },
       },
     },
+    {
+      if: { properties: { file_path: { type: 'string', pattern: '/$' } } },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { required: ['compressed'] },
+    },
   ],
 };
 
@@ -124,11 +129,14 @@ export function createBodies(limits: BodyLimits) {
       key_type: keyType,
       path_type: pathType.default(0).meta({ ...zeroOrOne, default: 0, description: pathTypes }),
       credentials: credentials.optional(),
-      compressed: z.boolean('must be true or false').optional().meta({
-        description:
-          'Whether the files are gzip-compressed; with a prefix, all of them. If omitted, each file goes by its extension: true for `.gz`.',
-        example: false,
-      }),
+      compressed: z
+        .union([z.boolean(), z.literal('auto')], 'must be true, false or "auto"')
+        .optional()
+        .meta({
+          description:
+            'Whether the files are gzip-compressed; `auto`: those that end in `.gz`. Required for a prefix: without it, a file_path that ends in `/` is refused with 422, and any other path that turns out to be a prefix fails the job with `compressed_required`. For a single file the default is `auto`.',
+          example: 'auto',
+        }),
     })
     .superRefine((body, check) => {
       const issue = (path: string, message: string) =>
@@ -138,6 +146,8 @@ export function createBodies(limits: BodyLimits) {
       if (message) issue('file_path', message);
       if (own && !body.credentials) issue('credentials', 'is required when path_type is 1');
       if (!own && body.credentials) issue('credentials', 'is only allowed when path_type is 1');
+      if (body.file_path.endsWith('/') && body.compressed === undefined)
+        issue('compressed', 'is required when file_path ends in a slash: true, false or "auto"');
     })
     .meta({ id: 'ImportRequest', ...importRules });
 

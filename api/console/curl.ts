@@ -53,7 +53,7 @@ const ownCredentials = {
 
 /** With another path: a file that was corrected is a new file. */
 export function submitAgain(target: Target, { key_type, path_type }: ImportLog, filePath: string): string {
-  const fields = { file_path: filePath, key_type, ...(filePath.endsWith('/') ? { compressed: false } : {}) };
+  const fields = { file_path: filePath, key_type, ...(filePath.endsWith('/') ? { compressed: 'auto' } : {}) };
   const own = { path_type, credentials: ownCredentials };
   return curl(target, { method: 'POST', path: importPath, body: { ...fields, ...(path_type === 1 && own) } });
 }

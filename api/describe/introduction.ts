@@ -61,7 +61,7 @@ const files = (config: Described) => `
 ## Files
 
 Files are UTF-8 text with one row per line. Columns are separated by comma, tab, semicolon or pipe. A header line is optional
-and detected. Spaces around a column are ignored. Files that end in \`.gz\` are unpacked. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
+and detected. Spaces around a column are ignored. Files that end in \`.gz\` are unpacked; for an import of a prefix, if \`compressed\` is \`auto\`. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
 
 - **Marketplace import**: the identifier, then one or more keys, each in a column of its own. \`key_type\` says whether they are
   attribute_ids or partner_foreign_keys. With \`key_type\` 1:

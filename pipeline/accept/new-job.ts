@@ -11,7 +11,7 @@ export type ImportRequest = Common & {
   filePath: string;
   pathType: 0 | 1;
   keyType: 0 | 1;
-  compressed: boolean | null;
+  compressed: JobDocument['compressed'];
   /** Sealed for the number that the job gets. */
   credentials?: (job: number) => Binary;
   region?: string;
@@ -41,7 +41,7 @@ export const acceptedMessage = (job: JobDocument): Buffer =>
     file_path: job.filePath,
     path_type: job.pathType,
     key_type: job.keyType,
-    compressed: job.compressed,
+    compressed: job.compressed === 'auto' ? null : job.compressed,
     keys: job.keys ?? [],
     audience: job.audience,
     generation: job.generation,

@@ -16,9 +16,9 @@ export function uncompressedName(path: string): string {
   return extension ? path.slice(0, -extension.length) : path;
 }
 
-/** By the request's `compressed` field if it has one, otherwise by the extension of each file. */
-export const isCompressed = (path: string, declared: boolean | null): boolean =>
-  declared ?? byName(compressions, path) !== undefined;
+/** As the request declares it, otherwise by the extension of the file. */
+export const isCompressed = (path: string, declared: boolean | 'auto' | null): boolean =>
+  typeof declared === 'boolean' ? declared : byName(compressions, path) !== undefined;
 
 /** Null for plain text. */
 export const compressionOf = (file: { path: string; compressed: boolean }): Compression | null =>

@@ -54,13 +54,14 @@ describe('group A', () => {
     ['the exact object, though others begin alike', { file_path: 'exact' }, '3'],
     ['no such object: a prefix, not only up to a slash', { file_path: 'day-', compressed: false }, '18'],
     ['a .gz extension means compressed when it is omitted', { file_path: 'packed.csv.gz' }, '13'],
-    ['a prefix, each file by its extension', { file_path: 'folder/' }, '36'],
+    ['a prefix, each file by its extension', { file_path: 'folder/', compressed: 'auto' }, '36'],
     ['compressed as given', { file_path: 'packed.csv.gz', compressed: true }, '13'],
   ])('%s', async (_, body, unique_devices) => {
     expect(await load(body)).toMatchObject({ status: 2, unique_devices, errors: null });
   });
 
   it.each([
+    ['a prefix with compressed omitted', { file_path: 'day-' }, 'compressed_required'],
     ['no object matches', { file_path: 'nothing.csv' }, 'no_files'],
     ['no object matches the prefix', { file_path: 'nothing/', compressed: true }, 'no_files'],
     ['compressed, and its bytes are not gzip', { file_path: 'day-1.csv', compressed: true }, 'bad_gzip'],
@@ -75,7 +76,7 @@ describe('group A', () => {
     ['day-', ['day-1.csv', 'day-2.csv']],
     ['exact', []],
   ])('%s: the record says what the prefix matched', async (file_path, prefix_matches) => {
-    expect(await load({ file_path })).toMatchObject({ status: 2, prefix_matches });
+    expect(await load({ file_path, compressed: 'auto' })).toMatchObject({ status: 2, prefix_matches });
   });
 
   it('several files, one bad: the good ones load, status 3 names the bad one', async () => {

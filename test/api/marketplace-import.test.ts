@@ -36,7 +36,7 @@ describe('queue an import', () => {
     ['path_type omitted is 0', good],
     ['path_type 0', { ...good, path_type: 0 }],
     ['key_type 1', { ...good, key_type: 1 }],
-    ['a prefix without compressed', { ...good, file_path: 'day/' }],
+    ['a prefix with compressed auto', { ...good, file_path: 'day/', compressed: 'auto' }],
     ['a prefix with compressed', { ...good, file_path: 'day/', compressed: false }],
     ['a single file with compressed', { ...good, compressed: true }],
     ['a path that looks like a query operator is just a name', { ...good, file_path: '{"$gt": ""}' }],
@@ -67,6 +67,7 @@ describe('queue an import', () => {
     ['half of a surrogate pair', { ...good, file_path: 'a\ud800' }, 'file_path'],
     ['1,025 bytes', { ...good, file_path: 'ü'.repeat(513) }, 'file_path'],
     ['an absolute path with path_type 0', { ...good, file_path: 's3://bucket/a' }, 'file_path'],
+    ['a final slash without compressed', { ...good, file_path: 'day/' }, 'compressed'],
     ['a mistyped field', { ...good, compresed: true }, 'compresed'],
     ['an unknown field', { ...good, $where: '1' }, '$where'],
   ])('refuses %s with 422 naming the field', async (_, body, path) => {
@@ -156,6 +157,7 @@ describe('a partner-owned bucket', () => {
     ['an address for a bucket', { ...own, file_path: 's3://127.0.0.1/a' }, 'file_path'],
     ['a bucket that cannot be one', { ...own, file_path: 's3://Their_Bucket/a' }, 'file_path'],
     ['a .. segment', { ...own, file_path: 's3://their-bucket/../a' }, 'file_path'],
+    ['a final slash without compressed', { ...own, file_path: 's3://their-bucket/day/' }, 'compressed'],
     [
       'an unknown member',
       { ...own, credentials: { ...credentials, endpoint: 'http://evil' } },

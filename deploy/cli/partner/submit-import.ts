@@ -43,7 +43,7 @@ export function importRequest({ path, keyType, compressed }: Submission): object
   return {
     file_path: path,
     key_type: keyType,
-    ...(compressed === undefined ? {} : { compressed }),
+    compressed: compressed ?? 'auto',
     ...(path.startsWith('s3://') ? ownBucket(path) : {}),
   };
 }

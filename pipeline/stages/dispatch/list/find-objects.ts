@@ -6,6 +6,8 @@ import { type ObjectPage, type ObjectStore, StoreFailure } from '../../../source
 export type SourceOf = (job: JobDocument) => Promise<{ store: ObjectStore; bucket: string; key: string }>;
 
 interface FoundPage extends ObjectPage {
+  /** The path is the name of the object. */
+  isExact: boolean;
   /** If the path is a prefix that does not end in a slash: what begins so, up to the next slash. */
   prefixMatches: string[];
 }
@@ -24,10 +26,10 @@ export async function* findObjects(
   const { store, bucket, key } = await sourceOf(job);
   const after = job.listed?.after;
   const object = key.endsWith('/') || job.listed ? null : await store.head(bucket, key, signal);
-  if (object) yield { objects: [object], lastKey: key, isLast: true, prefixMatches: [] };
+  if (object) yield { objects: [object], lastKey: key, isLast: true, isExact: true, prefixMatches: [] };
   else
     for await (const page of store.list(bucket, key, { after, signal }))
-      yield { ...page, prefixMatches: key.endsWith('/') ? [] : matchesOf(job.filePath, key, page) };
+      yield { ...page, isExact: false, prefixMatches: key.endsWith('/') ? [] : matchesOf(job.filePath, key, page) };
 }
 
 /** In the form of the submitted path: `day` may match `day/`, `day2/` and `day.csv`. */
@@ -47,13 +49,15 @@ const MAX_FILES = 1_000_000;
 
 /** Why the job cannot be loaded, by what was found of it so far. */
 export function problemOf(
-  job: Pick<JobDocument, 'filePath'>,
+  job: Pick<JobDocument, 'kind' | 'compressed' | 'filePath'>,
   found: number,
-  page: Pick<FoundPage, 'isLast'>,
+  page: Pick<FoundPage, 'isLast' | 'isExact'>,
   maxFiles = MAX_FILES,
 ): JobError | undefined {
   if (found > maxFiles) return problem('too_many_files', `More than ${maxFiles} files match the path.`);
-  return page.isLast && found === 0 ? problem('no_files', `No object matches ${job.filePath}.`) : undefined;
+  if (page.isLast && found === 0) return problem('no_files', `No object matches ${job.filePath}.`);
+  const isGuess = job.kind === 'import' && job.compressed === null && !page.isExact;
+  return isGuess && found > 0 ? problem('compressed_required') : undefined;
 }
 
 /** What an error of the storage means for a job that looks for its files. */

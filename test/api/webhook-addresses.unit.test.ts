@@ -9,7 +9,7 @@ import {
   type Lookup,
   webhookUrlProblem,
 } from '../../api/resources/webhooks/public-addresses.ts';
-import { signEvent } from '../../api/resources/webhooks/sign-event.ts';
+import { signEvent } from '../../pipeline/runtime/sign-event.ts';
 import { startReceiver } from './webhook-receiver.ts';
 
 const named = (...addresses: string[]): Lookup => {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { backoff } from '../../../pipeline/engine/retry.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
+import { signEvent } from '../../../pipeline/runtime/sign-event.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { Metrics } from '../../http/metrics.ts';
@@ -14,7 +15,6 @@ import type { ApiStores } from '../../stores/api-stores.ts';
 import type { Attempted, TakenDelivery } from '../../stores/deliveries.ts';
 import { webhookSecrets } from '../../stores/webhooks.ts';
 import type { PostEvent } from './post-event.ts';
-import { signEvent } from './sign-event.ts';
 
 export interface DeliverDependencies extends Pick<ApiStores, 'deliveries' | 'webhooks'> {
   config: Pick<Config, 'secret' | 'secretOld' | 'webhookTimeoutMs'>;

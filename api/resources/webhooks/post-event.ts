@@ -4,8 +4,8 @@ import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { linkedAbort, withDeadline } from '../../../pipeline/runtime/deadline.ts';
+import type { SignedHeaders } from '../../../pipeline/runtime/sign-event.ts';
 import { type createResolve, hostOf } from './public-addresses.ts';
-import type { SignedHeaders } from './sign-event.ts';
 
 export type PostEvent = ReturnType<typeof createPostEvent>;
 

@@ -1,6 +1,7 @@
 /** Starts Kafka, mongod and S3 in containers. Data is in a named volume for each, so that a container can be replaced at any time. */
 import { appendFileSync } from 'node:fs';
 import type { GenericContainer } from 'testcontainers';
+import { arrivedText, reportArrival } from './cache.ts';
 import {
   containerName,
   engine,
@@ -85,6 +86,13 @@ export function describeContainer(
     );
 }
 
+/** What the engine reports about a layer. */
+interface PullProgress {
+  id?: string;
+  status?: string;
+  progressDetail?: { current?: number; total?: number };
+}
+
 /** Fails if the registry does not give one. */
 export async function pullImages(names: readonly ServerName[], report: Report): Promise<void> {
   const docker = await engine();
@@ -97,13 +105,23 @@ export async function pullImages(names: readonly ServerName[], report: Report): 
     )
       return;
     report(`pulling ${image} (first start only)`);
+    const layers = new Map<string, { current: number; total: number }>();
+    const note = ({ id, status, progressDetail }: PullProgress) => {
+      const { current = 0, total = 0 } = progressDetail ?? {};
+      if (status === 'Downloading' && id && total > 0) layers.set(id, { current, total });
+    };
+    const sum = (what: 'current' | 'total') => [...layers.values()].reduce((all, one) => all + one[what], 0);
+    const arrived = () => (layers.size === 0 ? 'starting' : arrivedText(sum('current'), sum('total')));
+    const stopReporting = reportArrival(`pulling ${image}`, arrived, report);
     try {
       const progress = await docker.pull(image);
       await new Promise<void>((resolve, reject) => {
-        docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve()));
+        docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve()), note);
       });
     } catch (error) {
       throw new StartError('no_image', `cannot pull ${image}: ${(error as Error).message.trim()}`);
+    } finally {
+      stopReporting();
     }
   };
   await Promise.all([...new Set(names.map(kindOf))].map((kind) => pull(images[kind])));

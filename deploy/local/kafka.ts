@@ -32,12 +32,16 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 export const kafkaDownload: Download = {
   folder: `kafka-${version}`,
   title: `Kafka ${version}`,
+  size: { bytes: 60_000_000, folder: 'maven' },
   checkTools: () => needTool('mvn', 'download Kafka', kafkaAlternative),
   async fetchInto(directory, signal) {
     writeFileSync(join(directory, 'pom.xml'), pom);
     const libraries = join(directory, 'libs');
+    const repository = join(directory, 'maven');
     const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${libraries}`, '-DincludeScope=runtime'];
-    await runTool('mvn', ['-B', '-q', '-f', join(directory, 'pom.xml'), ...goal], { cwd: directory, signal });
+    const options = ['-B', '-q', `-Dmaven.repo.local=${repository}`, '-f', join(directory, 'pom.xml')];
+    await runTool('mvn', [...options, ...goal], { cwd: directory, signal });
+    rmSync(repository, { recursive: true });
   },
 };
 

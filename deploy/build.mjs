@@ -1,9 +1,10 @@
-// Compiles the service and the console to JavaScript once for each state of its sources; later starts only compare file times and sizes.
+// Compiles the service, the console and the CLI of partners to JavaScript once for each state of its sources; later starts only compare file times and sizes.
 // A build is never modified, so a running process keeps its own while the sources are edited.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildCli } from './build-cli.mjs';
 import { buildConsole } from './build-console.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -58,6 +59,7 @@ async function compile(directory) {
     },
   });
   await buildConsole(build, root, join(directory, 'console'));
+  await buildCli(build, root, join(directory, 'cli'));
 }
 
 function removeOldBuilds() {
@@ -68,7 +70,7 @@ function removeOldBuilds() {
   }
 }
 
-/** The folder with the compiled service, and the console in its folder `console`. */
+/** The folder with the compiled service, the console in its folder `console`, the CLI of partners in `cli`. */
 export async function ensureBuilt() {
   const directory = join(builds, fingerprint());
   if (existsSync(directory)) return directory;

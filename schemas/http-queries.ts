@@ -60,6 +60,13 @@ export const audienceQuery = z.object({
     .meta(integer(1, Number.MAX_SAFE_INTEGER, 'Only the audience with this `default_warehouse_segment_id`.')),
 });
 
+const MAX_DAYS = 366;
+export const usageQuery = z.object({
+  days: wholeNumber(MAX_DAYS, `must be a number from 1 to ${MAX_DAYS}`)
+    .optional()
+    .meta(integer(1, MAX_DAYS, 'The maximum number of days. The default is 7.')),
+});
+
 export const deliveryQuery = z.object({
   ...page,
   status: z

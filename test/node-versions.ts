@@ -19,6 +19,7 @@ const withServers = [
   'test/invariants/restarts.test.ts',
   'test/api/events.test.ts',
   'test/cli/tap.test.ts',
+  'test/cli/installed.test.ts',
 ];
 
 const nodeDownload = (version: string): Download => ({

@@ -7,7 +7,10 @@ import { ApiProblem, interruptedBody, problemOf, readJson, unreachable } from '.
 
 export const importPath = '/v1/marketplace/import';
 export const audiencePath = '/v2/firstparty/audience';
+export const attributePath = '/v1/marketplace/attribute';
 export const webhookPath = '/v1/webhooks';
+export const accountPath = '/v1/account';
+export const usagePath = '/v1/usage';
 
 export interface ApiResponse<T> {
   status: number;
@@ -150,8 +153,10 @@ export function createClient(options: ClientOptions) {
       return send(method, path, { body, headers }, parse<T>);
     },
     /** For a body that may be large: read it with the functions below. */
-    open: (path: string, { signal }: ReadOptions = {}): Promise<Response> =>
-      send('GET', path, { isStream: true, signal }, async (response) => response),
+    open: (
+      path: string,
+      request: ReadOptions & { headers?: Record<string, string> } = {},
+    ): Promise<Response> => send('GET', path, { ...request, isStream: true }, async (response) => response),
   };
 }
 

@@ -1,10 +1,13 @@
 /** Responses of the API. Types only: no schema is in the bundle. */
 import type { z } from 'zod';
+import type { account, usage } from '../../schemas/http-account.ts';
 import type * as answers from '../../schemas/http-answers.ts';
 import type { composition, compositionProgress } from '../../schemas/http-composition.ts';
 import type { dryRun } from '../../schemas/http-dry-runs.ts';
 import type * as hooks from '../../schemas/http-webhooks.ts';
 
+export type Account = z.output<typeof account>;
+export type Attribute = z.output<typeof answers.attribute>;
 export type Audience = z.output<typeof answers.audience>;
 export type Composition = z.output<typeof composition>;
 export type Computing = z.output<typeof compositionProgress>;
@@ -20,4 +23,5 @@ export type Progress = z.output<typeof answers.progress>;
 export type RejectedRow = z.output<typeof answers.rejectedRow>;
 export type Session = z.output<typeof answers.consoleSession>;
 export type Status = Audience['status'];
+export type Usage = z.output<typeof usage>;
 export type Webhook = z.output<typeof hooks.webhook>;

@@ -29,6 +29,22 @@ To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 30
 load shows its progress. Instead of polling, open \`/v1/marketplace/import/events\` or \`/v2/firstparty/audience/events\`
 (server-sent events), or register a webhook.`;
 
+/** Without its checksum the file would run all the same, so a wrong one stops here. */
+const commandLine = ({ publicUrl = '<base_url>' }: Described) => `
+## Command line
+
+The service brings its own command line: one file, which needs Node 20.19 or newer and nothing else. Install it, and log in:
+
+\`\`\`text
+curl -fsS ${publicUrl}/cli -o headrace
+curl -fsS ${publicUrl}/cli/sha256 | sha256sum -c
+chmod +x headrace
+./headrace login --api-url ${publicUrl}
+\`\`\`
+
+Move it to a folder on your PATH to call it as \`headrace\`. \`headrace --help\` lists the commands: they upload files, submit and follow jobs,
+show reports and rejected rows, and \`headrace webhook listen\` forwards events to a program on your machine.`;
+
 const authentication = (config: Described) => `
 ## Authentication
 
@@ -125,6 +141,7 @@ different request gets 409. After 429 and 503, wait for the number of seconds in
 export const introduction = (config: Described): string =>
   [
     steps(config),
+    commandLine(config),
     authentication(config),
     userTokens(config),
     files(config),

@@ -199,8 +199,12 @@ export function createOpenApi(
         description: 'Signed POST requests to your URL when a job ends, with a log of all deliveries.',
       },
       {
+        name: 'Account',
+        description: 'Who the API key belongs to, its scopes, and the quotas and usage of the partner.',
+      },
+      {
         name: 'Service',
-        description: 'Health and this documentation. No API key needed.',
+        description: 'Health, this documentation and the command line. No API key needed.',
       },
       {
         name: 'Schema registry',

@@ -100,6 +100,7 @@ export function serviceOperations(
         documentation: '/docs',
         topics: '/docs/topics',
         console: '/console/',
+        cli: '/cli',
         openapi: '/openapi.json',
         asyncapi: '/asyncapi.json',
         health: '/health/ready',

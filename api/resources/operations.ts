@@ -3,10 +3,12 @@ import { createOpenApi } from '../describe/openapi.ts';
 import { registryOperations } from '../describe/schema-registry.ts';
 import { serviceOperations } from '../describe/service-operations.ts';
 import type { Operation } from '../http/operation.ts';
+import { accountOperations } from './account/account-operations.ts';
 import { attributeOperations } from './attributes/attribute-operations.ts';
 import { audienceOperations } from './audiences/audience-operations.ts';
 import { fileOperations } from './audiences/file-operations.ts';
 import { loadOperations } from './audiences/load-operations.ts';
+import { cliOperations } from './cli/cli-operations.ts';
 import { compositionOperations } from './composition/composition-operations.ts';
 import { createDryRuns } from './dry-runs/dry-runs.ts';
 import { eventOperations } from './events/event-operations.ts';
@@ -36,6 +38,8 @@ export function createOperations(deps: Dependencies): Operation[] {
     ...audiences.map(underV1),
     ...webhookOperations(deps),
     ...deliveryOperations(deps),
+    ...accountOperations(deps),
+    ...cliOperations(),
     ...serviceOperations(deps, () => createOpenApi(deps.config, operations, sentEvents)),
     ...registryOperations(deps.config),
   ];

@@ -20,7 +20,11 @@ const files =
   typeof COMMAND_FILES === 'undefined'
     ? (readdirSync(import.meta.dirname, { recursive: true }) as string[])
     : COMMAND_FILES;
-const commandFiles = files
+interface CommandFile {
+  group: string;
+  name: string;
+}
+const commandFiles: CommandFile[] = files
   .flatMap((file) => {
     const [, group, name] = /^(\w+)\/commands\/([\w-]+)\.ts$/.exec(file) ?? [];
     return group && name ? [{ group, name }] : [];
@@ -41,13 +45,17 @@ function adminOf(program: Command): Command {
   return known ?? program.command('admin').description('manage partners, keys, attributes and jobs');
 }
 
+/** It describes the others. */
+const needsAll = 'completion';
+
 /** Registers the command of this name, or all if there is none. */
 export async function registerCommands(
   program: Command,
   wanted?: string,
   environments: Environments = { load: loadEnvironment, expectedStack },
 ): Promise<void> {
-  const named = commandFiles.filter(({ group, name }) => wanted === (group === 'admin' ? group : name));
+  const isNamed = ({ group, name }: CommandFile) => wanted === (group === 'admin' ? group : name);
+  const named = wanted === needsAll ? [] : commandFiles.filter(isNamed);
   for (const [group, heading] of Object.entries(headings)) {
     program.commandsGroup(heading);
     for (const { name } of (named.length > 0 ? named : commandFiles).filter((file) => file.group === group)) {

@@ -11,7 +11,8 @@ const isUnreachable = (error: Error) => /ECONNREFUSED|ENOTFOUND|ETIMEDOUT/.test(
 const isForTheUser = (error: unknown): error is Error =>
   error instanceof StartError ||
   (error instanceof Error &&
-    (['CommandFailed', 'StartRefused', 'ProvisioningError'].includes(error.name) || isUnreachable(error)));
+    (['CommandError', 'CommandFailed', 'StartRefused', 'ProvisioningError'].includes(error.name) ||
+      isUnreachable(error)));
 
 const tell = (text: string) => void printLines(process.stderr, text.split('\n'));
 

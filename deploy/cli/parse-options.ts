@@ -32,6 +32,11 @@ export function pastTime(text: string): Date {
   return new Date(time);
 }
 
+export function notEmpty(text: string): string {
+  if (text === '') throw new InvalidArgumentError('must not be empty');
+  return text;
+}
+
 export function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('expected a whole number, 1 or more');
   return Number(text);

@@ -1,6 +1,7 @@
 /** Uploads the samples with the partner's own storage keys and loads them: attributes first, then the customer's audiences. */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type ApiClient, audiencePath, importPath } from '../../api/client/client.ts';
+import { plural } from '../../api/client/format.ts';
 import { ApiProblem } from '../../api/client/problem.ts';
 import type { Audience, ImportLog, Load } from '../../api/client/types.ts';
 import { isOpen, statusWords } from '../../api/client/words.ts';
@@ -62,7 +63,9 @@ async function submitAndFollow(
       async () => {
         const { data } = await api.get<ImportLog | Load>(path);
         if (!isOpen(data.status)) return data;
-        screen.progress(`${title}: ${statusWords[data.status].toLowerCase()}, ${data.total_rows} rows`);
+        screen.progress(
+          `${title}: ${statusWords[data.status].toLowerCase()}, ${plural(Number(data.total_rows), 'row')}`,
+        );
         return undefined;
       },
       { deadlineMs: LOAD_MS, everyMs: 100, signal },
@@ -70,7 +73,9 @@ async function submitAndFollow(
     if (!ended) return fail(`not done after ${LOAD_MS / 1000} s; see the logs`);
     if (ended.status === 3) return fail(`failed, ${JSON.stringify(ended.errors)}`);
     const seconds = ((Date.now() - since) / 1000).toFixed(1);
-    screen.done(`${title}: done in ${seconds} s, ${ended.total_rows} rows, ${ended.unique_devices} devices`);
+    screen.done(
+      `${title}: done in ${seconds} s, ${plural(Number(ended.total_rows), 'row')}, ${plural(Number(ended.unique_devices), 'device')}`,
+    );
     return true;
   } catch (error) {
     if (error instanceof ApiProblem) return fail(`refused with ${error.status}: ${error.message}`);

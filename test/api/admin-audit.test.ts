@@ -91,7 +91,7 @@ describe('the audit log', () => {
 
   it('names the partner that only the action finds out, and never a whole key', async () => {
     const { id, key } = await stores.apiKeys.create(config.secret, partner);
-    expect((await run(['key', 'revoke', '--key', key])).code).toBe(0);
+    expect((await run(['key', 'revoke', '--yes', '--key', key])).code).toBe(0);
     expect(await newest()).toMatchObject({
       action: 'key revoke',
       partner_id: partner,
@@ -133,29 +133,29 @@ describe('an admin action', () => {
     const anything: Record<string, string[]> = {
       'partner create': ['--name', 'x'],
       'partner quota': ['--partner', 'p-none', '--pending-jobs', '1'],
-      'partner suspend': ['--partner', 'p-none'],
+      'partner suspend': ['--yes', '--partner', 'p-none'],
       'partner resume': ['--partner', 'p-none'],
       'storage-key rotate': ['--partner', 'p-none'],
-      'storage-key retire': ['--partner', 'p-none'],
+      'storage-key retire': ['--yes', '--partner', 'p-none'],
       'key rotate': ['--key', 'none'],
       'key create': ['--partner', 'p-none'],
-      'key revoke': ['--key', 'none'],
+      'key revoke': ['--yes', '--key', 'none'],
       'token-key create': ['--partner', 'p-none'],
       'token-key rotate': ['--key', 'none'],
-      'token-key retire': ['--key', 'none'],
+      'token-key retire': ['--yes', '--key', 'none'],
       'attribute create': ['--partner', 'p-none', '--name', 'x'],
       'attribute import': ['/nowhere', '--partner', 'p-none'],
       'attribute associate': ['--attribute', '1', '--foreign-key', 'x'],
       'attribute visibility': ['--attribute', '1', '--private'],
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
-      'job cancel': ['1'],
-      'job drop': ['1'],
+      'job cancel': ['--yes', '1'],
+      'job drop': ['--yes', '1'],
       'job retry': ['1'],
       restored: [],
       'secret rotate': [],
       'webhook add': ['--partner', 'p-none', '--url', 'https://example.com/hook'],
       'webhook rotate': ['--partner', 'p-none', '--webhook', '1'],
-      'webhook remove': ['--partner', 'p-none', '--webhook', '1'],
+      'webhook remove': ['--yes', '--partner', 'p-none', '--webhook', '1'],
     };
     expect(Object.keys(anything).toSorted()).toEqual(recorded.toSorted());
     await Promise.all(

@@ -130,12 +130,14 @@ describe('show', () => {
 
 describe('cancel', () => {
   it('asks for the end of a job that is not decided; of another it is refused', async () => {
-    expect(await json('cancel', '4')).toMatchObject({ job: 4, cancel_requested: true });
+    expect(await json('cancel', '--yes', '4')).toMatchObject({ job: 4, cancel_requested: true });
     expect((await inspection.show(4)).waitsFor).toBe('its cancellation by dispatch');
     expect(await mongo.db.collection<JobDocument>(collections.jobs).findOne({ _id: 4 })).toMatchObject({
       cancelRequested: true,
     });
-    expect(await refused('cancel', '2')).toContain('job 2 is being merged: it can no longer be cancelled');
+    expect(await refused('cancel', '--yes', '2')).toContain(
+      'job 2 is being merged: it can no longer be cancelled',
+    );
     await expect(inspection.cancel(1)).rejects.toThrow('job 1 is ended');
     await expect(inspection.cancel(99)).rejects.toThrow('no job 99');
   });
@@ -166,13 +168,17 @@ describe('a stopped job', () => {
     expect((await inspection.show(7)).waitsFor).toBe('the storage to list its files');
     const inService = createJobInspection(createApiStores(mongo.db), { order: 'service', jobWindow: 64 });
     expect((await inService.show(7)).waitsFor).toBe('job 2, which is stopped');
-    expect(await refused('cancel', '2')).toContain('to end it: headrace admin job drop 2');
-    expect(await refused('drop', '3')).toBe('headrace: job 3 is not stopped\n');
+    expect(await refused('cancel', '--yes', '2')).toContain('to end it: headrace admin job drop 2');
+    expect(await refused('drop', '--yes', '3')).toBe('headrace: job 3 is not stopped\n');
     expect(await refused('retry', '99')).toBe('headrace: there is no job 99\n');
 
     expect(await json('retry', '2')).toMatchObject({ stopped_at: null, attempt: 1, drop_requested: false });
     await stop(2);
-    expect(await json('drop', '2')).toMatchObject({ stopped_at: null, attempt: 2, drop_requested: true });
+    expect(await json('drop', '--yes', '2')).toMatchObject({
+      stopped_at: null,
+      attempt: 2,
+      drop_requested: true,
+    });
     await expect(inspection.goOn(2, 'retry')).rejects.toThrow('job 2 is not stopped');
   });
 });

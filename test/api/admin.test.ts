@@ -100,13 +100,15 @@ describe('key', () => {
   it('create, list, revoke', async () => {
     const second = await json('key', 'create', '--partner', made.partner_id, '--label', 'nightly');
     expect(second.api_key.startsWith(second.key)).toBe(true);
-    await json('key', 'revoke', '--key', second.key);
+    await json('key', 'revoke', '--yes', '--key', second.key);
     const listed = await json('key', 'list', '--partner', made.partner_id);
     expect(listed).toMatchObject([
       { key: made.api_key.slice(0, 11), revoked_at: null },
       { key: second.key, label: 'nightly', revoked_at: expect.any(String) },
     ]);
-    expect(await refused('key', 'revoke', '--key', 'hr_nothere1')).toContain('no API key hr_nothere1');
+    expect(await refused('key', 'revoke', '--yes', '--key', 'hr_nothere1')).toContain(
+      'no API key hr_nothere1',
+    );
     expect(await refused('key', 'create', '--partner', 'p-none')).toContain('no partner p-none');
   });
 });
@@ -214,10 +216,10 @@ describe('user-token', () => {
     expect(second).toMatchObject({ partner_id: made.partner_id, replaces: first.key });
     expect(await signed(second.secret)).toMatchObject({ kid: second.key, seconds: 3_600 });
     expect(await refused('token-key', 'rotate', '--key', first.key)).toContain(`rotated to ${second.key}`);
-    expect(await refused('token-key', 'retire', '--key', 'tk_nothere1')).toContain(
+    expect(await refused('token-key', 'retire', '--yes', '--key', 'tk_nothere1')).toContain(
       'no token key tk_nothere1',
     );
-    const retired = await json('token-key', 'retire', '--key', second.key);
+    const retired = await json('token-key', 'retire', '--yes', '--key', second.key);
     const listed = await json('token-key', 'list', ...partnerOf());
     expect(listed).toMatchObject([
       { key: first.key, label: 'portal', rotated_to: second.key, retired_at: null },

@@ -174,7 +174,7 @@ describe('rotation', () => {
 
   it('of a key that is unknown or revoked is refused', async () => {
     const { key } = await admin('create', '--partner', partner.id);
-    await admin('revoke', '--key', key);
+    await admin('revoke', '--yes', '--key', key);
     expect(await refused('rotate', '--key', key)).toContain('has been revoked');
     expect(await refused('rotate', '--key', 'hr_nothere1')).toContain('no API key hr_nothere1');
   });

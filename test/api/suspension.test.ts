@@ -74,6 +74,7 @@ describe('a suspended partner', () => {
       partner.partner_id,
       '--reason',
       'unpaid',
+      '--yes',
     );
     expect(suspended).toMatchObject({ storage_suspended: true, cancelled_jobs: 0 });
     await waitFor(isRefused(partner), { what: 'the suspended partner to be refused' });
@@ -115,7 +116,14 @@ describe('a suspended partner', () => {
     await service.kill('pipeline');
     const body = { file_path: 'a.csv', key_type: 0 };
     const id = (await callOf(partner)('POST', IMPORT, { body })).json.import_log_id;
-    const suspended = await admin('partner', 'suspend', '--partner', partner.partner_id, '--cancel-jobs');
+    const suspended = await admin(
+      'partner',
+      'suspend',
+      '--partner',
+      partner.partner_id,
+      '--cancel-jobs',
+      '--yes',
+    );
     expect(suspended.cancelled_jobs).toBe(1);
     await service.restart('pipeline');
     const job = await endOf(id);
@@ -134,16 +142,16 @@ describe('storage keys', () => {
     const again = await runAdmin(['storage-key', 'rotate', ...of], service.env);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('storage-key retire')]);
 
-    await admin('partner', 'suspend', ...of);
+    await admin('partner', 'suspend', '--yes', ...of);
     for (const each of [partner.s3, keys])
       await expect(put(partner, 'x.csv', row, each)).rejects.toMatchObject(denied);
     await admin('partner', 'resume', ...of);
     for (const each of [partner.s3, keys]) await put(partner, 'x.csv', row, each);
 
-    await admin('storage-key', 'retire', ...of);
+    await admin('storage-key', 'retire', '--yes', ...of);
     await expect(put(partner, 'old.csv', row)).rejects.toThrow();
     await put(partner, 'new.csv', row, keys);
-    const nothing = await runAdmin(['storage-key', 'retire', ...of], service.env);
+    const nothing = await runAdmin(['storage-key', 'retire', '--yes', ...of], service.env);
     expect([nothing.code, nothing.stderr]).toEqual([1, expect.stringContaining('no old storage keys')]);
     await admin('storage-key', 'rotate', ...of);
   });

@@ -92,6 +92,6 @@ it('an operator adds, lists, rotates and removes it', async () => {
   };
   expect(await refused('add', ...partner, '--url', url)).toContain('already');
   expect(await refused('add', '--partner', 'p-nobody', '--url', url)).toContain('p-nobody');
-  await admin('webhook', 'remove', ...partner, ...one);
-  expect(await refused('remove', ...partner, ...one)).toContain('no webhook');
+  await admin('webhook', 'remove', '--yes', ...partner, ...one);
+  expect(await refused('remove', '--yes', ...partner, ...one)).toContain('no webhook');
 });

@@ -20,7 +20,7 @@ it('bash completes commands, their commands, and options', () => {
   expect(offered('')).toEqual(program.commands.map((command) => command.name()).filter(isVisible));
   expect(offered('im')).toEqual(['import']);
   expect(offered('completion', '')).toEqual(['bash', 'zsh', 'fish']);
-  expect(offered('audience', 're')).toEqual(['report', 'rejects']);
+  expect(offered('audience', 're')).toEqual(['rename', 'report', 'rejects']);
   expect(offered('import', 'submit', '--fo')).toEqual(['--follow', '--foreign-keys']);
   expect(offered('import', '--json', 'submit', 'file', '--up')).toEqual(['--upload']);
 });

@@ -132,7 +132,7 @@ test('says first what it will do, and does nothing unless somebody agrees', asyn
   const { code, stdout, stderr } = await runHeadrace(['replay', '--job', String(job)], service.env);
   expect(stdout).toMatch(new RegExp(`^to publish again: the messages of job ${job} \\(import, partner `));
   expect(stdout).toContain(`${service.config.topicPrefix}.rows  `);
-  expect(stdout).toContain('the job has ended (status 2, 3001 rows, 3000 devices)');
+  expect(stdout).toContain('the job has ended (done, 3,001 rows, 3,000 devices)');
   expect([code, stderr]).toEqual([1, expect.stringContaining('--yes')]);
   const none = await runHeadrace(['replay', '--job', '999', '--yes'], service.env);
   expect(none).toMatchObject({ code: 1, stdout: '', stderr: 'headrace: job 999 does not exist\n' });

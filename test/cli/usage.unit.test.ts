@@ -1,18 +1,57 @@
-/** What a person mistypes is told by the name of the option, before any server is asked. */
-import { Command, type CommanderError } from 'commander';
+/** What a person mistypes is told by the name of the option, with the help of the command, before any server is asked. */
+import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { registerCommands } from '../../deploy/cli/commands.ts';
+import { Exited, wholeProgram } from '../support/whole-program.ts';
+import { hasTerminals, startInTerminal } from './in-terminal.ts';
 
-/** What is said instead of running the command. */
-async function refusalOf(args: string): Promise<string> {
-  const program = new Command('headrace').exitOverride().configureOutput({ writeErr: () => {} });
+/** What is said instead of running the command, and the exit code. */
+async function refusalOf(args: readonly string[]): Promise<{ code: number; said: string }> {
+  let said = '';
   const load = () => {
     throw new Error('the command was not refused');
   };
-  await registerCommands(program, args.split(' ')[0], { load, expectedStack: load });
-  const error = await program.parseAsync(args.split(' '), { from: 'user' }).catch((cause) => cause);
-  return (error as CommanderError).message;
+  const program = await wholeProgram(
+    args[0],
+    { load, expectedStack: load },
+    {
+      writeErr: (text) => {
+        said += text;
+      },
+    },
+  );
+  const error = await program.parseAsync(args, { from: 'user' }).catch((cause) => cause);
+  if (!(error instanceof Exited)) throw error;
+  return { code: error.code, said };
 }
+
+const commandsIn = (command: Command, path: readonly string[] = []): { path: string[]; command: Command }[] =>
+  command.commands.flatMap((each) => {
+    const own = [...path, each.name()];
+    return each.commands.length > 0 ? commandsIn(each, own) : [{ path: own, command: each }];
+  });
+const all = commandsIn(await wholeProgram());
+const nameOf = (path: readonly string[]) => path.join(' ');
+
+describe('wrong usage exits with 2 and prints the help of the command', () => {
+  test.each(all.map(({ path }) => [nameOf(path)]))('headrace %s', async (name) => {
+    const { code, said } = await refusalOf([...name.split(' '), '--no-such-option']);
+    expect(code).toBe(2);
+    expect(said).toMatch(
+      /^headrace: (?:unknown option '--no-such-option'|required option [^\n]* not specified)\n/,
+    );
+    expect(said).toContain(`Usage: headrace ${name} `);
+  });
+
+  test.each(['import', 'admin', 'admin key'])('headrace %s, without a command of its own', async (name) => {
+    const { code, said } = await refusalOf(name.split(' '));
+    expect([code, said]).toEqual([2, expect.stringContaining(`Usage: headrace ${name} `)]);
+  });
+
+  test('an unknown command', async () => {
+    const { code, said } = await refusalOf(['audience', 'shwo', '1']);
+    expect([code, said]).toEqual([2, expect.stringContaining('(Did you mean show?)')]);
+  });
+});
 
 describe('a bad value names its option', () => {
   test.each([
@@ -26,7 +65,60 @@ describe('a bad value names its option', () => {
     ['replay', 'expected one of <topic>, --job and --dead-letters'],
     ['replay rows --job 1', 'expected one of <topic>, --job and --dead-letters'],
     ['replay rows --json', '--json needs --yes or --dry-run'],
+    ['admin attribute visibility --attribute 1', 'expected --public or --private'],
+    ['webhook listen --forward-to localhost', "option '--forward-to <url>'"],
+    ['webhook listen --forward-to http://localhost --secret x', "option '--secret <whsec_…>'"],
   ])('headrace %s', async (args, named) => {
-    expect(await refusalOf(args)).toContain(named);
+    const { code, said } = await refusalOf(args.split(' '));
+    expect([code, said]).toEqual([2, expect.stringContaining(named)]);
+  });
+});
+
+const loggedIn = '--api-url http://127.0.0.1:1 --api-key x';
+/** The arguments with which each command that cannot be undone would run. */
+const permanent: Record<string, string> = {
+  'admin job cancel': '1',
+  'admin job drop': '1',
+  'admin key revoke': '--key hr_ab12cd34',
+  'admin partner suspend': '--partner p',
+  'admin storage-key retire': '--partner p',
+  'admin token-key retire': '--key tk_ab12cd34',
+  'admin webhook remove': '--partner p --webhook 1',
+  'audience clear': `1 ${loggedIn}`,
+  'audience delete': `1 ${loggedIn}`,
+  'import delete': '1',
+  replay: 'jobs',
+  'webhook remove': `1 ${loggedIn}`,
+};
+
+describe('a change that cannot be undone', () => {
+  test('has --yes, and nothing else has it', () => {
+    const withYes = all.filter(({ command }) => command.options.some(({ long }) => long === '--yes'));
+    // `down` asks only with --purge, and where there is something to delete: local-stack.test.ts.
+    expect(withYes.map(({ path }) => nameOf(path)).sort()).toEqual(
+      [...Object.keys(permanent), 'down'].sort(),
+    );
+    const sounds = /^(?:cancel|clear|delete|drop|remove|retire|revoke|suspend)$/;
+    expect(
+      all.map(({ path }) => path).filter((path) => sounds.test(path.at(-1)!) && !(nameOf(path) in permanent)),
+    ).toEqual([]);
+  });
+
+  test.each(Object.entries(permanent))(
+    '%s is refused without a terminal and without --yes',
+    async (name, args) => {
+      const { code, said } = await refusalOf([...name.split(' '), ...args.split(' ')]);
+      expect(code).toBe(2);
+      expect(said).toMatch(/^headrace: not a terminal: pass --yes to confirm\n/);
+      expect(said).toContain(`Usage: headrace ${name} `);
+    },
+  );
+
+  test.runIf(hasTerminals)('asks at a terminal, and Enter alone changes nothing', async () => {
+    // Nobody listens there: a request would fail otherwise.
+    const terminal = startInTerminal(['audience', 'delete', '1', ...loggedIn.split(' ')], {});
+    await terminal.type('\r', 'Delete audience 1 permanently?');
+    const { code, screen } = await terminal.end();
+    expect([code, screen]).toEqual([1, expect.stringContaining('headrace: nothing was changed')]);
   });
 });

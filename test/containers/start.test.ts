@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   running?.child.kill('SIGKILL');
-  if (existsSync(join(clone, '.headrace'))) await headrace('down', '--purge');
+  if (existsSync(join(clone, '.headrace'))) await headrace('down', '--purge', '--yes');
   rmSync(clone, { recursive: true, force: true });
 });
 
@@ -153,7 +153,7 @@ test('a container that does not come back ends the start, with the end of its lo
 });
 
 test('down --purge leaves nothing behind', async () => {
-  const { code, stderr } = await headrace('down', '--purge');
+  const { code, stderr } = await headrace('down', '--purge', '--yes');
   expect([code, stderr]).toEqual([0, expect.stringContaining('removed ')]);
   expect(await leftovers()).toEqual(before);
   expect(existsSync(join(clone, '.headrace'))).toBe(false);
@@ -162,7 +162,7 @@ test('down --purge leaves nothing behind', async () => {
 /** A start of the servers alone, in a folder of its own. */
 async function upIn(folder: string, env: Record<string, string | undefined>, through: string[] = []) {
   const directory = join(clone, folder);
-  onTestFinished(async () => void (await headrace('down', '--purge', '--state', directory)));
+  onTestFinished(async () => void (await headrace('down', '--purge', '--yes', '--state', directory)));
   const args = ['up', '--servers-only', '--detach', '--state', directory];
   if (through.length === 0) return runHeadrace(args, env, clone);
   const command = [...through, process.execPath, join(root, 'deploy', 'headrace.mjs'), ...args];

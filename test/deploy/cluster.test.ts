@@ -74,7 +74,7 @@ beforeAll(async () => {
   await keepOwnPorts(state, { brokers: 3, members: 3 });
 });
 afterAll(async () => {
-  await runHeadrace(['down', '--purge', '--state', state]);
+  await runHeadrace(['down', '--purge', '--yes', '--state', state]);
   rmSync(state, { recursive: true, force: true });
 });
 

@@ -78,8 +78,8 @@ test('its thread computes a report', async () => {
   expect([status, composition.parse(json).unique_devices]).toEqual([200, 1_000]);
 });
 
-test('it serves the reference, the console and the metrics', async () => {
-  for (const path of ['/docs', '/docs/topics', '/openapi.json', '/console/'])
+test('it serves the reference, the console, the command line and the metrics', async () => {
+  for (const path of ['/docs', '/docs/topics', '/openapi.json', '/console/', '/cli', '/cli/sha256'])
     expect((await fetch(service.apiUrl + path)).status, path).toBe(200);
   expect((await fetch(`${service.metricsUrl}/metrics`)).status).toBe(200);
   expect((await fetch(`${service.pipelineUrl}/metrics`)).status).toBe(200);

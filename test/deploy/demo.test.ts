@@ -31,7 +31,7 @@ beforeAll(() => {
 afterAll(async () => {
   running?.child.kill('SIGTERM');
   await running?.outcome;
-  await runHeadrace(['down', '--purge', '--state', state]);
+  await runHeadrace(['down', '--purge', '--yes', '--state', state]);
   rmSync(folder, { recursive: true, force: true });
 });
 

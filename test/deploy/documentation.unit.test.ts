@@ -3,10 +3,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { introduction } from '../../api/describe/introduction.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { isClientVariable } from '../../schemas/client-variables.ts';
-import { environmentVariables } from '../../schemas/config.ts';
+import { environmentVariables, parseConfig } from '../../schemas/config.ts';
 import { blocksIn, commandsIn, pages, spansIn, withoutBlocks } from '../support/documentation.ts';
+import { readConfigFile } from '../support/env-file.ts';
 import { wholeProgram } from '../support/whole-program.ts';
 import { notRun, readme } from './readme-commands.ts';
 
@@ -45,7 +47,7 @@ function usesIn(markdown: string): string[] {
       .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split('\n')),
   ];
   const named = code.flatMap((line) =>
-    [...line.matchAll(/(?:^|npx |[$(] ?)headrace ([a-z][^|<>&;()…]*)/g)].map(([, use]) => use!),
+    [...line.matchAll(/(?:^|npx |\.\/|[$(] ?)headrace ([a-z][^|<>&;()…]*)/g)].map(([, use]) => use!),
   );
   const groups = program.commands.filter(({ commands }) => commands.length > 0).map((one) => one.name());
   const short = spansIn(markdown).filter(
@@ -94,6 +96,16 @@ test('the README shows every command', () => {
     .filter((name) => !shown.includes(`headrace ${name}`));
   // compose.yaml runs the first, and `npm start` is the demo.
   expect(missing).toEqual(['compose-setup', 'demo']);
+});
+
+test('npx headrace is for a clone: elsewhere it would run a package of whoever registers that name', () => {
+  const config = parseConfig(readConfigFile('minimal.env'));
+  for (const text of [pages['api/README.md']!, introduction(config)]) expect(text).not.toMatch(/npx\b/);
+});
+
+test('README, package.json and the bootstrap name the same oldest Node', () => {
+  const oldest = packageJson.engines.node.replace('>=', '');
+  for (const page of ['README.md', 'api/README.md']) expect(pages[page]).toContain(`${oldest} or newer`);
 });
 
 test('what the test of the README does not run is still shown there', () => {

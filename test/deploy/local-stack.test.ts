@@ -51,7 +51,7 @@ beforeAll(async () => {
   await keepOwnPorts(state);
 });
 afterAll(async () => {
-  await down('--purge');
+  await down('--purge', '--yes');
   rmSync(state, { recursive: true, force: true });
 });
 
@@ -173,10 +173,13 @@ describe('the local stack', () => {
     process.kill(real.pid, 'SIGTERM');
   });
 
-  test('--purge removes the folder', async () => {
-    const { code, stderr } = await down('--purge');
+  test('--purge removes the folder, if it is confirmed', async () => {
+    const refused = await down('--purge');
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('pass --yes to confirm')]);
+    expect(statSync(state).isDirectory()).toBe(true);
+    const { code, stderr } = await down('--purge', '--yes');
     expect(code).toBe(0);
-    expect(stderr).toMatch(new RegExp(`removed ${state}: data, logs and secrets, \\d+ MB`));
+    expect(stderr).toMatch(new RegExp(`removed ${state}: data, logs and secrets, [\\d.]+ MB`));
     expect(statSync(state, { throwIfNoEntry: false })).toBeUndefined();
   });
 });

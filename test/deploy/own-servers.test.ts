@@ -36,7 +36,7 @@ beforeAll(async () => {
   env = await withOwnBucket();
 });
 afterAll(async () => {
-  await runHeadrace(['down', '--purge', '--state', state]);
+  await runHeadrace(['down', '--purge', '--yes', '--state', state]);
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -134,13 +134,13 @@ describe('a wrong setting', () => {
     ['admin', 'partner', 'create', '--name', '', '--name <name>'],
   ])('%j names the option', async (...words) => {
     const { code, stderr } = await runHeadrace(words.slice(0, -1));
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toContain(`option '${words.at(-1)}' argument`);
   });
 
   test('two brokers would be worse than one', async () => {
     const { code, stderr } = await runHeadrace([...startServersIn(temporaryFolder()), '--brokers', '2']);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toContain('expected 1 or 3');
   });
 });

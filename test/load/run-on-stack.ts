@@ -49,7 +49,7 @@ export function createRunOn({ progress, signal, profile, keep, cluster, say }: R
       await stack.stop({ keep });
       if (keep)
         progress.step(
-          `everything is still running; to stop it: npx headrace down --purge --state ${stack.directory}`,
+          `everything is still running; to stop it: npx headrace down --purge --yes --state ${stack.directory}`,
         );
       if (profileTo !== undefined && keep)
         progress.step(`the profile will be written to ${profileTo} when the pipeline stops`);

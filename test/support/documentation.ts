@@ -36,7 +36,7 @@ export interface Shown {
   readonly prints: readonly string[];
 }
 
-const isCommand = /^(npm|npx|node|git|curl|docker|kubectl) /;
+const isCommand = /^(npm|npx|node|git|curl|docker|kubectl|\.\/headrace) /;
 
 /** What a reader may paste: blocks of shell commands in their order, each with the block of output behind it, then inline commands. */
 export function commandsIn(markdown: string): Shown[] {

@@ -67,7 +67,7 @@ export function startNpm(args: readonly string[], env: Environment = {}): Runnin
   return follow(child);
 }
 
-function follow(child: ChildProcess): RunningHeadrace {
+export function follow(child: ChildProcess): RunningHeadrace {
   let stdout = '';
   let stderr = '';
   child.stdout!.on('data', (chunk) => {

@@ -1,9 +1,29 @@
 /** Every command of the command line, without running any. */
-import { Command } from 'commander';
-import { registerCommands } from '../../deploy/cli/commands.ts';
+import type { Command } from 'commander';
+import { type Environments, registerCommands } from '../../deploy/cli/commands.ts';
+import { createProgram } from '../../deploy/cli/program.ts';
 
-export async function wholeProgram(): Promise<Command> {
-  const program = new Command('headrace').exitOverride();
-  await registerCommands(program);
+/** What a command that exits throws in a test. */
+export class Exited extends Error {
+  constructor(readonly code: number) {
+    super(`exited with ${code}`);
+  }
+}
+
+interface Printed {
+  writeOut?(text: string): void;
+  writeErr?(text: string): void;
+}
+
+/** All commands, or only the one of this name. */
+export async function wholeProgram(
+  name?: string,
+  environments?: Environments,
+  printed: Printed = {},
+): Promise<Command> {
+  const program = createProgram((code) => {
+    throw new Exited(code);
+  }).configureOutput(printed);
+  await registerCommands(program, name, environments);
   return program;
 }

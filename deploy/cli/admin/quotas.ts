@@ -1,5 +1,6 @@
 /** `headrace admin partner quota|usage`: what a partner may load, and what it has loaded. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { count } from '../../../api/client/format.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import type { PartnerQuotas } from '../../../schemas/documents.ts';
 import { between } from '../parse-options.ts';
@@ -30,7 +31,7 @@ function jobs(text: string): string {
   return text;
 }
 
-const shown = (value: number) => (value === 0 ? 'no limit' : value.toLocaleString('en'));
+const shown = (value: number) => (value === 0 ? 'no limit' : count(value));
 const quotaRecord = (quotas: Required<PartnerQuotas>) => ({
   pending_jobs: quotas.pendingJobs,
   bytes_per_day: quotas.bytesPerDay || null,
@@ -86,10 +87,7 @@ export function registerQuotaCommands(partner: Command, { run, add }: AdminTools
             '',
             ...table(
               ['DAY (UTC)', 'JOBS', 'BYTES', 'ROWS'],
-              loaded.map(({ day, jobs, bytes, rows }) => [
-                day,
-                ...[jobs, bytes, rows].map((value) => value.toLocaleString('en')),
-              ]),
+              loaded.map(({ day, jobs, bytes, rows }) => [day, ...[jobs, bytes, rows].map(count)]),
               'nothing loaded yet',
             ),
           ],

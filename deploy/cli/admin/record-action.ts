@@ -18,8 +18,8 @@ function systemUser(): string {
 
 export const actorOf = ({ actor }: Pick<Config, 'actor'>): string => actor ?? `${systemUser()}@${hostname()}`;
 
-/** Keeps a full API key, given where its id is enough, out of the audit log. */
-const withoutSecret = (value: unknown): unknown =>
+/** A full API key, given where its id is enough, is cut to its id: in the audit log and on the screen. */
+export const withoutSecret = (value: unknown): unknown =>
   typeof value === 'string'
     ? value.replace(/^((?:hr_)?[a-z0-9]{8})_[A-Za-z0-9_-]{43}$/, '$1')
     : Array.isArray(value)
@@ -31,7 +31,7 @@ export function describeCommand(command: Command): Omit<AuditedAction, 'actor'> 
   const names: string[] = [];
   for (let each: Command | null = command; each && each.name() !== 'admin'; each = each.parent)
     names.unshift(each.name());
-  const { state: _, json: __, ...options } = command.opts<Record<string, unknown>>();
+  const { state: _, json: __, yes: ___, ...options } = command.opts<Record<string, unknown>>();
   const given = command.registeredArguments.map((argument, i) => [argument.name(), command.args[i]]);
   const details = Object.fromEntries(
     [...given, ...Object.entries(options)].map(([name, value]) => [name, withoutSecret(value)]),

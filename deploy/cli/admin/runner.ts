@@ -10,6 +10,7 @@ import { connectMongo } from '../../../pipeline/stores/mongo.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
 import { type ConfigOf, parseConfig } from '../../../schemas/config.ts';
 import type { Environments } from '../commands.ts';
+import { confirmFirst } from '../confirm.ts';
 import type { ExpectedStack } from '../environment.ts';
 import { actorOf, describeCommand, recordAction } from './record-action.ts';
 
@@ -22,7 +23,7 @@ export interface Outcome {
   partner?: string;
 }
 
-type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
+export type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
 
 const FAILED = 1;
 
@@ -72,6 +73,11 @@ export function adminTools({ load, expectedStack }: Environments) {
       ),
     );
 
+  const confirmed = async (command: Command, question: string, work: Work): Promise<void> => {
+    await confirmFirst(command, question);
+    await run(command, work);
+  };
+
   const add = (parent: Command, name: string, description: string): Command =>
     parent
       .command(name)
@@ -79,5 +85,5 @@ export function adminTools({ load, expectedStack }: Environments) {
       .option('--state <dir>', 'use the local stack in this folder, not the servers in the environment')
       .option('--json', 'print a single JSON value');
 
-  return { add, run: Object.assign(run, { readOnly }) };
+  return { add, run: Object.assign(run, { readOnly, confirmed }) };
 }

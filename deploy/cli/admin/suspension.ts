@@ -1,5 +1,8 @@
 /** `headrace admin partner suspend|resume`. */
 import type { Command } from 'commander';
+import { plural } from '../../../api/client/format.ts';
+import { yesOption } from '../confirm.ts';
+import { when } from '../show.ts';
 import type { AdminTools } from './runner.ts';
 import { partnerRecord } from './views.ts';
 
@@ -18,8 +21,9 @@ export function registerSuspensionCommands(partner: Command, { run, add }: Admin
     .requiredOption('--partner <id>', 'the partner')
     .option('--reason <text>', 'why, for the audit log')
     .option('--cancel-jobs', 'cancel its unfinished jobs, except jobs that are being merged')
+    .option(...yesOption)
     .action((options: { partner: string; cancelJobs?: boolean }, command: Command) =>
-      run(command, async (stores, config) => {
+      run.confirmed(command, `Suspend partner ${options.partner}?`, async (stores, config) => {
         const { createStorageIssuer, suspendPartner } = await provisioning();
         const issuer = createStorageIssuer(config, stores.counters);
         const { cancelJobs = false } = options;
@@ -31,9 +35,9 @@ export function registerSuspensionCommands(partner: Command, { run, add }: Admin
             cancelled_jobs: done.cancelled,
           },
           text: [
-            `${options.partner} is suspended since ${done.partner.suspendedAt!.toISOString()}`,
+            `${options.partner} is suspended since ${when(done.partner.suspendedAt!)}`,
             storageLine(done.isStorageSuspended, 'suspended'),
-            ...(cancelJobs ? [`${done.cancelled} jobs are being cancelled`] : []),
+            ...(cancelJobs ? [`cancelling ${plural(done.cancelled, 'job')}`] : []),
           ],
         };
       }),

@@ -8,6 +8,7 @@ import {
   type PartnerDocument,
 } from '../../../schemas/documents.ts';
 import { plainText } from '../../../schemas/paths.ts';
+import { none, when, whenever } from '../show.ts';
 
 export const displayName = (text: string): string => {
   if (text.length < 1 || text.length > 256 || !plainText.test(text))
@@ -53,8 +54,8 @@ export const storageLines = ({ access_key_id, secret_access_key, policy }: Issue
       ]
     : [`access key  ${access_key_id}`, `secret key  ${secret_access_key}   (shown only now)`];
 
-export const table = (header: string[], rows: string[][], none: string): string[] =>
-  rows.length === 0 ? [none] : columns([header, ...rows.map((row) => row.map(printable))]);
+export const table = (header: string[], rows: string[][], ifEmpty: string): string[] =>
+  rows.length === 0 ? [ifEmpty] : columns([header, ...rows.map((row) => row.map(printable))]);
 
 export const partnerLines = (partners: PartnerDocument[]) =>
   table(
@@ -62,8 +63,8 @@ export const partnerLines = (partners: PartnerDocument[]) =>
     partners.map(({ _id, prefix, createdAt, suspendedAt, name }) => [
       _id,
       prefix,
-      createdAt.toISOString(),
-      suspendedAt?.toISOString() ?? '-',
+      when(createdAt),
+      whenever(suspendedAt),
       name,
     ]),
     'no partners yet: headrace admin partner create --name …',
@@ -75,9 +76,9 @@ export const keyLines = (keys: ApiKeyDocument[]) =>
       `hr_${key._id}`,
       key.partner,
       (key.scopes ?? keyScopes).join(','),
-      key.createdAt.toISOString(),
-      key.expiresAt?.toISOString() ?? '-',
-      key.revokedAt?.toISOString() ?? '-',
+      when(key.createdAt),
+      whenever(key.expiresAt),
+      whenever(key.revokedAt),
       key.label ?? '',
     ]),
     'no API keys',
@@ -88,7 +89,7 @@ export const attributeLines = (attributes: AttributeDocument[]) =>
     attributes.map((attribute) => [
       String(attribute._id),
       visibilityOf(attribute),
-      attribute.foreignKey ?? '-',
+      attribute.foreignKey ?? none,
       attribute.name,
     ]),
     'no attributes yet: headrace admin attribute create …',

@@ -2,7 +2,7 @@
  * `headrace replay`: publishes messages again. Redelivery changes no count and no set (the ledger counts a batch once, a set holds a
  * device once): an ended job stays as it is, and a job that waits for a lost message continues.
  */
-import { plural } from '../../../api/client/format.ts';
+import { count, plural } from '../../../api/client/format.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
 import { topicName } from '../../../pipeline/kafka/topics.ts';
 import { CommandFailed } from '../../../pipeline/runtime/errors.ts';
@@ -11,7 +11,8 @@ import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
-import { confirm, notATerminal } from '../confirm.ts';
+import { confirm } from '../confirm.ts';
+import { statusNames } from '../parse-options.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
 import { openJobs } from './look-up-jobs.ts';
@@ -81,7 +82,7 @@ export async function planJob(config: OperatorConfig, number: number): Promise<P
   if (!job) throw new CommandFailed('unknown_job', `job ${number} does not exist`);
   const remark =
     job.phase === 'ended'
-      ? `the job has ended (status ${job.status}, ${job.rows} rows, ${job.uniqueDevices} devices): its counts and device sets do not change`
+      ? `the job has ended (${statusNames[job.status]}, ${plural(job.rows, 'row')}, ${plural(job.uniqueDevices, 'device')}): its counts and device sets do not change`
       : `the job is ${job.phase}: it continues with the lost messages; nothing is counted twice`;
   const isOfJob = ({ topic, value }: ReadMessage) => {
     const message = tryDecode(topic, value);
@@ -101,7 +102,7 @@ export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
     if (typeof outgoing !== 'string') addTo(counts, outgoing.topic);
     else if (++left <= MAX_REMARKS) remarks.push(`stays: ${origin}: ${printable(outgoing)}`);
   });
-  if (left > MAX_REMARKS) remarks.push(`stays: ${left - MAX_REMARKS} more`);
+  if (left > MAX_REMARKS) remarks.push(`stays: ${count(left - MAX_REMARKS)} more`);
   const run = () =>
     publishAgain(config, log, async (again) => {
       const putBack = await visitLetters(config, log, async ({ outgoing }) => {
@@ -113,13 +114,7 @@ export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
   return { title: 'dead letters that can be decoded now', counts, remarks, run };
 }
 
-const totalOf = ({ counts }: Plan) => [...counts.values()].reduce((sum, count) => sum + count, 0);
-
-async function isConfirmed(question: string): Promise<boolean> {
-  const answer = await confirm(question);
-  if (answer === undefined) throw new CommandFailed('not_confirmed', notATerminal);
-  return answer;
-}
+const totalOf = ({ counts }: Plan) => [...counts.values()].reduce((sum, messages) => sum + messages, 0);
 
 export interface ReplayOptions {
   yes?: boolean;
@@ -136,20 +131,20 @@ export async function replay(
   const say = (line: string) => void (json || printLines(process.stdout, [line]));
   say(`to publish again: ${plan.title}`);
   for (const topic of flow) {
-    const count = plan.counts.get(topic);
-    if (count) say(`  ${topicName(config, topic)}  ${count}`);
+    const messages = plan.counts.get(topic);
+    if (messages) say(`  ${topicName(config, topic)}  ${count(messages)}`);
   }
   for (const remark of plan.remarks) say(`  ${remark}`);
   const finish = (messages: number) => {
     const byTopic = Object.fromEntries(
-      [...plan.counts].map(([topic, count]) => [topicName(config, topic), count]),
+      [...plan.counts].map(([topic, messages]) => [topicName(config, topic), messages]),
     );
     const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
     if (json) void printJson(process.stdout, result);
   };
   if (total === 0) say('nothing to publish');
   else if (dryRun) say(`dry run: ${plural(total, 'message')} would be published, nothing was`);
-  else if (yes || (await isConfirmed(`Publish ${plural(total, 'message')} again?`))) {
+  else if (yes || (await confirm(`Publish ${plural(total, 'message')} again?`))) {
     const messages = await plan.run();
     say(`published ${plural(messages, 'message')} again`);
     return finish(messages);

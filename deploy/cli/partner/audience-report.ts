@@ -8,8 +8,8 @@ import type { Composition, Computing } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
 import { between, duration, wholeNumber } from '../parse-options.ts';
 import { bar } from '../progress-line.ts';
+import { heading, none, when } from '../show.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { heading, when } from './import-views.ts';
 import { passOn } from './rejected-rows.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
@@ -23,10 +23,8 @@ interface ReportOptions {
 const DEFAULT_TOP = 20;
 /** No audience has more overlaps. */
 const MAX_PAGE = 1_000;
-/** Below the privacy floor. */
-const hidden = '–';
 const cell = (value: number | null, format: (value: number) => string) =>
-  value === null ? hidden : format(value);
+  value === null ? none : format(value);
 
 /** The answer that has the report. */
 async function computed(context: CommandContext, audience: number, path: string): Promise<Response> {
@@ -95,7 +93,7 @@ function reportLines(report: Composition, colours: Paint, top: number): string[]
       ['devices', count(report.unique_devices)],
       ['matched', `${cell(report.matched_devices, count)} (${cell(report.match_rate, percent)})`],
       ['computed', `${when(report.computed_at)}${report.current ? '' : '  (out of date)'}`],
-      ...(report.floor > 0 ? [['hidden', `${hidden} counts below ${report.floor}`]] : []),
+      ...(report.floor > 0 ? [['hidden', `${none} counts below ${count(report.floor)}`]] : []),
     ]),
     ...section(
       'Attributes',

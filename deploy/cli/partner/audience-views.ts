@@ -3,16 +3,14 @@
 import { count, plural } from '../../../api/client/format.ts';
 import type { Audience, Load } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
+import { heading, statusWord, when } from '../show.ts';
 import {
   errorLines,
-  heading,
   matchLines,
   outcomeWord,
   rejectedCount,
   rejectedDetails,
   rejectedText,
-  statusWord,
-  when,
 } from './import-views.ts';
 
 /** A number that only loads have counted does not know what the marketplace has gained or lost since. */

@@ -3,9 +3,10 @@ import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
 import type { DryRun } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
+import { heading } from '../show.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { follow } from './follow-job.ts';
-import { errorLines, heading, matchLines, rejectedText } from './import-views.ts';
+import { errorLines, matchLines, rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
 export const withDryRun = (command: Command): Command =>
@@ -30,7 +31,7 @@ function dryRunLines(run: DryRun, colours: Paint): string[] {
   const verdict = run.status === 2 ? colours.green('would succeed') : colours.red('would fail');
   const read = run.complete
     ? ''
-    : `; read ${run.files_read} of ${plural(run.files, 'file')}, up to the limit`;
+    : `; read ${count(run.files_read)} of ${plural(run.files, 'file')}, up to the limit`;
   return [
     `${printable(run.file_path)}  ${verdict}  ${count(run.rows_accepted)} of ${plural(run.total_rows, 'row')} accepted${read}`,
     ...matchLines(run),
@@ -59,7 +60,9 @@ export async function dryRun(
     const ended = await follow({ name, again: `GET ${path}` }, context, async (patient, show) => {
       const { data } = await context.api.get<DryRun>(path, patient);
       if (data.status >= 2) return data;
-      show(`${name}  ${data.files_read} of ${plural(data.files, 'file')}, ${plural(data.total_rows, 'row')}`);
+      show(
+        `${name}  ${count(data.files_read)} of ${plural(data.files, 'file')}, ${plural(data.total_rows, 'row')}`,
+      );
       return undefined;
     });
     await context.print(ended, () => dryRunLines(ended, context.colours));

@@ -1,20 +1,13 @@
 /** Imports as lines for a person. */
 
 import { count, plural } from '../../../api/client/format.ts';
-import type { FileReport, ImportLog, ImportLogError, Progress, Status } from '../../../api/client/types.ts';
+import type { FileReport, ImportLog, ImportLogError, Progress } from '../../../api/client/types.ts';
 import { byRows, importTitle } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { statusNames } from '../parse-options.ts';
+import { heading, statusWord, when } from '../show.ts';
 import { progressText } from './follow-job.ts';
 
 const MAX_ERRORS = 20;
-
-export function statusWord(status: Status, colours: Paint): string {
-  const colour = ([colours.dim, colours.cyan, colours.green, colours.red] as const)[status];
-  return colour(statusNames[status]);
-}
-
-export const when = (time: string): string => `${time.slice(0, 19).replace('T', ' ')}Z`;
 
 export const errorLines = (errors: readonly ImportLogError[] | null): string[] => {
   const all = errors ?? [];
@@ -25,7 +18,7 @@ export const errorLines = (errors: readonly ImportLogError[] | null): string[] =
         `  ${file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `}${message} (${code})`,
       ),
     );
-  return all.length > MAX_ERRORS ? [...lines, `  … and ${all.length - MAX_ERRORS} more`] : lines;
+  return all.length > MAX_ERRORS ? [...lines, `  … and ${count(all.length - MAX_ERRORS)} more`] : lines;
 };
 
 export const rejectedText = (rejected: Record<string, number>): string =>
@@ -62,8 +55,6 @@ export const matchLines = ({
   prefix_matches.length < 2
     ? []
     : [printable(`  ${file_path} is a prefix of ${prefix_matches.join(', ')}: end it with / for one folder`)];
-
-export const heading = (names: readonly string[], { bold }: Paint) => names.map((name) => bold(name));
 
 export function importLines(logs: readonly ImportLog[], colours: Paint): string[] {
   const rows = logs.map((log) => [

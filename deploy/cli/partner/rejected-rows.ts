@@ -2,6 +2,7 @@
 
 import { open, rm, writeFile } from 'node:fs/promises';
 import { readLines, readText } from '../../../api/client/client.ts';
+import { count } from '../../../api/client/format.ts';
 import type { RejectedRow } from '../../../api/client/types.ts';
 import { detectDelimiter } from '../../../pipeline/formats/head.ts';
 import { printable, printData, printLines } from '../../../pipeline/runtime/terminal.ts';
@@ -13,7 +14,7 @@ export async function printRejects({ isJson, colours }: CommandContext, response
   for await (const { file, line, code, raw, truncated, omitted } of readLines<RejectedRow>(response)) {
     const place = colours.dim(`${printable(file)}:${line}`);
     const row = `${place}  ${colours.yellow(code)}  ${printable(raw)}${truncated ? ' …' : ''}`;
-    const more = omitted ? [`${colours.dim(printable(file))}  … and ${omitted} more`] : [];
+    const more = omitted ? [`${colours.dim(printable(file))}  … and ${count(omitted)} more`] : [];
     await printLines(process.stdout, [row, ...more]);
   }
 }

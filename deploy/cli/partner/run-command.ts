@@ -82,6 +82,10 @@ export async function runCommand(
     const told = commandErrorOf(error) ?? (signal.aborted ? interruption() : undefined);
     if (told === undefined) throw error;
     tell(told, options.json === true);
+    if (told.exitCode === exitCodes.usage && !options.json) {
+      await printLines(process.stderr, ['']);
+      command.outputHelp({ error: true });
+    }
     process.exitCode = told.exitCode;
   }
 }

@@ -74,16 +74,15 @@ function addSettings(command: Command, settings: Record<string, Setting>, headin
   return command;
 }
 
-export const withConnection = (command: Command): Command =>
-  addSettings(
-    command.addOption(
-      new Option('--profile <name>', 'profile of headrace login (default: the last one)')
-        .env(clientVariables.profile)
-        .helpGroup('Service:'),
-    ),
-    connectionSettings,
-    'Service:',
+export const withProfile = (command: Command): Command =>
+  command.addOption(
+    new Option('--profile <name>', 'profile of headrace login (default: the last one)')
+      .env(clientVariables.profile)
+      .helpGroup('Service:'),
   );
+
+export const withConnection = (command: Command): Command =>
+  addSettings(withProfile(command), connectionSettings, 'Service:');
 
 export const withStorage = (command: Command): Command =>
   addSettings(command, storageSettings, 'Storage, to upload:');
@@ -94,15 +93,23 @@ export function givenSettings(options: Record<string, unknown>): Settings {
   return Object.fromEntries(given.filter(([, value]) => typeof value === 'string' && value !== ''));
 }
 
-export function resolveSettings(options: Record<string, unknown>): Settings {
+/** The profile that was asked for, otherwise the last one, if there is any. */
+export function profileOf(
+  options: Record<string, unknown>,
+): { name: string; settings: Settings } | undefined {
   const { default: last, profiles } = readConfigFile();
   const wanted = (options.profile as string | undefined) || undefined;
   const name = wanted ?? last;
-  const profile = name === undefined ? undefined : profiles[name];
-  if (wanted !== undefined && profile === undefined)
+  const settings = name === undefined ? undefined : profiles[name];
+  if (wanted !== undefined && settings === undefined)
     throw usageError(`profile ${wanted} does not exist: create it with headrace login --profile ${wanted}`);
-  return { ...profile, ...givenSettings(options) };
+  return settings && { name: name!, settings };
 }
+
+export const resolveSettings = (options: Record<string, unknown>): Settings => ({
+  ...profileOf(options)?.settings,
+  ...givenSettings(options),
+});
 
 const howToSet = ({ flag, variable }: Setting) =>
   `run headrace login, set ${variable}, or use ${flag.split(' ')[0]}`;

@@ -2,7 +2,7 @@
 
 import type { Delivery, DeliveryDetails, Webhook } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { heading, when } from './import-views.ts';
+import { heading, when } from '../show.ts';
 
 const stateOf = ({ active, gone }: Webhook, { green, red, dim }: Paint) =>
   active ? green('active') : gone ? red('gone') : dim('disabled');

@@ -127,10 +127,9 @@ export function register(admin: Command, environments: Environments): void {
       new Option('--public', 'show it in the reports of every partner and customer').conflicts('private'),
     )
     .option('--private', 'show it only in the reports of its owner')
-    .action((options: { attribute: number; public?: true; private?: true }, command: Command) =>
-      run(command, async ({ attributes }) => {
-        if (!options.public && !options.private)
-          throw new ProvisioningError('bad_argument', 'expected --public or --private');
+    .action((options: { attribute: number; public?: true; private?: true }, command: Command) => {
+      if (!options.public && !options.private) command.error('error: expected --public or --private');
+      return run(command, async ({ attributes }) => {
         const { attribute: id } = options;
         const changed = await attributes.setVisibility({ id }, options.private ? 'private' : 'public');
         if (!changed) throw unknown(id);
@@ -139,6 +138,6 @@ export function register(admin: Command, environments: Environments): void {
           text: attributeLines([changed]),
           partner: changed.partner,
         };
-      }),
-    );
+      });
+    });
 }

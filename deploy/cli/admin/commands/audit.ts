@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { AuditDocument } from '../../../../schemas/account-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { between, pastTime } from '../../parse-options.ts';
+import { none, when } from '../../show.ts';
 import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
 
@@ -30,10 +31,10 @@ const lines = (entries: AuditDocument[]) =>
   table(
     ['TIME', 'ACTOR', 'ACTION', 'PARTNER', 'OUTCOME', 'DETAILS'],
     entries.map((entry) => [
-      entry.at.toISOString(),
+      when(entry.at),
       entry.actor,
       entry.action,
-      entry.partner ?? '-',
+      entry.partner ?? none,
       entry.outcome,
       shownDetails(entry),
     ]),

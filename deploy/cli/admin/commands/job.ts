@@ -1,10 +1,13 @@
 /** `headrace admin job …`: for the operator of a queue that is stuck. */
 import type { Command } from 'commander';
+import { bytes, count, plural } from '../../../../api/client/format.ts';
 import type { JobDocument } from '../../../../schemas/documents.ts';
 import type { Environments } from '../../commands.ts';
-import { wholeNumber } from '../../parse-options.ts';
+import { yesOption } from '../../confirm.ts';
+import { statusNames, wholeNumber } from '../../parse-options.ts';
+import { none, when } from '../../show.ts';
 import { createJobInspection, type InspectedJob } from '../inspect-jobs.ts';
-import { adminTools } from '../runner.ts';
+import { adminTools, type Work } from '../runner.ts';
 import { table } from '../views.ts';
 
 const jobRecord = (job: JobDocument) => ({
@@ -57,37 +60,37 @@ const listLines = (jobs: JobDocument[]) =>
       job.kind,
       job.partner,
       phaseOf(job),
-      String(job.status),
-      `${job.filesDone}/${job.fileCount}`,
-      String(job.rows),
-      job.updatedAt.toISOString(),
+      statusNames[job.status],
+      `${count(job.filesDone)} of ${count(job.fileCount)}`,
+      count(job.rows),
+      when(job.updatedAt),
       job.filePath,
     ]),
     'no unfinished jobs',
   );
 
-const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : '–');
+const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : none);
 
 function showLines({ job, files, undecided, ledger, votes, acks, waitsFor }: InspectedJob): string[] {
   const missing = votes.flatMap((vote) => vote.missing);
   return [
     `job         ${job._id}   ${job.kind}   ${job.filePath}`,
     `partner     ${job.partner}`,
-    `phase       ${phaseOf(job)}   status ${job.status}   attempt ${job.attempt ?? 0}`,
+    `phase       ${phaseOf(job)}   status ${statusNames[job.status]}   attempt ${job.attempt ?? 0}`,
     ...(waitsFor === null
-      ? [`ended       ${job.updatedAt.toISOString()}`]
-      : [`waits for   ${waitsFor}`, `since       ${job.updatedAt.toISOString()}`]),
-    `files       ${files.waiting} waiting, ${files.dispatched} dispatched, ${files.done} done, ${files.failed} failed`,
+      ? [`ended       ${when(job.updatedAt)}`]
+      : [`waits for   ${waitsFor}`, `since       ${when(job.updatedAt)}`]),
+    `files       ${count(files.waiting)} waiting, ${count(files.dispatched)} dispatched, ${count(files.done)} done, ${count(files.failed)} failed`,
     ...undecided.map(
       (file) =>
-        `  ${file.path}   ${file.size} bytes, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${file.since.toISOString()}, ${file.batches} batches, ${file.rows} rows`,
+        `  ${file.path}   ${bytes(file.size)}, ${file.isDispatched ? 'dispatched' : 'waiting'} since ${when(file.since)}, ${plural(file.batches, 'batch', 'batches')}, ${plural(file.rows, 'row')}`,
     ),
     // The ledger, the votes and the acks of an ended job are removed.
     ...(waitsFor === null
-      ? [`rows        ${job.rows}, ${job.uniqueDevices} unique devices`]
+      ? [`rows        ${count(job.rows)}, ${plural(job.uniqueDevices, 'unique device')}`]
       : [
-          `ledger      ${ledger.batches} batches, ${ledger.rows} rows, ${ledger.accepted} accepted`,
-          `votes       ${votes.length} partitions of ingest.devices${missing.length > 0 ? `, slots with missing devices: ${missing.join(', ')}` : ''}`,
+          `ledger      ${plural(ledger.batches, 'batch', 'batches')}, ${plural(ledger.rows, 'row')}, ${count(ledger.accepted)} accepted`,
+          `votes       ${plural(votes.length, 'partition')} of ingest.devices${missing.length > 0 ? `, slots with missing devices: ${missing.join(', ')}` : ''}`,
           `merged by   ${acks.merged.length} of ${acks.merged.length + acks.missing.length} slots`,
         ]),
     ...(job.dropped
@@ -101,12 +104,13 @@ function showLines({ job, files, undecided, ledger, votes, acks, waitsFor }: Ins
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
-  const goOn = (command: Command, id: number, how: 'retry' | 'drop') =>
-    run(command, async (stores, config) => {
+  const goOn =
+    (id: number, how: 'retry' | 'drop'): Work =>
+    async (stores, config) => {
       const changed = await createJobInspection(stores, config).goOn(id, how);
       const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
       return { json: jobRecord(changed), text: [text], partner: changed.partner };
-    });
+    };
   add(job, 'list', 'list unfinished jobs, oldest first')
     .option('--partner <id>', 'only jobs of this partner')
     .option('--all', 'include ended jobs; newest first')
@@ -128,8 +132,9 @@ export function register(admin: Command, environments: Environments): void {
     );
   add(job, 'cancel', 'cancel a job: it fails with `cancelled`, and none of its data is stored')
     .argument('<job>', 'its number', wholeNumber)
+    .option(...yesOption)
     .action((id: number, _options: object, command: Command) =>
-      run(command, async (stores, config) => {
+      run.confirmed(command, `Cancel job ${id}? None of its data is stored.`, async (stores, config) => {
         const cancelled = await createJobInspection(stores, config).cancel(id);
         return {
           json: jobRecord(cancelled),
@@ -140,8 +145,11 @@ export function register(admin: Command, environments: Environments): void {
     );
   add(job, 'retry', 'retry the merge of a stopped job; the jobs queued behind it continue')
     .argument('<job>', 'its number', wholeNumber)
-    .action((id: number, _options: object, command: Command) => goOn(command, id, 'retry'));
+    .action((id: number, _options: object, command: Command) => run(command, goOn(id, 'retry')));
   add(job, 'drop', 'end a stopped job without merging the rest; its record shows which slots were merged')
     .argument('<job>', 'its number', wholeNumber)
-    .action((id: number, _options: object, command: Command) => goOn(command, id, 'drop'));
+    .option(...yesOption)
+    .action((id: number, _options: object, command: Command) =>
+      run.confirmed(command, `Drop job ${id}? Slots that have not merged it never will.`, goOn(id, 'drop')),
+    );
 }

@@ -3,7 +3,10 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { millisecondsIn } from '../../../../pipeline/runtime/duration.ts';
 import { type KeyScope, keyScopes } from '../../../../schemas/documents.ts';
 import type { Environments } from '../../commands.ts';
+import { yesOption } from '../../confirm.ts';
 import { durationText, lifetime } from '../../parse-options.ts';
+import { when } from '../../show.ts';
+import { withoutSecret } from '../record-action.ts';
 import { adminTools } from '../runner.ts';
 import { displayName, keyLines, keyRecord } from '../views.ts';
 
@@ -17,7 +20,7 @@ function scopes(text: string): KeyScope[] {
 const after = (time: string) => new Date(Date.now() + millisecondsIn(time));
 const shown = (key: string, expiresAt: Date | undefined) => [
   `API key  ${key}   (shown only now)`,
-  ...(expiresAt ? [`works until ${expiresAt.toISOString()}`] : []),
+  ...(expiresAt ? [`works until ${when(expiresAt)}`] : []),
 ];
 
 interface CreateOptions {
@@ -74,15 +77,16 @@ export function register(admin: Command, environments: Environments): void {
           };
           const text = [
             ...shown(made.key, made.expiresAt),
-            `hr_${replaced._id} works until ${replaced.expiresAt!.toISOString()}`,
+            `hr_${replaced._id} works until ${when(replaced.expiresAt!)}`,
           ];
           return { json, text, partner: replaced.partner };
         }),
     );
   add(key, 'revoke', 'revoke a key; it is refused everywhere within five seconds')
     .requiredOption('--key <prefix>', 'the part of the key that lists show, such as hr_ab12cd34')
+    .option(...yesOption)
     .action((options: { key: string }, command: Command) =>
-      run(command, async ({ apiKeys }) => {
+      run.confirmed(command, `Revoke ${withoutSecret(options.key)}?`, async ({ apiKeys }) => {
         const revoked = await apiKeys.revoke(options.key);
         return {
           json: keyRecord(revoked),

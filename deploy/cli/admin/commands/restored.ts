@@ -1,9 +1,11 @@
 /** `headrace admin restored`, after restoring MongoDB from a backup. */
 import type { Command } from 'commander';
+import { count } from '../../../../api/client/format.ts';
 import type { LostJob } from '../../../../api/jobs/after-restore.ts';
 import { createLogger } from '../../../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../../../schemas/config.ts';
 import type { Environments } from '../../commands.ts';
+import { none, whenever } from '../../show.ts';
 import { adminTools } from '../runner.ts';
 import { table } from '../views.ts';
 
@@ -26,7 +28,7 @@ const lostLines = (lost: LostJob[]) =>
     ['LOST JOB', 'KIND', 'PARTNER', 'PATH', 'ACCEPTED'],
     lost.map((one) => {
       const { job, kind, partner_id, file_path, accepted_at } = lostRecord(one);
-      return [String(job), kind ?? '', partner_id ?? '', file_path ?? '', accepted_at ?? ''];
+      return [String(job), kind ?? none, partner_id ?? none, file_path ?? none, whenever(accepted_at)];
     }),
     'no lost jobs',
   );
@@ -45,7 +47,7 @@ export function register(admin: Command, environments: Environments): void {
         const unfinished = await stores.jobs.countUnfinished();
         return {
           json: { unfinished_jobs: unfinished, lost_jobs: lost.map(lostRecord) },
-          text: [...lostLines(lost), `unfinished jobs that run again: ${unfinished}`],
+          text: [...lostLines(lost), `unfinished jobs that run again: ${count(unfinished)}`],
         };
       }),
     );

@@ -1,5 +1,6 @@
 /** `headrace admin secret rotate`, after HEADRACE_SECRET was changed. */
 import type { Command } from 'commander';
+import { count, plural } from '../../../../api/client/format.ts';
 import type { Rotation } from '../../../../api/provisioning/rotate-secret.ts';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import type { Environments } from '../../commands.ts';
@@ -22,12 +23,12 @@ function lines({
 }: Rotation): string[] {
   const isDone = unreadable.length === 0 && keysToCome === 0;
   return [
-    `credentials of ${resealed} jobs and secrets of ${resealedWebhooks} webhooks and ${resealedTokenKeys} token keys encrypted with the current secret`,
+    `encrypted with the current secret: credentials of ${plural(resealed, 'job')}, secrets of ${plural(resealedWebhooks, 'webhook')} and ${plural(resealedTokenKeys, 'token key')}`,
     ...(unreadable.length > 0
       ? [`no configured secret decrypts the credentials of job ${unreadable.join(', ')}`]
       : []),
     ...(keysToCome > 0
-      ? [`${keysToCome} API keys have not been used since the change and still need the old secret`]
+      ? [`API keys not used since the change, which still need the old secret: ${count(keysToCome)}`]
       : []),
     ...(isDone ? ['the old secret is no longer needed'] : []),
   ];

@@ -1,6 +1,7 @@
 /** `headrace admin storage-key …`: a partner's keys for the shared bucket. */
 import type { Command } from 'commander';
 import type { Environments } from '../../commands.ts';
+import { yesOption } from '../../confirm.ts';
 import { adminTools } from '../runner.ts';
 
 export function register(admin: Command, environments: Environments): void {
@@ -34,8 +35,9 @@ export function register(admin: Command, environments: Environments): void {
     );
   add(key, 'retire', 'revoke the storage keys from before the last rotation')
     .requiredOption('--partner <id>', 'the partner')
+    .option(...yesOption)
     .action((options: { partner: string }, command: Command) =>
-      run(command, async (stores, config) => {
+      run.confirmed(command, `Revoke the old storage keys of ${options.partner}?`, async (stores, config) => {
         const { createStorageIssuer, retireStorageKey } = await provisioning();
         const issuer = createStorageIssuer(config, stores.counters);
         await retireStorageKey(stores, issuer, options.partner);

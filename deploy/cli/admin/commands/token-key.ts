@@ -4,6 +4,8 @@ import type { SigningKey } from '../../../../api/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { TokenKeyDocument } from '../../../../schemas/documents.ts';
 import type { Environments } from '../../commands.ts';
+import { yesOption } from '../../confirm.ts';
+import { none, when, whenever } from '../../show.ts';
 import { adminTools } from '../runner.ts';
 import { displayName, table } from '../views.ts';
 
@@ -21,9 +23,9 @@ const lines = (keys: TokenKeyDocument[]) =>
     keys.map((key) => [
       key._id,
       key.partner,
-      key.createdAt.toISOString(),
-      key.rotatedTo ?? '-',
-      key.retiredAt?.toISOString() ?? '-',
+      when(key.createdAt),
+      key.rotatedTo ?? none,
+      whenever(key.retiredAt),
       key.label ?? '',
     ]),
     'no token keys',
@@ -74,8 +76,9 @@ export function register(admin: Command, environments: Environments): void {
     );
   add(key, 'retire', 'retire a key: its tokens and their sessions are rejected within five seconds')
     .requiredOption('--key <kid>', 'the key, such as tk_ab12cd34')
+    .option(...yesOption)
     .action((options: { key: string }, command: Command) =>
-      run(command, async ({ tokenKeys }) => {
+      run.confirmed(command, `Retire ${options.key}?`, async ({ tokenKeys }) => {
         const retired = await tokenKeys.retire(options.key);
         return { json: record(retired), text: [`${retired._id} is retired`], partner: retired.partner };
       }),

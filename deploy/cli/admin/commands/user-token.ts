@@ -9,7 +9,7 @@ import { segmentOf } from '../../../../pipeline/stores/audiences.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { Environments } from '../../commands.ts';
-import { lifetime, wholeNumber } from '../../parse-options.ts';
+import { lifetime, notEmpty, wholeNumber } from '../../parse-options.ts';
 import { adminTools } from '../runner.ts';
 
 interface Options {
@@ -28,7 +28,6 @@ async function signToken(
   options: Options,
 ): Promise<string> {
   const { partner, customer } = options;
-  if (customer === '') throw new ProvisioningError('bad_argument', '--customer must not be empty');
   await partners.find(partner);
   const key = await tokenKeys.current(partner);
   if (!key)
@@ -58,7 +57,7 @@ export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   add(admin, 'user-token', 'sign a user token for a customer, with the newest key of the partner')
     .requiredOption('--partner <id>', 'the partner')
-    .requiredOption('--customer <name>', 'the customer')
+    .requiredOption('--customer <name>', 'the customer', notEmpty)
     .option(
       '--expires-in <time>',
       'lifetime of the token, such as 30m (default: 1h, for a link 1d)',

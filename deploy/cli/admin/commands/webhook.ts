@@ -12,7 +12,9 @@ import type { ConfigOf } from '../../../../schemas/config.ts';
 import { webhookUrl } from '../../../../schemas/http-webhooks.ts';
 import type { WebhookDocument } from '../../../../schemas/webhook-documents.ts';
 import type { Environments } from '../../commands.ts';
+import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
+import { when } from '../../show.ts';
 import { adminTools, type Outcome } from '../runner.ts';
 import { table } from '../views.ts';
 
@@ -32,7 +34,7 @@ const lines = (webhooks: WebhookDocument[]) =>
       String(webhook._id),
       webhook.partner,
       stateOf(webhook),
-      webhook.createdAt.toISOString(),
+      when(webhook.createdAt),
       webhook.url,
     ]),
     'no webhooks',
@@ -95,13 +97,15 @@ export function register(admin: Command, environments: Environments): void {
         return shownOnce(rotated);
       }),
   );
-  one('remove', 'remove a webhook and its delivery log').action(
-    (options: { partner: string; webhook: number }, command: Command) =>
-      run(command, async (stores, config) => {
-        const { partner, webhook: id } = options;
+  one('remove', 'remove a webhook and its delivery log')
+    .option(...yesOption)
+    .action((options: { partner: string; webhook: number }, command: Command) => {
+      const { partner, webhook: id } = options;
+      const question = `Remove webhook ${id} and its delivery log?`;
+      return run.confirmed(command, question, async (stores, config) => {
         if (!(await createManageWebhooks({ ...stores, config }).remove(partner, id)))
           throw unknown(partner, id);
         return { json: { webhook_id: id, removed: true }, text: [`webhook ${id} is removed`] };
-      }),
-  );
+      });
+    });
 }

@@ -1,12 +1,13 @@
 /** `headrace topics`: what each topic is for, what it holds, and how far its stage is behind. */
 
 import type { Command } from 'commander';
-import { bytes, duration, plural } from '../../../../api/client/format.ts';
+import { bytes, count, duration, plural } from '../../../../api/client/format.ts';
 import { describeTopics, type TopicState } from '../../../../pipeline/kafka/describe-topics.ts';
 import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
 import type { OperatorConfig } from '../../../../schemas/config.ts';
 import { type MessageName, topics, versionsOf } from '../../../../schemas/topics.ts';
 import type { Environments } from '../../commands.ts';
+import { none } from '../../show.ts';
 import { configOf, type StateOption, stateOption } from '../options.ts';
 import { quietLogger } from '../read-messages.ts';
 
@@ -33,7 +34,7 @@ const record = (state: TopicState) => ({
 const keptFor = (ms: number) => (ms < 0 ? 'forever' : duration(ms / 1_000));
 
 function lagLine({ lag }: TopicState, { green, yellow, dim }: Paint): string {
-  if (lag === null) return dim('-');
+  if (lag === null) return dim(none);
   if (lag.messages === 0) return green(`${lag.stage}: none`);
   return yellow(`${lag.stage}: ${plural(lag.messages, 'message')}, ${duration(lag.seconds)}`);
 }
@@ -43,7 +44,7 @@ function lines(states: TopicState[], colours: Paint): string[] {
   const rows = states.map((state) => [
     colours.bold(state.name),
     String(state.partitions),
-    String(state.messages),
+    count(state.messages),
     bytes(state.bytes),
     keptFor(state.retentionMs),
     lagLine(state, colours),

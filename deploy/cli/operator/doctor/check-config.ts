@@ -1,21 +1,18 @@
 /** Checks that the settings are valid and fit for production. */
+import packageJson from '../../../../package.json' with { type: 'json' };
 import { type Config, ConfigError, parseConfig, type Role } from '../../../../schemas/config.ts';
 import { isTestOverride } from '../../../../schemas/tuning.ts';
 import { type Finding, ok, problem, unless, warning } from './findings.ts';
 
 type Environment = Record<string, string | undefined>;
 
-const oldestNode = [20, 19];
+const oldestNode = packageJson.engines.node.replace('>=', '').split('.').map(Number);
 
 function checkNode(): Finding {
   const version = process.versions.node;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < oldestNode[0]! || (major === oldestNode[0] && minor < oldestNode[1]!))
-    return problem(
-      'node',
-      `Node ${version}`,
-      `install Node ${oldestNode.join('.')} or newer; 24 is the reference`,
-    );
+    return problem('node', `Node ${version}`, `install Node 24, or at least ${oldestNode.join('.')}`);
   if (major < 22) return warning('node', `Node ${version} no longer gets security fixes`, 'install Node 24');
   return ok('node', `Node ${version}`);
 }

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { audiencePath, listRecords } from '../../../../api/client/client.ts';
 import type { Audience, Load } from '../../../../api/client/types.ts';
-import { yesOption } from '../../confirm.ts';
+import { confirmFirst, yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { registerAudienceReport } from '../audience-report.ts';
 import { audienceDetails, audienceLines } from '../audience-views.ts';
@@ -12,14 +12,7 @@ import { usageError } from '../exit-codes.ts';
 import { followLoads } from '../follow-load.ts';
 import { printRejects } from '../rejected-rows.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
-import {
-  addCommand,
-  addGroup,
-  confirmFirst,
-  type ListOptions,
-  withFollow,
-  withListOptions,
-} from '../subcommands.ts';
+import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
 import { type UploadFlags, upload, withUpload } from '../upload.ts';
 
 interface LoadOptions extends UploadFlags {
@@ -48,7 +41,11 @@ async function newestLoads({ api }: CommandContext, audience: number, limit: num
 }
 
 export function register(program: Command): void {
-  const group = addGroup(program, 'audience', 'create audiences, append to them, show their reports');
+  const group = addGroup(
+    program,
+    'audience',
+    'create, append to, rename, clear and delete audiences, show their reports',
+  );
 
   withFollow(
     withDryRun(
@@ -95,11 +92,32 @@ export function register(program: Command): void {
   addCommand(group, 'clear', 'permanently remove all devices from an audience')
     .argument(...id)
     .option(...yesOption)
-    .action((audience: number, options: { yes?: boolean }, command: Command) =>
+    .action((audience: number, _options: object, command: Command) =>
       runCommand(command, async ({ api, print }) => {
-        await confirmFirst(`Remove all devices from audience ${audience} permanently?`, options.yes);
+        await confirmFirst(command, `Remove all devices from audience ${audience} permanently?`);
         await api.change('PUT', `${audiencePath}/${audience}`);
         await print({ audience_id: audience, cleared: true }, () => [`audience ${audience} is empty`]);
+      }),
+    );
+
+  addCommand(group, 'rename', 'rename an audience')
+    .argument(...id)
+    .argument('<name>', 'its new name')
+    .action((audience: number, name: string, _options: object, command: Command) =>
+      runCommand(command, async ({ api, print }) => {
+        await api.change('PATCH', `${audiencePath}/${audience}`, { name });
+        await print({ audience_id: audience, name }, () => [`audience ${audience} is now named ${name}`]);
+      }),
+    );
+
+  addCommand(group, 'delete', 'permanently delete an audience with its devices, loads and report')
+    .argument(...id)
+    .option(...yesOption)
+    .action((audience: number, _options: object, command: Command) =>
+      runCommand(command, async ({ api, print }) => {
+        await confirmFirst(command, `Delete audience ${audience} permanently?`);
+        await api.change('DELETE', `${audiencePath}/${audience}`);
+        await print({ audience_id: audience, deleted: true }, () => [`audience ${audience} is deleted`]);
       }),
     );
 

@@ -1,8 +1,7 @@
 /** `headrace completion`: a script for the shell, generated from the commands themselves. */
 
 import { Argument, type Command } from 'commander';
-import { registerCommands } from '../../commands.ts';
-import { exitOnWrongUsage } from '../subcommands.ts';
+import { printData } from '../../../../pipeline/runtime/terminal.ts';
 
 interface Entry {
   word: string;
@@ -129,11 +128,9 @@ type Shell = keyof typeof shells;
 export const completionScript = (program: Command, shell: Shell): string => shells[shell](nodesOf(program));
 
 export function register(program: Command): void {
-  exitOnWrongUsage(program.command('completion'))
+  program
+    .command('completion')
     .description('print a completion script, for example: source <(headrace completion bash)')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
-    .action(async (shell: Shell) => {
-      await registerCommands(program);
-      process.stdout.write(completionScript(program, shell));
-    });
+    .action((shell: Shell) => printData(process.stdout, completionScript(program, shell)));
 }

@@ -4,21 +4,14 @@ import type { Command } from 'commander';
 import { importPath, listRecords } from '../../../../api/client/client.ts';
 import { plural } from '../../../../api/client/format.ts';
 import type { FileReport, ImportLog, Progress } from '../../../../api/client/types.ts';
-import { yesOption } from '../../confirm.ts';
+import { confirmFirst, yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
 import { registerImportRejects } from '../import-rejects.ts';
 import { fileLines, importDetails, importLines } from '../import-views.ts';
 import { passOn } from '../rejected-rows.ts';
 import { runCommand } from '../run-command.ts';
-import {
-  addCommand,
-  addGroup,
-  confirmFirst,
-  type ListOptions,
-  withFollow,
-  withListOptions,
-} from '../subcommands.ts';
+import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
 import {
   ATTRIBUTE_ID,
   FOREIGN_KEY,
@@ -100,12 +93,9 @@ export function register(program: Command): void {
     .argument('<keys...>', 'attribute_ids')
     .option(...foreignKeys)
     .option(...yesOption)
-    .action((keys: string[], options: SubmitOptions & { yes?: boolean }, command: Command) =>
+    .action((keys: string[], options: SubmitOptions, command: Command) =>
       runCommand(command, async (context) => {
-        await confirmFirst(
-          `Delete the data of ${plural(keys.length, 'attribute')} permanently?`,
-          options.yes,
-        );
+        await confirmFirst(command, `Delete the data of ${plural(keys.length, 'attribute')} permanently?`);
         const request = { key_type: keyTypeOf(options), keys };
         const { data } = await context.api.change<Submitted>('DELETE', importPath, request);
         await tellSubmitted(context, [data], options.follow);

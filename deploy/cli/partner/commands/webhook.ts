@@ -3,10 +3,11 @@
 import { type Command, Option } from 'commander';
 import { listRecords, webhookPath } from '../../../../api/client/client.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../../api/client/types.ts';
-import { yesOption } from '../../confirm.ts';
+import { confirmFirst, yesOption } from '../../confirm.ts';
 import { between, wholeNumber } from '../../parse-options.ts';
+import { registerListen } from '../forward-events.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
-import { addCommand, addGroup, confirmFirst } from '../subcommands.ts';
+import { addCommand, addGroup } from '../subcommands.ts';
 import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from '../webhook-views.ts';
 
 const DEFAULT_LIMIT = 30;
@@ -80,15 +81,16 @@ export function register(program: Command): void {
   addCommand(group, 'remove', 'remove a webhook and its delivery log')
     .argument(...id)
     .option(...yesOption)
-    .action((webhook: number, options: { yes?: boolean }, command: Command) =>
+    .action((webhook: number, _options: object, command: Command) =>
       runCommand(command, async ({ api, print }) => {
-        await confirmFirst(`Remove webhook ${webhook} and its delivery log?`, options.yes);
+        await confirmFirst(command, `Remove webhook ${webhook} and its delivery log?`);
         await api.change('DELETE', pathOf(webhook));
         await print({ webhook_id: webhook, removed: true }, () => [`webhook ${webhook} is removed`]);
       }),
     );
 
   registerDeliveryCommands(group);
+  registerListen(group);
 }
 
 function registerDeliveryCommands(group: Command): void {

@@ -1,0 +1,84 @@
+/** The command line that partners install, as deploy/build-cli.mjs wrote it beside the compiled service. */
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { z } from 'zod';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { type Operation, read } from '../../http/operation.ts';
+import { json, tagged } from '../../http/responses.ts';
+import { answerTagged } from '../../http/tag-answer.ts';
+
+const directory = new URL('./cli/', import.meta.url);
+
+async function readCli() {
+  try {
+    const [plain, checksum] = await Promise.all([
+      readFile(new URL('headrace', directory)),
+      readFile(new URL('headrace.sha256', directory), 'utf8'),
+    ]);
+    // Weak: it is the same for every encoding.
+    const tag = `W/"${checksum.split(' ')[0]}"`;
+    return { plain, packed: await promisify(gzip)(plain), checksum, tag };
+  } catch (cause) {
+    throw new Error('the CLI is not built: run the API with deploy/headrace.mjs, which compiles it', {
+      cause,
+    });
+  }
+}
+
+const open = { tag: 'Service', access: 'public' } as const;
+const version = {
+  'X-Headrace-Version': {
+    description: 'The version that `headrace --version` prints',
+    schema: { type: 'string' as const },
+  },
+};
+
+export function cliOperations(): Operation[] {
+  let reading: ReturnType<typeof readCli> | undefined;
+  const files = () => {
+    reading ??= readCli();
+    return reading;
+  };
+
+  const download = read({
+    ...open,
+    path: '/cli',
+    operationId: 'getCli',
+    summary: 'The command line for partners',
+    description:
+      'One JavaScript file without dependencies, for Node 20.19 or newer. The introduction shows how to install it.',
+    responses: tagged(json(z.string(), 'The file', { type: 'text/javascript', headers: version })),
+    async handle(ctx) {
+      const { plain, packed, tag } = await files();
+      const takesGzip = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
+      if (takesGzip) ctx.set('Content-Encoding', 'gzip');
+      ctx.vary('Accept-Encoding');
+      ctx.set({
+        'Cache-Control': 'no-cache',
+        'Content-Disposition': 'attachment; filename="headrace"',
+        'X-Content-Type-Options': 'nosniff',
+        'X-Headrace-Version': packageJson.version,
+      });
+      ctx.type = 'text/javascript';
+      ctx.body = takesGzip ? packed : plain;
+      answerTagged(ctx, tag);
+    },
+  });
+
+  const checksum = read({
+    ...open,
+    path: '/cli/sha256',
+    operationId: 'getCliChecksum',
+    summary: 'Its SHA-256 checksum',
+    description: 'In the form that `sha256sum -c` reads.',
+    responses: { 200: json(z.string(), 'The checksum', { type: 'text/plain' }) },
+    async handle(ctx) {
+      ctx.set('Cache-Control', 'no-cache');
+      ctx.type = 'text/plain';
+      ctx.body = (await files()).checksum;
+    },
+  });
+
+  return [download, checksum];
+}

@@ -1,0 +1,41 @@
+/** `headrace whoami`: which service, partner, key and customer the commands act for. */
+
+import type { Command } from 'commander';
+import { accountPath } from '../../../../api/client/client.ts';
+import type { Account } from '../../../../api/client/types.ts';
+import { printable, table } from '../../../../pipeline/runtime/terminal.ts';
+import { none, whenever } from '../../show.ts';
+import { runCommand } from '../run-command.ts';
+import { profileOf, type Settings } from '../settings.ts';
+import { addCommand } from '../subcommands.ts';
+
+const keyLines = ({ key }: Account): string[][] =>
+  key === null
+    ? []
+    : [
+        ['key', `${key.key}${key.label === null ? '' : `  ${printable(key.label)}`}`],
+        ['scopes', key.scopes.join(', ')],
+        ['expires', whenever(key.expires_at)],
+      ];
+
+const lines = (account: Account, profile: string | null, settings: Settings): string[] =>
+  table([
+    ['service', settings.api_url!],
+    ['profile', profile ?? none],
+    ['partner', `${account.partner_id}  ${printable(account.name)}`],
+    ...(account.customer === null ? [] : [['customer', printable(account.customer)]]),
+    ...keyLines(account),
+    ['storage', settings.storage_url ?? none],
+  ]);
+
+export function register(program: Command): void {
+  addCommand(program, 'whoami', 'show the service, partner, API key and customer in use').action(
+    (options: Record<string, unknown>, command: Command) =>
+      runCommand(command, async ({ api, settings, print }) => {
+        const profile = profileOf(options)?.name ?? null;
+        const { data } = await api.get<Account>(accountPath);
+        const { api_url, storage_url = null } = settings;
+        await print({ profile, api_url, storage_url, ...data }, () => lines(data, profile, settings));
+      }),
+  );
+}

@@ -1,0 +1,32 @@
+/** The program that all commands belong to. Wrong usage of any of them exits with 2 and prints the help of that command. */
+import { Command, Help } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { toJsonLine } from '../../pipeline/runtime/terminal.ts';
+import { exitCodes, usageError } from './partner/exit-codes.ts';
+
+type Exit = (code: number) => never;
+
+const wantsJson = () => process.argv.includes('--json');
+
+/** Commands inherit everything that is set here when they are added. */
+export function createProgram(exit: Exit = (code) => process.exit(code)): Command {
+  const messageOf = (text: string) => text.replace(/^error: /, '').trim();
+  return new Command('headrace')
+    .description(packageJson.description)
+    .version(packageJson.version)
+    .helpCommand(false)
+    .showHelpAfterError(!wantsJson())
+    .exitOverride(({ exitCode }) => exit(exitCode === 0 ? 0 : exitCodes.usage))
+    .configureOutput({
+      outputError: (text, write) =>
+        write(
+          wantsJson()
+            ? toJsonLine(usageError(messageOf(text)).toRecord())
+            : text.replace(/^error: /, 'headrace: '),
+        ),
+    })
+    .configureHelp({
+      optionDescription: (option) =>
+        `${Help.prototype.optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
+    });
+}

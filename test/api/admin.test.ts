@@ -186,6 +186,43 @@ describe('attribute', () => {
     );
     expect(await json('attribute', 'list', '--partner', partner)).toHaveLength(2_502);
   });
+
+  it('import: any delimiter of data files, no other and no mixture; duplicate names give a warning', async () => {
+    const partner = (await json('partner', 'create', '--name', 'Delimited')).partner_id;
+    const file = join(temporaryFolder(), 'attributes.csv');
+    const load = (text: string) => {
+      writeFileSync(file, text);
+      return json('attribute', 'import', file, '--partner', partner);
+    };
+    const refusal = (text: string) => {
+      writeFileSync(file, text);
+      return refused('attribute', 'import', file, '--partner', partner);
+    };
+    for (const [i, delimiter] of [',', ';', '\t', '|'].entries())
+      expect(await load(`name${delimiter}foreign_key\nN${i}${delimiter}k${i}\n`)).toMatchObject({
+        created: 1,
+        warnings: [],
+        attributes: [{ name: `N${i}`, partner_foreign_key: `k${i}` }],
+      });
+    expect(await load('"Rock; Pop",rock\n')).toMatchObject({ attributes: [{ name: 'Rock; Pop' }] });
+    for (const odd of ['name:foreign_key\nA:a\n', 'name foreign_key\nA a\n'])
+      expect(await refusal(odd)).toContain('unknown delimiter in name');
+    expect(await refusal('A,a\nB;b\n')).toContain(
+      'line 2: contains a semicolon, but columns are separated by comma: quote the name',
+    );
+
+    const { created, warnings, attributes } = await load('Twin,t1\nTwin,t2\nN1\nN1,k1\n');
+    expect(created).toBe(3);
+    expect(attributes).toHaveLength(4);
+    expect(warnings).toEqual([
+      'line 2: line 1 has the same name, Twin',
+      expect.stringMatching(/^line 3: attribute \d+ has the same name, N1$/),
+    ]);
+    const { stdout } = await run('attribute', 'import', file, '--partner', partner);
+    expect(stdout).toMatch(
+      /^warning: line 3: [^\n]+ N1\ncreated 1 attribute, 0 with a foreign key; 3 already existed\n$/,
+    );
+  });
 });
 
 describe('user-token', () => {

@@ -1,7 +1,9 @@
 /** `headrace admin attribute import`: many attributes from a CSV file. Safe to repeat after an interruption. */
 import { readFileSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
+import { count } from '../../../api/client/format.ts';
 import type { ApiStores } from '../../../api/stores/api-stores.ts';
+import { detectDelimiter } from '../../../pipeline/formats/head.ts';
 import { inGroups, within } from '../../../pipeline/runtime/in-groups.ts';
 import { checkForeignKey, checkName, type NewAttribute } from '../../../pipeline/stores/attributes.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
@@ -15,14 +17,48 @@ interface Line extends NewAttribute {
   line: number;
 }
 
-const csv = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
+interface Row {
+  record: string[];
+  raw: string;
+  info: { lines: number };
+}
+const csv = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true, raw: true } as const;
 
-function readRows(path: string): { record: string[]; info: { lines: number } }[] {
+const bad = (message: string) => new ProvisioningError('bad_argument', message);
+const delimiterNames: Record<string, string> = { ',': 'comma', '\t': 'tab', ';': 'semicolon', '|': 'pipe' };
+/** A header whose columns are separated by something else. */
+const oddHeader = /^(?:name|attribute|attribute_name)[^\w,;|\t]+(?:partner_)?(?:foreign_?)?key$/i;
+
+/** As in data files, the first line decides. */
+function delimiterOf(bytes: Buffer): string {
+  const text = bytes
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+    .trimStart();
+  const [first = ''] = text.split(/\r?\n/, 1);
+  if (oddHeader.test(first.trimEnd()))
+    throw bad(`unknown delimiter in ${first}: separate columns by comma, tab, semicolon or pipe`);
+  const line = Buffer.from(first);
+  return String.fromCharCode(detectDelimiter(line, 0, line.length));
+}
+
+/** Otherwise a line with another delimiter than the first would become one long name. */
+function checkDelimiter({ record: [name = ''], raw }: Row, delimiter: string): void {
+  const other = Object.keys(delimiterNames).find((each) => each !== delimiter && name.includes(each));
+  if (other !== undefined && !raw.trimStart().startsWith('"'))
+    throw bad(
+      `contains a ${delimiterNames[other]}, but columns are separated by ${delimiterNames[delimiter]}: quote the name`,
+    );
+}
+
+function readRows(path: string): { rows: Row[]; delimiter: string } {
   try {
-    return parse(readFileSync(path === '-' ? process.stdin.fd : path), csv) as never;
+    const bytes = readFileSync(path === '-' ? process.stdin.fd : path);
+    const delimiter = delimiterOf(bytes);
+    return { rows: parse(bytes, { ...csv, delimiter }) as never, delimiter };
   } catch (error) {
     if (error instanceof CsvError || (error as NodeJS.ErrnoException).syscall !== undefined)
-      throw new ProvisioningError('bad_argument', `cannot read ${path}: ${(error as Error).message}`);
+      throw bad(`cannot read ${path}: ${(error as Error).message}`);
     throw error;
   }
 }
@@ -32,13 +68,14 @@ function readAttributes(path: string): Line[] {
   const lines: Line[] = [];
   const problems: string[] = [];
   const seen = new Map<string, number>();
-  for (const [index, { record, info }] of readRows(path).entries()) {
-    const [name = '', foreignKey = '', ...others] = record;
+  const { rows, delimiter } = readRows(path);
+  for (const [index, row] of rows.entries()) {
+    const [name = '', foreignKey = '', ...others] = row.record;
     if (index === 0 && headers.includes(name.toLowerCase())) continue;
-    const { lines: line } = info;
+    const { lines: line } = row.info;
     try {
-      if (others.length > 0)
-        throw new ProvisioningError('bad_argument', 'expected two columns: name and foreign key');
+      if (others.length > 0) throw bad('expected two columns: name and foreign key');
+      checkDelimiter(row, delimiter);
       checkName(name);
       if (foreignKey !== '') checkForeignKey(foreignKey);
       const before = foreignKey === '' ? undefined : seen.get(foreignKey);
@@ -59,8 +96,8 @@ function refuse(problems: string[]): void {
   if (problems.length === 0) return;
   const more = problems.length - MAX_SHOWN;
   const shown = problems.slice(0, MAX_SHOWN);
-  if (more > 0) shown.push(`and ${more} more`);
-  throw new ProvisioningError('bad_argument', ['nothing was created:', ...shown].join('\n  '));
+  if (more > 0) shown.push(`and ${count(more)} more`);
+  throw bad(['nothing was created:', ...shown].join('\n  '));
 }
 
 /** Existing attributes by foreign key. A key of an attribute with another name is an error. */
@@ -85,9 +122,22 @@ async function existing({ attributes }: ApiStores, partner: string, lines: Line[
   return found;
 }
 
+/** Two attributes may have the same name; mostly it is a mistake, such as importing a file without foreign keys again. */
+function duplicates(missing: Line[], known: readonly AttributeDocument[]): string[] {
+  const seen = new Map(known.map(({ _id, name }) => [name, `attribute ${_id}`]));
+  const found: string[] = [];
+  for (const { line, name } of missing) {
+    const other = seen.get(name);
+    if (other === undefined) seen.set(name, `line ${line}`);
+    else found.push(`line ${line}: ${other} has the same name, ${name}`);
+  }
+  return found;
+}
+
 interface ImportedAttributes {
   created: AttributeDocument[];
   existing: AttributeDocument[];
+  warnings: string[];
 }
 
 export async function importAttributes(
@@ -100,6 +150,7 @@ export async function importAttributes(
   const lines = readAttributes(path);
   const there = await existing(stores, partner, lines);
   const missing = lines.filter(({ foreignKey }) => foreignKey === undefined || !there.has(foreignKey));
+  const warnings = duplicates(missing, await stores.attributes.list(partner));
   const created: AttributeDocument[] = [];
   for (const some of inGroups(missing, within({ count: AT_ONCE })))
     created.push(
@@ -108,5 +159,5 @@ export async function importAttributes(
         some.map((one) => ({ ...one, isPrivate })),
       )),
     );
-  return { created, existing: [...there.values()] };
+  return { created, existing: [...there.values()], warnings };
 }

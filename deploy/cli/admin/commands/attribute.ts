@@ -1,11 +1,11 @@
 /** `headrace admin attribute …` */
 import { type Command, Option } from 'commander';
+import { count, plural } from '../../../../api/client/format.ts';
 import { deletionOf } from '../../../../pipeline/accept/new-job.ts';
-import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import { parseConfig } from '../../../../schemas/config.ts';
 import type { Environments } from '../../commands.ts';
-import { confirm, notATerminal, yesOption } from '../../confirm.ts';
+import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { adminTools } from '../runner.ts';
 import { attributeLines, attributeRecord, displayName } from '../views.ts';
@@ -18,12 +18,6 @@ interface CreateOptions {
 }
 
 const unknown = (id: number) => new ProvisioningError('unknown_attribute', `there is no attribute ${id}`);
-
-async function requireYes(question: string): Promise<void> {
-  const answer = await confirm(question);
-  if (!answer)
-    throw new CommandFailed('not_confirmed', answer === undefined ? notATerminal : 'nothing was changed');
-}
 
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
@@ -44,7 +38,7 @@ export function register(admin: Command, environments: Environments): void {
   add(
     attribute,
     'import',
-    'create many attributes from a CSV file with the columns name and, optionally, foreign key',
+    'create many attributes from a CSV file with the columns name and, optionally, foreign key; warns about duplicate names',
   )
     .argument('<file>', 'the file, or - for standard input')
     .requiredOption('--partner <id>', 'the partner that owns them')
@@ -52,12 +46,21 @@ export function register(admin: Command, environments: Environments): void {
     .action((file: string, options: { partner: string; private?: true }, command: Command) =>
       run(command, async (stores) => {
         const { importAttributes } = await import('../import-attributes.ts');
-        const { created, existing } = await importAttributes(stores, options.partner, file, options.private);
+        const { created, existing, warnings } = await importAttributes(
+          stores,
+          options.partner,
+          file,
+          options.private,
+        );
         const all = [...created, ...existing].sort((a, b) => a._id - b._id);
-        const json = { created: created.length, existing: existing.length };
+        const json = { created: created.length, existing: existing.length, warnings };
+        const keyed = created.filter(({ foreignKey }) => foreignKey !== undefined).length;
         return {
           json: { ...json, attributes: all.map(attributeRecord) },
-          text: [`created ${created.length} attributes; ${existing.length} already existed`],
+          text: [
+            ...warnings.map((warning) => `warning: ${warning}`),
+            `created ${plural(created.length, 'attribute')}, ${count(keyed)} with a foreign key; ${count(existing.length)} already existed`,
+          ],
         };
       }),
     );
@@ -102,10 +105,10 @@ export function register(admin: Command, environments: Environments): void {
   )
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
     .option(...yesOption)
-    .action((options: { attribute: number; yes?: true; state?: string }, command: Command) =>
-      run(command, async (stores) => {
-        const { attribute: id } = options;
-        if (!options.yes) await requireYes(`Delete attribute ${id} and all of its data permanently?`);
+    .action((options: { attribute: number; state?: string }, command: Command) => {
+      const { attribute: id } = options;
+      const question = `Delete attribute ${id} and all of its data permanently?`;
+      return run.confirmed(command, question, async (stores) => {
         const deleted = await stores.attributes.hide({ id });
         if (!deleted) throw unknown(id);
         // Loads the Kafka client, which the others do without.
@@ -118,8 +121,8 @@ export function register(admin: Command, environments: Environments): void {
           text: [`attribute ${id} is deleted; job ${job._id} deletes its data`],
           partner: deleted.partner,
         };
-      }),
-    );
+      });
+    });
 
   add(attribute, 'visibility', 'make an attribute public or private, from this moment on')
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)

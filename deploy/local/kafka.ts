@@ -32,7 +32,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 export const kafkaDownload: Download = {
   folder: `kafka-${version}`,
   title: `Kafka ${version}`,
-  size: { bytes: 60_000_000, folder: 'maven' },
+  size: { bytes: 56_000_000, folder: 'maven' },
   checkTools: () => needTool('mvn', 'download Kafka', kafkaAlternative),
   async fetchInto(directory, signal) {
     writeFileSync(join(directory, 'pom.xml'), pom);

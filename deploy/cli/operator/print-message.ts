@@ -1,4 +1,5 @@
 /** The formats of `tap`: for a person, for a program, for a spreadsheet. */
+import { plural } from '../../../api/client/format.ts';
 import {
   type Output,
   type Paint,
@@ -83,7 +84,8 @@ function longLines(value: Record<string, unknown>, colours: Paint): string[] {
   const ofBatch = ({ groups }: Batch) =>
     groups.flatMap(({ key, devices }) => {
       const name = printable(key) || '(no event)';
-      if (typeof devices === 'number') return [`${INDENT}${colours.green(name)}  ${devices} devices`];
+      if (typeof devices === 'number')
+        return [`${INDENT}${colours.green(name)}  ${plural(devices, 'device')}`];
       return devices.map((device) => `${INDENT}${colours.green(name)}  ${device}`);
     });
   const more = (value.more ?? []) as Batch[];

@@ -1,5 +1,6 @@
 /** Compares the topics with their intended configuration. */
 
+import { plural } from '../../../../api/client/format.ts';
 import {
   type ActualTopic,
   readTopics,
@@ -35,7 +36,7 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
     found.push(
       warning(
         'kafka topics',
-        `${name} has ${partitions.length} partitions, but HEADRACE_PARTITIONS is ${wanted}`,
+        `${name} has ${plural(partitions.length, 'partition')}, but HEADRACE_PARTITIONS is ${wanted}`,
         'set HEADRACE_PARTITIONS to the number of the topic, which is the one in use',
       ),
     );
@@ -45,7 +46,7 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
     found.push(
       problem(
         'kafka topics',
-        `${name}: ${leaderless.length} partitions have no leader`,
+        `${name}: ${plural(leaderless.length, 'partition')} without a leader`,
         'start the brokers that hold them',
       ),
     );
@@ -53,7 +54,7 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
     found.push(
       warning(
         'kafka topics',
-        `${name}: ${lagging.length} partitions are under-replicated`,
+        `${name}: ${plural(lagging.length, 'under-replicated partition')}`,
         'check whether a broker is down',
       ),
     );

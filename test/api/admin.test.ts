@@ -26,12 +26,16 @@ const json = async (...args: string[]): Promise<any> => {
   expect([outcome.code, outcome.stderr]).toEqual([0, '']);
   return JSON.parse(outcome.stdout);
 };
-const refused = async (...args: string[]) => {
-  const { code, stdout, stderr } = await run(...args);
-  expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).not.toMatch(/ at .*\.ts:/);
-  return stderr;
-};
+const endsWith =
+  (expected: number) =>
+  async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args);
+    expect([code, stdout]).toEqual([expected, '']);
+    expect(stderr).not.toMatch(/ at .*\.ts:/);
+    return stderr;
+  };
+const refused = endsWith(1);
+const misused = endsWith(2);
 
 beforeAll(async () => {
   env = { ...(await withOwnBucket()), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
@@ -149,8 +153,8 @@ describe('attribute', () => {
     expect(await json('attribute', 'list', '--partner', made.partner_id)).toEqual([now, keyed]);
     const visibility = ['attribute', 'visibility', '--attribute', id] as const;
     expect(await json(...visibility, '--private')).toEqual({ ...now, visibility: 'private' });
-    expect(await refused(...visibility)).toContain('expected --public or --private');
-    expect(await refused(...visibility, '--public', '--private')).toContain('cannot be used with');
+    expect(await misused(...visibility)).toContain('expected --public or --private');
+    expect(await misused(...visibility, '--public', '--private')).toContain('cannot be used with');
   });
 
   it('import: many at once; again, those that have a foreign key are not created twice', async () => {
@@ -269,7 +273,7 @@ describe('user-token', () => {
     const forever = ['--customer', 'C', '--expires-in', '8d'];
     expect(await refused('user-token', ...partnerOf(), ...forever)).toContain('at most 7 days');
     const soon = ['--customer', 'C', '--expires-in', 'soon'];
-    expect(await refused('user-token', ...partnerOf(), ...soon)).toContain('30m, 24h or 90d');
+    expect(await misused('user-token', ...partnerOf(), ...soon)).toContain('30m, 24h or 90d');
   });
 
   it('is in the link to a segment of the customer and of nobody else, for a day unless asked otherwise', async () => {
@@ -296,7 +300,7 @@ describe('user-token', () => {
 describe('a command that cannot work', () => {
   it('says so in one message: a missing option, a wrong configuration, a database that is away', async () => {
     const missing = await run('partner', 'create');
-    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("'--name <name>'")]);
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("'--name <name>'")]);
     const wrong = await runHeadrace(['admin', 'partner', 'list'], { ...env, HEADRACE_SECRET: 'short' });
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('HEADRACE_SECRET')]);
     const away = await runHeadrace(['admin', 'partner', 'list'], {

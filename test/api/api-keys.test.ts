@@ -21,11 +21,15 @@ const admin = async (...args: string[]): Promise<any> => {
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 };
-const refused = async (...args: string[]) => {
-  const { code, stderr } = await runAdmin(['key', ...args], api.service.env);
-  expect(code).toBe(1);
-  return stderr;
-};
+const endsWith =
+  (expected: number) =>
+  async (...args: string[]) => {
+    const { code, stderr } = await runAdmin(['key', ...args], api.service.env);
+    expect(code).toBe(expected);
+    return stderr;
+  };
+const refused = endsWith(1);
+const misused = endsWith(2);
 const DAY_MS = 86_400_000;
 /** How long after its creation the key ends, to the hour: on a slow machine the two are not taken at the same moment. */
 const lifetimeOf = ({ created_at, expires_at }: { created_at: string; expires_at: string }) =>
@@ -101,7 +105,7 @@ describe('scopes', () => {
     // A session has what `read` gives, whatever else its key may do.
     expect((await api.anonymous('GET', IMPORT, { headers: { cookie } })).status).toBe(200);
     expect((await api.anonymous('GET', hook, { headers: { cookie } })).status).toBe(401);
-    expect(await refused('create', '--partner', partner.id, '--scopes', 'write')).toContain(
+    expect(await misused('create', '--partner', partner.id, '--scopes', 'write')).toContain(
       'expected some of read,import,audience,webhook',
     );
   });
@@ -126,7 +130,7 @@ describe('expiry', () => {
     expect(stored).toMatchObject({ label: 'quarter', expires_at: made.expires_at });
     expect(lifetimeOf(stored)).toBe(90 * DAY_MS);
     expect((await listed(partner.key)).expires_at).toBeNull();
-    expect(await refused('create', '--partner', partner.id, '--expires', 'soon')).toContain("'--expires");
+    expect(await misused('create', '--partner', partner.id, '--expires', 'soon')).toContain("'--expires");
   });
 
   it('ends an event stream that is open', async () => {

@@ -192,6 +192,6 @@ describe('the command', () => {
       ['partner', 'quota', '--partner', partner._id, '--rows-per-day', 'many'],
       service.env,
     );
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("'--rows-per-day <number>'")]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("'--rows-per-day <number>'")]);
   });
 });

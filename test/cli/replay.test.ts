@@ -133,7 +133,7 @@ test('says first what it will do, and does nothing unless somebody agrees', asyn
   expect(stdout).toMatch(new RegExp(`^to publish again: the messages of job ${job} \\(import, partner `));
   expect(stdout).toContain(`${service.config.topicPrefix}.rows  `);
   expect(stdout).toContain('the job has ended (done, 3,001 rows, 3,000 devices)');
-  expect([code, stderr]).toEqual([1, expect.stringContaining('--yes')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('pass --yes to confirm')]);
   const none = await runHeadrace(['replay', '--job', '999', '--yes'], service.env);
   expect(none).toMatchObject({ code: 1, stdout: '', stderr: 'headrace: job 999 does not exist\n' });
 });

@@ -87,16 +87,16 @@ const permanent: Record<string, string> = {
   'audience clear': `1 ${loggedIn}`,
   'audience delete': `1 ${loggedIn}`,
   'import delete': '1',
-  replay: 'jobs',
   'webhook remove': `1 ${loggedIn}`,
 };
 
 describe('a change that cannot be undone', () => {
   test('has --yes, and nothing else has it', () => {
     const withYes = all.filter(({ command }) => command.options.some(({ long }) => long === '--yes'));
-    // `down` asks only with --purge, and where there is something to delete: local-stack.test.ts.
+    // `down` asks only with --purge, and where there is something to delete (local-stack.test.ts); `replay` says first what it will do
+    // (replay.test.ts).
     expect(withYes.map(({ path }) => nameOf(path)).sort()).toEqual(
-      [...Object.keys(permanent), 'down'].sort(),
+      [...Object.keys(permanent), 'down', 'replay'].sort(),
     );
     const sounds = /^(?:cancel|clear|delete|drop|remove|retire|revoke|suspend)$/;
     expect(

@@ -2,6 +2,7 @@
  * `headrace replay`: publishes messages again. Redelivery changes no count and no set (the ledger counts a batch once, a set holds a
  * device once): an ended job stays as it is, and a job that waits for a lost message continues.
  */
+import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
 import { topicName } from '../../../pipeline/kafka/topics.ts';
@@ -11,7 +12,7 @@ import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/documents.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, requireTerminal } from '../confirm.ts';
 import { statusNames } from '../parse-options.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
@@ -126,6 +127,7 @@ export async function replay(
   config: OperatorConfig,
   plan: Plan,
   { yes, dryRun, json }: ReplayOptions,
+  command: Command,
 ): Promise<void> {
   const total = totalOf(plan);
   const say = (line: string) => void (json || printLines(process.stdout, [line]));
@@ -142,6 +144,7 @@ export async function replay(
     const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
     if (json) void printJson(process.stdout, result);
   };
+  if (total > 0 && !dryRun && !yes) requireTerminal(command);
   if (total === 0) say('nothing to publish');
   else if (dryRun) say(`dry run: ${plural(total, 'message')} would be published, nothing was`);
   else if (yes || (await confirm(`Publish ${plural(total, 'message')} again?`))) {

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { TopicKey } from '../../../../schemas/topics.ts';
 import type { Environments } from '../../commands.ts';
-import { requireTerminal, yesOption } from '../../confirm.ts';
+import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { configOf, type StateOption, stateOption, topicArgument, topicNames } from '../options.ts';
 import { planDeadLetters, planJob, planTopic, type ReplayOptions, replay } from '../plan-replay.ts';
@@ -26,13 +26,12 @@ export function register(program: Command, environments: Environments): void {
       if ([topic, job, deadLetters].filter((one) => one !== undefined).length !== 1)
         command.error('error: expected one of <topic>, --job and --dead-letters');
       if (json && !yes && !dryRun) command.error('error: --json needs --yes or --dry-run');
-      if (!yes && !dryRun) requireTerminal(command);
       const config = configOf(environments, options);
       const plan = await (topic
         ? planTopic(config, topic)
         : job
           ? planJob(config, job)
           : planDeadLetters(config));
-      await replay(config, plan, options);
+      await replay(config, plan, options, command);
     });
 }

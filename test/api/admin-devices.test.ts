@@ -55,5 +55,5 @@ it('shows attributes and audiences with events, and nothing of a cleared generat
 
 it('refuses what is no identifier', async () => {
   const { code, stderr } = await run('6d92078a');
-  expect([code, stderr]).toEqual([1, expect.stringContaining('expected an identifier')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('expected an identifier')]);
 });

@@ -46,7 +46,7 @@ function figures({ load, upload, counts, failed_jobs }: LoadReport): Html {
     [
       'Counts',
       isRight
-        ? html`<span class="good">all ${count(counts.checked)} right</span>`
+        ? html`<span class="good">${count(counts.checked)} of ${count(counts.checked)} correct</span>`
         : html`<span class="bad">${count(counts.wrong.length)} wrong, ${plural(failed_jobs, 'failed job')}</span>`,
     ],
   ];

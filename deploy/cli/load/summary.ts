@@ -10,15 +10,15 @@ export const seconds = (value: number): string => `${value < 10 ? value.toFixed(
 
 function wrongLines({ counts }: LoadReport, { red, green }: Paint): string[] {
   const { checked, wrong } = counts;
-  if (wrong.length === 0) return [green(`all ${count(checked)} counts are right`)];
+  if (wrong.length === 0) return [green(`${count(checked)} of ${plural(checked, 'count')} correct`)];
   const lines = wrong
     .slice(0, MAX_SHOWN)
     .map(
       ({ job, what, expected, found }) =>
         `  job ${job}: ${what} is ${count(found)}, expected ${count(expected)}`,
     );
-  const more = wrong.length > MAX_SHOWN ? [`  … and ${wrong.length - MAX_SHOWN} more`] : [];
-  return [red(`${wrong.length} of ${count(checked)} counts are wrong`), ...lines, ...more];
+  const more = wrong.length > MAX_SHOWN ? [`  … and ${count(wrong.length - MAX_SHOWN)} more`] : [];
+  return [red(`${count(wrong.length)} of ${plural(checked, 'count')} wrong`), ...lines, ...more];
 }
 
 export const rampLine = ({ highest_rate, steps }: NonNullable<LoadReport['ramp']>): string =>

@@ -95,7 +95,7 @@ describe('a load', () => {
   it('with the same seed has the same files; --keep leaves them', async () => {
     const once = ['--files', '2', '--rows', '50', '--seed', '7', '--keep'];
     const { code, stdout, stderr } = await run('load', ...once, '--prefix', 'kept/1');
-    expect([code, stdout]).toEqual([0, expect.stringContaining('all 4 counts are right')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('4 of 4 counts correct')]);
     expect(stderr).toContain(`kept s3://${issued.s3.bucket}/${issued.s3.prefix}kept/1/ and its audiences`);
     await json('load', ...once, '--prefix', 'kept/2');
     const [audience, other] = await json('audience', 'list');
@@ -189,7 +189,7 @@ it('for a person it prints a summary, and where the report is', async () => {
     expect.stringMatching(/^uploaded 6 files to load\/.*\n(.*\n)*the report is in .*\n$/m),
   ]);
   expect(stdout).toMatch(/^layout +b, audiences with events; seed \d+\nuploaded +6 files/);
-  expect(stdout).toMatch(/LATENCY +P50[\s\S]+all 12 counts are right\n$/);
+  expect(stdout).toMatch(/LATENCY +P50[\s\S]+12 of 12 counts correct\n$/);
   expect(JSON.parse(readFileSync(`${report}.json`, 'utf8'))).toMatchObject({ load: { rows: 6_000 } });
   expect(existsSync(`${report}.html`)).toBe(true);
 });

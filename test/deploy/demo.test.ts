@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { count } from '../../api/client/format.ts';
 import type { DemoPartner } from '../../deploy/demo/provision.ts';
 import { attributes, audiences, marketplaceSample } from '../../deploy/demo/samples.ts';
 import { processesOf, single } from '../../deploy/local/names.ts';
@@ -78,12 +79,14 @@ test('loads all samples with the counts they have, and prints commands that work
   const { rows, devices } = marketplaceSample;
   expect(shown).toMatch(
     new RegExp(
-      `marketplace import, ${marketplaceSample.path}: done in .* ${rows} rows, ${devices.size} devices`,
+      `marketplace import, ${marketplaceSample.path}: done in .* ${count(rows)} rows, ${count(devices.size)} devices`,
     ),
   );
   for (const one of audiences.flatMap((audience) => audience.loads))
     expect(shown).toMatch(
-      new RegExp(`, ${one.path}: done in .* ${one.rows + one.rejected} rows, ${one.devices.size} devices`),
+      new RegExp(
+        `, ${one.path}: done in .* ${count(one.rows + one.rejected)} rows, ${count(one.devices.size)} devices`,
+      ),
     );
   partner = /created partner (\S+)/.exec(shown)![1]!;
   const [list, audience, composition, queue] = shown.split('\n').filter((line) => line.startsWith('curl '));

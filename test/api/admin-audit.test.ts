@@ -147,6 +147,8 @@ describe('an admin action', () => {
       'attribute import': ['/nowhere', '--partner', 'p-none'],
       'attribute associate': ['--attribute', '1', '--foreign-key', 'x'],
       'attribute visibility': ['--attribute', '1', '--private'],
+      'attribute rename': ['--attribute', '1', '--name', 'x'],
+      'attribute delete': ['--yes', '--attribute', '1'],
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
       'job cancel': ['--yes', '1'],
       'job drop': ['--yes', '1'],

@@ -77,6 +77,7 @@ describe('a bad value names its option', () => {
 const loggedIn = '--api-url http://127.0.0.1:1 --api-key x';
 /** The arguments with which each command that cannot be undone would run. */
 const permanent: Record<string, string> = {
+  'admin attribute delete': '--attribute 1',
   'admin job cancel': '1',
   'admin job drop': '1',
   'admin key revoke': '--key hr_ab12cd34',

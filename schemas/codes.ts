@@ -35,7 +35,8 @@ export type FileFailureCode = keyof typeof fileFailureCodes;
 /** Why a whole job ended with status 3 (in addition to failures of its files). */
 export const jobFailureCodes = {
   no_files: 'No object matches the path.',
-  compressed_required: 'The path is a prefix, so `compressed` is required: true, false, or auto for each file by its extension.',
+  compressed_required:
+    'The path is a prefix, so `compressed` is required: true, false, or auto for each file by its extension.',
   access_denied: 'The storage denied access with these credentials.',
   no_such_bucket: 'The bucket does not exist.',
   wrong_region: 'The bucket is in a different region.',

@@ -29,7 +29,11 @@ export async function* findObjects(
   if (object) yield { objects: [object], lastKey: key, isLast: true, isExact: true, prefixMatches: [] };
   else
     for await (const page of store.list(bucket, key, { after, signal }))
-      yield { ...page, isExact: false, prefixMatches: key.endsWith('/') ? [] : matchesOf(job.filePath, key, page) };
+      yield {
+        ...page,
+        isExact: false,
+        prefixMatches: key.endsWith('/') ? [] : matchesOf(job.filePath, key, page),
+      };
 }
 
 /** In the form of the submitted path: `day` may match `day/`, `day2/` and `day.csv`. */

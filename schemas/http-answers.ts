@@ -1,5 +1,6 @@
 /** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
+import { keyScopes } from './documents.ts';
 import { keyTypes, pathTypes, visibility, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
 
@@ -93,6 +94,8 @@ export const consoleSession = z.strictObject({
   partner_name: z.string(),
   /** Of a session of a user token. */
   customer: z.string().nullable(),
+  /** What it may do. */
+  scopes: z.array(z.enum(keyScopes)),
   /** null: authenticated by API key alone, without a session. */
   expires_at: time.nullable(),
 });

@@ -1,10 +1,11 @@
 /** Authenticates the caller: by API key or by a session of the console, and the customer by user token where one is sent. */
 
+import type { KeyScope } from '../../schemas/documents.ts';
 import { networkOf } from '../http/connections.ts';
 import type { Context, Handler } from '../http/context.ts';
 import type { Route } from '../http/operation.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
-import { type KeyCheck, requireScopes } from './check-key.ts';
+import { type KeyCheck, requireScopes, scopesOf } from './check-key.ts';
 import type { KnownTokenKeys } from './known.ts';
 import type { Sessions } from './sessions.ts';
 import { requireConsole } from './sessions.ts';
@@ -29,23 +30,35 @@ function createAuthenticateKey(keys: KeyCheck, { scopes }: Route): Handler {
     ctx.state.keyId = stored._id;
     ctx.state.limitedAs = stored._id;
     ctx.state.scope = { partner: stored.partner, customer: null };
+    ctx.state.keyScopes = scopesOf(stored);
     if (stored.expiresAt) ctx.state.expiresAt = stored.expiresAt.getTime();
     ctx.state.isStillAllowed = () => keys.isActive(stored._id);
     ctx.set('Cache-Control', 'no-store');
   };
 }
 
-/** The cookie of a session gives less than an API key: what the scope `read` gives. */
-const allowsSession = ({ scopes }: Route) => scopes.every((scope) => scope === 'read');
+/** What a session may do that is not a partner's own: that of a customer, or of a link. */
+const reading: readonly KeyScope[] = ['read'];
 
-function createAuthenticateSession(sessions: Sessions, { method, access }: Route): Handler {
+/** A session may do what its API key may. Without a key it only reads. */
+function createAuthenticateSession(
+  sessions: Sessions,
+  keys: KeyCheck,
+  { method, access, scopes }: Route,
+): Handler {
+  const changes = scopes.some((scope) => scope !== 'read');
   return async (ctx) => {
     if (method !== 'get') requireConsole(ctx);
     const session = await sessions.of(ctx);
     const { partner, customer, key, expiresAt } = session;
     if (customer !== null && access !== 'user')
       throw new Problem('forbidden', 'This session is limited to the audiences of one customer.');
+    const granted = key === null ? reading : await keys.scopesOf(key);
+    if (granted === reading && changes)
+      throw new Problem('forbidden', 'This session only reads. Sign in with an API key to change something.');
+    requireScopes({ scopes: granted }, scopes);
     if (key !== null) ctx.state.keyId = key;
+    ctx.state.keyScopes = granted;
     // One limit for all sessions of a key or a customer: signing in again must not raise it.
     ctx.state.limitedAs = `session ${key ?? JSON.stringify([partner, customer])}`;
     ctx.state.scope = { partner, customer };
@@ -59,8 +72,7 @@ function createAuthenticateSession(sessions: Sessions, { method, access }: Route
 export function createAuthenticate(keys: KeyCheck, sessions: Sessions): (route: Route) => Handler {
   return (route) => {
     const byKey = createAuthenticateKey(keys, route);
-    if (!allowsSession(route)) return byKey;
-    const bySession = createAuthenticateSession(sessions, route);
+    const bySession = createAuthenticateSession(sessions, keys, route);
     return (ctx) =>
       ctx.req.headers.authorization === undefined && sessions.has(ctx) ? bySession(ctx) : byKey(ctx);
   };

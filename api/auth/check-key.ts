@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import type { Config } from '../../schemas/config.ts';
-import type { ApiKeyDocument, KeyScope } from '../../schemas/documents.ts';
+import { type ApiKeyDocument, type KeyScope, keyScopes } from '../../schemas/documents.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
 import { type ApiKeyStore, isActiveKey, keyIdOf } from '../stores/api-keys.ts';
 import type { KnownPartners } from './known.ts';
@@ -58,6 +58,8 @@ export interface KeyCheck {
   check(key: string, network: string): Promise<ApiKeyDocument>;
   /** Whether a key that was verified earlier is still valid. */
   isActive(id: string): Promise<boolean>;
+  /** What such a key may do. */
+  scopesOf(id: string): Promise<readonly KeyScope[]>;
 }
 
 /**
@@ -114,10 +116,21 @@ export function createKeyCheck(
       const stored = await keys.find(id).stored;
       return stored !== null && isActiveKey(stored) && !(await partners.isSuspended(stored.partner));
     },
+
+    async scopesOf(id) {
+      const stored = await keys.find(id).stored;
+      return stored ? scopesOf(stored) : [];
+    },
   };
 }
 
-export function requireScopes({ scopes }: Pick<ApiKeyDocument, 'scopes'>, needed: readonly KeyScope[]): void {
+export const scopesOf = ({ scopes }: Pick<ApiKeyDocument, 'scopes'>): readonly KeyScope[] =>
+  scopes ?? keyScopes;
+
+export function requireScopes(
+  { scopes }: { scopes?: readonly KeyScope[] },
+  needed: readonly KeyScope[],
+): void {
   if (!scopes || needed.every((scope) => scopes.includes(scope))) return;
   const names = `scope${needed.length > 1 ? 's' : ''} ${needed.join(' and ')}`;
   throw new Problem(

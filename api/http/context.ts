@@ -1,6 +1,7 @@
 /** The state that a request carries from middleware to handler. */
 import type Koa from 'koa';
 import type { Scope } from '../../pipeline/stores/audiences.ts';
+import type { KeyScope } from '../../schemas/documents.ts';
 
 export interface RequestState {
   requestId: string;
@@ -8,6 +9,8 @@ export interface RequestState {
   scope: Scope;
   /** The API key of the request or of its session; a session of a user token has none. */
   keyId?: string;
+  /** What that key allows; `read` without one. */
+  keyScopes: readonly KeyScope[];
   /** Callers with the same name share a rate limit. */
   limitedAs: string;
   /** When the API key, the session or the user token ends, in milliseconds since 1970: no response continues after it. */

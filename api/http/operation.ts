@@ -27,7 +27,7 @@ interface Routed {
    * is sent. Checked before the body is read.
    */
   access: 'public' | 'console' | 'partner' | 'user';
-  /** The scopes that an API key needs, all of them. A session of the console may call what needs `read` and nothing else. */
+  /** The scopes that an API key needs, all of them. A session of the console needs a key with them; without a key it may `read`. */
   scopes: readonly KeyScope[];
   /** Public routes ignore the query. */
   query?: z.ZodObject;

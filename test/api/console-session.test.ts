@@ -2,9 +2,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealSession } from '../../api/auth/session-cookie.ts';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
+import { collections, type KeyScope, keyScopes } from '../../schemas/documents.ts';
 import { consoleSession } from '../../schemas/http-answers.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { cookieOf, fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
+import {
+  cookieOf,
+  fromConsole,
+  SESSION,
+  signedIn,
+  tokenOf,
+  tokenOfOther,
+  type Visitor,
+  visit,
+} from './console-support.ts';
 import { openRaw } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
 
@@ -13,7 +23,10 @@ let partner: TestPartner;
 let other: TestPartner;
 const oldSecret = Buffer.alloc(32, 7);
 beforeAll(async () => {
-  api = await startApi({ HEADRACE_SECRET_OLD: oldSecret.toString('base64') });
+  api = await startApi({
+    HEADRACE_SECRET_OLD: oldSecret.toString('base64'),
+    HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1',
+  });
   partner = await api.partner();
   other = await api.partner();
 });
@@ -118,24 +131,102 @@ describe('signing in', () => {
   });
 });
 
-describe('a session', () => {
-  it('changes nothing: every other method needs an API key', async () => {
+/** Every kind of change that a session may make: its scope, its request, the status of its answer. */
+const changes: [KeyScope, string, (audience: number) => string, object, number][] = [
+  ['import', 'POST', () => IMPORT, { file_path: 'a', key_type: 0 }, 202],
+  ['import', 'POST', () => `${IMPORT}?dry_run=true`, { file_path: 'a', key_type: 0 }, 202],
+  ['import', 'DELETE', () => IMPORT, { key_type: 1, keys: ['colour'] }, 202],
+  ['audience', 'POST', () => AUDIENCE, { name: 'n', file_path: 'a' }, 201],
+  ['audience', 'PATCH', (id) => `${AUDIENCE}/${id}`, { file_path: 'a' }, 204],
+  ['audience', 'PUT', (id) => `${AUDIENCE}/${id}`, {}, 204],
+  ['webhook', 'POST', () => '/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }, 201],
+];
+
+describe('a session changes', () => {
+  const stateOf = async () => [
+    await api.jobs.countDocuments({ partner: partner.id }),
+    await api.db.collection(collections.dryRuns).countDocuments({ partner: partner.id }),
+    await api.db.collection(collections.webhooks).countDocuments({ partner: partner.id }),
+    await api.db.collection(collections.audiences).find({ partner: partner.id }).toArray(),
+  ];
+  const sessionWith = async (scopes?: KeyScope[]) => {
+    const { key } = await createApiKeyStore(api.db).create(api.config.secret, partner.id, 'k', { scopes });
+    return signedIn(api, { api_key: key });
+  };
+
+  it('what its API key may change', async () => {
+    await api.attribute(partner, 'colour');
     const id = await createAudience();
-    const visitor = await signedIn(api, { api_key: partner.key });
-    const before = await api.jobs.countDocuments({ partner: partner.id });
-    for (const [method, path, body] of [
-      ['POST', IMPORT, { file_path: 'a', key_type: 0 }],
-      ['DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
-      ['POST', AUDIENCE, { name: 'n', file_path: 'a' }],
-      ['PATCH', `${AUDIENCE}/${id}`, { file_path: 'a' }],
-      ['PUT', `${AUDIENCE}/${id}`, {}],
-    ] as const) {
-      const reply = await visitor.call(method, path, { body, headers: fromConsole });
-      expect([method, path, reply.status]).toEqual([method, path, 401]);
+    for (const [scope, method, path, body, status] of changes) {
+      const visitor = await sessionWith(['read', scope]);
+      expect((await visitor.call('GET', SESSION)).json.scopes).toEqual(['read', scope]);
+      const reply = await visitor.call(method, path(id), { body, headers: fromConsole });
+      expect([method, path(id), reply.status, reply.text]).toEqual([
+        method,
+        path(id),
+        status,
+        expect.any(String),
+      ]);
     }
-    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
+    const all = await sessionWith();
+    expect((await all.call('GET', SESSION)).json.scopes).toEqual(['read', 'import', 'audience', 'webhook']);
   });
 
+  it('nothing without the scope, nothing of a customer, nothing that another site asks for', async () => {
+    const id = await createAudience('acme');
+    const customer = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });
+    expect((await customer.call('GET', SESSION)).json.scopes).toEqual(['read']);
+    const mighty = await sessionWith();
+    const foreign = await signedIn(api, { api_key: other.key });
+    const before = await stateOf();
+    for (const [scope, method, path, body] of changes) {
+      const unscoped = await sessionWith(keyScopes.filter((one) => one !== scope));
+      const tries: [string, Visitor, Record<string, string>, string][] = [
+        ['without the scope', unscoped, fromConsole, 'insufficient_scope'],
+        ['a customer', customer, fromConsole, 'forbidden'],
+        ['no header', mighty, {}, 'forbidden'],
+        ['another site', mighty, { ...fromConsole, 'sec-fetch-site': 'cross-site' }, 'forbidden'],
+        [
+          'another host of the domain',
+          mighty,
+          { ...fromConsole, 'sec-fetch-site': 'same-site' },
+          'forbidden',
+        ],
+      ];
+      for (const [what, visitor, headers, code] of tries) {
+        const reply = await visitor.call(method, path(id), { body, headers });
+        expect([what, method, path(id), reply.status, reply.json.code]).toEqual([
+          what,
+          method,
+          path(id),
+          403,
+          code,
+        ]);
+      }
+      if (path(id).endsWith(String(id)))
+        expect((await foreign.call(method, path(id), { body, headers: fromConsole })).status).toBe(404);
+    }
+    expect(await stateOf()).toEqual(before);
+  });
+
+  it('nothing once its key has lost the scope', async () => {
+    const apiKeys = createApiKeyStore(api.db);
+    const { id, key } = await apiKeys.create(api.config.secret, partner.id, 'narrowed');
+    const visitor = await signedIn(api, { api_key: key });
+    const queue = () =>
+      visitor.call('POST', `${IMPORT}?dry_run=true`, {
+        body: { file_path: 'a', key_type: 2 },
+        headers: fromConsole,
+      });
+    expect((await queue()).status).toBe(422);
+    await api.db
+      .collection<{ _id: string }>(collections.apiKeys)
+      .updateOne({ _id: id }, { $set: { scopes: ['read'] } });
+    await waitFor(async () => (await queue()).status === 403, { what: 'the narrowed key to be refused' });
+  });
+});
+
+describe('a session', () => {
   it('may have a report computed again, from our own pages alone', async () => {
     const [mine, theirs] = [await createAudience('acme'), await createAudience('bolt')];
     const visitor = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });

@@ -41,7 +41,7 @@ export function createConsoleSession(
   };
 
   const get: Handler = async (ctx) => {
-    const { scope, expiresAt } = ctx.state;
+    const { scope, keyScopes, expiresAt } = ctx.state;
     const { name } = await partners.find(scope.partner);
     send(ctx, {
       status: 200,
@@ -49,6 +49,7 @@ export function createConsoleSession(
         partner_id: scope.partner,
         partner_name: name,
         customer: scope.customer,
+        scopes: keyScopes,
         expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
       }),
     });

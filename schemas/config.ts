@@ -41,7 +41,7 @@ const secrets = ['HEADRACE_SECRET', 'HEADRACE_SECRET_OLD'] as const;
 /** Settings that a role does not use are neither required nor read, so that no process needs another's secrets. */
 const unusedBy = {
   all: [] as never[],
-  api: namesOf(storage),
+  api: ['HEADRACE_PARTNER_S3_ENDPOINT', 'HEADRACE_S3_ISSUER'],
   pipeline: [] as never[],
   admin: namesOf(kafka),
   /** tap, topics and replay. */

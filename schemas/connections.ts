@@ -61,6 +61,9 @@ export const mongo = {
 
 export const storage = {
   HEADRACE_S3_ENDPOINT: endpoint.describe('http(s)://host[:port]; empty: AWS.'),
+  HEADRACE_S3_PUBLIC_ENDPOINT: endpoint.describe(
+    'The same storage as browsers reach it, for uploads in the console; empty: HEADRACE_S3_ENDPOINT.',
+  ),
   HEADRACE_PARTNER_S3_ENDPOINT: endpoint.describe(
     'Endpoint of partners’ own buckets (path_type 1); empty: AWS.',
   ),
@@ -77,7 +80,7 @@ export const storage = {
     }),
   HEADRACE_S3_ACCESS_KEY_ID: ownKey('an access key id').optional().meta({
     description:
-      'Credentials of the service. Unset: those that the AWS SDK finds (its own variables, a web identity, the role of the machine). The pipeline lists and reads the bucket; `headrace admin partner create` issues credentials.',
+      'Credentials of the service. Unset: those that the AWS SDK finds (its own variables, a web identity, the role of the machine). The pipeline lists and reads the bucket; the API signs uploads of the console, and needs s3:PutObject for them; `headrace admin partner create` issues credentials.',
     example: 'change-me',
   }),
   HEADRACE_S3_SECRET_ACCESS_KEY: ownKey('a secret access key').optional().meta({ example: 'change-me' }),

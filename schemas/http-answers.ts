@@ -100,6 +100,15 @@ export const consoleSession = z.strictObject({
   expires_at: time.nullable(),
 });
 
+/** Where the console uploads a file to. */
+export const signedUpload = z.strictObject({
+  /** Takes one PUT of exactly the announced size. */
+  url: z.url(),
+  /** Relative to the partner's prefix. */
+  file_path: z.string(),
+  expires_at: time,
+});
+
 export const importLogId = z
   .strictObject({ import_log_id: described(id, 'The id of the job. Poll the import log with it.', 42) })
   .meta({ id: 'ImportLogId' });

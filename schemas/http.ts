@@ -17,6 +17,9 @@ export interface BodyLimits {
 const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
+/** What S3 takes in one request. */
+export const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
+
 const KEY_BYTES = 256;
 /** A character of two bytes is escaped with six in JSON; no other needs more for each of its own. */
 const ESCAPED = 3;
@@ -217,6 +220,17 @@ export function createBodies(limits: BodyLimits) {
         ({ api_key, user_token }) => (api_key === undefined) !== (user_token === undefined),
         'must have either api_key or user_token',
       ),
+    /** What the console sends to upload a file: its name without folders, and its size. */
+    upload: z.strictObject({
+      name: z.string('must be a string').superRefine((name, check) => {
+        const message = name.includes('/') ? 'must not contain a slash' : sharedPathProblem(name, 255);
+        if (message) check.addIssue({ code: 'custom', message });
+      }),
+      size: z
+        .int('must be a number of bytes')
+        .min(1, 'must not be 0: the file is empty')
+        .max(MAX_UPLOAD_BYTES, 'must be at most 5 GiB: upload larger files with the command line'),
+    }),
     /** A clear has no fields: the body is empty or an empty object. */
     nothing: z.strictObject({}).meta({ id: 'Nothing' }),
   };

@@ -77,6 +77,17 @@ export function s3Server(home: () => Promise<string>): Startable {
   };
 }
 
+/** The console uploads from its own origin, whose port differs from stack to stack. */
+const fromThisMachine = {
+  CORSRules: [
+    {
+      AllowedOrigins: ['http://127.0.0.1:*', 'http://localhost:*'],
+      AllowedMethods: ['PUT'],
+      AllowedHeaders: ['content-type'],
+    },
+  ],
+};
+
 export async function makeSharedBucket(at: {
   endpoint: string;
   region: string;
@@ -84,18 +95,22 @@ export async function makeSharedBucket(at: {
   accessKeyId: string;
   secretAccessKey: string;
 }): Promise<void> {
-  const { CreateBucketCommand, HeadBucketCommand, S3Client } = await import('@aws-sdk/client-s3');
+  const { CreateBucketCommand, HeadBucketCommand, PutBucketCorsCommand, S3Client } = await import(
+    '@aws-sdk/client-s3'
+  );
   const client = new S3Client({
     endpoint: at.endpoint,
     region: at.region,
     credentials: { accessKeyId: at.accessKeyId, secretAccessKey: at.secretAccessKey },
     forcePathStyle: true,
   });
+  const Bucket = at.bucket;
   try {
-    await client.send(new HeadBucketCommand({ Bucket: at.bucket }));
-  } catch (error) {
-    if ((error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode !== 404) throw error;
-    await client.send(new CreateBucketCommand({ Bucket: at.bucket }));
+    await client.send(new HeadBucketCommand({ Bucket })).catch((error) => {
+      if (error.$metadata?.httpStatusCode !== 404) throw error;
+      return client.send(new CreateBucketCommand({ Bucket }));
+    });
+    await client.send(new PutBucketCorsCommand({ Bucket, CORSConfiguration: fromThisMachine }));
   } finally {
     client.destroy();
   }

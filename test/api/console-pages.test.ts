@@ -25,6 +25,9 @@ describe('pages', () => {
     '/console/segments/10000001',
     '/console/imports',
     '/console/imports/1',
+    '/console/upload',
+    '/console/webhooks',
+    '/console/webhooks/1',
   ])('%s is the page', async (path) => {
     const page = await get(path);
     expect(page.status).toBe(200);
@@ -74,7 +77,7 @@ describe('pages', () => {
   it('load and run nothing but our own files, and tell nobody', async () => {
     const { headers, text } = await get('/console/');
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ${api.config.s3Endpoint}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
     );
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(headers.get('x-frame-options')).toBe('DENY');

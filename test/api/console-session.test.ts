@@ -135,8 +135,10 @@ describe('signing in', () => {
 const changes: [KeyScope, string, (audience: number) => string, object, number][] = [
   ['import', 'POST', () => IMPORT, { file_path: 'a', key_type: 0 }, 202],
   ['import', 'POST', () => `${IMPORT}?dry_run=true`, { file_path: 'a', key_type: 0 }, 202],
+  ['import', 'POST', () => '/console/uploads/import', { name: 'a.csv', size: 1 }, 201],
   ['import', 'DELETE', () => IMPORT, { key_type: 1, keys: ['colour'] }, 202],
   ['audience', 'POST', () => AUDIENCE, { name: 'n', file_path: 'a' }, 201],
+  ['audience', 'POST', () => '/console/uploads/audience', { name: 'a.csv', size: 1 }, 201],
   ['audience', 'PATCH', (id) => `${AUDIENCE}/${id}`, { file_path: 'a' }, 204],
   ['audience', 'PUT', (id) => `${AUDIENCE}/${id}`, {}, 204],
   ['webhook', 'POST', () => '/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }, 201],

@@ -24,7 +24,7 @@ const ports = {} as Record<keyof typeof inner, number>;
 const override = () => `services:
   api: { ports: !override ["${published('api')}", "${published('apiMetrics')}"] }
   pipeline: { ports: !override ["${published('pipeline')}"] }
-  s3: { ports: ["${published('s3')}"] }
+  s3: { ports: !override ["${published('s3')}"] }
   prometheus: { ports: !override ["${published('prometheus')}"] }
 `;
 const published = (name: keyof typeof inner) => `127.0.0.1:${ports[name]}:${inner[name]}`;

@@ -169,7 +169,7 @@ describe('the configuration', () => {
   });
 
   it.each([
-    ['api', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_SECRET']],
+    ['api', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
     ['pipeline', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
     ['admin', ['HEADRACE_MONGO_URL', 'HEADRACE_S3_BUCKET', 'HEADRACE_SECRET']],
     ['operator', ['HEADRACE_KAFKA_BROKERS', 'HEADRACE_MONGO_URL']],
@@ -187,9 +187,9 @@ describe('the configuration', () => {
   });
 
   it.each([
-    ['api', 'HEADRACE_S3_SECRET_ACCESS_KEY', 's3SecretAccessKey'],
     ['admin', 'HEADRACE_KAFKA_SASL_PASSWORD', 'kafkaSaslPassword'],
     ['operator', 'HEADRACE_SECRET', 'secret'],
+    ['operator', 'HEADRACE_S3_SECRET_ACCESS_KEY', 's3SecretAccessKey'],
   ] as const)('does not let %s have %s, whatever it is', (role, name, property) => {
     expect(parseConfig({ ...minimal, [name]: 'x' }, role)).not.toHaveProperty(property);
     expect(parseConfig({ ...minimal, [`${name}_FILE`]: '/gone' }, role)).not.toHaveProperty(property);

@@ -5,13 +5,6 @@ import { notFound } from '../../http/problem.ts';
 import { answerTagged } from '../../http/tag-answer.ts';
 import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from './console-files.ts';
 
-const policy = contentPolicy({
-  'script-src': "'self'",
-  'style-src': "'self'",
-  'img-src': "'self' data:",
-  'connect-src': "'self'",
-});
-
 function sendFile(ctx: Context, file: ConsoleFile): void {
   // Our order: browsers accept all encodings equally, and do not name the smallest first.
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name)) ?? 'identity';
@@ -29,7 +22,17 @@ function redirect(ctx: Context, to: string): void {
   ctx.redirect(to);
 }
 
-export function createConsolePages(openByToken: (ctx: Context, page: string) => Promise<void>) {
+/** `storage` is where files are uploaded to. */
+export function createConsolePages(
+  openByToken: (ctx: Context, page: string) => Promise<void>,
+  storage: string,
+) {
+  const policy = contentPolicy({
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self' data:",
+    'connect-src': `'self' ${storage}`,
+  });
   let reading: Promise<ConsoleFiles> | undefined;
   const files = () => {
     reading ??= readConsoleFiles();

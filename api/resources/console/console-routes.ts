@@ -1,15 +1,24 @@
 /** The routes of the console. They belong to its pages, not to the API, so the OpenAPI document does not have them. */
-import type { Handler } from '../../http/context.ts';
+import { send } from '../../http/change.ts';
+import type { Context, Handler } from '../../http/context.ts';
 import type { Route } from '../../http/operation.ts';
+import { validate } from '../../http/validate.ts';
 import type { Dependencies } from '../shared.ts';
 import { createConsolePages } from './console-pages.ts';
 import { createConsoleSession, type SessionDependencies } from './console-session.ts';
+import { createUploadUrls } from './upload-urls.ts';
 
 const SESSION = '/console/session';
 
 export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDependencies): Route[] {
   const session = createConsoleSession(deps, signedIn);
-  const pages = createConsolePages(session.openByToken);
+  const uploads = createUploadUrls(deps.config);
+  const pages = createConsolePages(session.openByToken, uploads.origin);
+  const upload = async (ctx: Context) => {
+    const { prefix } = await deps.partners.find(ctx.state.scope.partner);
+    const signed = await uploads.sign(prefix, validate(deps.bodies.upload, ctx.request.body));
+    send(ctx, { status: 201, body: JSON.stringify(signed) });
+  };
   const open: [string, Handler][] = [
     ['/console', pages.home],
     ['/console/sign-in', pages.page],
@@ -17,6 +26,9 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
     ['/console/segments/:id', pages.segment],
     ['/console/imports', pages.page],
     ['/console/imports/:id', pages.record],
+    ['/console/upload', pages.page],
+    ['/console/webhooks', pages.page],
+    ['/console/webhooks/:id', pages.record],
     ['/console/assets/:name', pages.asset],
     ['/console/*path', pages.missing],
   ];
@@ -31,6 +43,17 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
       handler: session.create,
     },
     { method: 'delete', path: SESSION, access: 'console', scopes: [], handler: session.end },
+    // By what the file is for: a key may have the scope of one and not of the other.
+    ...(['import', 'audience'] as const).map(
+      (scope): Route => ({
+        method: 'post',
+        path: `/console/uploads/${scope}`,
+        access: 'partner',
+        scopes: [scope],
+        body: { schema: deps.bodies.upload },
+        handler: upload,
+      }),
+    ),
     ...open.map(([path, handler]): Route => ({ method: 'get', path, access: 'public', scopes: [], handler })),
   ];
 }

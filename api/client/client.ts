@@ -147,9 +147,14 @@ export function createClient(options: ClientOptions) {
   return {
     get: <T>(path: string, request: ReadOptions = {}): Promise<ApiResponse<T>> =>
       send('GET', path, request, parse<T>),
-    /** With retries, an Idempotency-Key keeps a retry from queueing a second job. */
-    change: <T>(method: Exclude<Method, 'GET'>, path: string, body?: object): Promise<ApiResponse<T>> => {
-      const headers = retryMs > 0 ? { 'Idempotency-Key': crypto.randomUUID() } : undefined;
+    /** With retries, an Idempotency-Key keeps a retry from queueing a second job; a page that lets a person retry gives its own. */
+    change: <T>(
+      method: Exclude<Method, 'GET'>,
+      path: string,
+      body?: object,
+      key: string | undefined = retryMs > 0 ? crypto.randomUUID() : undefined,
+    ): Promise<ApiResponse<T>> => {
+      const headers = key === undefined ? undefined : { 'Idempotency-Key': key };
       return send(method, path, { body, headers }, parse<T>);
     },
     /** For a body that may be large: read it with the functions below. */

@@ -22,6 +22,7 @@ export type Load = z.output<typeof answers.audienceLoad>;
 export type Progress = z.output<typeof answers.progress>;
 export type RejectedRow = z.output<typeof answers.rejectedRow>;
 export type Session = z.output<typeof answers.consoleSession>;
+export type SignedUpload = z.output<typeof answers.signedUpload>;
 export type Status = Audience['status'];
 export type Usage = z.output<typeof usage>;
 export type Webhook = z.output<typeof hooks.webhook>;

@@ -24,8 +24,19 @@ export const read = <T>(path: string, signal?: AbortSignal): Promise<ApiResponse
 
 export const request = (path: string): Promise<Response> => watched(api.open(path));
 
-export const change = (method: 'POST' | 'DELETE', path: string): Promise<ApiResponse<unknown>> =>
-  watched(api.change(method, path));
+/** With a `key`, a repeated request has no further effect. */
+export const change = <T>(
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: object,
+  key?: string,
+): Promise<ApiResponse<T>> => watched(api.change<T>(method, path, body, key));
+
+/** Not randomUUID, which pages without https do not have. */
+export const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  );
 
 /** Here a 401 means signed out, not the end of a session. */
 export const session = {

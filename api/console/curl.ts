@@ -26,13 +26,6 @@ export function curl({ origin, forCustomer }: Target, { method, path, body, save
   return lines.join(' \\\n  ');
 }
 
-export const createAudience = (target: Target) =>
-  curl(target, {
-    method: 'POST',
-    path: audiencePath,
-    body: { name: 'Summer visitors', file_path: 'summer/day-1.csv' },
-  });
-
 export const appendFile = (target: Target, audience: number, filePath: string) =>
   curl(target, { method: 'PATCH', path: `${audiencePath}/${audience}`, body: { file_path: filePath } });
 
@@ -41,9 +34,6 @@ export const clearAudience = (target: Target, audience: number) =>
 
 export const downloadRejects = (target: Target, path: string) =>
   curl(target, { path: `${path}/rejects`, saveAs: 'rejects.ndjson' });
-
-export const createImport = (target: Target) =>
-  curl(target, { method: 'POST', path: importPath, body: { file_path: 'day-1/devices.csv', key_type: 0 } });
 
 const ownCredentials = {
   accessKeyId: 'YOUR_ACCESS_KEY_ID',

@@ -11,7 +11,10 @@ import { ImportsPage } from './pages/imports.tsx';
 import { NotFoundPage, OtherAccountPage } from './pages/notices.tsx';
 import { SegmentReportPage } from './pages/segment-report.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
-import { address, navigate, pageOf, signInPath, startRouter } from './router.ts';
+import { UploadPage } from './pages/upload.tsx';
+import { WebhookDetailPage } from './pages/webhook-detail.tsx';
+import { WebhooksPage } from './pages/webhooks.tsx';
+import { address, isPartnerPage, navigate, pageOf, signInPath, startRouter } from './router.ts';
 import { loadSession, sessionStore } from './session.ts';
 import { useStore } from './store.ts';
 import { applyTheme } from './theme.ts';
@@ -24,8 +27,7 @@ function Redirect({ to }: { to: string }) {
 function SignedIn({ session, at }: { session: Session; at: string }) {
   const [path = '', query] = at.split('?');
   const page = pageOf(path);
-  const isForPartner = page.name === 'imports' || page.name === 'import';
-  if (isForPartner && session.customer !== null) return <NotFoundPage />;
+  if (isPartnerPage(page) && session.customer !== null) return <NotFoundPage />;
   switch (page.name) {
     case 'home':
       return <Redirect to="/console/audiences" />;
@@ -34,9 +36,15 @@ function SignedIn({ session, at }: { session: Session; at: string }) {
     case 'segment':
       return <SegmentReportPage key={page.id} session={session} segment={page.id} />;
     case 'imports':
-      return <ImportsPage query={new URLSearchParams(query)} />;
+      return <ImportsPage session={session} query={new URLSearchParams(query)} />;
     case 'import':
-      return <ImportDetailPage key={page.id} id={page.id} />;
+      return <ImportDetailPage key={page.id} session={session} id={page.id} />;
+    case 'upload':
+      return <UploadPage session={session} query={new URLSearchParams(query)} />;
+    case 'webhooks':
+      return <WebhooksPage session={session} />;
+    case 'webhook':
+      return <WebhookDetailPage key={page.id} session={session} id={page.id} />;
     case 'sign-in':
       return <OtherAccountPage session={session} />;
     default:

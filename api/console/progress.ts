@@ -1,5 +1,5 @@
 /** The progress of a job, polled while it waits or runs. */
-import type { Load, Progress } from '../client/types.ts';
+import type { Load, Progress, Status } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
 import { read } from './api-client.ts';
 import { useQuery } from './query.ts';
@@ -17,12 +17,12 @@ const nextReading = ({ status, phase, jobs_ahead }: Pick<Progress, 'status' | 'p
 export const firstOpen = (loads: Load[]): Load | undefined =>
   loads.filter(({ status }) => isOpen(status)).at(-1);
 
-/** `path` of the job; null while there is nothing to follow. */
-export function useProgress(path: string | null): Progress | undefined {
+/** `path` of the job; null while there is nothing to follow. Another `status` of its record reads it again at once. */
+export function useProgress(path: string | null, status?: Status): Progress | undefined {
   const { data } = useQuery(
-    path && `${path}/progress`,
+    path && `${path}/progress ${status}`,
     async (signal) => (await read<Progress>(`${path}/progress`, signal)).data,
-    { again: nextReading },
+    { again: nextReading, keep: true },
   );
   return data;
 }

@@ -27,7 +27,7 @@ interface Options<T> {
 }
 
 const RETRY_MS = 2_000;
-const isTransient = ({ status }: ApiProblem) => status === 0 || status === 429 || status >= 500;
+export const isTransient = ({ status }: ApiProblem) => status === 0 || status === 429 || status >= 500;
 
 /** A `key` of null reads nothing; another key forgets what was read. */
 export function useQuery<T>(

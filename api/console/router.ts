@@ -2,24 +2,30 @@
 import { createStore } from './store.ts';
 
 export type Page =
-  | { name: 'home' | 'sign-in' | 'audiences' | 'imports' | 'not-found' }
-  | { name: 'segment' | 'import'; id: number };
+  | { name: 'home' | 'sign-in' | 'audiences' | 'imports' | 'upload' | 'webhooks' | 'not-found' }
+  | { name: 'segment' | 'import' | 'webhook'; id: number };
 
 const fixed: Record<string, Page> = {
   '/console/': { name: 'home' },
   '/console/sign-in': { name: 'sign-in' },
   '/console/audiences': { name: 'audiences' },
   '/console/imports': { name: 'imports' },
+  '/console/upload': { name: 'upload' },
+  '/console/webhooks': { name: 'webhooks' },
 };
-const numbered = /^\/console\/(segments|imports)\/([1-9]\d{0,15})$/;
+const numbered = /^\/console\/(segment|import|webhook)s\/([1-9]\d{0,15})$/;
 
 export function pageOf(path: string): Page {
   const known = Object.hasOwn(fixed, path) ? fixed[path] : undefined;
   if (known) return known;
   const match = numbered.exec(path);
   if (!match) return { name: 'not-found' };
-  return { name: match[1] === 'segments' ? 'segment' : 'import', id: Number(match[2]) };
+  return { name: match[1] as 'segment' | 'import' | 'webhook', id: Number(match[2]) };
 }
+
+/** Not for a customer. */
+export const isPartnerPage = ({ name }: Page): boolean =>
+  ['imports', 'import', 'upload', 'webhooks', 'webhook'].includes(name);
 
 /** Only a page of the console: another address would be an open redirect. */
 export function safeNext(next: string | null): string {
@@ -50,6 +56,12 @@ export function navigate(to: string, { replace = false } = {}): void {
   address.set(location.pathname + location.search);
 }
 
+/** Another page, from its top. */
+export function openPage(to: string): void {
+  navigate(to);
+  window.scrollTo(0, 0);
+}
+
 function followLink(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest?.('a');
   const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
@@ -58,8 +70,7 @@ function followLink(event: MouseEvent): void {
   const isOurs = to.origin === location.origin && to.pathname.startsWith('/console/') && !to.hash;
   if (!isOurs) return;
   event.preventDefault();
-  navigate(to.pathname + to.search);
-  window.scrollTo(0, 0);
+  openPage(to.pathname + to.search);
 }
 
 export function startRouter(): void {

@@ -72,8 +72,8 @@ export function detectDelimiter(bytes: Uint8Array, at: number, to: number): numb
   return COMMA;
 }
 
-export function isHeader(bytes: Buffer, at: number, to: number): boolean {
-  const field = bytes.toString('utf8', at, endOfFirstField(bytes, at, to)).trim();
+export function isHeader(bytes: Uint8Array, at: number, to: number): boolean {
+  const field = new TextDecoder().decode(bytes.subarray(at, endOfFirstField(bytes, at, to))).trim();
   const name = field.length > 1 && field.startsWith('"') && field.endsWith('"') ? field.slice(1, -1) : field;
   return HEADER_WORDS.has(name.trim().toLowerCase());
 }

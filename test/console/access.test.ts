@@ -145,5 +145,5 @@ test('lists are filtered and searched, and an import shows its rejected rows', a
   await page.getByRole('link', { name: 'attributes.csv' }).click();
   await page.getByRole('heading', { name: 'Rejected rows', exact: true }).waitFor();
   await page.getByText('nobody').first().waitFor();
-  await page.getByRole('heading', { name: 'Next steps' }).waitFor();
+  await page.getByLabel('Correct the rows').waitFor();
 });

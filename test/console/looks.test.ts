@@ -30,7 +30,7 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
   const imported = (await scene.call('GET', '/v1/marketplace/import')).json[0].import_log_id;
 
   for (const theme of ['light', 'dark'] as const) {
-    for (const width of [1_280, 390]) {
+    for (const width of [1_280, 360]) {
       const page = await browser.open({ theme, width });
       const look = async (path: string, ready: () => Promise<unknown>) => {
         await page.goto(scene.at(path));
@@ -46,8 +46,10 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
         page.getByRole('link', { name: 'attributes.csv' }).first().waitFor(),
       );
       await look(`/console/imports/${imported}`, () =>
-        page.getByRole('heading', { name: 'Next steps' }).waitFor(),
+        page.getByRole('listitem').getByText('Merging').waitFor(),
       );
+      await look('/console/upload', () => page.getByRole('group', { name: 'Load it as' }).waitFor());
+      await look('/console/webhooks', () => page.getByText('No webhooks are registered').waitFor());
       await look(new URL(scene.reportOf(audience)).pathname, async () => {
         await shows(page, 'Matched devices', '600');
         await page.locator('canvas').first().waitFor();

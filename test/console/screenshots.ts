@@ -28,11 +28,13 @@ const pages = {
   report: `/console/segments/${demo.audience.default_warehouse_segment_id}`,
   imports: '/console/imports',
   import: '/console/imports/1',
+  upload: '/console/upload',
+  webhooks: '/console/webhooks',
 };
 const shots: [page: keyof typeof pages, theme: Theme, width: number][] = wanted
   ? (Object.keys(pages) as (keyof typeof pages)[]).flatMap((page) =>
       (['light', 'dark'] as const).flatMap((theme) =>
-        [1_280, 390].map((width): [keyof typeof pages, Theme, number] => [page, theme, width]),
+        [1_280, 360].map((width): [keyof typeof pages, Theme, number] => [page, theme, width]),
       ),
     )
   : [

@@ -105,11 +105,17 @@ export function Rejects({ rejected }: { rejected: Record<string, number> }) {
 }
 
 /** Why a job failed: one line for each error. */
-export function Errors({ errors }: { errors: ImportLogError[] | null }) {
+export function Errors({
+  errors,
+  title = 'Why it failed',
+}: {
+  errors: ImportLogError[] | null;
+  title?: string;
+}) {
   if (!errors || errors.length === 0) return null;
   return (
     <section class="problem" aria-label="Errors">
-      <p class="problem-title">Why it failed</p>
+      <p class="problem-title">{title}</p>
       <ul>
         {errors.map(({ code, message, file, line, count }) => (
           <li key={`${code} ${file} ${line}`}>

@@ -38,14 +38,17 @@ const columns: ListColumn<FileReport>[] = [
 
 interface Props {
   files: FileReport[] | undefined;
+  /** No more files will come. */
+  hasEnded?: boolean;
   problem?: ApiProblem;
   retry: () => void;
 }
 
-export function FilesTable({ files, problem, retry }: Props) {
+export function FilesTable({ files, hasEnded = false, problem, retry }: Props) {
   if (problem && !files) return <Problem problem={problem} retry={retry} />;
   if (!files) return <SkeletonRows rows={2} />;
+  if (files.length === 0 && hasEnded) return <p class="quiet">No files were read.</p>;
   if (files.length === 0)
-    return <EmptyState title="No files yet">Files are listed when the job starts.</EmptyState>;
+    return <EmptyState title="No files yet">They are listed when the job starts.</EmptyState>;
   return <ListTable caption="Files" columns={columns} rows={files} rowKey={(file) => file.s3_path} />;
 }

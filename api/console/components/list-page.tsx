@@ -15,6 +15,8 @@ interface Props<T> {
   searchLabel: string;
   columns: ListColumn<T>[];
   rowKey: (row: T) => number;
+  /** What to do next, beside the title. */
+  action?: ComponentChildren;
   /** What to do when there is nothing at all. */
   empty: ComponentChildren;
 }
@@ -28,6 +30,7 @@ export function ListPage<T>({
   searchLabel,
   columns,
   rowKey,
+  action,
   empty,
 }: Props<T>) {
   useTitle(title);
@@ -37,7 +40,10 @@ export function ListPage<T>({
     <>
       <div class="page-head">
         <h1>{title}</h1>
-        <Filters path={path} query={query} searchLabel={searchLabel} />
+        <div class="actions">
+          <Filters path={path} query={query} searchLabel={searchLabel} />
+          {rows && (rows.length > 0 || list.isFiltered) && action}
+        </div>
       </div>
       {list.problem && <Problem problem={list.problem} retry={list.reload} />}
       {!rows && !list.problem && <SkeletonRows rows={8} />}

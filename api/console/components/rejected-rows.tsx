@@ -19,13 +19,16 @@ interface Props {
   rejects: { rows: RejectedRow[]; more: boolean } | undefined;
   problem?: ApiProblem;
   retry: () => void;
+  /** More rows may be rejected until then. */
+  hasEnded: boolean;
   download: string;
 }
 
-export function RejectedRows({ rejects, problem, retry, download }: Props) {
+export function RejectedRows({ rejects, problem, retry, hasEnded, download }: Props) {
   if (problem && !rejects) return <Problem problem={problem} retry={retry} />;
   if (!rejects) return <SkeletonRows rows={2} />;
-  if (rejects.rows.length === 0) return <p class="quiet">No rejected rows.</p>;
+  if (rejects.rows.length === 0)
+    return <p class="quiet">{hasEnded ? 'No rows were rejected.' : 'None so far.'}</p>;
   return (
     <>
       <div class="table-tools">

@@ -36,19 +36,47 @@ function SignOutButton() {
 
 function Navigation({ session, path }: { session: Session; path: string }) {
   const { name } = pageOf(path);
-  const inAudiences = name === 'audiences' || name === 'segment';
-  const inImports = name === 'imports' || name === 'import';
+  const { scopes, customer } = session;
+  const isPartner = customer === null;
+  const links = [
+    { title: 'Audiences', to: 'audiences', names: ['audiences', 'segment'], isShown: true },
+    { title: 'Imports', to: 'imports', names: ['imports', 'import'], isShown: isPartner },
+    {
+      title: 'Upload',
+      to: 'upload',
+      names: ['upload'],
+      isShown: scopes.includes('import') || scopes.includes('audience'),
+    },
+    {
+      title: 'Webhooks',
+      to: 'webhooks',
+      names: ['webhooks', 'webhook'],
+      isShown: scopes.includes('webhook'),
+    },
+  ];
   return (
     <nav aria-label="Console">
-      <a href="/console/audiences" aria-current={inAudiences ? 'page' : undefined}>
-        Audiences
-      </a>
-      {session.customer === null && (
-        <a href="/console/imports" aria-current={inImports ? 'page' : undefined}>
-          Imports
-        </a>
-      )}
+      {links
+        .filter(({ isShown }) => isShown)
+        .map(({ title, to, names }) => (
+          <a key={to} href={`/console/${to}`} aria-current={names.includes(name) ? 'page' : undefined}>
+            {title}
+          </a>
+        ))}
     </nav>
+  );
+}
+
+/** For partners: what the console leaves to other tools. */
+function Footer() {
+  return (
+    <footer class="foot">
+      <nav aria-label="Documentation">
+        <a href="/docs">API reference</a>
+        <a href="/docs/topics">Topics</a>
+        <a href="/cli">Command line</a>
+      </nav>
+    </footer>
   );
 }
 
@@ -104,6 +132,7 @@ export function Shell({ session, children }: { session: Session | null; children
       <main id="main" ref={main} tabIndex={-1}>
         {children}
       </main>
+      {session?.customer === null && <Footer />}
       <p class="visually-hidden" aria-live="polite">
         {said}
       </p>

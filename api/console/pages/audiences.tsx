@@ -4,11 +4,10 @@ import type { Audience, Load, Session } from '../../client/types.ts';
 import { isOpen } from '../../client/words.ts';
 import { read } from '../api-client.ts';
 import { Age, EmptyState, Status } from '../components/basics.tsx';
-import { CopyCurl } from '../components/copy-curl.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { InlineProgress } from '../components/progress.tsx';
-import { createAudience } from '../curl.ts';
+import { UploadLink } from '../components/upload-link.tsx';
 import { shareOf } from '../funnel.ts';
 import { firstOpen, useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
@@ -63,7 +62,6 @@ const columns: ListColumn<Audience>[] = [
 ];
 
 export function AudiencesPage({ session, query }: { session: Session; query: URLSearchParams }) {
-  const target = { origin: location.origin, forCustomer: session.customer !== null };
   return (
     <ListPage
       title="Audiences"
@@ -73,14 +71,21 @@ export function AudiencesPage({ session, query }: { session: Session; query: URL
       query={query}
       searchLabel="Search by name"
       columns={columns}
+      action={<UploadLink session={session} as="audience" />}
       rowKey={(audience) => audience.audience_id}
       empty={
         <EmptyState isPage title="There are no audiences yet">
-          <p>
-            Upload a file of device identifiers to your prefix in the bucket, then create an audience from it.
-            It appears here at once, and you can watch it load.
-          </p>
-          <CopyCurl title="Create an audience" command={createAudience(target)} />
+          {session.customer === null ? (
+            <>
+              <p>
+                Upload a file of device identifiers, optionally with events. The audience appears here at
+                once, and you can watch it load.
+              </p>
+              <UploadLink session={session} as="audience" />
+            </>
+          ) : (
+            <p>They appear here as soon as {session.partner_name} loads one for you.</p>
+          )}
         </EmptyState>
       }
     />

@@ -1,14 +1,15 @@
 import { type ApiResponse, importPath } from '../../client/client.ts';
 import { count, exactTime } from '../../client/format.ts';
-import type { FileReport, ImportLog, RejectedRow } from '../../client/types.ts';
+import type { FileReport, ImportLog, RejectedRow, Session } from '../../client/types.ts';
 import { importTitle, isOpen, statusWords } from '../../client/words.ts';
 import { read, readRows } from '../api-client.ts';
 import { Age, Errors, Problem, SkeletonRows, Status } from '../components/basics.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
 import { FilesTable } from '../components/files-table.tsx';
-import { ProgressCard } from '../components/progress.tsx';
 import { RejectedRows } from '../components/rejected-rows.tsx';
-import { createImport, deleteAgain, downloadRejects, submitAgain } from '../curl.ts';
+import { CorrectRows, SubmitAgain } from '../components/resubmit.tsx';
+import { Timeline } from '../components/timeline.tsx';
+import { deleteAgain, submitAgain } from '../curl.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';
 import { useProgress } from '../progress.ts';
@@ -48,31 +49,23 @@ function Facts({ log }: { log: ImportLog }) {
   );
 }
 
-function NextSteps({ log, hasRejects }: { log: ImportLog; hasRejects: boolean }) {
-  const target = { origin: location.origin, forCustomer: false };
-  const path = `${importPath}/${log.import_log_id}`;
-  if (log.log_type === 1)
-    return <CopyCurl title="Delete the data of these keys again" command={deleteAgain(target, log)} />;
-  return (
-    <>
-      {hasRejects && (
-        <CopyCurl
-          title="Download the rejected rows"
-          note="Each line has the file, the line number, the reason and the row. Correct the rows and upload them as a new file."
-          command={downloadRejects(target, path)}
-        />
-      )}
-      <CopyCurl
-        title={hasRejects || log.status === 3 ? 'Submit the corrected file' : 'Submit this path again'}
-        note="Devices that were loaded before are not counted twice."
-        command={submitAgain(target, log, log.file_path)}
-      />
-      <CopyCurl title="Import another file" command={createImport(target)} />
-    </>
-  );
+interface ActionsProps {
+  log: ImportLog;
+  files: FileReport[];
+  canImport: boolean;
 }
 
-export function ImportDetailPage({ id }: { id: number }) {
+/** What to do about an import that failed. Credentials of another bucket are not kept, so only a command can submit it again. */
+function AfterFailure({ log, files, canImport }: ActionsProps) {
+  const target = { origin: location.origin, forCustomer: false };
+  if (log.log_type === 1)
+    return <CopyCurl title="Delete the data of these keys again" command={deleteAgain(target, log)} />;
+  if (log.path_type === 1)
+    return <CopyCurl title="Submit again" command={submitAgain(target, log, log.file_path)} />;
+  return canImport ? <SubmitAgain log={log} files={files} /> : null;
+}
+
+export function ImportDetailPage({ session, id }: { session: Session; id: number }) {
   const path = `${importPath}/${id}`;
   const log = useQuery(path, (signal) => read<ImportLog>(path, signal), { apartMs: APART_MS });
   const files = useQuery(`${path}/files`, (signal) => read<FileReport[]>(`${path}/files`, signal), {
@@ -90,15 +83,17 @@ export function ImportDetailPage({ id }: { id: number }) {
     for (const query of [log, files, rejects]) query.refresh();
   });
   const record = (log.data as ApiResponse<ImportLog> | undefined)?.data;
-  const progress = useProgress(record && isOpen(record.status) ? path : null);
+  // Read again when the job has ended.
+  const progress = useProgress(record ? path : null, record?.status);
   useTitle(`Import ${id}`);
   useAnnounce(record && `Import ${id}: ${statusWords[record.status]}`);
 
   if (log.problem?.status === 404) return <NotFoundPage what="import" />;
   if (!record)
     return log.problem ? <Problem problem={log.problem} retry={log.reload} /> : <SkeletonRows rows={8} />;
-  const hasRejects = (rejects.data?.rows.length ?? 0) > 0;
   const isDeletion = record.log_type === 1;
+  const hasEnded = !isOpen(record.status);
+  const canImport = session.scopes.includes('import');
   return (
     <>
       <div class="page-head report-head">
@@ -109,8 +104,13 @@ export function ImportDetailPage({ id }: { id: number }) {
         <Status status={record.status} />
       </div>
       {log.problem && <Problem problem={log.problem} retry={log.reload} />}
-      {isOpen(record.status) && <ProgressCard title={`Progress of import ${id}`} progress={progress} />}
+      {progress && (
+        <Timeline title={`Progress of import ${id}`} progress={progress} isDeletion={isDeletion} />
+      )}
       <Errors errors={record.errors} />
+      {record.status === 3 && (
+        <AfterFailure log={record} files={files.data?.data ?? []} canImport={canImport} />
+      )}
       <section class="card" aria-label="Facts">
         <Facts log={record} />
       </section>
@@ -118,7 +118,12 @@ export function ImportDetailPage({ id }: { id: number }) {
         <>
           <section>
             <h2>Files</h2>
-            <FilesTable files={files.data?.data} problem={files.problem} retry={files.reload} />
+            <FilesTable
+              files={files.data?.data}
+              hasEnded={hasEnded}
+              problem={files.problem}
+              retry={files.reload}
+            />
           </section>
           <section>
             <h2>Rejected rows</h2>
@@ -126,15 +131,13 @@ export function ImportDetailPage({ id }: { id: number }) {
               rejects={rejects.data}
               problem={rejects.problem}
               retry={rejects.reload}
+              hasEnded={hasEnded}
               download={`${path}/rejects`}
             />
+            {hasEnded && canImport && rejects.data && <CorrectRows log={record} rejects={rejects.data} />}
           </section>
         </>
       )}
-      <section>
-        <h2>Next steps</h2>
-        <NextSteps log={record} hasRejects={hasRejects} />
-      </section>
     </>
   );
 }

@@ -1,13 +1,12 @@
 import { importPath } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
-import type { ImportLog } from '../../client/types.ts';
+import type { ImportLog, Session } from '../../client/types.ts';
 import { importTitle, isOpen } from '../../client/words.ts';
 import { Age, EmptyState, Status } from '../components/basics.tsx';
-import { CopyCurl } from '../components/copy-curl.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { InlineProgress } from '../components/progress.tsx';
-import { createImport } from '../curl.ts';
+import { UploadLink } from '../components/upload-link.tsx';
 import { useProgress } from '../progress.ts';
 
 const path = '/console/imports';
@@ -45,7 +44,7 @@ const columns: ListColumn<ImportLog>[] = [
   { label: 'Submitted', cell: ({ created_at }) => <Age time={created_at} /> },
 ];
 
-export function ImportsPage({ query }: { query: URLSearchParams }) {
+export function ImportsPage({ session, query }: { session: Session; query: URLSearchParams }) {
   return (
     <ListPage
       title="Imports"
@@ -55,17 +54,15 @@ export function ImportsPage({ query }: { query: URLSearchParams }) {
       query={query}
       searchLabel="Search by path"
       columns={columns}
+      action={<UploadLink session={session} as="import" />}
       rowKey={(log) => log.import_log_id}
       empty={
         <EmptyState isPage title="Nothing was imported yet">
           <p>
-            Upload a file of device identifiers with their attributes to your prefix in the bucket, then
-            import it. It appears here at once, and you can watch it load.
+            Upload a file of device identifiers with the keys of your attributes. It appears here at once, and
+            you can watch it load.
           </p>
-          <CopyCurl
-            title="Import a file"
-            command={createImport({ origin: location.origin, forCustomer: false })}
-          />
+          <UploadLink session={session} as="import" />
         </EmptyState>
       }
     />

@@ -21,6 +21,19 @@ export function NotFoundPage({ what = 'page' }: { what?: string }) {
   );
 }
 
+/** The session's key does not have the scope. */
+export function NoScopePage({ scope }: { scope: string }) {
+  useTitle('Not allowed');
+  return (
+    <div class="narrow">
+      <h1>Not allowed</h1>
+      <p>
+        Your API key does not have the scope <code>{scope}</code>. Sign in with one that has it.
+      </p>
+    </div>
+  );
+}
+
 /** Shown for a link of another account: the existing session stays. */
 export function OtherAccountPage({ session }: { session: Session }) {
   useTitle('Another account');

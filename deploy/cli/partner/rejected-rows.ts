@@ -3,8 +3,8 @@
 import { open, rm, writeFile } from 'node:fs/promises';
 import { readLines, readText } from '../../../api/client/client.ts';
 import { count } from '../../../api/client/format.ts';
+import { lineToCorrect, noRows, type RowsToCorrect } from '../../../api/client/rows-to-correct.ts';
 import type { RejectedRow } from '../../../api/client/types.ts';
-import { detectDelimiter } from '../../../pipeline/formats/head.ts';
 import { printable, printData, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import type { CommandContext } from './run-command.ts';
@@ -19,40 +19,21 @@ export async function printRejects({ isJson, colours }: CommandContext, response
   }
 }
 
-interface SavedRejects {
-  rows: number;
-  truncated: number;
-  omitted: number;
-}
-
-/** The service finds the delimiter in the first line, and a rejected row is a bad place to look: a header has it for sure. */
-function headerLike(raw: string): string {
-  const bytes = Buffer.from(raw);
-  return `device_id${String.fromCharCode(detectDelimiter(bytes, 0, bytes.length))}key`;
-}
-
-/** Skips truncated rows: they would load as different rows. */
 export async function* linesToCorrect(
   rows: AsyncIterable<RejectedRow>,
-  counts: SavedRejects,
+  counts: RowsToCorrect,
 ): AsyncGenerator<string> {
-  for await (const { raw, truncated, omitted = 0 } of rows) {
-    counts.omitted += omitted;
-    if (truncated) {
-      counts.truncated++;
-      continue;
-    }
-    if (counts.rows === 0) yield `${headerLike(raw)}\n`;
-    counts.rows++;
-    yield `${raw}\n`;
+  for await (const row of rows) {
+    const line = lineToCorrect(row, counts);
+    if (line !== '') yield line;
   }
 }
 
 export async function saveRejects(
   openRejects: () => Promise<Response>,
   output: string,
-): Promise<SavedRejects> {
-  const counts: SavedRejects = { rows: 0, truncated: 0, omitted: 0 };
+): Promise<RowsToCorrect> {
+  const counts = noRows();
   // Never overwrite: an existing file may have corrections.
   const file = await open(output, 'wx').catch((error: Error) => {
     throw new CommandError(exitCodes.failed, 'unwritable', error.message);

@@ -25,6 +25,7 @@ export async function createScene(service: Service, driver: Driver) {
 
   return {
     key,
+    partner: partner._id,
     owner: partner.name,
     call,
     tokenOf,

@@ -1,0 +1,77 @@
+/** The way of a file: uploaded, checked by a dry run, and loaded once a person has seen what would happen. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiProblem } from '../../../client/problem.ts';
+import type { DryRun } from '../../../client/types.ts';
+import { newKey } from '../../api-client.ts';
+import { checkFile, scopeOf, submitFile, type Target } from '../../load.ts';
+import { openPage } from '../../router.ts';
+import { uploadFile } from '../../upload-file.ts';
+
+export type Stage =
+  | { name: 'uploading'; sent: number; since: number }
+  | { name: 'checking'; run?: DryRun }
+  | { name: 'checked' | 'submitting'; run: DryRun; problem?: ApiProblem }
+  /** Nothing was loaded. */
+  | { name: 'failed'; problem: ApiProblem };
+
+const problemOf = (error: unknown): ApiProblem =>
+  error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
+
+/** A page that is closed by mistake would lose what was uploaded. */
+const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+
+export function useLoad(file: File, target: Target) {
+  const [stage, setStage] = useState<Stage>({ name: 'uploading', sent: 0, since: performance.now() });
+  const [attempt, setAttempt] = useState(0);
+  const uploaded = useRef({ path: '', key: '' });
+
+  useEffect(() => {
+    const { signal, abort } = withAbort();
+    const show = (next: Stage) => {
+      if (!signal.aborted) setStage(next);
+    };
+    async function run(): Promise<void> {
+      try {
+        const since = performance.now();
+        const onSent = (sent: number) => show({ name: 'uploading', sent, since });
+        onSent(0);
+        window.addEventListener('beforeunload', warn);
+        const path = await uploadFile(file, { scope: scopeOf(target), onSent, signal });
+        window.removeEventListener('beforeunload', warn);
+        uploaded.current = { path, key: newKey() };
+        show({ name: 'checking' });
+        const onRead = (read: DryRun) => show({ name: 'checking', run: read });
+        show({ name: 'checked', run: await checkFile(target, path, { signal, onRead }) });
+      } catch (error) {
+        show({ name: 'failed', problem: problemOf(error) });
+      } finally {
+        window.removeEventListener('beforeunload', warn);
+      }
+    }
+    run();
+    return abort;
+  }, [file, target, attempt]);
+
+  return {
+    stage,
+    /** From the upload on. */
+    retry: () => setAttempt(attempt + 1),
+    async load(run: DryRun): Promise<void> {
+      setStage({ name: 'submitting', run });
+      const { path, key } = uploaded.current;
+      try {
+        openPage(await submitFile(target, path, key));
+      } catch (error) {
+        setStage({ name: 'checked', run, problem: problemOf(error) });
+      }
+    },
+  };
+}
+
+function withAbort() {
+  const controller = new AbortController();
+  return {
+    signal: controller.signal,
+    abort: () => controller.abort(new ApiProblem(-1, 'Cancelled', 'Nothing was loaded.')),
+  };
+}

@@ -1,0 +1,62 @@
+import { webhookPath } from '../../client/client.ts';
+import type { Session, Webhook } from '../../client/types.ts';
+import { read } from '../api-client.ts';
+import { Age, EmptyState, Problem, SkeletonRows } from '../components/basics.tsx';
+import { type ListColumn, ListTable } from '../components/list-table.tsx';
+import { WebhookState } from '../components/webhook-state.tsx';
+import { useTitle } from '../hooks.ts';
+import { useQuery } from '../query.ts';
+import { NoScopePage } from './notices.tsx';
+
+const POLL_MS = 10_000;
+
+const columns: ListColumn<Webhook>[] = [
+  {
+    label: 'Webhook',
+    isName: true,
+    cell: ({ webhook_id, url, description }) => (
+      <>
+        <a class="path" href={`/console/webhooks/${webhook_id}`}>
+          {url}
+        </a>
+        {description && <span class="quiet"> {description}</span>}
+      </>
+    ),
+  },
+  { label: 'State', cell: (webhook) => <WebhookState webhook={webhook} /> },
+  { label: 'Registered', cell: ({ created_at }) => <Age time={created_at} /> },
+];
+
+export function WebhooksPage({ session }: { session: Session }) {
+  useTitle('Webhooks');
+  const isAllowed = session.scopes.includes('webhook');
+  const list = useQuery(
+    isAllowed ? webhookPath : null,
+    async (signal) => (await read<Webhook[]>(webhookPath, signal)).data,
+    { again: () => POLL_MS },
+  );
+  if (!isAllowed) return <NoScopePage scope="webhook" />;
+  return (
+    <>
+      <h1>Webhooks</h1>
+      {list.problem && <Problem problem={list.problem} retry={list.reload} />}
+      {!list.data && !list.problem && <SkeletonRows rows={3} />}
+      {list.data && list.data.length > 0 && (
+        <ListTable
+          caption="Webhooks, oldest first"
+          columns={columns}
+          rows={list.data}
+          rowKey={({ webhook_id }) => webhook_id}
+        />
+      )}
+      {list.data?.length === 0 && (
+        <EmptyState title="No webhooks are registered">
+          <p>
+            A webhook gets a signed request when a job ends. Register one with the{' '}
+            <a href="/cli">command line</a>: <code>headrace webhook create URL</code>
+          </p>
+        </EmptyState>
+      )}
+    </>
+  );
+}

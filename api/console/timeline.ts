@@ -1,0 +1,47 @@
+/** The phases of a job, with how long each took. */
+import { duration } from '../client/format.ts';
+import type { Progress } from '../client/types.ts';
+
+export interface Phase {
+  name: string;
+  state: 'done' | 'current' | 'failed' | 'ahead';
+  /** How long it took; empty unless it is over. */
+  took: string;
+}
+
+const ofImport = ['waiting', 'listing', 'loading', 'merging'] as const;
+/** A deletion reads no files. */
+const ofDeletion = ['waiting', 'merging'] as const;
+const names = { waiting: 'Waiting', listing: 'Listing', loading: 'Loading', merging: 'Merging' };
+
+const between = (from: string | null, to: string | null): string => {
+  if (from === null || to === null) return '';
+  const ms = Date.parse(to) - Date.parse(from);
+  return ms < 1_000 ? '< 1 s' : duration(ms / 1_000);
+};
+
+/** In which phase a job ended that failed. */
+function failedIn({ started_at, loaded_at, files }: Progress): (typeof ofImport)[number] {
+  if (loaded_at !== null && started_at !== null) return files === 0 ? 'listing' : 'loading';
+  return started_at === null ? 'listing' : 'loading';
+}
+
+/** The wait and the listing are not recorded apart: their time is shown with the listing. */
+export function timelineOf(progress: Progress, isDeletion = false): Phase[] {
+  const { phase, created_at, started_at, loaded_at, ended_at } = progress;
+  const phases: readonly (typeof ofImport)[number][] = isDeletion ? ofDeletion : ofImport;
+  const stopped = phase === 'failed' ? (isDeletion ? 'merging' : failedIn(progress)) : undefined;
+  const current = stopped ?? phase;
+  const at = current === 'done' ? phases.length : phases.indexOf(current as 'waiting');
+  const took = {
+    waiting: '',
+    listing: between(created_at, started_at),
+    loading: between(started_at, loaded_at),
+    merging: isDeletion ? between(created_at, ended_at) : between(loaded_at, ended_at),
+  };
+  return phases.map((each, index) => ({
+    name: names[each],
+    state: index < at ? 'done' : index > at ? 'ahead' : stopped ? 'failed' : 'current',
+    took: index < at ? took[each] : '',
+  }));
+}

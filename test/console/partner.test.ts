@@ -106,6 +106,7 @@ test('a file is dropped, checked, imported and watched; its rejected rows are co
   await eventually(() => fact(page, 'Rows read').textContent()).toBe(number(rows));
   expect(await fact(page, 'Unique devices').textContent()).toBe(number(devices.length));
   expect(await driver.members(setNames.attribute(attribute))).toEqual(asMembers(devices));
+  await page.getByText(`Done, ${number(times * bad.length)} rejected`).waitFor();
   const seen = await progressSeen(page);
   expect(seen).toContain('Upload of day-1.csv 1');
   if (MEGABYTES > 50) {

@@ -9,8 +9,21 @@ import { useNow } from '../hooks.ts';
 
 const classes: Record<Value, string> = { 0: 'pending', 1: 'running', 2: 'done', 3: 'failed' };
 
-export function Status({ status }: { status: Value }) {
-  return <span class={`status status-${classes[status]}`}>{statusWords[status]}</span>;
+interface StatusProps {
+  status: Value;
+  /** Rows by reason; shown once it has ended. */
+  rejected?: Record<string, number> | null;
+}
+
+/** `Done, 93 rejected`. */
+export function Status({ status, rejected }: StatusProps) {
+  const rows = status < 2 ? 0 : Object.values(rejected ?? {}).reduce((sum, some) => sum + some, 0);
+  return (
+    <span class={`status status-${classes[status]}`}>
+      {statusWords[status]}
+      {rows > 0 && `, ${count(rows)} rejected`}
+    </span>
+  );
 }
 
 /** Holds the place of rows that are being read, so that nothing jumps when they arrive. */

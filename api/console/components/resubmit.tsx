@@ -4,14 +4,14 @@ import { importPath, readLines } from '../../client/client.ts';
 import { count, plural } from '../../client/format.ts';
 import { ApiProblem } from '../../client/problem.ts';
 import { lineToCorrect, noRows } from '../../client/rows-to-correct.ts';
-import type { FileReport, ImportLog, RejectedRow } from '../../client/types.ts';
+import type { ImportLog, RejectedRow } from '../../client/types.ts';
 import { change, newKey, request } from '../api-client.ts';
 import { openPage } from '../router.ts';
 import { Problem } from './basics.tsx';
 import { LoadSteps } from './load/load-steps.tsx';
 
 /** Submits the same path as a new job: what failed may have been corrected, or may work now. */
-export function SubmitAgain({ log, files }: { log: ImportLog; files: FileReport[] }) {
+export function SubmitAgain({ log }: { log: ImportLog }) {
   const [key] = useState(newKey);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<ApiProblem>();
@@ -19,9 +19,7 @@ export function SubmitAgain({ log, files }: { log: ImportLog; files: FileReport[
     setBusy(true);
     setProblem(undefined);
     const { file_path, key_type } = log;
-    const isPrefix = file_path.endsWith('/');
-    const compressed = files.length > 0 && files.every(({ s3_path }) => s3_path.endsWith('.gz'));
-    const body = { file_path, key_type, ...(isPrefix ? { compressed } : {}) };
+    const body = { file_path, key_type, compressed: 'auto' };
     try {
       const { data } = await change<{ import_log_id: number }>('POST', importPath, body, key);
       openPage(`/console/imports/${data.import_log_id}`);

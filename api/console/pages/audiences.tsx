@@ -47,7 +47,13 @@ const columns: ListColumn<Audience>[] = [
     label: 'Status',
     cell: (audience) => (
       <>
-        <Status status={audience.status} />
+        <Status status={audience.status} rejected={audience.rows_rejected} />
+        {audience.cleared_at !== null && audience.unique_devices === 0 && !isOpen(audience.status) && (
+          <span class="quiet">
+            {' '}
+            cleared <Age time={audience.cleared_at} />
+          </span>
+        )}
         {isOpen(audience.status) && <AudienceProgress audience={audience} />}
       </>
     ),

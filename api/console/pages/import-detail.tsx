@@ -51,18 +51,17 @@ function Facts({ log }: { log: ImportLog }) {
 
 interface ActionsProps {
   log: ImportLog;
-  files: FileReport[];
   canImport: boolean;
 }
 
 /** What to do about an import that failed. Credentials of another bucket are not kept, so only a command can submit it again. */
-function AfterFailure({ log, files, canImport }: ActionsProps) {
+function AfterFailure({ log, canImport }: ActionsProps) {
   const target = { origin: location.origin, forCustomer: false };
   if (log.log_type === 1)
     return <CopyCurl title="Delete the data of these keys again" command={deleteAgain(target, log)} />;
   if (log.path_type === 1)
     return <CopyCurl title="Submit again" command={submitAgain(target, log, log.file_path)} />;
-  return canImport ? <SubmitAgain log={log} files={files} /> : null;
+  return canImport ? <SubmitAgain log={log} /> : null;
 }
 
 export function ImportDetailPage({ session, id }: { session: Session; id: number }) {
@@ -101,16 +100,14 @@ export function ImportDetailPage({ session, id }: { session: Session; id: number
           <a href="/console/imports">Imports</a> / {isDeletion ? 'Deletion' : 'Import'} {id}
         </p>
         <h1>{importTitle(record)}</h1>
-        <Status status={record.status} />
+        <Status status={record.status} rejected={record.rows_rejected} />
       </div>
       {log.problem && <Problem problem={log.problem} retry={log.reload} />}
       {progress && (
         <Timeline title={`Progress of import ${id}`} progress={progress} isDeletion={isDeletion} />
       )}
       <Errors errors={record.errors} />
-      {record.status === 3 && (
-        <AfterFailure log={record} files={files.data?.data ?? []} canImport={canImport} />
-      )}
+      {record.status === 3 && <AfterFailure log={record} canImport={canImport} />}
       <section class="card" aria-label="Facts">
         <Facts log={record} />
       </section>

@@ -34,7 +34,7 @@ const columns: ListColumn<ImportLog>[] = [
     label: 'Status',
     cell: (log) => (
       <>
-        <Status status={log.status} />
+        <Status status={log.status} rejected={log.rows_rejected} />
         {isOpen(log.status) && <ImportProgress id={log.import_log_id} />}
       </>
     ),

@@ -43,7 +43,15 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   const tokenKeys = createKnownTokenKeys(deps.tokenKeys, config);
   const sessions = createSessions({ config, endedSessions, keys, tokenKeys, knownPartners });
   const verify = createVerifyUserToken(config, tokenKeys);
-  const signIn = createSignIn({ partners, knownPartners, keys, verify, guesses });
+  const signIn = createSignIn({
+    config,
+    audiences: deps.audiences,
+    partners,
+    knownPartners,
+    keys,
+    verify,
+    guesses,
+  });
 
   const authenticate = createAuthenticate(keys, sessions);
   const limitRate = createLimitRate(config.ratePerSecond, config.ratePerSecond * config.rateBurstSeconds);

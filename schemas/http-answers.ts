@@ -96,6 +96,8 @@ export const consoleSession = z.strictObject({
   customer: z.string().nullable(),
   /** What it may do. */
   scopes: z.array(z.enum(keyScopes)),
+  /** Of a session of a share link: the segment of the only report that it shows. */
+  shared_segment_id: id.nullable(),
   /** null: authenticated by API key alone, without a session. */
   expires_at: time.nullable(),
 });
@@ -188,6 +190,17 @@ export const audienceDetails = z
 export const audienceIds = z
   .strictObject({ audience_id: audienceFields.audience_id, default_warehouse_segment_id: segment })
   .meta({ id: 'AudienceIds' });
+
+export const reportLink = z
+  .strictObject({
+    url: described(
+      z.string(),
+      'The link. Without a host if `HEADRACE_PUBLIC_URL` is not set.',
+      'https://import.example.com/console/segments/10000042?share=Ar0Xk2',
+    ),
+    expires_at: described(time, 'When it expires, in UTC.', '2026-06-08T08:30:00.000Z'),
+  })
+  .meta({ id: 'ReportLink' });
 
 export const fileReport = z
   .strictObject({

@@ -83,6 +83,22 @@ export const changeAttribute = z
   .refine((body) => Object.keys(body).length > 0, 'must have name, visibility or both')
   .meta({ id: 'ChangeAttribute', minProperties: 1 });
 
+const DAY_SECONDS = 86_400;
+const MAX_SHARED_DAYS = 30;
+const lifetime = `must be a number of seconds from 60 to ${MAX_SHARED_DAYS * DAY_SECONDS}`;
+export const shareReport = z
+  .strictObject({
+    expires_in: z
+      .int(lifetime)
+      .min(60, lifetime)
+      .max(MAX_SHARED_DAYS * DAY_SECONDS, lifetime)
+      .default(7 * DAY_SECONDS)
+      .meta({
+        description: `Seconds until the link expires, at most ${MAX_SHARED_DAYS} days. 7 days unless given.`,
+      }),
+  })
+  .meta({ id: 'ShareReport' });
+
 /** Rules that involve several fields, in JSON Schema for the OpenAPI document. */
 const importRules = {
   allOf: [

@@ -4,7 +4,7 @@ import type { KeyScope } from '../../schemas/documents.ts';
 import { networkOf } from '../http/connections.ts';
 import type { Context, Handler } from '../http/context.ts';
 import type { Route } from '../http/operation.ts';
-import { Problem, unauthorized } from '../http/problem.ts';
+import { notFound, Problem, unauthorized } from '../http/problem.ts';
 import { type KeyCheck, requireScopes, scopesOf } from './check-key.ts';
 import type { KnownTokenKeys } from './known.ts';
 import type { Sessions } from './sessions.ts';
@@ -40,27 +40,35 @@ function createAuthenticateKey(keys: KeyCheck, { scopes }: Route): Handler {
 /** What a session may do that is not a partner's own: that of a customer, or of a link. */
 const reading: readonly KeyScope[] = ['read'];
 
-/** A session may do what its API key may. Without a key it only reads. */
-function createAuthenticateSession(
-  sessions: Sessions,
-  keys: KeyCheck,
-  { method, access, scopes }: Route,
-): Handler {
+/** A share link shows one report and nothing else. */
+function limitToShared(ctx: Context, audience: number, { isShared }: Route): void {
+  if (!isShared) throw new Problem('forbidden', 'This link shows one report and allows nothing else.');
+  const { audience_id = String(audience) } = ctx.params ?? {};
+  if (audience_id !== String(audience)) throw notFound();
+  ctx.state.onlyAudience = audience;
+}
+
+/** A session may do what its API key may. Without a key, or by a share link, it only reads. */
+function createAuthenticateSession(sessions: Sessions, keys: KeyCheck, route: Route): Handler {
+  const { method, access, scopes } = route;
   const changes = scopes.some((scope) => scope !== 'read');
   return async (ctx) => {
     if (method !== 'get') requireConsole(ctx);
     const session = await sessions.of(ctx);
-    const { partner, customer, key, expiresAt } = session;
-    if (customer !== null && access !== 'user')
+    const { partner, customer, key, audience, expiresAt } = session;
+    if (audience !== undefined) limitToShared(ctx, audience, route);
+    else if (customer !== null && access !== 'user')
       throw new Problem('forbidden', 'This session is limited to the audiences of one customer.');
-    const granted = key === null ? reading : await keys.scopesOf(key);
+    const isShared = audience !== undefined;
+    const granted = key === null || isShared ? reading : await keys.scopesOf(key);
     if (granted === reading && changes)
       throw new Problem('forbidden', 'This session only reads. Sign in with an API key to change something.');
     requireScopes({ scopes: granted }, scopes);
-    if (key !== null) ctx.state.keyId = key;
+    if (key !== null && !isShared) ctx.state.keyId = key;
     ctx.state.keyScopes = granted;
-    // One limit for all sessions of a key or a customer: signing in again must not raise it.
-    ctx.state.limitedAs = `session ${key ?? JSON.stringify([partner, customer])}`;
+    // One limit for all sessions of a key, a customer or a link: signing in again must not raise it.
+    const one = isShared ? `share ${audience}` : (key ?? JSON.stringify([partner, customer]));
+    ctx.state.limitedAs = `session ${one}`;
     ctx.state.scope = { partner, customer };
     ctx.state.expiresAt = expiresAt;
     ctx.state.isStillAllowed = () => sessions.isOpen(session);

@@ -18,6 +18,8 @@ const session = z.strictObject({
   key: z.string().nullable(),
   /** Of a session that was opened with a user token: the key of the partner that signed it. */
   tokenKey: z.string().nullable(),
+  /** Of a session that was opened with a share link: the only audience that it shows. */
+  audience: z.number().optional(),
   /** Milliseconds since 1970. */
   expiresAt: z.number(),
 });

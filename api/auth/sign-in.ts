@@ -1,15 +1,20 @@
 /** Opens a console session for an API key or a user token. */
 import { randomBytes } from 'node:crypto';
+import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
+import type { Config } from '../../schemas/config.ts';
 import { Problem } from '../http/problem.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import { type KeyCheck, requireScopes } from './check-key.ts';
 import type { KnownPartners } from './known.ts';
 import type { GuessLimit } from './limit-guesses.ts';
 import type { Session } from './session-cookie.ts';
+import { openShareLink } from './share-links.ts';
 import { badUserToken, type UserToken, type VerifyUserToken } from './user-tokens.ts';
 
 interface Environment {
+  config: Pick<Config, 'secret' | 'secretOld'>;
+  audiences: Pick<ApiStores['audiences'], 'find'>;
   partners: ApiStores['partners'];
   knownPartners: KnownPartners;
   keys: KeyCheck;
@@ -22,9 +27,18 @@ const SESSION_MS = 8 * 3_600_000;
 
 const newId = () => randomBytes(12).toString('base64url');
 
+/** The link was ours and has ended. */
+export class EndedLink extends Error {
+  constructor(readonly partner: string) {
+    super('the link has ended');
+  }
+}
+
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ partners, knownPartners, keys, verify, guesses }: Environment) {
+export function createSignIn(environment: Environment) {
+  const { config, audiences, partners, knownPartners, keys, verify, guesses } = environment;
+  const secrets = secretsOf(config);
   const latestEnd = () => Date.now() + SESSION_MS;
 
   /** No API key vouches for the partner here: the token alone names it. */
@@ -39,6 +53,20 @@ export function createSignIn({ partners, knownPartners, keys, verify, guesses }:
     return verified;
   }
 
+  /** Limits attempts with credentials that are not valid. */
+  async function unlessGuessed(network: string, open: () => Promise<Session>): Promise<Session> {
+    guesses.take(network);
+    let isGuess = false;
+    try {
+      return await open();
+    } catch (error) {
+      isGuess = error instanceof Problem && error.status === 401;
+      throw error;
+    } finally {
+      if (!isGuess) guesses.giveBack(network);
+    }
+  }
+
   return {
     async withKey(key: string, network: string): Promise<Session> {
       const stored = await keys.check(key, network);
@@ -48,20 +76,26 @@ export function createSignIn({ partners, knownPartners, keys, verify, guesses }:
       return { id: newId(), partner, customer: null, key: _id, tokenKey: null, expiresAt: end };
     },
 
-    async withToken(token: string, network: string): Promise<Session> {
-      guesses.take(network);
-      let isGuess = false;
-      try {
+    withToken: (token: string, network: string): Promise<Session> =>
+      unlessGuessed(network, async () => {
         const verified = await verifyAlone(token);
         await knownPartners.refuseSuspended(verified.partner);
         const expiresAt = Math.min(verified.expiresAt, latestEnd());
         return { id: newId(), ...verified, key: null, expiresAt };
-      } catch (error) {
-        isGuess = error instanceof Problem && error.status === 401;
-        throw error;
-      } finally {
-        if (!isGuess) guesses.giveBack(network);
-      }
-    },
+      }),
+
+    /** Sees one report, as the customer of the audience does, and never longer than the link or the key that it was made with. */
+    withShareLink: (sealed: string, network: string): Promise<Session> =>
+      unlessGuessed(network, async () => {
+        const link = openShareLink(secrets, sealed);
+        if (!link) throw badUserToken('The link is not valid.');
+        const { partner, audience, key } = link;
+        await knownPartners.refuseSuspended(partner);
+        const found = await audiences.find({ partner, customer: null }, audience);
+        if (!found || Date.now() >= link.expiresAt || !(await keys.isActive(key)))
+          throw new EndedLink(partner);
+        const expiresAt = Math.min(link.expiresAt, latestEnd());
+        return { id: newId(), partner, customer: found.customer, key, tokenKey: null, audience, expiresAt };
+      }),
   };
 }

@@ -41,6 +41,14 @@ export function refusalOf(error: unknown): 'expired' | 'invalid' | 'suspended' |
   return error.extra.cause instanceof errors.JWTExpired ? 'expired' : 'invalid';
 }
 
+/** Who may have signed a token that has expired: the issuer of a partner's own keys, or the partner that a token of the JWKS names. */
+export function claimedPartners(error: unknown): string[] {
+  const cause = error instanceof Problem ? error.extra.cause : undefined;
+  if (!(cause instanceof errors.JWTExpired)) return [];
+  const { iss, partner } = cause.payload;
+  return [iss, partner].filter((name): name is string => typeof name === 'string');
+}
+
 /** The keys could not be fetched, so the token is neither valid nor invalid. */
 class KeysUnreadable extends Error {}
 

@@ -21,6 +21,7 @@ export type ImportLogError = z.output<typeof answers.importLogError>;
 export type Load = z.output<typeof answers.audienceLoad>;
 export type Progress = z.output<typeof answers.progress>;
 export type RejectedRow = z.output<typeof answers.rejectedRow>;
+export type ReportLink = z.output<typeof answers.reportLink>;
 export type Session = z.output<typeof answers.consoleSession>;
 export type SignedUpload = z.output<typeof answers.signedUpload>;
 export type Status = Audience['status'];

@@ -7,6 +7,8 @@ export interface RequestState {
   requestId: string;
   /** Set once the caller has been authenticated. */
   scope: Scope;
+  /** Of a session of a share link: the only audience that it may read. */
+  onlyAudience?: number;
   /** The API key of the request or of its session; a session of a user token has none. */
   keyId?: string;
   /** What that key allows; `read` without one. */

@@ -29,6 +29,8 @@ interface Routed {
   access: 'public' | 'console' | 'partner' | 'user';
   /** The scopes that an API key needs, all of them. A session of the console needs a key with them; without a key it may `read`. */
   scopes: readonly KeyScope[];
+  /** What a session of a share link may read, of its own audience. */
+  isShared?: true;
   /** Public routes ignore the query. */
   query?: z.ZodObject;
   body?: Body;
@@ -60,6 +62,7 @@ interface Declared<Q extends z.ZodObject> extends Description {
 }
 interface Read<Q extends z.ZodObject> extends Declared<Q> {
   scopes?: readonly KeyScope[];
+  isShared?: true;
   handle(ctx: Context, query: z.output<Q>): Promise<void> | void;
 }
 interface Changing<B extends z.ZodType, Q extends z.ZodObject> extends Declared<Q> {

@@ -10,6 +10,7 @@ import { fileOperations } from './audiences/file-operations.ts';
 import { loadOperations } from './audiences/load-operations.ts';
 import { cliOperations } from './cli/cli-operations.ts';
 import { compositionOperations } from './composition/composition-operations.ts';
+import { shareOperation } from './composition/share-operation.ts';
 import { createDryRuns } from './dry-runs/dry-runs.ts';
 import { eventOperations } from './events/event-operations.ts';
 import { importOperations } from './imports/import-operations.ts';
@@ -27,6 +28,7 @@ export function createOperations(deps: Dependencies): Operation[] {
     ...loadOperations(deps),
     ...fileOperations(deps),
     ...compositionOperations(deps),
+    shareOperation(deps),
     events.ofAudiences,
   ];
   const operations: Operation[] = [

@@ -168,7 +168,11 @@ export function createAudienceStore(db: Db) {
     async namesOf(scope: Scope, ids: number[]) {
       const found = await audiences
         .find({ _id: { $in: ids }, ...inScope(scope), ...notDeleted })
-        .project<Pick<AudienceDocument, '_id' | 'name' | 'generation'>>({ name: 1, generation: 1 })
+        .project<Pick<AudienceDocument, '_id' | 'name' | 'customer' | 'generation'>>({
+          name: 1,
+          customer: 1,
+          generation: 1,
+        })
         .toArray();
       return new Map(found.map((audience) => [audience._id, audience]));
     },

@@ -160,6 +160,12 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       };
     },
   ],
+  shareComposition: [
+    async (partner) => {
+      const { at, remove } = await newAudience(partner);
+      return { at, body: {}, effect: () => jobsOf(partner), once: 1, afterwards: remove };
+    },
+  ],
   createWebhook: [
     async (partner) => ({
       body: { url: 'https://hooks.invalid/' },

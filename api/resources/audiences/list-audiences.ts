@@ -1,5 +1,6 @@
 /** The list of audiences, all of them or in pages, filtered by what the records show. */
 import { z } from 'zod';
+import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, JobStatus } from '../../../schemas/documents.ts';
 import { audience } from '../../../schemas/http-answers.ts';
 import { audienceQuery } from '../../../schemas/http-queries.ts';
@@ -49,13 +50,14 @@ export function listAudiences(deps: Dependencies): Operation {
     description:
       'All audiences, or those that match all given filters, newest first, without their files. Use `limit` for pages.',
     query: audienceQuery,
+    isShared: true,
     responses: tagged(json(z.array(audience), 'Audiences', { headers: link })),
     async handle(ctx, query) {
       const { limit, cursor: before, segment_id: segment, search, status } = query;
       const open = await readOpenLoads(deps, ctx.state.scope.partner);
       const found = audiences.list(ctx.state.scope, {
         before,
-        segment,
+        segment: ctx.state.onlyAudience === undefined ? segment : segmentOf(ctx.state.onlyAudience),
         search,
         ...storedWith(status, open),
         ...(limit !== undefined && status === undefined ? { limit: limit + 1 } : {}),

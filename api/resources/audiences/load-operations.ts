@@ -14,7 +14,7 @@ import { createReadProgress, describedProgress, toProgress } from '../../jobs/pr
 import { linkRejects } from '../../jobs/reject-records.ts';
 import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { audienceOf } from './audience-records.ts';
-import { doneLoad, isCancelledByClear, shownOfLoad, toLoad } from './load-records.ts';
+import { doneLoad, isCancelledByClear, shownOfLoad, toLoad, withoutPaths } from './load-records.ts';
 
 const path = `${audiencePath}/:audience_id/loads`;
 
@@ -45,6 +45,7 @@ export function loadOperations(deps: Dependencies): Operation[] {
     description:
       'The initial load and every append, newest first, each with its status, counts and errors. 100 per page unless `limit` is given. Includes loads from before a clear.',
     query: pageQuery,
+    isShared: true,
     responses: tagged(
       json(z.array(audienceLoad), 'Loads', {
         headers: link,
@@ -59,7 +60,10 @@ export function loadOperations(deps: Dependencies): Operation[] {
       const page = cutPage(ctx, addressOf(ctx.path), found, { limit }, ({ _id }) => _id);
       sendJson(
         ctx,
-        page.map((load) => toLoad(load, audience)),
+        page.map((load) => {
+          const shown = toLoad(load, audience);
+          return ctx.state.onlyAudience === undefined ? shown : withoutPaths(shown);
+        }),
       );
     },
   });

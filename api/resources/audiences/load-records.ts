@@ -72,6 +72,13 @@ export function toLoad(load: ShownLoad, audience: Generation) {
   };
 }
 
+/** For a share link: where the files are is the partner's business. */
+export const withoutPaths = (load: ReturnType<typeof toLoad>) => ({
+  ...load,
+  file_path: '',
+  errors: load.errors?.map(({ code }) => ({ code, message: code })) ?? null,
+});
+
 /** An example in the OpenAPI document. */
 export const doneLoad = {
   load_id: 57,

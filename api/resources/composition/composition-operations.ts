@@ -44,6 +44,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
       report,
       current,
       scope: ctx.state.scope,
+      isShared: ctx.state.onlyAudience !== undefined,
       floor: config.privacyFloor,
       ownOnly,
     });
@@ -80,6 +81,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
     description:
       'Which marketplace attributes the devices of the audience have and to whom they belong, its events, and what it has in common with your other audiences. Exact. Attributes that are private to another partner are left out, and for a customer those that are private to you. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
     query: compositionQuery,
+    isShared: true,
     responses: {
       ...tagged({ ...report, content: { ...report.content, 'text/csv': { schema: z.string() } } }),
       202: computing,
@@ -112,6 +114,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
     description:
       'All overlaps of the report, most devices first, in pages of 100 unless `limit` is given. An audience is compared with up to 1,000 others, the largest of them; for an audience of a customer, those of the same customer come first. Like the report, it is computed first if something has changed.',
     query: pageQuery,
+    isShared: true,
     responses: { ...tagged(json(z.array(overlapRow), 'Overlaps', { headers: link })), 202: computing },
     problems: ['too_many_pending'],
     /** The cursor is a position in the list. */

@@ -13,6 +13,8 @@ interface CompositionView {
   report: CompositionReport;
   current: boolean;
   scope: Scope;
+  /** For a share link: nothing private, and nothing of audiences of another customer. */
+  isShared: boolean;
   floor: number;
   /** Only the partner's own attributes. */
   ownOnly: boolean;
@@ -31,7 +33,7 @@ export function createShowComposition({
   compositionRows,
 }: Pick<ApiStores, 'attributes' | 'audiences' | 'compositions' | 'compositionRows'>) {
   /** Largest first; without those that the caller may not see, or with too few devices in common. */
-  async function overlapsOf({ report, scope, floor }: CompositionView) {
+  async function overlapsOf({ audience, report, scope, isShared, floor }: CompositionView) {
     const shown = createFloor(floor, report.devices);
     const rows = unpackNumbers(report.others.value(), 4) as [number, number, number, number][];
     const known = await audiences.namesOf(
@@ -42,6 +44,7 @@ export function createShowComposition({
       const other = known.get(id);
       // One that was cleared since is empty now.
       if (other?.generation !== generation || shown(common) === null) return [];
+      if (isShared && other.customer !== audience.customer) return [];
       return [
         {
           audience_id: id,
@@ -55,9 +58,9 @@ export function createShowComposition({
   }
 
   /** What is private is shown to the partner that owns it, and not to its customers. */
-  async function rowFilter({ report, scope, floor, ownOnly }: CompositionView) {
+  async function rowFilter({ report, scope, isShared, floor, ownOnly }: CompositionView) {
     const shown = createFloor(floor, report.devices);
-    const isOwner = scope.customer === null;
+    const isOwner = scope.customer === null && !isShared;
     const sinceThen = await attributes.madePrivateSince(report.startedAt);
     const hidden = new Set(
       sinceThen.filter(({ partner }) => !isOwner || partner !== scope.partner).map(({ _id }) => _id),

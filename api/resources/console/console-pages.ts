@@ -22,11 +22,11 @@ function redirect(ctx: Context, to: string): void {
   ctx.redirect(to);
 }
 
+/** Opens a session with the credential in the query, and redirects to the page without it. */
+type OpenLink = (ctx: Context, page: string) => Promise<void>;
+
 /** `storage` is where files are uploaded to. */
-export function createConsolePages(
-  openByToken: (ctx: Context, page: string) => Promise<void>,
-  storage: string,
-) {
+export function createConsolePages(openBy: { token: OpenLink; share: OpenLink }, storage: string) {
   const policy = contentPolicy({
     'script-src': "'self'",
     'style-src': "'self'",
@@ -58,11 +58,12 @@ export function createConsolePages(
 
   const record: Handler = (ctx) => (isId(ctx.params.id) ? page(ctx) : missing(ctx));
 
-  /** The deep link of an audience, which may carry a user token. */
-  const segment: Handler = (ctx) =>
-    new URLSearchParams(ctx.querystring).has('token')
-      ? openByToken(ctx, `/console/segments/${encodeURIComponent(ctx.params.id!)}`)
-      : record(ctx);
+  /** The deep link of an audience, which may carry a user token, or be a share link. */
+  const segment: Handler = (ctx) => {
+    const query = new URLSearchParams(ctx.querystring);
+    const open = query.has('token') ? openBy.token : query.has('share') ? openBy.share : undefined;
+    return open ? open(ctx, `/console/segments/${encodeURIComponent(ctx.params.id!)}`) : record(ctx);
+  };
 
   const home: Handler = (ctx) => (ctx.path === '/console' ? redirect(ctx, '/console/') : sendPage(ctx, 200));
 

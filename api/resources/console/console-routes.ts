@@ -13,7 +13,10 @@ const SESSION = '/console/session';
 export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDependencies): Route[] {
   const session = createConsoleSession(deps, signedIn);
   const uploads = createUploadUrls(deps.config);
-  const pages = createConsolePages(session.openByToken, uploads.origin);
+  const pages = createConsolePages(
+    { token: session.openByToken, share: session.openByShareLink },
+    uploads.origin,
+  );
   const upload = async (ctx: Context) => {
     const { prefix } = await deps.partners.find(ctx.state.scope.partner);
     const signed = await uploads.sign(prefix, validate(deps.bodies.upload, ctx.request.body));
@@ -22,6 +25,7 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
   const open: [string, Handler][] = [
     ['/console', pages.home],
     ['/console/sign-in', pages.page],
+    ['/console/sender', session.sender],
     ['/console/audiences', pages.page],
     ['/console/segments/:id', pages.segment],
     ['/console/imports', pages.page],
@@ -33,7 +37,7 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
     ['/console/*path', pages.missing],
   ];
   return [
-    { method: 'get', path: SESSION, access: 'user', scopes: ['read'], handler: session.get },
+    { method: 'get', path: SESSION, access: 'user', scopes: ['read'], isShared: true, handler: session.get },
     {
       method: 'post',
       path: SESSION,

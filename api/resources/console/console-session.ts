@@ -1,12 +1,16 @@
 /** Signing in to the console and out of it: by form, and by the deep link that carries a user token. */
 
+import { secretsOf } from '../../../pipeline/runtime/seal.ts';
+import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import type { Session } from '../../auth/session-cookie.ts';
 import type { Sessions } from '../../auth/sessions.ts';
-import type { SignIn } from '../../auth/sign-in.ts';
-import { refusalOf } from '../../auth/user-tokens.ts';
+import { openSender, sealSender } from '../../auth/share-links.ts';
+import { EndedLink, type SignIn } from '../../auth/sign-in.ts';
+import { claimedPartners, refusalOf } from '../../auth/user-tokens.ts';
 import { send } from '../../http/change.ts';
 import { networkOf } from '../../http/connections.ts';
 import type { Context, Handler } from '../../http/context.ts';
+import { notFound } from '../../http/problem.ts';
 import { validate } from '../../http/validate.ts';
 import type { Dependencies } from '../shared.ts';
 
@@ -23,10 +27,25 @@ function redirect(ctx: Context, to: string): void {
 const isSameUser = (one: Session, other: Session) =>
   one.partner === other.partner && one.customer === other.customer;
 
+/** A share link may lead to a report that the session shows anyway. */
+const sees = ({ partner, customer }: Session, link: Session) =>
+  partner === link.partner && (customer === null || customer === link.customer);
+
+/** A session of a share link shows nothing that a link should not replace. */
+const isUser = (session: Session | undefined): session is Session =>
+  session !== undefined && session.audience === undefined;
+
 export function createConsoleSession(
-  { bodies, partners }: Pick<Dependencies, 'bodies' | 'partners'>,
+  {
+    bodies,
+    config,
+    partners,
+    knownPartners,
+  }: Pick<Dependencies, 'bodies' | 'config' | 'partners' | 'knownPartners'>,
   { sessions, signIn }: SessionDependencies,
 ) {
+  const secrets = secretsOf(config);
+
   const create: Handler = async (ctx) => {
     const { api_key, user_token } = validate(bodies.signIn, ctx.request.body);
     const network = networkOf(ctx.ip);
@@ -41,7 +60,7 @@ export function createConsoleSession(
   };
 
   const get: Handler = async (ctx) => {
-    const { scope, keyScopes, expiresAt } = ctx.state;
+    const { scope, keyScopes, onlyAudience, expiresAt } = ctx.state;
     const { name } = await partners.find(scope.partner);
     send(ctx, {
       status: 200,
@@ -50,6 +69,7 @@ export function createConsoleSession(
         partner_name: name,
         customer: scope.customer,
         scopes: keyScopes,
+        shared_segment_id: onlyAudience === undefined ? null : segmentOf(onlyAudience),
         expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
       }),
     });
@@ -60,6 +80,21 @@ export function createConsoleSession(
     ctx.set('Cache-Control', 'no-store');
     send(ctx, { status: 204 });
   };
+
+  /** Whom to ask for another link, if this one was genuine. */
+  async function senderOf(error: unknown): Promise<string> {
+    const claimed = error instanceof EndedLink ? [error.partner] : claimedPartners(error);
+    for (const partner of claimed)
+      if (await knownPartners.lookUp(partner)) return `&from=${sealSender(config.secret, partner)}`;
+    return '';
+  }
+
+  async function refuse(ctx: Context, error: unknown, page: string, hasSession: boolean): Promise<void> {
+    const reason = error instanceof EndedLink ? 'expired' : refusalOf(error);
+    if (!reason) throw error;
+    const to = `/console/sign-in?reason=${reason}&next=${page}${await senderOf(error)}`;
+    redirect(ctx, hasSession ? page : to);
+  }
 
   /**
    * The redirect keeps the token out of the history and the referrer. Any site can open such a link, so it never replaces an existing
@@ -73,15 +108,37 @@ export function createConsoleSession(
     const current = await sessions.current(ctx);
     try {
       const session = await signIn.withToken(others.length > 0 ? '' : token, networkOf(ctx.ip));
-      if (current && !isSameUser(current, session)) return redirect(ctx, '/console/sign-in?reason=other');
+      if (isUser(current) && !isSameUser(current, session))
+        return redirect(ctx, '/console/sign-in?reason=other');
       sessions.begin(ctx, session);
       redirect(ctx, page);
     } catch (error) {
-      const reason = refusalOf(error);
-      if (!reason) throw error;
-      redirect(ctx, current ? page : `/console/sign-in?reason=${reason}&next=${path}`);
+      await refuse(ctx, error, isUser(current) ? page : path, isUser(current));
     }
   };
 
-  return { create, get, end, openByToken };
+  /** Whoever is signed in and may see the report keeps that session. */
+  const openByShareLink = async (ctx: Context, path: string): Promise<void> => {
+    const [sealed = '', ...others] = new URLSearchParams(ctx.querystring).getAll('share');
+    const current = await sessions.current(ctx);
+    try {
+      const session = await signIn.withShareLink(others.length > 0 ? '' : sealed, networkOf(ctx.ip));
+      if (isUser(current))
+        return redirect(ctx, sees(current, session) ? path : '/console/sign-in?reason=other');
+      sessions.begin(ctx, session);
+      redirect(ctx, `/console/segments/${segmentOf(session.audience!)}`);
+    } catch (error) {
+      await refuse(ctx, error, path, isUser(current));
+    }
+  };
+
+  const sender: Handler = async (ctx) => {
+    const partner = openSender(secrets, new URLSearchParams(ctx.querystring).get('from') ?? '');
+    const found = partner === undefined ? null : await knownPartners.lookUp(partner);
+    if (!found) throw notFound();
+    ctx.set('Cache-Control', 'no-store');
+    send(ctx, { status: 200, body: JSON.stringify({ partner_name: found.name }) });
+  };
+
+  return { create, get, end, openByToken, openByShareLink, sender };
 }

@@ -1,0 +1,46 @@
+/** Links that show one report to everyone who has them, until they expire. Sealed: nobody can read, alter or forge one. */
+import { z } from 'zod';
+import { seal, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
+
+const shareLink = z.strictObject({
+  partner: z.string(),
+  audience: z.number(),
+  /** The API key that it was made with: the link ends with it. */
+  key: z.string(),
+  /** Milliseconds since 1970. */
+  expiresAt: z.number(),
+});
+export type ShareLink = Readonly<z.output<typeof shareLink>>;
+
+const LINK = 'share link';
+const SENDER = 'sender of a link';
+const MAX_LENGTH = 1_000;
+
+const sealText = (secret: Uint8Array, text: string, context: string): string =>
+  seal(secret, text, context).toString('base64url');
+
+/** Undefined if it was not sealed here, or was altered. */
+function openText(secrets: readonly Uint8Array[], sealed: string, context: string): string | undefined {
+  if (sealed.length > MAX_LENGTH || !/^[\w-]+$/.test(sealed)) return undefined;
+  try {
+    return unseal(secrets, Buffer.from(sealed, 'base64url'), context);
+  } catch (error) {
+    if (error instanceof UnsealError) return undefined;
+    throw error;
+  }
+}
+
+export const sealShareLink = (secret: Uint8Array, link: ShareLink): string =>
+  sealText(secret, JSON.stringify(link), LINK);
+
+/** Also one that has expired: it still says who made it. */
+export function openShareLink(secrets: readonly Uint8Array[], sealed: string): ShareLink | undefined {
+  const text = openText(secrets, sealed, LINK);
+  return text === undefined ? undefined : shareLink.parse(JSON.parse(text));
+}
+
+/** The partner that sent a link which has ended, for the page that says whom to ask. Sealed, so that a page never shows a made-up name. */
+export const sealSender = (secret: Uint8Array, partner: string): string => sealText(secret, partner, SENDER);
+
+export const openSender = (secrets: readonly Uint8Array[], sealed: string): string | undefined =>
+  openText(secrets, sealed, SENDER);

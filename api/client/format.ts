@@ -57,6 +57,15 @@ const exactParts: Intl.DateTimeFormatOptions = {
 export const exactTime = (time: string, timeZone?: string): string =>
   new Intl.DateTimeFormat('en-GB', { ...exactParts, timeZone }).format(new Date(time));
 
+/** The time of a day, with the day unless it is today. */
+export function asOf(time: string, now: number, timeZone?: string): string {
+  const at = new Date(time);
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', ...zone });
+  const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', ...zone }).format(at);
+  return day.format(at) === day.format(now) ? clock : `${day.format(at)}, ${clock}`;
+}
+
 export const shortTime = (time: string, timeZone?: string): string =>
   new Intl.DateTimeFormat('en-GB', {
     day: 'numeric',

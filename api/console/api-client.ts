@@ -44,6 +44,10 @@ export const session = {
   change: (method: 'POST' | 'DELETE', body?: object) => api.change(method, sessionPath, body),
 };
 
+/** Who sent a link that has ended; `from` is of its redirect. */
+export const readSender = (from: string): Promise<ApiResponse<{ partner_name: string }>> =>
+  api.get(`/console/sender?from=${encodeURIComponent(from)}`);
+
 /** At most `limit` rows of NDJSON; the rest is not read. */
 export async function readRows<T>(
   path: string,

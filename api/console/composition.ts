@@ -3,6 +3,7 @@
 import { useRef } from 'preact/hooks';
 import type { Composition, Computing } from '../client/types.ts';
 import { change, read, request } from './api-client.ts';
+import { save } from './csv.ts';
 import { type Query, useQuery } from './query.ts';
 
 export interface CompositionState {
@@ -13,7 +14,7 @@ export interface CompositionState {
 const POLL_MS = 400;
 /** Loads may end in quick succession. */
 const APART_MS = 3_000;
-/** Minimum age of an outdated report before it is computed again. */
+/** A report that a load of the audience overtook is computed again after this time. */
 const OVERTAKEN_MS = 10_000;
 
 /** A long report is sent once, not with every progress. */
@@ -31,7 +32,8 @@ async function readComposition(
   return { report: known ?? previous, computing };
 }
 
-export function useComposition(path: string | null): Query<CompositionState> {
+/** `devices`: of the audience. Changes of the marketplace and of other audiences wait for a refresh: a report is as of its time. */
+export function useComposition(path: string | null, devices?: number): Query<CompositionState> {
   const known = useRef<{ path: string | null; report: Composition | null }>({ path, report: null });
   if (known.current.path !== path) known.current = { path, report: null };
   const readIt = async (signal: AbortSignal) => {
@@ -40,7 +42,12 @@ export function useComposition(path: string | null): Query<CompositionState> {
     return state;
   };
   return useQuery(path, readIt, {
-    again: ({ computing, report }) => (computing ? POLL_MS : report?.current === false ? OVERTAKEN_MS : null),
+    again: ({ computing, report }) =>
+      computing
+        ? POLL_MS
+        : devices !== undefined && report && report.unique_devices !== devices
+          ? OVERTAKEN_MS
+          : null,
     apartMs: APART_MS,
     retryByHand: true,
   });
@@ -68,9 +75,5 @@ export const readOverlaps = async (path: string): Promise<Composition['overlaps'
 export async function downloadCsv(path: string): Promise<void> {
   const response = await whenComputed(`${path}?format=csv`);
   const name = /filename="?([^";]+)"?/.exec(response.headers.get('Content-Disposition') ?? '')?.[1];
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = name ?? 'composition.csv';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  save(await response.blob(), name ?? 'composition.csv');
 }

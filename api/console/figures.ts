@@ -11,11 +11,10 @@ export type FigureState =
   | { kind: 'computing'; progress: number }
   | { kind: 'hidden'; floor: number }
   | { kind: 'failed'; why: string }
-  | { kind: 'known'; value: string; at: string; note?: string };
+  | { kind: 'known'; value: string; note?: string | undefined; isOutdated?: boolean };
 
 interface Report {
   computed_at: string;
-  current: boolean;
   floor: number;
   unique_devices: number;
   matched_devices: number | null;
@@ -26,13 +25,14 @@ export interface ReportState {
   report: Report | null;
   computing: { progress: number } | null;
   /** Why the last computation failed. */
-  failure?: string;
+  failure?: string | undefined;
 }
 
-type CountedAudience = Pick<Audience, 'status' | 'unique_devices' | 'matched_devices' | 'updated_at'>;
+type CountedAudience = Pick<Audience, 'status' | 'unique_devices' | 'matched_devices'>;
 
+/** The audience itself has changed since. The marketplace always changes: a report is as of its time. */
 export const isOutdated = (report: Report, audience: CountedAudience): boolean =>
-  !report.current || report.unique_devices !== audience.unique_devices;
+  report.unique_devices !== audience.unique_devices;
 
 /** A number from the audience's record. */
 export function recordFigure(audience: CountedAudience, value: number): FigureState {
@@ -40,30 +40,27 @@ export function recordFigure(audience: CountedAudience, value: number): FigureSt
   return {
     kind: 'known',
     value: count(value),
-    at: audience.updated_at,
     note: isOpen(audience.status) ? 'load in progress' : undefined,
   };
 }
 
-function noteOf({ report, computing, failure }: ReportState, audience: CountedAudience): string | undefined {
-  if (computing) return `recomputing, ${percent(computing.progress)}`;
-  if (failure) return 'out of date: computing failed';
-  return report && isOutdated(report, audience) ? 'out of date' : undefined;
+function known(value: string, report: Report, state: ReportState, audience: CountedAudience): FigureState {
+  if (!isOutdated(report, audience)) return { kind: 'known', value };
+  const note = state.computing
+    ? `updating, ${percent(state.computing.progress)}`
+    : state.failure
+      ? 'out of date: computing failed'
+      : 'out of date';
+  return { kind: 'known', value, note, isOutdated: true };
 }
 
 /** Before the first report: the matches counted by the loads, not updated since. */
 function countedByLoads(
-  audience: CountedAudience,
+  { matched_devices: matched }: CountedAudience,
   state: ReportState,
   show: (matched: number) => string,
 ): FigureState {
-  if (audience.matched_devices > 0)
-    return {
-      kind: 'known',
-      value: show(audience.matched_devices),
-      at: audience.updated_at,
-      note: noteOf(state, audience),
-    };
+  if (matched > 0) return { kind: 'known', value: show(matched), note: 'matched at load' };
   if (state.failure) return { kind: 'failed', why: state.failure };
   return state.computing ? { kind: 'computing', progress: state.computing.progress } : { kind: 'loading' };
 }
@@ -81,8 +78,7 @@ function matchFigure(
   const { report } = state;
   if (!report) return countedByLoads(audience, state, fromLoads);
   const text = value(report);
-  if (text === null) return { kind: 'hidden', floor: report.floor };
-  return { kind: 'known', value: text, at: report.computed_at, note: noteOf(state, audience) };
+  return text === null ? { kind: 'hidden', floor: report.floor } : known(text, report, state, audience);
 }
 
 export const matchedFigure = (audience: CountedAudience, state: ReportState): FigureState =>

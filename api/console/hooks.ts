@@ -30,6 +30,26 @@ export function useAnnounce(text: string | undefined): void {
   }, [text]);
 }
 
+/** True while the page is laid out for paper. */
+export function usePrinting(): boolean {
+  const [isPrinting, setPrinting] = useState(() => matchMedia('print').matches);
+  useEffect(() => {
+    const print = matchMedia('print');
+    const update = () => setPrinting(print.matches);
+    const begin = () => setPrinting(true);
+    const end = () => setPrinting(false);
+    print.addEventListener('change', update);
+    window.addEventListener('beforeprint', begin);
+    window.addEventListener('afterprint', end);
+    return () => {
+      print.removeEventListener('change', update);
+      window.removeEventListener('beforeprint', begin);
+      window.removeEventListener('afterprint', end);
+    };
+  }, []);
+  return isPrinting;
+}
+
 /** The value once it has not changed for a while. */
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value);

@@ -27,6 +27,10 @@ function Redirect({ to }: { to: string }) {
 function SignedIn({ session, at }: { session: Session; at: string }) {
   const [path = '', query] = at.split('?');
   const page = pageOf(path);
+  const { shared_segment_id: shared } = session;
+  const isOther = new URLSearchParams(query).get('reason') === 'other';
+  if (shared !== null && !isOther && !(page.name === 'segment' && page.id === shared))
+    return <Redirect to={`/console/segments/${shared}`} />;
   if (isPartnerPage(page) && session.customer !== null) return <NotFoundPage />;
   switch (page.name) {
     case 'home':
@@ -34,7 +38,14 @@ function SignedIn({ session, at }: { session: Session; at: string }) {
     case 'audiences':
       return <AudiencesPage session={session} query={new URLSearchParams(query)} />;
     case 'segment':
-      return <SegmentReportPage key={page.id} session={session} segment={page.id} />;
+      return (
+        <SegmentReportPage
+          key={page.id}
+          session={session}
+          segment={page.id}
+          query={new URLSearchParams(query)}
+        />
+      );
     case 'imports':
       return <ImportsPage session={session} query={new URLSearchParams(query)} />;
     case 'import':

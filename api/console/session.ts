@@ -35,9 +35,16 @@ export async function loadSession(): Promise<void> {
   }
 }
 
+/** The partner of a customer's session that has ended: whom to ask for another link. */
+let ended: string | null = null;
+export const endedWith = (): string | null => ended;
+
 /** The session is no longer valid: sign in again, then return to where one was. */
 export function endSession(): void {
-  if (sessionStore.get().state !== 'signed-in') return;
+  const known = sessionStore.get();
+  if (known.state !== 'signed-in') return;
+  const { customer, shared_segment_id, partner_name } = known.session;
+  ended = customer !== null || shared_segment_id !== null ? partner_name : null;
   sessionStore.set({ state: 'signed-out' });
   if (pageOf(location.pathname).name !== 'sign-in')
     navigate(signInPath(address.get(), 'expired'), { replace: true });

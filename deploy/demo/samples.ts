@@ -33,18 +33,18 @@ const attribute = (foreignKey: string, name: string, elsewhere: number, inShop: 
 });
 
 export const attributes = [
-  attribute('coffee', 'Coffee shop regulars', 34, 41),
-  attribute('travel', 'Frequent travellers', 12, 31),
-  attribute('fitness', 'Gym members', 16, 22),
-  attribute('parents', 'Parents of young children', 18, 9),
-  attribute('gamers', 'Mobile gamers', 38, 24),
-  attribute('restaurants', 'Restaurant goers', 27, 33),
-  attribute('cars', 'Car owners', 45, 47),
-  attribute('luxury', 'Luxury shoppers', 2, 8),
-  attribute('students', 'Students', 14, 4),
-  attribute('commuters', 'Rail commuters', 21, 26),
-  attribute('pets', 'Pet owners', 29, 28),
-  attribute('movers', 'Moved in the last six months', 3, 5),
+  attribute('coffee', 'Food > Coffee shop regulars', 34, 41),
+  attribute('travel', 'Travel > Frequent travellers', 12, 31),
+  attribute('fitness', 'Lifestyle > Gym members', 16, 22),
+  attribute('parents', 'Household > Parents of young children', 18, 9),
+  attribute('gamers', 'Lifestyle > Mobile gamers', 38, 24),
+  attribute('restaurants', 'Food > Restaurant goers', 27, 33),
+  attribute('cars', 'Household > Car owners', 45, 47),
+  attribute('luxury', 'Shopping > Luxury shoppers', 2, 8),
+  attribute('students', 'Household > Students', 14, 4),
+  attribute('commuters', 'Travel > Rail commuters', 21, 26),
+  attribute('pets', 'Household > Pet owners', 29, 28),
+  attribute('movers', 'Household > Moved in the last six months', 3, 5),
 ];
 
 const hash = (...words: (string | number)[]) => createHash('md5').update(words.join(' ')).digest();

@@ -1,15 +1,21 @@
 /** Who may see what in the console, and names that are meant to break it. */
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { sealShareLink } from '../../api/auth/share-links.ts';
+import { keyIdOf } from '../../api/stores/api-keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { withSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { useBrowser } from './support/browser.ts';
-import { createScene, rowsOf, shows } from './support/scene.ts';
+import { createScene, rowsOf, type Scene, shows } from './support/scene.ts';
 
 const test = withSharedService();
 const browser = useBrowser();
 const hostile = '"><img src=x onerror=alert(1)>';
+
+/** A link as the API makes it, with another end. */
+const sharedUntil = (secret: Uint8Array, audience: number, { partner, key }: Scene, expiresAt: number) =>
+  sealShareLink(secret, { partner, audience, key: keyIdOf(key)!, expiresAt });
 
 function expectNoDialog(page: Page): void {
   page.on('dialog', (dialog) => {
@@ -57,7 +63,7 @@ test('attributes name their owner, and can be limited to those of the partner', 
     ['Mine', scene.owner],
     ['Theirs', other.owner],
   ]);
-  await page.getByLabel(`Only attributes of ${scene.owner}`).check();
+  await page.getByLabel('Only mine').check();
   await eventually(rows).toEqual([['Mine', scene.owner]]);
 });
 
@@ -96,6 +102,69 @@ test('a customer sees its own audiences; another’s report is not found, like o
   await page.getByRole('heading', { level: 1, name: 'Of zenith' }).waitFor();
 });
 
+test('a share link shows one report to anyone, as a customer sees it, and nothing else', async ({
+  service,
+  driver,
+}) => {
+  const [scene, stranger] = [await createScene(service, driver), await createScene(service, driver)];
+  const devices = ids(120);
+  await scene.attributes(
+    new Map([
+      ['Open', devices],
+      ['Secret', devices.slice(0, 60)],
+    ]),
+  );
+  const listed = (await scene.call('GET', '/v1/marketplace/attribute')).json;
+  const secret = listed.find(({ name }: { name: string }) => name === 'Secret').attribute_id;
+  await scene.call('PATCH', `/v1/marketplace/attribute/${secret}`, { body: { visibility: 'private' } });
+  const audience = await scene.create('Shared', 'shared.csv', file(devices, 'visit'));
+  await scene.loaded(audience);
+  await scene.loaded(await scene.create('Of acme', 'acme.csv', file(devices.slice(40), ''), 'acme'));
+
+  const page = await browser.open();
+  await scene.signIn(page);
+  await page.goto(scene.reportOf(audience));
+  const names = async (of: Page) =>
+    (await rowsOf(of, 'Composition by attribute')).map(([name]) => name).sort();
+  await eventually(() => names(page)).toEqual(['Open', 'Secret\nprivate']);
+  await page.getByRole('button', { name: 'Share', exact: true }).click();
+  await page.getByLabel('Link expires in').selectOption('1 day');
+  await page.getByRole('button', { name: 'Create link' }).click();
+  const link = await page.getByLabel('Link to this report').inputValue();
+  await page
+    .getByRole('status')
+    .getByText(/^Works until /)
+    .waitFor();
+
+  // Whoever has the link, without an account.
+  const guest = await browser.open();
+  await guest.goto(link);
+  await guest.getByRole('heading', { level: 1, name: 'Shared' }).waitFor();
+  expect(guest.url()).toBe(scene.reportOf(audience));
+  await guest.getByText(`Shared by ${scene.owner}, read-only`).waitFor();
+  await shows(guest, 'Unique devices', '120');
+  await shows(guest, 'Matched devices', '120');
+  await eventually(() => names(guest)).toEqual(['Open']);
+  await guest.getByText('No other audience has devices in common with this one').waitFor();
+  const text = await guest.locator('body').textContent();
+  for (const hidden of ['curl', scene.prefix, 'shared.csv', 'Of acme', 'Imports', 'Sign out', 'Compare with'])
+    expect(text).not.toContain(hidden);
+  await guest.getByRole('button', { name: 'Refresh' }).click();
+  await guest.goto(scene.at('/console/audiences'));
+  await guest.getByRole('heading', { level: 1, name: 'Shared' }).waitFor();
+
+  // A link does not replace the session of another account.
+  const other = await browser.open();
+  await stranger.signIn(other);
+  await other.goto(link);
+  await other.getByRole('heading', { level: 1, name: 'This link is for another account' }).waitFor();
+
+  // One that has ended says whom to ask.
+  const sealed = sharedUntil(service.config.secret, audience.audience_id, scene, Date.now() - 1_000);
+  await guest.goto(`${scene.reportOf(audience)}?share=${sealed}`);
+  await guest.getByText(`Ask ${scene.owner} for a new link`).waitFor();
+});
+
 test('an expired link leads to the sign-in page, and from there back to the report', async ({
   service,
   driver,
@@ -105,7 +174,7 @@ test('an expired link leads to the sign-in page, and from there back to the repo
   await scene.loaded(audience);
   const page = await browser.open();
   await page.goto(`${scene.reportOf(audience)}?token=${await scene.tokenOf('acme', '-1h')}`);
-  await page.getByText('has expired').waitFor();
+  await page.getByText(`Ask ${scene.owner} for a new link`).waitFor();
   expect(page.url()).not.toContain('token=');
   await page.getByLabel('API key or user token').fill('nonsense');
   await page.getByRole('button', { name: 'Sign in' }).click();

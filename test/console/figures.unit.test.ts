@@ -5,11 +5,9 @@ const done = {
   status: 2,
   unique_devices: 1_000,
   matched_devices: 400,
-  updated_at: '2026-06-01T08:00:00Z',
 } as const;
 const report = {
   computed_at: '2026-06-01T09:00:00Z',
-  current: true,
   floor: 0,
   unique_devices: 1_000,
   matched_devices: 410,
@@ -35,19 +33,22 @@ describe('a figure', () => {
     expect(matchedFigure(done, { report: none, ...idle })).toMatchObject({ kind: 'known', value: '0' });
   });
 
-  it('says how old it is, and that it is out of date', () => {
-    expect(matchedFigure(done, { report, ...idle })).toEqual({
+  it('is out of date when the audience has changed since, and not when the marketplace has', () => {
+    expect(matchedFigure(done, { report, ...idle })).toEqual({ kind: 'known', value: '410' });
+    expect(matchedFigure(done, { report, computing: { progress: 0.5 } })).toEqual({
       kind: 'known',
       value: '410',
-      at: report.computed_at,
-      note: undefined,
     });
     const grown = { ...done, unique_devices: 1_200 };
-    expect(matchRateFigure(grown, { report, ...idle })).toMatchObject({ value: '41%', note: 'out of date' });
-    expect(matchRateFigure(grown, { report, computing: { progress: 0.5 } })).toMatchObject({
-      note: 'recomputing, 50%',
+    expect(matchRateFigure(grown, { report, ...idle })).toMatchObject({
+      value: '41%',
+      note: 'out of date',
+      isOutdated: true,
     });
-    expect(matchRateFigure(done, { report, ...idle, failure: 'Down' })).toMatchObject({
+    expect(matchRateFigure(grown, { report, computing: { progress: 0.5 } })).toMatchObject({
+      note: 'updating, 50%',
+    });
+    expect(matchRateFigure(grown, { report, ...idle, failure: 'Down' })).toMatchObject({
       note: 'out of date: computing failed',
     });
   });
@@ -62,8 +63,7 @@ describe('a figure', () => {
     expect(matchedFigure(done, { report: null, computing: { progress: 0.2 } })).toEqual({
       kind: 'known',
       value: '400',
-      at: done.updated_at,
-      note: 'recomputing, 20%',
+      note: 'matched at load',
     });
   });
 

@@ -37,7 +37,10 @@ test('counts under the floor are hidden in the report and in the list', async ({
   const rows = async (caption: string) => (await rowsOf(page, caption)).map((cells) => cells.join(' '));
   const common = new RegExp(`^Common ${scene.owner} 250 `);
   await eventually(() => rows('Composition by attribute')).toEqual([expect.stringMatching(common)]);
-  await eventually(() => rows('Events')).toEqual(['visit 300 300', `rare under ${FLOOR} under ${FLOOR}`]);
+  await eventually(() => rows('Events')).toEqual([
+    'visit 300 300 100%',
+    `rare under ${FLOOR} under ${FLOOR} under ${FLOOR}`,
+  ]);
   await page.getByText('No other audience has devices in common with this one').waitFor();
 
   await page.goto(scene.reportOf(small));

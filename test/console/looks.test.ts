@@ -27,6 +27,8 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
   );
   await scene.loaded(audience);
   await scene.append(audience, 'second-week.csv', file(ids(100), 'purchase'));
+  const other = await scene.create('Subscribers', 'other.csv', file(devices.slice(300), 'a visit'));
+  await scene.loaded(other);
   const imported = (await scene.call('GET', '/v1/marketplace/import')).json[0].import_log_id;
 
   for (const theme of ['light', 'dark'] as const) {
@@ -52,8 +54,15 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
       await look('/console/webhooks', () => page.getByText('No webhooks are registered').waitFor());
       await look(new URL(scene.reportOf(audience)).pathname, async () => {
         await shows(page, 'Matched devices', '600');
-        await page.locator('canvas').first().waitFor();
+        await page.locator('.chart-dot').first().waitFor();
+        await page.getByRole('button', { name: 'Share', exact: true }).click();
+        await page.getByRole('button', { name: 'Create link' }).click();
+        await page.getByLabel('Link to this report').waitFor();
       });
+      await look(`${new URL(scene.reportOf(audience)).pathname}?compare=${other.audience_id}`, () =>
+        page.getByRole('table', { name: 'Compared attributes' }).waitFor(),
+      );
+      await look(`/console/sign-in?reason=expired`, () => page.getByText('has expired').waitFor());
       await look('/console/segments/19999999', heading('Not found'));
       await page.context().close();
     }

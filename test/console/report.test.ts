@@ -1,6 +1,9 @@
 /** The composition report in a real browser, on the real service: what it shows is what plain sets say. */
 import { readFile } from 'node:fs/promises';
+import { parse } from 'csv-parse/sync';
+import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { AUDIENCE } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
@@ -13,13 +16,46 @@ const zeros = '00000000-0000-0000-0000-000000000000';
 const number = (value: number) => new Intl.NumberFormat('en').format(value);
 const percent = (share: number) => `${Math.round(share * 1000) / 10}%`;
 
-test('numbers, tables, search, sorting and downloads of a report', async ({ service, driver }) => {
+/** The rows of a CSV file that a button of the page saves. */
+async function savedBy(page: Page, click: () => Promise<void>): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent('download'), click()]);
+  return readFile(await download.path(), 'utf8');
+}
+const csvOf = async (page: Page, caption: string): Promise<string[][]> =>
+  parse(
+    await savedBy(page, () => page.getByRole('button', { name: `Download ${caption} as CSV` }).click()),
+  ) as string[][];
+
+/** How far the bars of a column reach, as a share of their place. */
+const barsOf = (page: Page, caption: string, column: string): Promise<number[]> =>
+  page
+    .getByRole('table', { name: caption })
+    .locator(`td.column-${column} .bar`)
+    .evaluateAll((bars) =>
+      bars.map((bar) => {
+        const fill = bar.firstElementChild?.getBoundingClientRect().width ?? 0;
+        return fill / bar.getBoundingClientRect().width;
+      }),
+    );
+
+/** How far the bars of the indexes reach from the middle, as a share of the half; to the left they are negative. */
+const indexBars = (page: Page): Promise<number[]> =>
+  page.locator('.diverging-bar').evaluateAll((bars) =>
+    bars.map((bar) => {
+      const place = bar.getBoundingClientRect();
+      const fill = bar.firstElementChild!.getBoundingClientRect();
+      const middle = place.left + place.width / 2;
+      return (fill.left + fill.right - 2 * middle > 0 ? 1 : -1) * (fill.width / (place.width / 2));
+    }),
+  );
+
+test('numbers, tables, charts, comparison, downloads and print of a report', async ({ service, driver }) => {
   const scene = await createScene(service, driver);
   const devices = ids(2_000);
   // Nine attributes: enough for the search to be there.
   const attributes = new Map(
     [...'ABCDEFGHI'].map((letter, i) => [
-      `Attribute ${letter}`,
+      i === 0 ? 'Letters > Attribute A' : `Attribute ${letter}`,
       new Set(devices.slice(i * 100, 700 + i * 60)),
     ]),
   );
@@ -33,11 +69,16 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
     'acme',
   );
   await scene.loaded(audience);
-  await scene.append(audience, 'week-2.csv', file(own.slice(900), 'visit'));
-  const other = await scene.create('Subscribers', 'other.csv', file(devices.slice(1_500), ''), 'acme');
+  await scene.append(
+    audience,
+    'week-2.csv',
+    file(own.slice(900, 1_350), 'visit') + file(own.slice(1_350), ''),
+  );
+  const subscribers = devices.slice(1_500);
+  const other = await scene.create('Subscribers', 'other.csv', file(subscribers, ''), 'acme');
   await scene.loaded(other);
 
-  const page = await browser.open();
+  const page = await browser.open({ timezone: 'Asia/Tokyo' });
   await page.goto(`${scene.reportOf(audience)}?token=${await scene.tokenOf('acme')}`);
   await page.getByRole('heading', { level: 1, name: 'Spring visitors' }).waitFor();
   const marketplace = new Set([...attributes.values()].flatMap((held) => [...held]));
@@ -48,55 +89,209 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
   await shows(page, 'Rows read', number(1_052 + 500));
   await shows(page, 'Match rate', percent(matched / own.length));
 
-  const expected = [...attributes]
-    .map(([name, held]) => {
-      const common = own.filter((id) => held.has(id)).length;
-      const index = (100 * (common / own.length)) / (held.size / marketplace.size);
+  // What a customer has no use for: where the files are, and commands for them.
+  const text = await page.locator('main').textContent();
+  for (const hidden of ['curl', scene.prefix, 'week-1.csv', 'Next steps']) expect(text).not.toContain(hidden);
+
+  const compared = (of: string[]) =>
+    [...attributes].map(([name, held]) => {
+      const common = of.filter((id) => held.has(id)).length;
+      const usual = held.size / marketplace.size;
+      const expected = of.length * usual;
+      const isChance = Math.abs(common - expected) < 2 * Math.sqrt(expected);
+      const index = (100 * (common / of.length)) / usual;
       return {
-        name,
+        name: name.split(' > ').at(-1)!,
+        category: name.split(' > ').slice(0, -1).join(),
         common,
-        cells: [name, scene.owner, number(common), percent(common / own.length), String(Math.round(index))],
+        index,
+        share: common / of.length,
+        strength: common === 0 || isChance ? 0 : Math.round(1_000 * Math.abs(Math.log(index / 100))),
       };
-    })
-    .sort((a, b) => b.common - a.common || (a.name < b.name ? -1 : 1));
+    });
+  const expected = compared(own)
+    .filter(({ common }) => common > 0)
+    .sort((a, b) => b.strength - a.strength || b.common - a.common || (a.name < b.name ? -1 : 1));
   const caption = 'Composition by attribute';
-  const withoutIds = async () =>
+  const attributeRows = async () =>
     (await rowsOf(page, caption)).map(([name, ...rest]) => [name!.split('\n')[0], ...rest]);
-  await eventually(withoutIds).toEqual(expected.map(({ cells }) => cells));
+  await eventually(attributeRows).toEqual(
+    expected.map(({ name, category, common, share, index }) => [
+      name,
+      category,
+      scene.owner,
+      number(common),
+      percent(share),
+      index < 10 ? index.toFixed(1) : String(Math.round(index)),
+    ]),
+  );
+  const closeTo = (values: number[], wanted: number[]) => {
+    expect(values).toHaveLength(wanted.length);
+    for (const [i, value] of values.entries()) expect(value).toBeCloseTo(wanted[i]!, 1);
+  };
+  closeTo(
+    await barsOf(page, caption, 'share'),
+    expected.map(({ share }) => share),
+  );
+  closeTo(
+    await indexBars(page),
+    expected.map(({ index }) => Math.max(-1, Math.min(1, Math.log(index / 100) / Math.log(4)))),
+  );
   await eventually(() => rowsOf(page, 'Events')).toEqual([
-    ['visit', number(own.length), number(1_500)],
-    ['purchase', '50', '50'],
+    ['visit', number(1_350), number(1_450), percent(1_350 / own.length)],
+    ['(no event)', '50', '50', percent(50 / own.length)],
+    ['purchase', '50', '50', percent(50 / own.length)],
   ]);
-  const shared = own.filter((id) => devices.indexOf(id) >= 1_500).length;
-  await eventually(() => rowsOf(page, 'Overlap with other audiences')).toEqual([
+  const shared = own.filter((id) => subscribers.includes(id)).length;
+  const overlap = 'Overlap with other audiences';
+  await eventually(() => rowsOf(page, overlap)).toEqual([
     ['Subscribers', number(shared), percent(shared / own.length), percent(shared / 500)],
   ]);
+  closeTo(await barsOf(page, overlap, 'share'), [shared / own.length]);
+  closeTo(await barsOf(page, overlap, 'share-other'), [shared / 500]);
+  const picture = `Spring visitors: ${number(own.length)} devices; Subscribers: 500; in both: ${number(shared)}`;
+  await page.getByRole('img', { name: picture }).waitFor();
+
+  // The growth chart: by load, inside its grid, with the numbers of a point beside it.
   const growth = async () =>
     (await rowsOf(page, 'Growth by load')).map(([, status, fresh, repeated]) => [status, fresh, repeated]);
   await eventually(growth).toEqual([
     ['Done', '400', '100'],
     ['Done', number(1_000), '0'],
   ]);
+  const chart = page.getByRole('slider', { name: 'Growth by load' });
+  await chart.scrollIntoViewIfNeeded();
+  const dots = await chart.locator('.chart-dot').all();
+  expect(dots).toHaveLength(2);
+  const boxes = await Promise.all(dots.map((dot) => dot.boundingBox().then((box) => box!)));
+  const grid = await chart.locator('.chart-grid').first().boundingBox();
+  for (const box of boxes) {
+    expect(box.y + box.height / 2).toBeGreaterThanOrEqual(grid!.y);
+    expect(box.y + box.height / 2).toBeLessThanOrEqual(grid!.y + grid!.height);
+  }
+  const loads = (await scene.call('GET', `${AUDIENCE}/${audience.audience_id}/loads`)).json;
+  const names = loads.map(({ load_id }: { load_id: number }) => `Load ${load_id}`).reverse();
+  const labels = await chart
+    .locator('.chart-name')
+    .evaluateAll((all) =>
+      all.map((one) => one.textContent!.slice(0, -one.lastElementChild!.textContent!.length)),
+    );
+  expect(labels).toEqual(names);
+  const [first] = boxes;
+  await page.mouse.move(first!.x + first!.width / 2 + 40, first!.y + 60);
+  const label = page.locator('.chart-label');
+  await label.getByText(`${number(1_000)} devices`).waitFor();
+  await label.getByText('2 rows rejected').waitFor();
+  const place = (await label.boundingBox())!;
+  expect(place.x - (first!.x + first!.width)).toBeLessThan(20);
+  expect(Math.abs(place.y - first!.y)).toBeLessThan(40);
+  await page.mouse.move(0, 0);
+  await label.waitFor({ state: 'detached' });
+  await chart.press('End');
+  await label.getByText(`${number(own.length)} devices`).waitFor();
+  expect(await chart.getAttribute('aria-valuetext')).toContain('400 new, 100 already in audience');
+
+  // The time of the report is that of its reader; a refresh computes it anew.
+  const composition = `${AUDIENCE}/${audience.audience_id}/composition`;
+  const computedAt = async () => (await scene.call('GET', composition)).json.computed_at as string;
+  const before = await computedAt();
+  const bar = page.locator('.report-bar time');
+  const clock = (time: string) =>
+    new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: 'Asia/Tokyo' }).format(
+      new Date(time),
+    );
+  expect(await bar.textContent()).toContain(clock(before));
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.locator(`.report-bar time:not([datetime="${before}"])`).waitFor();
+  await eventually(async () => (await bar.getAttribute('datetime')) === (await computedAt())).toBe(true);
 
   const table = page.getByRole('table', { name: caption });
   await table.getByRole('button', { name: 'Attribute' }).click();
   await table.locator('th[aria-sort=ascending]').waitFor();
-  const names = async () => (await withoutIds()).map(([name]) => name);
-  await eventually(names).toEqual([...attributes.keys()]);
+  const shownNames = async () => (await attributeRows()).map(([name]) => name);
+  await eventually(shownNames).toEqual([...expected.map(({ name }) => name)].sort());
   await page.getByLabel(`Search ${caption}`).fill('attribute c');
-  await page.getByText('1 of 9 attributes').waitFor();
-  await eventually(names).toEqual(['Attribute C']);
+  await page.getByText(`1 of ${expected.length} attributes`).waitFor();
+  await eventually(shownNames).toEqual(['Attribute C']);
+  const [header, ...found] = await csvOf(page, caption);
+  expect(header).toEqual(['Attribute', 'Category', 'Owner', 'Devices', 'Share', 'Index']);
+  expect(found.map(([name, , , count]) => [name, count])).toEqual([
+    ['Attribute C', String(expected.find(({ name }) => name === 'Attribute C')!.common)],
+  ]);
+  await page.getByLabel(`Search ${caption}`).fill('');
+  expect((await csvOf(page, 'Events')).slice(1)).toEqual([
+    ['visit', '1350', '1450', String(1_350 / own.length)],
+    ['(no event)', '50', '50', String(50 / own.length)],
+    ['purchase', '50', '50', String(50 / own.length)],
+  ]);
+  expect((await csvOf(page, overlap)).slice(1)).toEqual([
+    ['Subscribers', String(shared), String(shared / own.length), String(shared / 500)],
+  ]);
+  expect((await csvOf(page, 'Growth by load')).slice(1).map((cells) => cells.slice(1, 5))).toEqual([
+    ['400', '100', '0', '1400'],
+    ['1000', '0', '2', '1000'],
+  ]);
+  const csv = await savedBy(page, () => page.getByRole('link', { name: 'Download CSV' }).click());
+  for (const { name, common } of expected)
+    expect(csv).toMatch(new RegExp(`${name},${scene.owner},public,${common},`));
 
-  const save = async (name: string) => {
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('link', { name }).click(),
+  // On paper: light, without what can only be clicked, and with all rows.
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await eventually(() => page.getByRole('button', { name: 'Refresh' }).isVisible()).toBe(false);
+  expect(await page.getByRole('navigation').first().isVisible()).toBe(false);
+  expect(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)).toBe(
+    'rgb(255, 255, 255)',
+  );
+  await eventually(async () => (await attributeRows()).length).toBe(expected.length);
+  const pdf = await page.pdf({ preferCSSPageSize: true });
+  expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
+  await page.emulateMedia({ media: null, colorScheme: null });
+
+  // Two audiences side by side.
+  await page.getByLabel('Compare with').selectOption('Subscribers');
+  await page.getByRole('heading', { name: 'Compared with Subscribers' }).waitFor();
+  const theirs = new Map(compared(subscribers).map(({ name, share }) => [name, share]));
+  const points = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
+  const pairs = compared(own)
+    .map(({ name, share }) => ({ name, share, their: theirs.get(name)! }))
+    .filter(({ share, their }) => share > 0 || their > 0)
+    .sort((a, b) => Math.abs(b.share - b.their) - Math.abs(a.share - a.their) || (a.name < b.name ? -1 : 1));
+  const comparedRows = async () =>
+    (await rowsOf(page, 'Compared attributes')).map(([name, ...rest]) => [
+      name!.split('\n')[0]!.split(' > ').at(-1),
+      ...rest,
     ]);
-    return readFile(await download.path(), 'utf8');
-  };
-  const csv = await save('Download CSV');
-  for (const { name, common } of expected) expect(csv).toContain(`,${name},${scene.owner},public,${common},`);
-  const rejects = await save('Download rejected rows');
+  await eventually(comparedRows).toEqual(
+    pairs.map(({ name, share, their }) => [
+      name,
+      percent(share),
+      percent(their),
+      points.format((share - their) * 100),
+    ]),
+  );
+  await page.getByRole('img', { name: picture }).waitFor();
+  await page.getByRole('link', { name: 'Back to the report' }).click();
+  await shows(page, 'Unique devices', number(own.length));
+
+  // The partner sees the files, too. What changes elsewhere in the marketplace does not make its report outdated.
+  const partner = await browser.open();
+  await scene.signIn(partner);
+  let reads = 0;
+  await partner.route(`**${composition}*`, async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    reads++;
+    await route.fulfill({ response, json: response.status() === 200 ? { ...json, current: false } : json });
+  });
+  await partner.goto(scene.reportOf(audience));
+  await shows(partner, 'Matched devices', number(matched));
+  await partner.getByText(/^as of /).waitFor();
+  expect(await partner.locator('.figure-outdated').count()).toBe(0);
+  expect(reads).toBeGreaterThan(0);
+  await partner.getByRole('heading', { name: 'Next steps' }).waitFor();
+  const rejects = await savedBy(partner, () =>
+    partner.getByRole('link', { name: 'Download rejected rows' }).click(),
+  );
   const lines = rejects
     .trim()
     .split('\n')
@@ -104,6 +299,11 @@ test('numbers, tables, search, sorting and downloads of a report', async ({ serv
   expect(lines.map(({ line, code }) => [line, code])).toEqual([
     [1_051, 'bad_identifier'],
     [1_052, 'opted_out'],
+  ]);
+  const files = await csvOf(partner, 'Files');
+  expect(files.slice(1).map(([path, , rows]) => [path, rows])).toEqual([
+    [`${scene.prefix}week-1.csv`, '1052'],
+    [`${scene.prefix}week-2.csv`, '500'],
   ]);
 });
 
@@ -131,7 +331,10 @@ test('a load goes from pending to done under the eyes of the reader, without a r
   await service.restart('pipeline');
   await page.locator('.head-state').getByText('Done').waitFor();
   await shows(page, 'Unique devices', '400');
-  await page.locator('.report-bar').getByText('Computed').waitFor();
+  await page
+    .locator('.report-bar')
+    .getByText(/^as of /)
+    .waitFor();
   expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
 
   await scene.append(audience, 'more.csv', file(ids(100), 'visit'));

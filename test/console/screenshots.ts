@@ -39,11 +39,11 @@ const shots: [page: keyof typeof pages, theme: Theme, width: number][] = wanted
     )
   : [
       ['report', 'light', 1_280],
-      ['report', 'dark', 390],
+      ['report', 'dark', 360],
       ['audiences', 'light', 1_280],
       ['imports', 'dark', 1_280],
       ['import', 'light', 1_280],
-      ['sign-in', 'dark', 390],
+      ['sign-in', 'dark', 360],
     ];
 
 const browser = await launchChromium();
@@ -62,7 +62,7 @@ for (const [name, theme, width] of shots) {
     await page.goto(url + pages[name]);
   }
   await page.getByRole('heading', { level: 1 }).waitFor();
-  if (name === 'report') await page.getByText('Computed', { exact: false }).first().waitFor();
+  if (name === 'report') await page.getByText(/^as of /).waitFor();
   await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => {});
   const file = join(directory, `${name}-${theme}${width < 500 ? '-narrow' : ''}.png`);
   await page.screenshot({ path: file, fullPage: wanted !== undefined });

@@ -115,7 +115,7 @@ export function Shell({ session, children }: { session: Session | null; children
           <a class="brand" href="/console/audiences">
             headrace
           </a>
-          {session && <Navigation session={session} path={path} />}
+          {session && session.shared_segment_id === null && <Navigation session={session} path={path} />}
           <div class="top-right">
             {session && (
               <span class="who" title={`Partner ${session.partner_id}`}>
@@ -124,7 +124,7 @@ export function Shell({ session, children }: { session: Session | null; children
               </span>
             )}
             <ThemeButton />
-            {session && <SignOutButton />}
+            {session && session.shared_segment_id === null && <SignOutButton />}
           </div>
         </div>
       </header>

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { count, plural } from '../../client/format.ts';
+import { saveCsv } from '../csv.ts';
+import { usePrinting } from '../hooks.ts';
 import { type Direction, foldCase, type SortValue, searchRows, sortRows, windowOf } from '../rows.ts';
 
 export interface Column<T> {
@@ -23,11 +25,15 @@ interface Props<T> {
   /** `attribute`: what a row is. */
   noun: string;
   nouns?: string;
+  /** The name of its CSV file. */
+  file: string;
 }
 
 /** As in the style sheet (--row-height): rows of one height make the place of each one known without measuring it. */
 const ROW_HEIGHT = 40;
 const SEARCH_FROM = 8;
+/** Paper does not scroll: the first rows are printed, and the CSV file has all. */
+const PRINTED = 40;
 
 /** The part of the scrolled region that is in view. */
 function useView(rows: number) {
@@ -44,7 +50,9 @@ function useView(rows: number) {
       element.removeEventListener('scroll', update);
     };
   }, []);
-  return { region, ...windowOf({ ...view, rowHeight: ROW_HEIGHT }, rows) };
+  const isPrinting = usePrinting();
+  const inView = windowOf({ ...view, rowHeight: ROW_HEIGHT }, rows);
+  return { region, isPrinting, ...(isPrinting ? { first: 0, end: Math.min(PRINTED, rows) } : inView) };
 }
 
 const Spacer = ({ rows, columns }: { rows: number; columns: number }) =>
@@ -56,7 +64,8 @@ const Spacer = ({ rows, columns }: { rows: number; columns: number }) =>
   ) : null;
 
 /** A real table that renders only the rows in view; aria-rowcount and aria-rowindex tell screen readers of the others. */
-export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, noun, nouns }: Props<T>) {
+export function VirtualTable<T>(props: Props<T>) {
+  const { caption, columns, rows, rowKey, searchText, noun, nouns, file } = props;
   const [sort, setSort] = useState<{ id: string; direction: Direction } | null>(null);
   const [search, setSearch] = useState('');
   const texts = useMemo(() => (searchText ? rows.map((row) => foldCase(searchText(row))) : []), [rows]);
@@ -65,7 +74,7 @@ export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, no
     const column = sort && columns.find(({ id }) => id === sort.id);
     return column ? sortRows(found, column.sortBy, sort.direction) : found;
   }, [rows, texts, search, sort]);
-  const { region, first, end } = useView(shown.length);
+  const { region, isPrinting, first, end } = useView(shown.length);
   useEffect(() => {
     region.current!.scrollTop = 0;
   }, [search, sort]);
@@ -78,8 +87,8 @@ export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, no
   const hasSearch = searchText && rows.length >= SEARCH_FROM;
   return (
     <>
-      {hasSearch && (
-        <div class="table-tools">
+      <div class="table-tools">
+        {hasSearch && (
           <input
             type="search"
             aria-label={`Search ${caption}`}
@@ -87,13 +96,27 @@ export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, no
             value={search}
             onInput={(event) => setSearch(event.currentTarget.value)}
           />
-          <p class="quiet numbers" aria-live="polite">
-            {shown.length === rows.length
-              ? plural(rows.length, noun, nouns)
-              : `${count(shown.length)} of ${plural(rows.length, noun, nouns)}`}
-          </p>
-        </div>
-      )}
+        )}
+        <p class="quiet numbers" aria-live="polite">
+          {shown.length === rows.length
+            ? plural(rows.length, noun, nouns)
+            : `${count(shown.length)} of ${plural(rows.length, noun, nouns)}`}
+        </p>
+        <button
+          type="button"
+          class="quiet-button small table-csv"
+          aria-label={`Download ${caption} as CSV`}
+          onClick={() =>
+            saveCsv(
+              file,
+              columns.map(({ label }) => label),
+              shown.map((row) => columns.map(({ sortBy }) => sortBy(row))),
+            )
+          }
+        >
+          CSV
+        </button>
+      </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard could not scroll the region */}
       <section class="table-region" ref={region} tabIndex={0} aria-label={caption}>
         <table class="virtual" aria-rowcount={shown.length + 1}>
@@ -125,10 +148,15 @@ export function VirtualTable<T>({ caption, columns, rows, rowKey, searchText, no
                 ))}
               </tr>
             ))}
-            <Spacer rows={shown.length - end} columns={columns.length} />
+            {!isPrinting && <Spacer rows={shown.length - end} columns={columns.length} />}
           </tbody>
         </table>
         {shown.length === 0 && <p class="quiet no-match">Nothing matches “{search}”.</p>}
+        {isPrinting && shown.length > end && (
+          <p class="quiet no-match">
+            The first {count(end)} of {plural(shown.length, noun, nouns)}; the CSV file has all.
+          </p>
+        )}
       </section>
     </>
   );

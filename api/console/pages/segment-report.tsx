@@ -4,27 +4,31 @@ import { count, plural } from '../../client/format.ts';
 import type { Audience, FileReport, Load, Session } from '../../client/types.ts';
 import { isOpen, statusWords } from '../../client/words.ts';
 import { read } from '../api-client.ts';
-import { Age, Errors, Problem, SkeletonRows, Status } from '../components/basics.tsx';
+import { Errors, Problem, SkeletonRows } from '../components/basics.tsx';
 import { FilesTable } from '../components/files-table.tsx';
 import { ProgressCard } from '../components/progress.tsx';
+import { CompareSection } from '../components/report/compare-section.tsx';
+import { CompareWith } from '../components/report/compare-with.tsx';
 import { FunnelSection } from '../components/report/funnel-section.tsx';
 import { GrowthSection } from '../components/report/growth-section.tsx';
 import { NextSteps } from '../components/report/next-steps.tsx';
 import { ReportSections } from '../components/report/report-sections.tsx';
 import { ReportBar } from '../components/report/report-state.tsx';
 import { useComposition } from '../composition.ts';
+import { fileNameOf, saveCsv } from '../csv.ts';
 import { sumRejects, totalRejects } from '../funnel.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useLive } from '../live.ts';
 import { firstOpen, useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
+import { hrefWith } from '../router.ts';
 import { NotFoundPage } from './notices.tsx';
 
 const LOADS = 1_000;
 const APART_MS = 500;
 
-/** All data of the report, reloaded on events. */
-function useReport(segment: number) {
+/** All data of the report, reloaded on events. A share link reads the report alone, and follows nothing. */
+function useReport(segment: number, isShared: boolean) {
   const bySegment = `${audiencePath}?segment_id=${segment}`;
   const audience = useQuery(bySegment, async (signal) => (await read<Audience[]>(bySegment, signal)).data, {
     apartMs: APART_MS,
@@ -38,12 +42,14 @@ function useReport(segment: number) {
       apartMs: APART_MS,
     },
   );
-  const files = useQuery(path && `${path}/files`, (signal) => read<FileReport[]>(`${path}/files`, signal), {
-    apartMs: APART_MS,
-  });
-  const hasDevices = record && record.unique_devices > 0;
-  const composition = useComposition(path && hasDevices ? `${path}/composition` : null);
-  useLive(`${audiencePath}/events`, ({ type, data }) => {
+  const files = useQuery(
+    isShared ? null : path && `${path}/files`,
+    (signal) => read<FileReport[]>(`${path}/files`, signal),
+    { apartMs: APART_MS },
+  );
+  const devices = record?.unique_devices ?? 0;
+  const composition = useComposition(path && devices > 0 ? `${path}/composition` : null, devices);
+  useLive(isShared ? null : `${audiencePath}/events`, ({ type, data }) => {
     if (type !== 'resync' && data.audience_id !== record?.audience_id) return;
     for (const query of [audience, loads, files]) query.refresh();
   });
@@ -59,9 +65,61 @@ function useReport(segment: number) {
 
 const lastFailure = (loads: Load[]) => loads.find(({ status }) => status === 3)?.errors ?? null;
 
-export function SegmentReportPage({ session, segment }: { session: Session; segment: number }) {
-  const { audience, record, path, loads, files, composition } = useReport(segment);
-  const load = firstOpen(loads.data?.data ?? []);
+/** Only the partner can do something about it. */
+const FailureNotice = ({ session }: { session: Session }) => (
+  <p class="problem">
+    A load of this audience failed, so devices may be missing. {session.partner_name} can tell you more.
+  </p>
+);
+
+function FilesSection({ path, files, file }: { path: string; files: FileReport[]; file: string }) {
+  const rejects = totalRejects(sumRejects(files.map((one) => one.rows_rejected)));
+  const save = () =>
+    saveCsv(
+      file,
+      ['File', 'Status', 'Rows', 'Accepted', 'Already in audience', 'Rejected'],
+      files.map((one) => [
+        one.s3_path,
+        statusWords[one.status],
+        one.rows,
+        one.rows_accepted,
+        one.rows_duplicate,
+        totalRejects(one.rows_rejected),
+      ]),
+    );
+  return (
+    <div class="table-tools">
+      {rejects > 0 && (
+        <>
+          <a class="button" href={`${path}/rejects`} download="rejects.ndjson">
+            Download rejected rows
+          </a>
+          <p class="quiet numbers">{count(rejects)} rejected</p>
+        </>
+      )}
+      <button
+        type="button"
+        class="quiet-button small table-csv"
+        aria-label="Download Files as CSV"
+        onClick={save}
+      >
+        CSV
+      </button>
+    </div>
+  );
+}
+
+interface Props {
+  session: Session;
+  segment: number;
+  query: URLSearchParams;
+}
+
+export function SegmentReportPage({ session, segment, query }: Props) {
+  const isShared = session.shared_segment_id !== null;
+  const isPartner = session.customer === null && !isShared;
+  const { audience, record, path, loads, files, composition } = useReport(segment, isShared);
+  const load = isShared ? undefined : firstOpen(loads.data?.data ?? []);
   const openLoads = (loads.data?.data ?? []).filter(({ status }) => isOpen(status)).length;
   const progress = useProgress(load && path ? `${path}/loads/${load.load_id}` : null);
   useTitle(record?.name ?? 'Report');
@@ -72,7 +130,7 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
 
   if (audience.data?.length === 0) return <NotFoundPage what="report" />;
   // Render all parts at once: parts that arrive one by one would push each other down.
-  const isRead = [loads, files].every(({ data, problem }) => data || problem);
+  const isRead = [loads, files].every(({ data, problem }) => data || problem || isShared);
   if (!record || !path || !isRead)
     return audience.problem ? (
       <Problem problem={audience.problem} retry={audience.reload} />
@@ -82,26 +140,46 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
         <SkeletonRows rows={10} />
       </>
     );
-  const rejects = totalRejects(sumRejects((files.data?.data ?? []).map((file) => file.rows_rejected)));
+  const report = composition.data?.report ?? null;
   const state = {
-    report: composition.data?.report ?? null,
+    report,
     computing: composition.data?.computing ?? null,
     failure: composition.problem?.title,
   };
+  const here = `/console/segments/${segment}`;
+  const compareWith = isShared ? undefined : (other: number) => hrefWith(here, { compare: String(other) });
+  const compared = isShared ? 0 : Number(query.get('compare') ?? 0);
+  const file = fileNameOf(record.name);
   return (
     <>
       <div class="page-head report-head">
         <p class="crumb">
-          <a href="/console/audiences">Audiences</a> / Audience {record.audience_id}, segment {segment}
+          {isShared ? (
+            `Shared by ${session.partner_name}, read-only`
+          ) : (
+            <>
+              <a href="/console/audiences">Audiences</a>
+              {isPartner && ` / Audience ${record.audience_id}, segment ${segment}`}
+            </>
+          )}
         </p>
         <h1>{record.name}</h1>
-        <p class="head-state">
-          <Status status={record.status} />
-          <span class="quiet">
-            updated <Age time={record.updated_at} />
-          </span>
+        <p class="print-only quiet">
+          {session.partner_name}
+          {session.customer !== null && ` for ${session.customer}`}
         </p>
       </div>
+      <ReportBar
+        path={`${path}/composition`}
+        audience={record}
+        composition={composition}
+        isShared={isShared}
+        isPartner={isPartner}
+      >
+        {compareWith && (
+          <CompareWith audience={record.audience_id} chosen={compared} here={here} hrefOf={compareWith} />
+        )}
+      </ReportBar>
       {audience.problem && <Problem problem={audience.problem} retry={audience.reload} />}
       {load && (
         <ProgressCard
@@ -110,32 +188,53 @@ export function SegmentReportPage({ session, segment }: { session: Session; segm
           following={openLoads - 1}
         />
       )}
-      {record.status === 3 && <Errors errors={lastFailure(loads.data?.data ?? [])} />}
-      <FunnelSection audience={record} files={files.data?.data} state={state} />
-      {record.unique_devices > 0 && (
-        <ReportBar path={`${path}/composition`} audience={record} composition={composition} />
+      {record.status === 3 &&
+        (isPartner ? (
+          <Errors errors={lastFailure(loads.data?.data ?? [])} />
+        ) : (
+          <FailureNotice session={session} />
+        ))}
+      {compared > 0 ? (
+        report ? (
+          <CompareSection key={compared} report={report} audience={compared} back={here} file={file} />
+        ) : (
+          <SkeletonRows rows={8} />
+        )
+      ) : (
+        <>
+          <FunnelSection audience={record} files={isShared ? null : files.data?.data} state={state} />
+          <ReportSections
+            audience={record}
+            report={report}
+            path={`${path}/composition`}
+            hasFailed={!!composition.problem}
+            isPartner={isPartner}
+            file={file}
+            compareWith={compareWith}
+          />
+          <GrowthSection
+            loads={loads.data?.data}
+            hasMore={!!loads.data?.next}
+            showsPaths={isPartner}
+            file={`${file}-loads`}
+          />
+        </>
       )}
-      <ReportSections
-        audience={record}
-        report={composition.data?.report}
-        path={`${path}/composition`}
-        hasFailed={!!composition.problem}
-      />
-      <GrowthSection loads={loads.data?.data} hasMore={!!loads.data?.next} />
-      <section>
-        <h2>Files</h2>
-        <p class="quiet">All files of the audience, with their rejected rows.</p>
-        {rejects > 0 && (
-          <div class="table-tools">
-            <a class="button" href={`${path}/rejects`} download="rejects.ndjson">
-              Download rejected rows
-            </a>
-            <p class="quiet numbers">{count(rejects)} rejected</p>
-          </div>
-        )}
-        <FilesTable files={files.data?.data} problem={files.problem} retry={files.reload} />
-      </section>
-      <NextSteps audience={record} session={session} hasRejects={rejects > 0} />
+      {isPartner && compared === 0 && (
+        <>
+          <section class="screen-only">
+            <h2>Files</h2>
+            <p class="quiet">All files of the audience, with their rejected rows.</p>
+            <FilesSection path={path} files={files.data?.data ?? []} file={`${file}-files`} />
+            <FilesTable files={files.data?.data} problem={files.problem} retry={files.reload} />
+          </section>
+          <NextSteps
+            audience={record}
+            session={session}
+            hasRejects={(files.data?.data ?? []).some((one) => totalRejects(one.rows_rejected) > 0)}
+          />
+        </>
+      )}
     </>
   );
 }

@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem } from '../../client/problem.ts';
+import { readSender } from '../api-client.ts';
 import { Problem } from '../components/basics.tsx';
 import { useTitle } from '../hooks.ts';
-import { signIn } from '../session.ts';
+import { useQuery } from '../query.ts';
+import { endedWith, signIn } from '../session.ts';
 
 const reasons: Record<string, string> = {
-  expired: 'Your session or link has expired. Sign in to continue.',
-  invalid: 'The link is not valid. Request a new one, or sign in with an API key or user token.',
+  expired:
+    'Your session or link has expired. Ask the partner that sent you the link for a new one, or sign in.',
+  invalid: 'The link is not valid. Ask the partner that sent it for a new one, or sign in.',
   suspended: 'Access is suspended. Contact the partner that sent you the link.',
   'signed-out': 'You are signed out.',
 };
@@ -17,6 +20,9 @@ export function SignInPage({ query }: { query: URLSearchParams }) {
   const [problem, setProblem] = useState<ApiProblem>();
   const [isBusy, setBusy] = useState(false);
   const reason = reasons[query.get('reason') ?? ''];
+  const from = query.get('from');
+  const sender = useQuery(from, () => readSender(from!));
+  const partner = sender.data?.data.partner_name ?? (query.get('reason') === 'expired' ? endedWith() : null);
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -33,11 +39,17 @@ export function SignInPage({ query }: { query: URLSearchParams }) {
 
   return (
     <div class="sign-in card">
-      <h1>Sign in</h1>
-      <p class="quiet">See your audiences and imports, and watch them load.</p>
+      <h1>{partner ? 'This link has expired' : 'Sign in'}</h1>
+      {!partner && <p class="quiet">See your audiences and imports, and watch them load.</p>}
       {reason && !problem && (
         <p class="notice" role="status">
-          {reason}
+          {partner ? (
+            <>
+              Ask <strong>{partner}</strong> for a new link to the report, or sign in below.
+            </>
+          ) : (
+            reason
+          )}
         </p>
       )}
       {problem && <Problem problem={problem} />}

@@ -1,4 +1,6 @@
-/** Lines of the CSV table of a report (RFC 4180). A hidden count is an empty cell. */
+/** Lines of the CSV table of a report. */
+import { type CsvCell, csvLineOf } from '../../../schemas/csv.ts';
+
 const columns = [
   'section',
   'id',
@@ -12,13 +14,7 @@ const columns = [
   'share_of_other',
 ] as const;
 
-type Cell = string | number | null | undefined;
-export type CsvRow = Partial<Record<(typeof columns)[number], Cell>>;
+export type CsvRow = Partial<Record<(typeof columns)[number], CsvCell>>;
 
-/** A spreadsheet must not take a name for a formula: an apostrophe makes it text. */
-const defused = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-const cellOf = (cell: Cell) => (typeof cell === 'string' ? quoted(defused(cell)) : String(cell ?? ''));
-
-export const csvLine = (row: CsvRow) => `${columns.map((column) => cellOf(row[column])).join(',')}\r\n`;
-export const csvHeader = `${columns.join(',')}\r\n`;
+export const csvLine = (row: CsvRow) => csvLineOf(columns.map((column) => row[column]));
+export const csvHeader = csvLineOf(columns);

@@ -7,6 +7,7 @@ import { launchChromium } from './chromium.ts';
 export interface PageOptions {
   readonly theme?: 'light' | 'dark';
   readonly width?: number;
+  readonly timezone?: string;
   /** Messages that this test provokes, for instance while the API is stopped. */
   readonly tolerated?: RegExp;
 }
@@ -42,13 +43,14 @@ export function useBrowser() {
 
   return {
     /** A page of a browser that was never here before. */
-    async open({ theme = 'light', width = 1280, tolerated }: PageOptions = {}): Promise<Page> {
+    async open({ theme = 'light', width = 1280, timezone, tolerated }: PageOptions = {}): Promise<Page> {
       launched ??= launchChromium();
       const context = await (await launched).newContext({
         // Without one the browser of a bare machine names a language that Intl refuses.
         locale: 'en-US',
         colorScheme: theme,
         viewport: { width, height: 800 },
+        ...(timezone ? { timezoneId: timezone } : {}),
         acceptDownloads: true,
       });
       contexts.push(context);

@@ -27,6 +27,7 @@ export async function createScene(service: Service, driver: Driver) {
     key,
     partner: partner._id,
     owner: partner.name,
+    prefix: partner.prefix,
     call,
     tokenOf,
     ended,

@@ -1,4 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { count, indexNumber, percent } from '../../../client/format.ts';
+import { type Attribute, deviation, isByChance } from '../../stand-out.ts';
 import { Bar } from '../basics.tsx';
 
 /** A cell that the privacy floor hides. */
@@ -11,14 +13,48 @@ const Hidden = ({ floor }: { floor: number }) => (
 export const CountCell = ({ value, floor }: { value: number | null; floor: number }) =>
   value === null ? <Hidden floor={floor} /> : <span>{count(value)}</span>;
 
-/** `largest` is the share that fills the bar. */
-export const ShareCell = ({ share, largest }: { share: number; largest: number }) => (
-  <span class="share" title={`${share * 100}%`}>
-    <Bar fraction={largest > 0 ? share / largest : 0} />
+/** All bars of shares have one scale: the whole width is 100 %. */
+export const ShareCell = ({ share, of = 'this' }: { share: number; of?: 'this' | 'other' }) => (
+  <span class={`share share-${of}`} title={`${share * 100}%`}>
+    <Bar fraction={share} />
     <span>{percent(share)}</span>
   </span>
 );
 
-export const IndexCell = ({ index }: { index: number }) => (
-  <span title={String(index)}>{indexNumber(index)}</span>
+/** From the middle to the left or to the right; `value` is from -1 to 1. */
+function Diverging({ value, kind, children }: { value: number; kind: string; children: ComponentChildren }) {
+  const width = `${Math.max(1, Math.abs(value) * 50)}%`;
+  const style = value < 0 ? { right: '50%', width } : { left: '50%', width };
+  return (
+    <span class="diverging">
+      <span class="diverging-bar" aria-hidden="true">
+        <span class={`diverging-fill diverging-${kind}`} style={style} />
+      </span>
+      <span>{children}</span>
+    </span>
+  );
+}
+
+const kindOf = (value: number) => (value < 0 ? 'under' : 'over');
+
+export function IndexCell({ row }: { row: Attribute }) {
+  const value = deviation(row.index);
+  const byChance = isByChance(row);
+  return (
+    <span title={byChance ? `${row.index}: may be chance` : String(row.index)}>
+      <Diverging value={value} kind={byChance ? 'chance' : kindOf(value)}>
+        {indexNumber(row.index)}
+      </Diverging>
+    </span>
+  );
+}
+
+const points = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
+export const pointsOf = (difference: number): string => points.format(difference * 100);
+
+/** The difference of two shares in percentage points; the bar of the largest one fills its half. */
+export const DifferenceCell = ({ difference, largest }: { difference: number; largest: number }) => (
+  <Diverging value={largest > 0 ? difference / largest : 0} kind={kindOf(difference)}>
+    {pointsOf(difference)}
+  </Diverging>
 );

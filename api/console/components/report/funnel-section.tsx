@@ -44,47 +44,48 @@ function LeftOut({ funnel }: { funnel: Funnel }) {
 
 interface Props {
   audience: Audience;
-  files: FileReport[] | undefined;
+  /** null: not shown to this reader. */
+  files: FileReport[] | null | undefined;
   state: ReportState;
 }
 
 export function FunnelSection({ audience, files, state }: Props) {
   const funnel = funnelOf(files ?? [], audience);
   const { rows, uploaded, unique } = funnel;
-  const accepted = shareOf(uploaded, rows);
-  const distinct = shareOf(unique, uploaded);
   // A report that is out of date is a share of the devices at its time.
   const matchedShare = state.report ? state.report.match_rate : shareOf(audience.matched_devices, unique);
   const rowsFigure = files ? recordFigure(audience, rows) : ({ kind: 'loading' } as const);
   return (
     <section class="card" aria-labelledby="funnel-title">
-      <h2 id="funnel-title">From rows to matched devices</h2>
+      <h2 id="funnel-title" class="visually-hidden">
+        Devices
+      </h2>
       <div class="funnel">
         <dl class="figures">
-          <Figure label="Rows read" share="in all files of the audience" fraction={1} state={rowsFigure} />
-          <Figure
-            label="Uploaded devices"
-            share={shareText(accepted, 'the rows read')}
-            fraction={accepted}
-            state={recordFigure(audience, uploaded)}
-          />
           <Figure
             label="Unique devices"
-            share={shareText(distinct, 'the uploaded devices')}
-            fraction={shareOf(unique, rows)}
+            share={shareText(shareOf(unique, uploaded), 'the uploaded devices')}
             state={recordFigure(audience, unique)}
           />
           <Figure
             label="Matched devices"
             share={shareText(matchedShare, 'the unique devices')}
-            fraction={matchedShare === null ? null : matchedShare * (shareOf(unique, rows) ?? 0)}
             state={matchedFigure(audience, state)}
           />
           <Figure
             label="Match rate"
             share="of the unique devices have an attribute"
-            fraction={matchedShare}
             state={matchRateFigure(audience, state)}
+          />
+          {files !== null && (
+            <Figure label="Rows read" share="in all files of the audience" state={rowsFigure} />
+          )}
+          <Figure
+            label="Uploaded devices"
+            share={
+              files === null ? 'repetitions included' : shareText(shareOf(uploaded, rows), 'the rows read')
+            }
+            state={recordFigure(audience, uploaded)}
           />
         </dl>
         {files && rows > 0 && !(isOpen(audience.status) && uploaded === 0) && <LeftOut funnel={funnel} />}

@@ -1,6 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import { count } from '../../../client/format.ts';
+import { count, shortTime } from '../../../client/format.ts';
 import type { Load } from '../../../client/types.ts';
+import { saveCsv } from '../../csv.ts';
+import { totalRejects } from '../../funnel.ts';
 import { growthOf, repeatedDevices } from '../../growth.ts';
 import { Age, Rejects, SkeletonRows, Status } from '../basics.tsx';
 import { type ListColumn, ListTable } from '../list-table.tsx';
@@ -8,13 +10,15 @@ import { GrowthChart } from './growth-chart.tsx';
 
 const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
 
-const columns: ListColumn<Load>[] = [
+/** Where the files are, and why one failed, is the partner's business. */
+const columnsFor = (showsPaths: boolean): ListColumn<Load>[] => [
   {
     label: 'Load',
     isName: true,
     cell: ({ load_id, file_path }) => (
       <>
-        <span class="quiet numbers">{load_id}</span> <span class="path">{file_path}</span>
+        <span class="numbers">Load {load_id}</span>{' '}
+        {showsPaths && <span class="path quiet screen-only">{file_path}</span>}
       </>
     ),
   },
@@ -23,11 +27,12 @@ const columns: ListColumn<Load>[] = [
     cell: ({ status, errors }) => (
       <>
         <Status status={status} />
-        {errors?.map(({ code, message }) => (
-          <span class="failure" key={`${code}${message}`}>
-            {message} <code>{code}</code>
-          </span>
-        ))}
+        {showsPaths &&
+          errors?.map(({ code, message }) => (
+            <span class="failure" key={`${code}${message}`}>
+              {message} <code>{code}</code>
+            </span>
+          ))}
       </>
     ),
   },
@@ -38,11 +43,44 @@ const columns: ListColumn<Load>[] = [
     cell: ({ rows_rejected }) => (rows_rejected ? <Rejects rejected={rows_rejected} /> : counted(null)),
   },
   { label: 'Total after load', isNumber: true, cell: ({ audience_devices }) => counted(audience_devices) },
-  { label: 'When', cell: ({ updated_at }) => <Age time={updated_at} /> },
+  {
+    label: 'When',
+    cell: ({ updated_at }) => (
+      <>
+        <span class="screen-only">
+          <Age time={updated_at} />
+        </span>
+        <span class="print-only">{shortTime(updated_at)}</span>
+      </>
+    ),
+  },
 ];
 
-export function GrowthSection({ loads, hasMore }: { loads: Load[] | undefined; hasMore: boolean }) {
+const saveLoads = (file: string, loads: Load[]) =>
+  saveCsv(
+    file,
+    ['Load', 'New', 'Already in audience', 'Rejected rows', 'Total after load', 'Ended'],
+    loads.map((load) => [
+      load.load_id,
+      load.new_devices,
+      repeatedDevices(load),
+      load.rows_rejected && totalRejects(load.rows_rejected),
+      load.audience_devices,
+      load.updated_at,
+    ]),
+  );
+
+interface Props {
+  loads: Load[] | undefined;
+  hasMore: boolean;
+  showsPaths: boolean;
+  /** The name of the CSV file. */
+  file: string;
+}
+
+export function GrowthSection({ loads, hasMore, showsPaths, file }: Props) {
   const points = useMemo(() => growthOf(loads ?? []), [loads]);
+  const columns = useMemo(() => columnsFor(showsPaths), [showsPaths]);
   return (
     <section>
       <h2>Growth by load</h2>
@@ -50,7 +88,24 @@ export function GrowthSection({ loads, hasMore }: { loads: Load[] | undefined; h
       {!loads && <SkeletonRows rows={3} />}
       {points.length > 1 && <GrowthChart points={points} />}
       {loads && (
-        <ListTable caption="Growth by load" columns={columns} rows={loads} rowKey={(load) => load.load_id} />
+        <>
+          <div class="table-tools">
+            <button
+              type="button"
+              class="quiet-button small table-csv"
+              aria-label="Download Growth by load as CSV"
+              onClick={() => saveLoads(file, loads)}
+            >
+              CSV
+            </button>
+          </div>
+          <ListTable
+            caption="Growth by load"
+            columns={columns}
+            rows={loads}
+            rowKey={(load) => load.load_id}
+          />
+        </>
       )}
       {hasMore && <p class="quiet">The newest {count(loads?.length ?? 0)} loads are shown.</p>}
     </section>

@@ -15,7 +15,7 @@ export function NextSteps({
   const target = { origin: location.origin, forCustomer: session.customer !== null };
   const id = audience.audience_id;
   return (
-    <section>
+    <section class="screen-only">
       <h2>Next steps</h2>
       <CopyCurl
         title="Add more devices"

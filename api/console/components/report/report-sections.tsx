@@ -6,6 +6,7 @@ import { isOpen } from '../../../client/words.ts';
 import { readOverlaps } from '../../composition.ts';
 import { EmptyState, Problem, SkeletonRows } from '../basics.tsx';
 import { AttributesTable, EventsTable, OverlapsTable } from './report-tables.tsx';
+import { OverlapPicture } from './venn-picture.tsx';
 
 const FloorNote = ({ floor }: { floor: number }) =>
   floor > 0 ? (
@@ -13,7 +14,8 @@ const FloorNote = ({ floor }: { floor: number }) =>
   ) : null;
 
 /** Those of every partner, or of the one whose audience it is. */
-function Attributes({ report: { attributes, floor } }: { report: Composition }) {
+function Attributes({ report, isPartner, file }: { report: Composition; isPartner: boolean; file: string }) {
+  const { attributes, floor } = report;
   const [ownOnly, setOwnOnly] = useState(false);
   const own = useMemo(() => attributes.filter((row) => row.own), [attributes]);
   const isMixed = own.length > 0 && own.length < attributes.length;
@@ -27,7 +29,7 @@ function Attributes({ report: { attributes, floor } }: { report: Composition }) 
             checked={ownOnly}
             onChange={(event) => setOwnOnly(event.currentTarget.checked)}
           />
-          Only attributes of {own[0]!.owner}
+          {isPartner ? 'Only mine' : `Only attributes of ${own[0]!.owner}`}
         </label>
       )}
       {attributes.length === 0 ? (
@@ -39,14 +41,14 @@ function Attributes({ report: { attributes, floor } }: { report: Composition }) 
           }
         />
       ) : (
-        <AttributesTable attributes={isMixed && ownOnly ? own : attributes} />
+        <AttributesTable attributes={isMixed && ownOnly ? own : attributes} file={`${file}-attributes`} />
       )}
     </>
   );
 }
 
 /** The largest ones first; all of them on request. */
-function Overlaps({ report, path }: { report: Composition; path: string }) {
+function Overlaps({ report, path, file, compareWith }: Omit<Props, 'report'> & { report: Composition }) {
   const [all, setAll] = useState<{ report: Composition; overlaps: Composition['overlaps'] }>();
   const [problem, setProblem] = useState<ApiProblem>();
   const overlaps = all?.report === report ? all.overlaps : report.overlaps;
@@ -67,7 +69,8 @@ function Overlaps({ report, path }: { report: Composition; path: string }) {
       {!report.overlaps_complete && (
         <p class="notice">Compared with the 1,000 largest of the other audiences.</p>
       )}
-      <OverlapsTable overlaps={overlaps} />
+      <OverlapPicture report={report} />
+      <OverlapsTable overlaps={overlaps} file={`${file}-overlaps`} compareWith={compareWith} />
       {more > 0 && (
         <div class="actions">
           <button type="button" onClick={readAll}>
@@ -86,6 +89,10 @@ interface Props {
   /** Of the report. */
   path: string;
   hasFailed: boolean;
+  isPartner: boolean;
+  /** How the names of CSV files begin. */
+  file: string;
+  compareWith: ((audience: number) => string) | undefined;
 }
 
 /** Why there is no report, or the place that it will take. */
@@ -97,39 +104,42 @@ function Missing({ audience, hasFailed }: Pick<Props, 'audience' | 'hasFailed'>)
       <p>Attributes, events and overlaps appear here when it has.</p>
     </EmptyState>
   ) : (
-    <EmptyState title="There are no devices in this audience">
-      <p>Add some, as shown below, and watch them load here.</p>
-    </EmptyState>
+    <EmptyState title="There are no devices in this audience" />
   );
 }
 
 /** The parts of the report that come from the computed composition. */
-export function ReportSections({ audience, report, path, hasFailed }: Props) {
+export function ReportSections(props: Props) {
+  const { audience, report, hasFailed, isPartner, file } = props;
   return (
     <>
       <section>
-        <h2>Composition by attribute</h2>
+        <h2>What stands out</h2>
         <p class="quiet">
-          Which marketplace attributes the devices have, and whose they are. Index 100 is as common as among
-          all marketplace devices, 200 is twice as common.
+          Marketplace attributes of these devices. Index 100 is as common as among all marketplace devices;
+          bars reach from a quarter (25) to four times (400). Grey bars may be chance, and come last.
         </p>
-        {report ? <Attributes report={report} /> : <Missing audience={audience} hasFailed={hasFailed} />}
+        {report ? (
+          <Attributes report={report} isPartner={isPartner} file={file} />
+        ) : (
+          <Missing audience={audience} hasFailed={hasFailed} />
+        )}
       </section>
       {report && (
         <>
           <section>
             <h2>Events</h2>
-            <p class="quiet">The second column of the files: what the devices did.</p>
+            <p class="quiet">What the devices did. A device with several events counts in each of them.</p>
             {report.events.length > 0 ? (
-              <EventsTable report={report} />
+              <EventsTable report={report} file={`${file}-events`} />
             ) : (
               <EmptyState title="The files have no events" />
             )}
           </section>
           <section>
             <h2>Overlap with other audiences</h2>
-            <p class="quiet">Devices that are in this audience and in another one.</p>
-            <Overlaps report={report} path={path} />
+            <p class="quiet">Devices that are in this audience and in another one, as a share of either.</p>
+            <Overlaps {...props} report={report} />
           </section>
         </>
       )}

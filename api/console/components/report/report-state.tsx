@@ -1,42 +1,57 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { exactTime, percent } from '../../../client/format.ts';
+import { asOf, exactTime, percent } from '../../../client/format.ts';
 import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience } from '../../../client/types.ts';
 import { type CompositionState, computeAgain, downloadCsv } from '../../composition.ts';
 import { isOutdated } from '../../figures.ts';
+import { useNow } from '../../hooks.ts';
 import type { Query } from '../../query.ts';
-import { Age, Problem, ProgressBar } from '../basics.tsx';
+import { Problem, Status } from '../basics.tsx';
+import { SharePanel } from './share-panel.tsx';
+
+const MINUTE_MS = 60_000;
 
 function State({ audience, composition: { data, problem } }: Pick<Props, 'audience' | 'composition'>) {
+  const now = useNow(MINUTE_MS);
   const report = data?.report;
-  if (data?.computing)
+  const progress = data?.computing && `${percent(data.computing.progress)}`;
+  if (!report)
     return (
-      <span class="report-computing">
-        <ProgressBar fraction={data.computing.progress} label="Computing the report" />
-        <span>
-          Computing {percent(data.computing.progress)}
-          {report && '; the numbers are out of date'}
-        </span>
+      <span>
+        {progress ? `Computing ${progress}` : problem ? 'Could not be computed' : 'Loading the report'}
       </span>
     );
-  if (!report) return <span>{problem ? 'The report could not be computed' : 'Loading the report'}</span>;
   return (
-    <span>
-      Computed <Age time={report.computed_at} />, {exactTime(report.computed_at)}
-      {(problem || isOutdated(report, audience)) && <strong> · out of date</strong>}
-    </span>
+    <>
+      <time dateTime={report.computed_at} title={exactTime(report.computed_at)}>
+        as of <span class="screen-only">{asOf(report.computed_at, now)}</span>
+        <span class="print-only">{exactTime(report.computed_at)}</span>
+      </time>
+      {progress && <span>, updating {progress}</span>}
+      {!progress && (problem || isOutdated(report, audience)) && (
+        <strong class="figure-outdated"> · out of date</strong>
+      )}
+    </>
   );
 }
 
 interface Props {
+  /** Of the report. */
   path: string;
   audience: Audience;
   composition: Query<CompositionState>;
+  /** A share link may only read. */
+  isShared: boolean;
+  isPartner: boolean;
+  /** Further actions. */
+  children?: ComponentChildren;
 }
 
-/** Age of the report, and its actions. */
-export function ReportBar({ path, audience, composition }: Props) {
+/** The time of the report, and what can be done with it. */
+export function ReportBar({ path, audience, composition, isShared, isPartner, children }: Props) {
   const [problem, setProblem] = useState<ApiProblem>();
+  const [isSharing, setSharing] = useState(false);
   const attempt = (action: () => Promise<unknown>) => async (event: Event) => {
     event.preventDefault();
     setProblem(undefined);
@@ -49,21 +64,46 @@ export function ReportBar({ path, audience, composition }: Props) {
   };
   const compute = attempt(() => computeAgain(path).finally(composition.reload));
   const isComputing = !!composition.data?.computing;
+  const hasDevices = audience.unique_devices > 0;
   return (
     <>
       <div class="report-bar">
-        <p class="quiet numbers">
-          <State audience={audience} composition={composition} />
-        </p>
-        <div class="actions">
-          <button type="button" onClick={compute} disabled={isComputing}>
-            Recompute
-          </button>
-          <a class="button" href={`${path}?format=csv`} download onClick={attempt(() => downloadCsv(path))}>
-            Download CSV
-          </a>
+        <div class="head-state">
+          <Status status={audience.status} />
+          {hasDevices && (
+            <>
+              <p class="numbers" aria-live="polite">
+                <State audience={audience} composition={composition} />
+              </p>
+              <button
+                type="button"
+                class="small"
+                onClick={isShared ? composition.reload : compute}
+                disabled={isComputing}
+              >
+                Refresh
+              </button>
+            </>
+          )}
         </div>
+        {hasDevices && (
+          <div class="actions">
+            {children}
+            {isPartner && (
+              <button type="button" aria-expanded={isSharing} onClick={() => setSharing(!isSharing)}>
+                Share
+              </button>
+            )}
+            <button type="button" onClick={() => window.print()}>
+              Print or PDF
+            </button>
+            <a class="button" href={`${path}?format=csv`} download onClick={attempt(() => downloadCsv(path))}>
+              Download CSV
+            </a>
+          </div>
+        )}
       </div>
+      {isSharing && <SharePanel path={path} />}
       {problem && <Problem problem={problem} />}
       {composition.problem && <Problem problem={composition.problem} retry={composition.reload} />}
     </>

@@ -1,100 +1,113 @@
 import { useMemo } from 'preact/hooks';
 import { count } from '../../../client/format.ts';
 import type { Composition } from '../../../client/types.ts';
-import { eventName } from '../../../client/words.ts';
-import { hrefWith } from '../../router.ts';
+import { type Attribute, byStandingOut, categoryOf } from '../../stand-out.ts';
 import { type Column, VirtualTable } from '../virtual-table.tsx';
 import { CountCell, IndexCell, ShareCell } from './cells.tsx';
 
-type Attribute = Composition['attributes'][number];
 type Event = Composition['events'][number];
 type Overlap = Composition['overlaps'][number];
 
-const largestOf = (shares: number[]) => shares.reduce((max, share) => Math.max(max, share), 0);
+export const Clamped = ({ text }: { text: string }) => (
+  <span class="clamp" title={text}>
+    {text}
+  </span>
+);
 
-export function AttributesTable({ attributes }: Pick<Composition, 'attributes'>) {
-  const columns = useMemo((): Column<Attribute>[] => {
-    const largest = largestOf(attributes.map(({ share }) => share));
-    return [
-      {
-        id: 'name',
-        label: 'Attribute',
-        cell: ({ name, attribute_id, owner, visibility }) => (
-          <span class="named">
-            <span class="clamp" title={`${name} (attribute ${attribute_id})`}>
-              {name}
-            </span>
-            {visibility === 'private' && (
-              <span class="tag" title="Visible only to its owner">
-                private
-              </span>
-            )}
-            <span class="owner-line">
-              {visibility === 'private' && 'private, '}
-              {owner}
-            </span>
-          </span>
-        ),
-        sortBy: ({ name }) => name,
-      },
-      {
-        id: 'owner',
-        label: 'Owner',
-        hint: 'The partner that the attribute belongs to',
-        cell: ({ owner }) => (
-          <span class="clamp" title={owner}>
-            {owner}
-          </span>
-        ),
-        sortBy: ({ owner }) => owner,
-      },
-      {
-        id: 'devices',
-        label: 'Devices',
-        isNumber: true,
-        cell: ({ devices }) => count(devices),
-        sortBy: ({ devices }) => devices,
-      },
-      {
-        id: 'share',
-        label: 'Share',
-        isNumber: true,
-        hint: 'Of the unique devices of this audience',
-        cell: ({ share }) => <ShareCell share={share} largest={largest} />,
-        sortBy: ({ share }) => share,
-      },
-      {
-        id: 'index',
-        label: 'Index',
-        isNumber: true,
-        hint: '100: as common as among all marketplace devices; 200: twice as common',
-        cell: ({ index }) => <IndexCell index={index} />,
-        sortBy: ({ index }) => index,
-      },
-    ];
-  }, [attributes]);
+/** The name of an attribute; on a narrow screen with what its other columns say. */
+export const AttributeName = ({ row }: { row: Attribute }) => {
+  const { category, label } = categoryOf(row.name);
+  return (
+    <span class="named">
+      <span class="clamp" title={`${row.name} (attribute ${row.attribute_id})`}>
+        {label}
+      </span>
+      {row.visibility === 'private' && (
+        <span class="tag" title="Visible only to its owner">
+          private
+        </span>
+      )}
+      <span class="owner-line">
+        {row.visibility === 'private' && 'private, '}
+        {row.owner}
+        {category && `, ${category}`}
+      </span>
+    </span>
+  );
+};
+
+export const ownerColumn: Column<Attribute> = {
+  id: 'owner',
+  label: 'Owner',
+  hint: 'The partner that the attribute belongs to',
+  cell: ({ owner }) => <Clamped text={owner} />,
+  sortBy: ({ owner }) => owner,
+};
+const categoryColumn: Column<Attribute> = {
+  id: 'category',
+  label: 'Category',
+  cell: ({ name }) => <Clamped text={categoryOf(name).category} />,
+  sortBy: ({ name }) => categoryOf(name).category,
+};
+
+const attributeColumns: Column<Attribute>[] = [
+  {
+    id: 'name',
+    label: 'Attribute',
+    cell: (row) => <AttributeName row={row} />,
+    sortBy: ({ name }) => categoryOf(name).label,
+  },
+  categoryColumn,
+  ownerColumn,
+  {
+    id: 'devices',
+    label: 'Devices',
+    isNumber: true,
+    cell: ({ devices }) => count(devices),
+    sortBy: ({ devices }) => devices,
+  },
+  {
+    id: 'share',
+    label: 'Share',
+    isNumber: true,
+    hint: 'Of the unique devices of this audience',
+    cell: ({ share }) => <ShareCell share={share} />,
+    sortBy: ({ share }) => share,
+  },
+  {
+    id: 'index',
+    label: 'Index',
+    isNumber: true,
+    hint: '100: as common as among all marketplace devices; 200: twice as common',
+    cell: (row) => <IndexCell row={row} />,
+    sortBy: ({ index }) => index,
+  },
+];
+
+export function AttributesTable({ attributes, file }: Pick<Composition, 'attributes'> & { file: string }) {
+  const rows = useMemo(() => byStandingOut(attributes), [attributes]);
+  const hasCategories = attributes.some(({ name }) => categoryOf(name).category !== '');
   return (
     <VirtualTable
       caption="Composition by attribute"
-      columns={columns}
-      rows={attributes}
+      columns={hasCategories ? attributeColumns : attributeColumns.filter(({ id }) => id !== 'category')}
+      rows={rows}
       rowKey={({ attribute_id }) => attribute_id}
       searchText={({ name, attribute_id, owner }) => `${name} ${attribute_id} ${owner}`}
       noun="attribute"
+      file={file}
     />
   );
 }
 
-export function EventsTable({ report: { events, floor } }: { report: Composition }) {
+export function EventsTable({ report, file }: { report: Composition; file: string }) {
+  const { events, floor, unique_devices } = report;
+  const shareOf = ({ devices }: Event) => (devices === null ? null : devices / unique_devices);
   const columns: Column<Event>[] = [
     {
       id: 'name',
       label: 'Event',
-      cell: ({ event }) => (
-        <span class="clamp" title={eventName(event)}>
-          {eventName(event)}
-        </span>
-      ),
+      cell: ({ event }) => <Clamped text={event} />,
       sortBy: ({ event }) => event,
     },
     {
@@ -113,6 +126,17 @@ export function EventsTable({ report: { events, floor } }: { report: Composition
       cell: ({ rows }) => <CountCell value={rows} floor={floor} />,
       sortBy: ({ rows }) => rows,
     },
+    {
+      id: 'share',
+      label: 'Share',
+      isNumber: true,
+      hint: 'Of the unique devices of this audience',
+      cell: (row) => {
+        const share = shareOf(row);
+        return share === null ? <CountCell value={null} floor={floor} /> : <ShareCell share={share} />;
+      },
+      sortBy: shareOf,
+    },
   ];
   return (
     <VirtualTable
@@ -120,30 +144,38 @@ export function EventsTable({ report: { events, floor } }: { report: Composition
       columns={columns}
       rows={events}
       rowKey={({ event }) => event}
-      searchText={({ event }) => eventName(event)}
+      searchText={({ event }) => event}
       noun="event"
+      file={file}
     />
   );
 }
 
-export function OverlapsTable({ overlaps }: Pick<Composition, 'overlaps'>) {
-  const columns = useMemo((): Column<Overlap>[] => {
-    const largest = largestOf(overlaps.map(({ share_of_this }) => share_of_this));
-    const largestOther = largestOf(overlaps.map(({ share_of_other }) => share_of_other));
-    return [
+interface OverlapsProps extends Pick<Composition, 'overlaps'> {
+  file: string;
+  /** The address of the comparison with another audience, for those who may see it. */
+  compareWith?: (audience: number) => string;
+}
+
+export function OverlapsTable({ overlaps, file, compareWith }: OverlapsProps) {
+  const columns = useMemo(
+    (): Column<Overlap>[] => [
       {
         id: 'name',
         label: 'Audience',
-        cell: ({ name }) => (
-          <a class="clamp" href={hrefWith('/console/audiences', { search: name })} title={name}>
-            {name}
-          </a>
-        ),
+        cell: ({ name, audience_id }) =>
+          compareWith ? (
+            <a class="clamp" href={compareWith(audience_id)} title={`Compare with ${name}`}>
+              {name}
+            </a>
+          ) : (
+            <Clamped text={name} />
+          ),
         sortBy: ({ name }) => name,
       },
       {
         id: 'devices',
-        label: 'Devices',
+        label: 'In both',
         isNumber: true,
         hint: 'Devices that are in both audiences',
         cell: ({ devices }) => count(devices),
@@ -153,18 +185,19 @@ export function OverlapsTable({ overlaps }: Pick<Composition, 'overlaps'>) {
         id: 'share',
         label: 'Of this audience',
         isNumber: true,
-        cell: ({ share_of_this: share }) => <ShareCell share={share} largest={largest} />,
+        cell: ({ share_of_this: share }) => <ShareCell share={share} />,
         sortBy: ({ share_of_this: share }) => share,
       },
       {
         id: 'share-other',
         label: 'Of the other',
         isNumber: true,
-        cell: ({ share_of_other: share }) => <ShareCell share={share} largest={largestOther} />,
+        cell: ({ share_of_other: share }) => <ShareCell share={share} of="other" />,
         sortBy: ({ share_of_other: share }) => share,
       },
-    ];
-  }, [overlaps]);
+    ],
+    [overlaps],
+  );
   return (
     <VirtualTable
       caption="Overlap with other audiences"
@@ -173,6 +206,7 @@ export function OverlapsTable({ overlaps }: Pick<Composition, 'overlaps'>) {
       rowKey={({ audience_id }) => audience_id}
       searchText={({ name, audience_id }) => `${name} ${audience_id}`}
       noun="audience"
+      file={file}
     />
   );
 }

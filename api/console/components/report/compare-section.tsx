@@ -1,0 +1,172 @@
+import { useMemo } from 'preact/hooks';
+import { audiencePath } from '../../../client/client.ts';
+import { count, percent, plural } from '../../../client/format.ts';
+import type { Composition } from '../../../client/types.ts';
+import { commonDevices, compareReports, type Pair } from '../../compare.ts';
+import { useComposition } from '../../composition.ts';
+import { EmptyState, Problem, SkeletonRows } from '../basics.tsx';
+import { type Column, VirtualTable } from '../virtual-table.tsx';
+import { DifferenceCell, ShareCell } from './cells.tsx';
+import { Clamped } from './report-tables.tsx';
+import { unitFor, VennCircles } from './venn-picture.tsx';
+
+/** Both bars of a row, one above the other, on one scale. */
+const columnsOf = (label: string, names: [string, string], largest: number): Column<Pair>[] => [
+  {
+    id: 'name',
+    label,
+    cell: ({ name, owner }) => (
+      <span class="named">
+        <Clamped text={name} />
+        {owner && <span class="owner-line owner-always">{owner}</span>}
+      </span>
+    ),
+    sortBy: ({ name }) => name,
+  },
+  {
+    id: 'share',
+    label: names[0],
+    isNumber: true,
+    cell: ({ shares: [share] }) => <ShareCell share={share} />,
+    sortBy: ({ shares: [share] }) => share,
+  },
+  {
+    id: 'share-other',
+    label: names[1],
+    isNumber: true,
+    cell: ({ shares: [, share] }) => <ShareCell share={share} of="other" />,
+    sortBy: ({ shares: [, share] }) => share,
+  },
+  {
+    id: 'index',
+    label: 'Difference',
+    isNumber: true,
+    hint: 'In percentage points',
+    cell: ({ difference }) => <DifferenceCell difference={difference} largest={largest} />,
+    sortBy: ({ difference }) => difference,
+  },
+];
+
+interface TableProps {
+  label: string;
+  caption: string;
+  pairs: Pair[];
+  names: [string, string];
+  file: string;
+}
+
+const PairsTable = ({ label, caption, pairs, names, file }: TableProps) =>
+  pairs.length === 0 ? (
+    <EmptyState title={`Neither audience has ${label.toLowerCase()}s to compare`} />
+  ) : (
+    <VirtualTable
+      caption={caption}
+      columns={columnsOf(label, names, Math.abs(pairs[0]!.difference))}
+      rows={pairs}
+      rowKey={({ key }) => key}
+      searchText={({ name, owner }) => `${name} ${owner ?? ''}`}
+      noun={label.toLowerCase()}
+      file={file}
+    />
+  );
+
+function SideBySide({ one, other }: { one: Composition; other: Composition }) {
+  const sides = [one, other] as const;
+  const common = commonDevices(one, other);
+  const sizes = { devices: one.unique_devices, other: other.unique_devices };
+  return (
+    <div class="card compared">
+      {sides.map((report, i) => (
+        <dl key={report.audience_id} class="compared-side">
+          <div>
+            <dt class={`key key-${i === 0 ? 'this' : 'other'}`}>{report.name}</dt>
+            <dd class="figure-value">{plural(report.unique_devices, 'device')}</dd>
+          </div>
+          <div>
+            <dt>Matched</dt>
+            <dd>
+              {report.matched_devices === null
+                ? `under ${count(report.floor)}`
+                : `${count(report.matched_devices)} (${percent(report.match_rate ?? 0)})`}
+            </dd>
+          </div>
+          <div>
+            <dt>Also in the other</dt>
+            <dd>
+              {common === null
+                ? '–'
+                : `${count(common)} (${percent(common / Math.max(1, report.unique_devices))})`}
+            </dd>
+          </div>
+        </dl>
+      ))}
+      {common !== null && (
+        <VennCircles
+          name={one.name}
+          otherName={other.name}
+          {...sizes}
+          common={common}
+          unit={unitFor([sizes])}
+        />
+      )}
+    </div>
+  );
+}
+
+interface Props {
+  report: Composition;
+  /** The other audience. */
+  audience: number;
+  /** The address without the comparison. */
+  back: string;
+  file: string;
+}
+
+/** Two audiences side by side: which shares differ the most. */
+export function CompareSection({ report, audience, back, file }: Props) {
+  const composition = useComposition(`${audiencePath}/${audience}/composition`);
+  const other = composition.data?.report;
+  const pairs = useMemo(() => other && compareReports(report, other), [report, other]);
+  const tables = { names: ['This audience', 'The other'] as [string, string] };
+  return (
+    <>
+      <div class="table-tools">
+        <h2>{other ? `Compared with ${other.name}` : 'Comparison'}</h2>
+        <a class="button small" href={back}>
+          Back to the report
+        </a>
+      </div>
+      {composition.problem && <Problem problem={composition.problem} retry={composition.reload} />}
+      {!other || !pairs ? (
+        !composition.problem && <SkeletonRows rows={8} />
+      ) : (
+        <>
+          <SideBySide one={report} other={other} />
+          <section>
+            <h2>Attributes</h2>
+            <p class="quiet">
+              The share of each audience that has the attribute; the largest differences first.
+            </p>
+            <PairsTable
+              {...tables}
+              label="Attribute"
+              caption="Compared attributes"
+              pairs={pairs.attributes}
+              file={`${file}-compared-attributes`}
+            />
+          </section>
+          <section>
+            <h2>Events</h2>
+            <PairsTable
+              {...tables}
+              label="Event"
+              caption="Compared events"
+              pairs={pairs.events}
+              file={`${file}-compared-events`}
+            />
+          </section>
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,9 @@
+/** Lines of CSV tables (RFC 4180), as the API and the console write them. A hidden count is an empty cell. */
+export type CsvCell = string | number | null | undefined;
+
+/** A spreadsheet must not take a name for a formula: an apostrophe makes it text. */
+const defused = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const textOf = (cell: CsvCell) => (typeof cell === 'string' ? quoted(defused(cell)) : String(cell ?? ''));
+
+export const csvLineOf = (cells: readonly CsvCell[]): string => `${cells.map(textOf).join(',')}\r\n`;

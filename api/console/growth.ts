@@ -11,10 +11,10 @@ export interface GrowthPoint {
   rejected: number;
 }
 
-/** Ended loads, oldest first. */
+/** Ended loads, oldest first; without those that a clear removed. */
 export function growthOf(loads: Load[]): GrowthPoint[] {
   return loads
-    .filter(({ audience_devices, new_devices }) => audience_devices !== null && new_devices !== null)
+    .filter((load) => !load.cleared && load.audience_devices !== null && load.new_devices !== null)
     .map((load) => ({
       load: load.load_id,
       at: load.updated_at,

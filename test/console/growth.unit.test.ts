@@ -24,7 +24,7 @@ const load = (given: Partial<Load>): Load => ({
 });
 
 describe('growth', () => {
-  it('has the loads that have ended, oldest first', () => {
+  it('has the loads that have ended and were not cleared, oldest first', () => {
     const running = load({
       load_id: 3,
       status: 1,
@@ -33,7 +33,8 @@ describe('growth', () => {
       rows_rejected: null,
     });
     const second = load({ load_id: 2, new_devices: 30, audience_devices: 130 });
-    expect(growthOf([running, second, load({})])).toEqual([
+    const cleared = load({ load_id: 4, cleared: true });
+    expect(growthOf([cleared, running, second, load({})])).toEqual([
       { load: 1, at: '2026-06-01T08:00:02Z', devices: 100, added: 100, repeated: 0, rejected: 10 },
       { load: 2, at: '2026-06-01T08:00:02Z', devices: 130, added: 30, repeated: 70, rejected: 10 },
     ]);

@@ -76,6 +76,7 @@ export function toLoad(load: ShownLoad, audience: Generation) {
 export const withoutPaths = (load: ReturnType<typeof toLoad>) => ({
   ...load,
   file_path: '',
+  prefix_matches: [],
   errors: load.errors?.map(({ code }) => ({ code, message: code })) ?? null,
 });
 

@@ -24,9 +24,9 @@ const columnsFor = (showsPaths: boolean): ListColumn<Load>[] => [
   },
   {
     label: 'Status',
-    cell: ({ status, errors }) => (
+    cell: ({ status, cleared, errors }) => (
       <>
-        <Status status={status} />
+        <Status status={status} /> {cleared && <span class="tag">cleared</span>}
         {showsPaths &&
           errors?.map(({ code, message }) => (
             <span class="failure" key={`${code}${message}`}>

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { count } from '../../../client/format.ts';
+import { count, shortTime } from '../../../client/format.ts';
 import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience, Composition } from '../../../client/types.ts';
 import { isOpen } from '../../../client/words.ts';
@@ -104,7 +104,13 @@ function Missing({ audience, hasFailed }: Pick<Props, 'audience' | 'hasFailed'>)
       <p>Attributes, events and overlaps appear here when it has.</p>
     </EmptyState>
   ) : (
-    <EmptyState title="There are no devices in this audience" />
+    <EmptyState
+      title={
+        audience.cleared_at
+          ? `Cleared on ${shortTime(audience.cleared_at)}`
+          : 'There are no devices in this audience'
+      }
+    />
   );
 }
 

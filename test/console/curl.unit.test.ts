@@ -34,7 +34,7 @@ describe('a curl command', () => {
   });
 
   it('submits a folder with `compressed`, and an own bucket with credentials to fill in', () => {
-    expect(submitAgain(target, log, 'day/')).toContain('"compressed":false');
+    expect(submitAgain(target, log, 'day/')).toContain('"compressed":"auto"');
     const own = submitAgain(target, { ...log, path_type: 1 }, 's3://bucket/day.csv');
     expect(own).toContain('"path_type":1,"credentials":{"accessKeyId":"YOUR_ACCESS_KEY_ID"');
   });

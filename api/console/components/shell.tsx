@@ -132,7 +132,7 @@ export function Shell({ session, children }: { session: Session | null; children
       <main id="main" ref={main} tabIndex={-1}>
         {children}
       </main>
-      {session?.customer === null && <Footer />}
+      {session?.customer === null && session.shared_segment_id === null && <Footer />}
       <p class="visually-hidden" aria-live="polite">
         {said}
       </p>

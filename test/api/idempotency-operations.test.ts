@@ -91,6 +91,13 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       };
     },
   ],
+  deleteAttribute: [
+    async (partner) => ({
+      at: { attribute_id: await api.attribute(partner) },
+      effect: () => jobsOf(partner),
+      once: 1,
+    }),
+  ],
   createAudience: [
     async (partner) => ({
       body: { name: 'n', file_path: 'a' },

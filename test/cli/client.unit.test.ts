@@ -58,7 +58,7 @@ it('rows to correct have a header with their delimiter; those that are not whole
   const lines: string[] = [];
   const rows = [rejected('begins;', { truncated: true }), rejected('x;17'), rejected('y;17', { omitted: 3 })];
   for await (const line of linesToCorrect(each(rows), counts)) lines.push(line);
-  expect(lines).toEqual(['device_id;key\n', 'x;17\n', 'y;17\n']);
+  expect(lines).toEqual(['device_id;key\nx;17\n', 'y;17\n']);
   expect(counts).toEqual({ rows: 2, truncated: 1, omitted: 3 });
 });
 

@@ -99,12 +99,18 @@ describe('scopes', () => {
         headers: { 'x-headrace-console': '1' },
       });
     expect((await signIn(two.api_key)).json.code).toBe('insufficient_scope');
-    const signedIn = await signIn(partner.key);
-    expect(signedIn.status).toBe(204);
-    const cookie = signedIn.headers.getSetCookie()[0]!.split(';', 1)[0]!;
-    // A session has what `read` gives, whatever else its key may do.
-    expect((await api.anonymous('GET', IMPORT, { headers: { cookie } })).status).toBe(200);
-    expect((await api.anonymous('GET', hook, { headers: { cookie } })).status).toBe(401);
+    /** What imports and the webhook answer to a session of the key. */
+    const seenBy = async (api_key: string) => {
+      const signedIn = await signIn(api_key);
+      expect(signedIn.status).toBe(204);
+      const cookie = signedIn.headers.getSetCookie()[0]!.split(';', 1)[0]!;
+      const get = (path: string) => api.anonymous('GET', path, { headers: { cookie } });
+      return [(await get(IMPORT)).status, (await get(hook)).status];
+    };
+    // A session has the scopes of its key.
+    expect(await seenBy(partner.key)).toEqual([200, (await partner.call('GET', hook)).status]);
+    const reader = await admin('create', '--partner', partner.id, '--scopes', 'read');
+    expect(await seenBy(reader.api_key)).toEqual([200, 403]);
     expect(await misused('create', '--partner', partner.id, '--scopes', 'write')).toContain(
       'expected some of read,import,audience,webhook',
     );

@@ -32,6 +32,8 @@ let sink: Managed;
 let api: Managed;
 const { HEADRACE_TEST_BATCH_BYTES: _, ...settings } = faultSettings(servers(), {
   HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
+  // Validate does not wait for the sink that is not there.
+  HEADRACE_TEST_DEVICES_AHEAD_MB: '10000',
 });
 beforeAll(async () => {
   driver = await connectDriver(settings);

@@ -68,6 +68,37 @@ it('markers without a response are sent again, with a growing pause; at once whe
   expect(await after(2)).toEqual([2, 3]);
 });
 
+it('a marker that is sent again does not name jobs that are acknowledged: a sink may not know of them', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const { sent, step, publisher } = recordingEnvironment('dispatch');
+  const counts = new Map<number, number>();
+  const deps = {
+    ...lanes,
+    publisher,
+    slots: 1,
+    devicePartitions: 1,
+    stallMs: 1_000,
+    acks: { countByJob: async () => counts },
+    votes: { votesOn: async () => [] },
+    jobs: { endedAmong: async () => new Set() },
+  } as unknown as SlotDependencies;
+  const coordinator = createSlotCoordinator(deps, step, () => {});
+  const jobs = [1, 2].map((_id) => decided({ _id }));
+  await coordinator.commit(jobs);
+  const [first] = jobs.map((job) => coordinator.acknowledged(job));
+  const named = () => sent.splice(0).map(({ message }) => message.value as JobMarker);
+  expect(named()).toMatchObject([
+    { job: 1, after: [] },
+    { job: 2, after: [1] },
+  ]);
+  counts.set(1, 1);
+  await coordinator.look();
+  await first;
+  vi.advanceTimersByTime(1_000);
+  await coordinator.look();
+  expect(named()).toMatchObject([{ job: 2, after: [] }]);
+});
+
 it('a job is decided only when every partition has voted, and merged only when every slot has acknowledged', async () => {
   const { step, publisher } = recordingEnvironment('dispatch');
   const votes: { job: number; attempt: number; partition: number; missing: number[] }[] = [];

@@ -30,7 +30,8 @@ export interface SlotDependencies {
 
 interface Waiting {
   job: JobDocument;
-  marker: Buffer;
+  /** As of now: what it must be merged after, and which jobs have ended. */
+  marker(): Buffer;
   /** When the marker is sent again, and how long after that. */
   due: number;
   pauseMs: number;
@@ -64,6 +65,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   let lookedForEnded = 0;
 
   function encodeMarker(job: JobDocument, verdict: JobVerdict, request: JobMarker['request']): Buffer {
+    const lane = unmerged.get(deps.laneOf(job));
     return encode('JobMarker', {
       job: job._id,
       kind: job.kind,
@@ -79,7 +81,8 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       audience: job.audience,
       generation: job.generation,
       expected: unpackTotals(verdict.expected.buffer),
-      after: unmerged.get(deps.laneOf(job))?.get(job._id)?.after ?? [],
+      // A sink that took over need not know of those that are acknowledged.
+      after: lane?.get(job._id)?.after.filter((other) => lane.has(other)) ?? [],
       ended_before: deps.endedBefore(),
     });
   }
@@ -106,15 +109,16 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   }
 
   async function send(name: 'prepare' | 'commit', some: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
-    const messages = some.flatMap(({ job, marker }) =>
-      Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
-        return { partition, key: `job ${job._id}`, value: marker };
-      }),
-    );
+    const messages = some.flatMap(({ job, marker }) => {
+      const value = marker();
+      return Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
+        return { partition, key: `job ${job._id}`, value };
+      });
+    });
     if (messages.length > 0) await step(name, () => publisher.send('devices', messages));
   }
 
-  function wait(among: Map<number, Waiting>, job: JobDocument, marker: Buffer): Promise<number[]> {
+  function wait(among: Map<number, Waiting>, job: JobDocument, marker: () => Buffer): Promise<number[]> {
     return new Promise((resolve, reject) => {
       const pauseMs = deps.stallMs;
       among.set(job._id, { job, marker, due: performance.now() + pauseMs, pauseMs, resolve, reject });
@@ -207,7 +211,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   return {
     /** Resolves when every slot has voted, with the slots that miss devices of the job. */
     async prepare(job: JobDocument, verdict: JobVerdict): Promise<number[]> {
-      const marker = encodeMarker(job, verdict, 'prepare');
+      const marker = () => encodeMarker(job, verdict, 'prepare');
       await send('prepare', [{ job, marker }]);
       return wait(preparing, job, marker);
     },
@@ -217,13 +221,13 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       for (const job of decided) line(job);
       await send(
         'commit',
-        decided.map((job) => ({ job, marker: decisionOf(job) })),
+        decided.map((job) => ({ job, marker: () => decisionOf(job) })),
       );
     },
 
     /** Resolves when every slot has acknowledged the job: with nothing, or with the slots that miss devices of it. */
     async acknowledged(job: JobDocument): Promise<number[]> {
-      const missing = await wait(committing, job, decisionOf(job));
+      const missing = await wait(committing, job, () => decisionOf(job));
       if (missing.length > 0) return missing;
       const name = deps.laneOf(job);
       unmerged.get(name)?.delete(job._id);

@@ -88,8 +88,11 @@ export function openSinkScene() {
     /** Jobs are merged while the partition is read on. */
     const untilMerged = (job: number) =>
       waitFor(async () => (await committedJob()) === job, { what: `job ${job} to be merged` });
+    /** And the slot has advanced, which comes next: nothing is written into the database of the next test. */
     const untilAcked = (job: number) =>
-      waitFor(async () => (await acks.ofJob(job)).length > 0, { what: `the ack of job ${job}` });
+      waitFor(async () => (await acks.ofJob(job)).length > 0 && ((await committedJob()) ?? 0) >= job, {
+        what: `the ack of job ${job}`,
+      });
     /** All before the offset may be committed. */
     const untilCommittable = (next: bigint) =>
       waitFor(() => sink.committable!(PARTITION, offset) === next, { what: `offset ${next}` });

@@ -1,6 +1,5 @@
 /** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
-import { keyScopes } from './documents.ts';
 import { keyTypes, pathTypes, visibility, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
 
@@ -87,29 +86,6 @@ export const importLog = z
     updated_at: updated,
   })
   .meta({ id: 'ImportLog' });
-
-/** Who is signed in to the console. */
-export const consoleSession = z.strictObject({
-  partner_id: z.string(),
-  partner_name: z.string(),
-  /** Of a session of a user token. */
-  customer: z.string().nullable(),
-  /** What it may do. */
-  scopes: z.array(z.enum(keyScopes)),
-  /** Of a session of a share link: the segment of the only report that it shows. */
-  shared_segment_id: id.nullable(),
-  /** null: authenticated by API key alone, without a session. */
-  expires_at: time.nullable(),
-});
-
-/** Where the console uploads a file to. */
-export const signedUpload = z.strictObject({
-  /** Takes one PUT of exactly the announced size. */
-  url: z.url(),
-  /** Relative to the partner's prefix. */
-  file_path: z.string(),
-  expires_at: time,
-});
 
 export const importLogId = z
   .strictObject({ import_log_id: described(id, 'The id of the job. Poll the import log with it.', 42) })

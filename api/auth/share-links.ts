@@ -1,4 +1,4 @@
-/** Links that show one report to everyone who has them, until they expire. Sealed: nobody can read, alter or forge one. */
+/** Links that show one report to anyone who has them, until they expire. They are encrypted and authenticated, so they cannot be read, altered or forged. */
 import { z } from 'zod';
 import { seal, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 

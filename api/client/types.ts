@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { account, usage } from '../../schemas/http-account.ts';
 import type * as answers from '../../schemas/http-answers.ts';
 import type { composition, compositionProgress } from '../../schemas/http-composition.ts';
+import type * as ofConsole from '../../schemas/http-console.ts';
 import type { dryRun } from '../../schemas/http-dry-runs.ts';
 import type * as hooks from '../../schemas/http-webhooks.ts';
 
@@ -22,8 +23,8 @@ export type Load = z.output<typeof answers.audienceLoad>;
 export type Progress = z.output<typeof answers.progress>;
 export type RejectedRow = z.output<typeof answers.rejectedRow>;
 export type ReportLink = z.output<typeof answers.reportLink>;
-export type Session = z.output<typeof answers.consoleSession>;
-export type SignedUpload = z.output<typeof answers.signedUpload>;
+export type Session = z.output<typeof ofConsole.consoleSession>;
+export type SignedUpload = z.output<typeof ofConsole.signedUpload>;
 export type Status = Audience['status'];
 export type Usage = z.output<typeof usage>;
 export type Webhook = z.output<typeof hooks.webhook>;

@@ -26,7 +26,5 @@ export const byRows = (rejected: Record<string, number>): [code: string, rows: n
     .filter(([, rows]) => rows > 0)
     .sort(([, a], [, b]) => b - a);
 
-export const eventName = (event: string): string => (event === '' ? '(no event)' : event);
-
 export const importTitle = ({ log_type, file_path, keys }: ImportLog): string =>
   log_type === 1 ? `Deletion of ${(keys ?? []).join(', ')}` : file_path;

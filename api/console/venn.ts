@@ -13,7 +13,7 @@ export function lensArea(a: number, b: number, distance: number): number {
 const STEPS = 40;
 
 /** How far apart the centres must be. */
-export function distanceFor(a: number, b: number, area: number): number {
+function distanceFor(a: number, b: number, area: number): number {
   let [near, far] = [Math.abs(a - b), a + b];
   for (let step = 0; step < STEPS; step++) {
     const middle = (near + far) / 2;
@@ -23,7 +23,7 @@ export function distanceFor(a: number, b: number, area: number): number {
   return (near + far) / 2;
 }
 
-export interface Venn {
+interface Venn {
   radius: number;
   otherRadius: number;
   distance: number;

@@ -1,6 +1,6 @@
 /**
- * How far the stages of this process are, told from thread to thread: a hint that arrives long before Kafka knows it from committed
- * offsets. It may be missing: other processes send none.
+ * Tells the threads of this process which offsets its stages have handled, long before they can be seen as committed offsets in Kafka.
+ * Only a hint: other processes send none.
  */
 import { BroadcastChannel } from 'node:worker_threads';
 import type { OperatorConfig } from '../../schemas/config.ts';

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => api?.stop());
 
 describe('the account', () => {
-  it('names partner, prefix and key; a key without scopes is told, too', async () => {
+  it('names partner, prefix and key, and works with a key without scopes', async () => {
     const { status, json } = await partner.call('GET', '/v1/account');
     expect([status, account.parse(json)]).toEqual([
       200,

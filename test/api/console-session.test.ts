@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealSession } from '../../api/auth/session-cookie.ts';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { collections, type KeyScope, keyScopes } from '../../schemas/documents.ts';
-import { consoleSession } from '../../schemas/http-answers.ts';
+import { consoleSession } from '../../schemas/http-console.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   cookieOf,

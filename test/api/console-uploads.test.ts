@@ -1,6 +1,6 @@
 /** Uploads of the console: what a signed URL takes, and what it does not. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { signedUpload } from '../../schemas/http-answers.ts';
+import { signedUpload } from '../../schemas/http-console.ts';
 import { fromConsole, signedIn, type Visitor } from './console-support.ts';
 import { type Api, sharedApi, type TestPartner } from './support.ts';
 

@@ -1,4 +1,4 @@
-/** What a person mistypes is told by the name of the option, with the help of the command, before any server is asked. */
+/** Usage errors name the option, print the command's help and exit with 2, before any server is contacted. */
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { Exited, wholeProgram } from '../support/whole-program.ts';

@@ -32,7 +32,8 @@ it('a deletion names its attributes; one that failed or was cancelled removes no
   expect(await markerOf({ ...deletion, attributes, errors })).toMatchObject({ attributes: [] });
 });
 
-it('markers without a response are sent again, with a growing pause; at once when the job before is committed', async () => {
+/** A coordinator whose clock stands still. `counts`: the acks of each job. */
+function withClock() {
   vi.useFakeTimers({ toFake: ['performance'] });
   const { sent, step, publisher } = recordingEnvironment('dispatch');
   const counts = new Map<number, number>();
@@ -47,6 +48,11 @@ it('markers without a response are sent again, with a growing pause; at once whe
     jobs: { endedAmong: async () => new Set() },
   } as unknown as SlotDependencies;
   const coordinator = createSlotCoordinator(deps, step, () => {});
+  return { sent, counts, coordinator };
+}
+
+it('markers without a response are sent again, with a growing pause; at once when the job before is committed', async () => {
+  const { sent, counts, coordinator } = withClock();
   const jobs = [1, 2, 3].map((_id) => decided({ _id }));
   await coordinator.commit(jobs);
   const merged = jobs.map((job) => coordinator.acknowledged(job));
@@ -69,20 +75,7 @@ it('markers without a response are sent again, with a growing pause; at once whe
 });
 
 it('a marker that is sent again does not name jobs that are acknowledged: a sink may not know of them', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  const { sent, step, publisher } = recordingEnvironment('dispatch');
-  const counts = new Map<number, number>();
-  const deps = {
-    ...lanes,
-    publisher,
-    slots: 1,
-    devicePartitions: 1,
-    stallMs: 1_000,
-    acks: { countByJob: async () => counts },
-    votes: { votesOn: async () => [] },
-    jobs: { endedAmong: async () => new Set() },
-  } as unknown as SlotDependencies;
-  const coordinator = createSlotCoordinator(deps, step, () => {});
+  const { sent, counts, coordinator } = withClock();
   const jobs = [1, 2].map((_id) => decided({ _id }));
   await coordinator.commit(jobs);
   const [first] = jobs.map((job) => coordinator.acknowledged(job));

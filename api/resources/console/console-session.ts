@@ -117,7 +117,7 @@ export function createConsoleSession(
     }
   };
 
-  /** Whoever is signed in and may see the report keeps that session. */
+  /** A user who is signed in and may see the report keeps their session. */
   const openByShareLink = async (ctx: Context, path: string): Promise<void> => {
     const [sealed = '', ...others] = new URLSearchParams(ctx.querystring).getAll('share');
     const current = await sessions.current(ctx);

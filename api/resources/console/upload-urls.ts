@@ -6,7 +6,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import type { z } from 'zod';
 import { serviceCredentials } from '../../../pipeline/sources/credentials.ts';
 import type { ConfigOf } from '../../../schemas/config.ts';
-import type { signedUpload } from '../../../schemas/http-answers.ts';
+import type { signedUpload } from '../../../schemas/http-console.ts';
 
 /** Within which the upload has to begin. */
 const EXPIRES_S = 900;

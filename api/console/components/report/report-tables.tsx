@@ -15,7 +15,7 @@ export const Clamped = ({ text }: { text: string }) => (
 );
 
 /** The name of an attribute; on a narrow screen with what its other columns say. */
-export const AttributeName = ({ row }: { row: Attribute }) => {
+const AttributeName = ({ row }: { row: Attribute }) => {
   const { category, label } = categoryOf(row.name);
   return (
     <span class="named">
@@ -36,7 +36,7 @@ export const AttributeName = ({ row }: { row: Attribute }) => {
   );
 };
 
-export const ownerColumn: Column<Attribute> = {
+const ownerColumn: Column<Attribute> = {
   id: 'owner',
   label: 'Owner',
   hint: 'The partner that the attribute belongs to',

@@ -1,8 +1,7 @@
 /** The bytes that each partition takes on disk: DescribeLogDirs (version 1), which kafkajs does not have. */
-import { createRequire } from 'node:module';
+import KafkaDecoder from 'kafkajs/src/protocol/decoder.js';
+import KafkaEncoder from 'kafkajs/src/protocol/encoder.js';
 import type { Cluster } from './cluster.ts';
-
-const require = createRequire(import.meta.url);
 
 interface Encoder {
   writeString(text: string): Encoder;
@@ -17,8 +16,8 @@ interface Decoder {
   readString(): string;
   readArray<T>(item: (decoder: Decoder) => T): T[];
 }
-const NewEncoder = require('kafkajs/src/protocol/encoder.js') as new () => Encoder;
-const NewDecoder = require('kafkajs/src/protocol/decoder.js') as new (bytes: Buffer) => Decoder;
+const NewEncoder = KafkaEncoder as new () => Encoder;
+const NewDecoder = KafkaDecoder as new (bytes: Buffer) => Decoder;
 
 const DESCRIBE_LOG_DIRS = { apiKey: 35, apiVersion: 1, apiName: 'DescribeLogDirs' };
 

@@ -8,13 +8,18 @@
  *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone;
  * - a broker that takes the connection and does not answer, such as a frozen one, counts as connected: it is retried forever, and
  *   no other of the list is tried.
- * All of kafkajs's parts take each other from the module cache, so that is where the patched ones are put.
  */
-import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EncodedPayload, encodeProduce, frameRequest, type TopicData } from './produce-request.ts';
+import { Kafka, logLevel } from 'kafkajs';
+import broker from 'kafkajs/src/broker/index.js';
+import consumerGroup from 'kafkajs/src/consumer/consumerGroup.js';
+import errors from 'kafkajs/src/errors.js';
+import requestQueue from 'kafkajs/src/network/requestQueue/index.js';
+import encoder from 'kafkajs/src/protocol/encoder.js';
+import produce from 'kafkajs/src/protocol/requests/produce/index.js';
+import { type Encoded, encodeProduce, prepend, type TopicData } from './produce-request.ts';
 
-const require = createRequire(import.meta.url);
+export { Kafka, logLevel };
 
 interface RequestQueue {
   pending: unknown[];
@@ -29,9 +34,6 @@ interface InFlight {
   requestTimeout: number;
   timeoutRequest(): void;
 }
-const requestQueue = require('kafkajs/src/network/requestQueue/index.js') as {
-  prototype: Record<string, unknown>;
-};
 requestQueue.prototype.scheduleCheckPendingRequests = function (this: RequestQueue) {
   if (this.pending.length === 0 || this.throttleCheckTimeoutId) return;
   const check = () => {
@@ -70,11 +72,6 @@ requestQueue.prototype.scheduleRequestTimeoutCheck = function (this: LateAnswers
   }, 1_000);
 };
 
-function replace<T>(path: string, mend: (original: T) => T): void {
-  const original = require(path) as T;
-  require.cache[require.resolve(path)]!.exports = mend(original);
-}
-
 interface ProduceOptions {
   acks: number;
   timeout: number;
@@ -82,36 +79,26 @@ interface ProduceOptions {
   compression?: number;
   topicData: TopicData[];
 }
-type ProduceRequest = (options: ProduceOptions) => { encode: () => Promise<unknown> };
-replace<ProduceRequest>('kafkajs/src/protocol/requests/produce/v3/request.js', (original) => (options) => {
-  const request = original(options);
-  if (options.transactionalId || options.compression) return request;
-  return { ...request, encode: async () => encodeProduce(options.acks, options.timeout, options.topicData) };
-});
-
-interface Request {
-  correlationId: number;
-  clientId: string;
-  request: { apiKey: number; apiVersion: number; encode: () => Promise<unknown> };
+interface Produce {
+  request: { encode: () => Promise<Encoded> };
+  response: unknown;
 }
-type Frame = (request: Request) => Promise<unknown>;
-replace<Frame>(
-  'kafkajs/src/protocol/request.js',
-  (original) =>
-    async ({ correlationId, clientId, request }) => {
-      const payload = (await request.encode()) as Partial<EncodedPayload>;
-      const buffer = frameRequest(payload, {
-        apiKey: request.apiKey,
-        apiVersion: request.apiVersion,
-        correlationId,
-        clientId,
-      });
-      if (buffer) return { buf: buffer, buffer, size: () => buffer.length };
-      return original({ correlationId, clientId, request: { ...request, encode: async () => payload } });
-    },
-);
+const { protocol } = produce as { protocol(of: { version: number }): (options: ProduceOptions) => Produce };
+produce.protocol = ({ version }: { version: number }) => {
+  const original = protocol({ version });
+  return (options: ProduceOptions): Produce => {
+    const { request, response } = original(options);
+    if (version < 3 || options.transactionalId || options.compression) return { request, response };
+    const encode = async () => encodeProduce(options.acks, options.timeout, options.topicData);
+    return { request: { ...request, encode }, response };
+  };
+};
 
-// After those that are replaced: loading this part loads others.
+const { writeEncoder } = encoder.prototype as { writeEncoder(value: Encoded): Encoded };
+encoder.prototype.writeEncoder = function (this: Encoded, value: Encoded) {
+  return prepend(this, value) ? this : writeEncoder.call(this, value);
+};
+
 interface ConsumerGroup {
   lastRequest: number;
   cluster: {
@@ -126,9 +113,9 @@ interface KafkaError extends Error {
   host?: string;
   port?: number;
 }
-const consumerGroup = require('kafkajs/src/consumer/consumerGroup.js') as { prototype: ConsumerGroup };
-const { heartbeat } = consumerGroup.prototype;
-consumerGroup.prototype.heartbeat = function (options) {
+const group: ConsumerGroup = consumerGroup.prototype;
+const { heartbeat, recoverFromFetch } = group;
+group.heartbeat = function (options) {
   // The last one lies in the future of a clock that was set back.
   if (this.lastRequest > Date.now()) this.lastRequest = 0;
   return heartbeat.call(this, options);
@@ -152,8 +139,7 @@ const unreachable = new Set([
   'KafkaJSConnectionClosedError',
   'KafkaJSRequestTimeoutError',
 ]);
-const { recoverFromFetch } = consumerGroup.prototype;
-consumerGroup.prototype.recoverFromFetch = async function (error) {
+group.recoverFromFetch = async function (error) {
   if (movedLeader.has(error.type ?? '') || unreachable.has(error.name)) {
     // Another broker leads, or will in a moment. The assignment is still ours: only the address has changed.
     if (error.name === 'KafkaJSConnectionClosedError') this.cluster.removeBroker(error);
@@ -170,19 +156,14 @@ interface Broker {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
 }
-const broker = require('kafkajs/src/broker/index.js') as { prototype: Broker };
-const { KafkaJSConnectionError } = require('kafkajs/src/errors.js') as {
-  KafkaJSConnectionError: new (message: string) => Error;
-};
-const { connect } = broker.prototype;
-broker.prototype.connect = async function () {
+const brokers: Broker = broker.prototype;
+const { connect } = brokers;
+brokers.connect = async function () {
   try {
     await connect.call(this);
   } catch (error) {
     await this.disconnect();
     const { name, message } = error as Error;
-    throw name === 'KafkaJSRequestTimeoutError' ? new KafkaJSConnectionError(message) : error;
+    throw name === 'KafkaJSRequestTimeoutError' ? new errors.KafkaJSConnectionError(message) : error;
   }
 };
-
-export const { Kafka, logLevel } = require('kafkajs') as typeof import('kafkajs');

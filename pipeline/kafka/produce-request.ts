@@ -16,7 +16,7 @@ export interface TopicData {
   partitions: { partition: number; messages: Message[] }[];
 }
 
-/** Room in front of the payload, for the request's header: see `frameRequest`. */
+/** Room in front of the payload, for the request's length and header: see `prepend`. */
 const HEADROOM = 256;
 const BATCH_HEADER = 61;
 const MAGIC = 2;
@@ -35,13 +35,14 @@ const AT = {
   count: 57,
 };
 
-/** What kafkajs asks of an encoder. */
-export interface EncodedPayload {
+/** As kafkajs's encoder: `offset` bytes of `buf` are written. */
+export interface Encoded {
   buf: Buffer;
-  buffer: Buffer;
+  offset: number;
+  /** The buffer that `buf` ends, with this much room before it. */
+  room?: { whole: Buffer; bytes: number };
+  readonly buffer: Buffer;
   size(): number;
-  /** The whole, with free room at its beginning. */
-  withHeadroom: Buffer;
 }
 
 class Writer {
@@ -129,7 +130,7 @@ function writeBatch(writer: Writer, messages: Message[], now: number): void {
   bytes.writeUInt32BE(crc32c(bytes.subarray(start + AT.attributes, writer.at)), start + AT.crc);
 }
 
-export function encodeProduce(acks: number, timeout: number, topicData: TopicData[]): EncodedPayload {
+export function encodeProduce(acks: number, timeout: number, topicData: TopicData[]): Encoded {
   const now = Date.now();
   let size = 2 + 2 + 4 + 4;
   for (const { topic, partitions } of topicData) {
@@ -154,26 +155,21 @@ export function encodeProduce(acks: number, timeout: number, topicData: TopicDat
   const payload = bytes.subarray(HEADROOM, writer.at);
   return {
     buf: payload,
+    offset: payload.length,
+    room: { whole: bytes.subarray(0, writer.at), bytes: HEADROOM },
     buffer: payload,
     size: () => payload.length,
-    withHeadroom: bytes.subarray(0, writer.at),
   };
 }
 
-/** Puts length and header in front of a payload that has room for them; undefined if it has none. */
-export function frameRequest(
-  payload: Partial<EncodedPayload>,
-  header: { apiKey: number; apiVersion: number; correlationId: number; clientId: string },
-): Buffer | undefined {
-  const whole = payload.withHeadroom;
-  const headerLength = 2 + 2 + 4 + 2 + Buffer.byteLength(header.clientId);
-  if (!whole || headerLength + 4 > HEADROOM) return undefined;
-  const start = HEADROOM - headerLength - 4;
-  const writer = new Writer(whole, start);
-  writer.int32(whole.length - start - 4);
-  writer.int16(header.apiKey);
-  writer.int16(header.apiVersion);
-  writer.int32(header.correlationId);
-  writer.string(header.clientId);
-  return whole.subarray(start);
+/** Puts `front` in front of `payload` in place, if there is room, and makes it the whole: a payload is not copied. */
+export function prepend(front: Encoded, { room }: Encoded): boolean {
+  if (!room || room.bytes < front.offset) return false;
+  const { whole } = room;
+  const start = room.bytes - front.offset;
+  front.buf.copy(whole, start, 0, front.offset);
+  front.buf = whole.subarray(start);
+  front.offset = front.buf.length;
+  front.room = { whole, bytes: start };
+  return true;
 }

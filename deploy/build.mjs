@@ -10,7 +10,7 @@ import { buildConsole } from './build-console.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const builds = join(root, 'node_modules', '.cache', 'headrace');
 const sources = ['api', 'pipeline', 'schemas', 'deploy', 'package.json', 'package-lock.json'];
-const keptMs = 7 * 24 * 3_600_000;
+const keptMs = 24 * 3_600_000;
 
 function* filesIn(path) {
   if (!statSync(join(root, path)).isDirectory()) return yield path;
@@ -38,25 +38,28 @@ async function compile(directory) {
       'composition-thread': 'api/resources/composition/thread.ts',
     },
     outdir: directory,
+    outExtension: { '.js': '.cjs' },
     bundle: true,
-    splitting: true,
-    format: 'esm',
+    format: 'cjs',
     platform: 'node',
     mainFields: ['module', 'main'],
     target: 'node20',
+    // Code that comes from a cache (code-cache.cjs) cannot import, only require.
+    supported: { 'dynamic-import': false },
     minifyWhitespace: true,
     minifySyntax: true,
+    // An uncaught error shows its whole line.
+    lineLimit: 160,
     sourcemap: true,
     sourcesContent: false,
     legalComments: 'none',
     logLevel: 'error',
-    define: { COMMAND_FILES: JSON.stringify(readdirSync(join(root, 'deploy/cli'), { recursive: true })) },
-    // kafkajs is patched through the module cache, which a bundle does not have.
-    external: ['@node-rs/crc32', 'kafkajs', 'pino', 'testcontainers'],
-    // CommonJS packages load Node's built-in modules with require.
-    banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    define: {
+      COMMAND_FILES: JSON.stringify(readdirSync(join(root, 'deploy/cli'), { recursive: true })),
+      'import.meta.url': 'compiledFile',
     },
+    external: ['@node-rs/crc32', 'testcontainers'],
+    banner: { js: "const compiledFile = require('node:url').pathToFileURL(__filename).href;" },
   });
   await buildConsole(build, root, join(directory, 'console'));
   await buildCli(build, root, join(directory, 'cli'));
@@ -88,6 +91,6 @@ export async function ensureBuilt() {
   return directory;
 }
 
-// `npm run build [-- DIRECTORY]`: what an image runs, next to the packages in node_modules (node DIRECTORY/headrace.js api).
+// `npm run build [-- DIRECTORY]`: what an image runs, next to the packages in node_modules (node DIRECTORY/headrace.cjs api).
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await compile(resolve(process.argv[2] ?? join(root, 'dist')));

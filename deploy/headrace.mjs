@@ -1,12 +1,11 @@
 #!/usr/bin/env node
 // The `headrace` command: plain JavaScript that compiles the TypeScript sources if they have changed, and runs the result.
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { ensureBuilt } from './build.mjs';
 
 // Otherwise the AWS SDK warns at every start that it will need Node 22 in 2027; package.json pins a version that does not.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
-process.setSourceMapsEnabled(true);
 
 async function built() {
   try {
@@ -17,4 +16,9 @@ async function built() {
     process.exit(1);
   }
 }
-await import(pathToFileURL(join(await built(), 'headrace.js')).href);
+const require = createRequire(import.meta.url);
+const codeCache = require.resolve('./code-cache.cjs');
+// Threads take their arguments from here.
+process.execArgv.push('--require', codeCache);
+require(codeCache);
+require(join(await built(), 'headrace.cjs'));

@@ -4,12 +4,11 @@ import { registerCommands } from './cli/commands.ts';
 import { tellAndExit } from './cli/fail.ts';
 import { createProgram } from './cli/program.ts';
 
-const program = createProgram();
-
-try {
+async function main(): Promise<void> {
   endSilentlyOnClosedPipe();
+  const program = createProgram();
   await registerCommands(program, program.parseOptions(process.argv.slice(2)).operands[0]);
   await program.parseAsync();
-} catch (error) {
-  tellAndExit(error);
 }
+
+main().catch(tellAndExit);

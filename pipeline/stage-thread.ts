@@ -157,4 +157,4 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   log.info({ stages, partitions }, 'ready');
 }
 
-await runStages(parseConfig(process.env, 'pipeline'), workerData as ThreadData);
+void runStages(parseConfig(process.env, 'pipeline'), workerData as ThreadData);

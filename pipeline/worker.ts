@@ -25,7 +25,7 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   const log = createLogger(config, 'pipeline');
   const shutdown = createShutdown(log, config.shutdownMs);
   // Next to this file once both are compiled.
-  const module = new URL('./stage-thread.js', import.meta.url);
+  const module = new URL('./stage-thread.cjs', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
   const isDispatch = (stage: StageName) => stage === 'dispatch';
   const others = chosen.filter((stage) => !isDispatch(stage));

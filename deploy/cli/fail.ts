@@ -1,4 +1,5 @@
 /** An error that the user can act on is printed as one message; any other is a bug and is printed with its stack trace. */
+import { withSourcePositions } from '../../pipeline/runtime/source-positions.ts';
 import { printLines } from '../../pipeline/runtime/terminal.ts';
 import { StartError } from '../local/start-error.ts';
 import { namesServers } from './environment.ts';
@@ -26,7 +27,7 @@ export function tellAndExit(error: unknown): never {
     tell((error as Error).message);
     process.exit(badConfiguration);
   }
-  if (!isForTheUser(error)) tell((error as Error).stack ?? String(error));
+  if (!isForTheUser(error)) tell(withSourcePositions((error as Error).stack ?? String(error)));
   else {
     tell(`headrace: ${error.message}`);
     if (code === 'server_down' && !namesServers(process.env))

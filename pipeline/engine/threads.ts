@@ -27,10 +27,7 @@ export interface Thread {
 }
 
 export function startThread(module: URL, data: object, onFailure: (error: Error) => void): Thread {
-  const worker = new Worker(module, {
-    workerData: data,
-    execArgv: [...process.execArgv, '--enable-source-maps'],
-  });
+  const worker = new Worker(module, { workerData: data, execArgv: process.execArgv });
   const waiting = new Map<number, Asked>();
   let last = 0;
   let ended = false;

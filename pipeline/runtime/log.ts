@@ -1,6 +1,7 @@
 /** The one logger: one line per event, with the job's id on every line about a job, and never a secret. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { secretVariables } from '../../schemas/secret-files.ts';
+import { withSourcePositions } from './source-positions.ts';
 
 export type { Logger } from 'pino';
 
@@ -52,7 +53,7 @@ export function createLogger(
         return {
           ...Object.fromEntries(Object.entries(serialized).flatMap(briefly)),
           message: withoutPasswords(serialized.message ?? ''),
-          stack: withoutPasswords(serialized.stack ?? ''),
+          stack: withoutPasswords(withSourcePositions(serialized.stack ?? '')),
         };
       },
     },

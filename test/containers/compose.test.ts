@@ -73,7 +73,7 @@ test('one command brings everything up, healthy', async () => {
 });
 
 test('a file is loaded', async () => {
-  const command = ['node', 'dist/headrace.js', 'admin', 'partner', 'create', '--name', 'compose', '--json'];
+  const command = ['node', 'dist/headrace.cjs', 'admin', 'partner', 'create', '--name', 'compose', '--json'];
   const { api_key, s3 } = JSON.parse(await compose('exec', '-T', 'api', ...command)) as IssuedPartner;
   const client = new S3Client({
     endpoint: `http://127.0.0.1:${ports.s3}`,

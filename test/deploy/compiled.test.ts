@@ -41,10 +41,9 @@ beforeAll(async () => {
   linkPackages(app);
   built = filesIn();
   service = await startService({
-    program: [join(dist, 'headrace.js')],
+    program: [join(dist, 'headrace.cjs')],
     env: {
       NODE_ENV: 'production',
-      NODE_OPTIONS: '--enable-source-maps',
       // Packages find each other where they are linked, not in the checkout.
       NODE_PRESERVE_SYMLINKS: '1',
       NODE_PRESERVE_SYMLINKS_MAIN: '1',

@@ -61,7 +61,7 @@ describe('the image', () => {
   test('copies nothing that is not there, and runs what the build makes', () => {
     expect(dockerfile).toContain('RUN npm run build -- /dist');
     expect(dockerfile).toContain('COPY --from=build /dist ./dist');
-    expect(dockerfile).toContain('ENTRYPOINT ["node", "dist/headrace.js"]');
+    expect(dockerfile).toContain('ENTRYPOINT ["node", "dist/headrace.cjs"]');
     const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(scripts.build).toBe('node deploy/build.mjs');
     const letIn = [...read('../.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path!);

@@ -1,5 +1,6 @@
 /** An API in the process of the test: compiled as in production, without the start of a process. */
 import { createWriteStream, mkdtempSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { StartedApi, startApi } from '../../api/server.ts';
@@ -11,6 +12,8 @@ import { dropData, type Settings } from './settings.ts';
 import { ownBucket, type Service, uniqueEnvironment } from './stack.ts';
 import { timed } from './timed.ts';
 
+const require = createRequire(import.meta.url);
+
 export interface InProcessApi extends Service {
   stop(): Promise<void>;
 }
@@ -18,7 +21,7 @@ export interface InProcessApi extends Service {
 /** With these settings. On data of its own, unless they name a database. */
 export const startInProcess = (settings: Settings): Promise<InProcessApi> =>
   timed('start', async () => {
-    const { startApi: start } = (await import(join(await ensureBuilt(), 'api.js'))) as {
+    const { startApi: start } = require(join(await ensureBuilt(), 'api.cjs')) as {
       startApi: typeof startApi;
     };
     const isShared = settings.HEADRACE_MONGO_DATABASE !== undefined;

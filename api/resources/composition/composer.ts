@@ -12,7 +12,7 @@ export interface Composer {
 
 export function createComposer({ onFailure }: { onFailure?(): void } = {}): Composer {
   // Next to this file once both are compiled.
-  const module = new URL('./composition-thread.js', import.meta.url);
+  const module = new URL('./composition-thread.cjs', import.meta.url);
   let thread: Thread | undefined;
   let idle: NodeJS.Timeout | undefined;
   let composing = 0;

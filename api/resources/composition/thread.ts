@@ -12,29 +12,33 @@ import { createComposeAudience, type Wanted } from './compose-audience.ts';
 
 const MAX_TRIES = 5;
 
-const config = parseConfig(process.env, 'api');
-const log = createLogger(config, 'api');
-const { db } = await connectMongo(config, SERVICE_WAITS_MS);
-const retry = createRetry(log, { maxTries: MAX_TRIES });
-const composeAudience = createComposeAudience({
-  ...createStores(db),
-  sets: createDeviceSets(db),
-  sharing: createTimeSharing(),
-  retry,
-});
-/** By the tokens of their claims. */
-const composing = new Map<string, AbortController>();
-const onFatal = answerQuestions(parentPort!, {
-  async compose(about, onProgress) {
-    const wanted = about as Wanted;
-    const cancel = new AbortController();
-    composing.set(wanted.token, cancel);
-    try {
-      return await composeAudience(wanted, onProgress, cancel.signal);
-    } finally {
-      composing.delete(wanted.token);
-    }
-  },
-  cancel: async (token) => composing.get(token as string)?.abort(),
-});
-process.on('unhandledRejection', onFatal);
+async function serve(): Promise<void> {
+  const config = parseConfig(process.env, 'api');
+  const log = createLogger(config, 'api');
+  const { db } = await connectMongo(config, SERVICE_WAITS_MS);
+  const retry = createRetry(log, { maxTries: MAX_TRIES });
+  const composeAudience = createComposeAudience({
+    ...createStores(db),
+    sets: createDeviceSets(db),
+    sharing: createTimeSharing(),
+    retry,
+  });
+  /** By the tokens of their claims. */
+  const composing = new Map<string, AbortController>();
+  const onFatal = answerQuestions(parentPort!, {
+    async compose(about, onProgress) {
+      const wanted = about as Wanted;
+      const cancel = new AbortController();
+      composing.set(wanted.token, cancel);
+      try {
+        return await composeAudience(wanted, onProgress, cancel.signal);
+      } finally {
+        composing.delete(wanted.token);
+      }
+    },
+    cancel: async (token) => composing.get(token as string)?.abort(),
+  });
+  process.on('unhandledRejection', onFatal);
+}
+
+void serve();

@@ -17,7 +17,7 @@ const tableOf = (names: readonly string[], rows: readonly (readonly (string | nu
     .slice(0, MAX_ROWS)
     .map(
       (cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`,
-    )}</tbody></table></div>${rows.length > MAX_ROWS ? html`<p>… and ${rows.length - MAX_ROWS} more, in the JSON report</p>` : ''}`;
+    )}</tbody></table></div>${rows.length > MAX_ROWS ? html`<p>and ${rows.length - MAX_ROWS} more, in the JSON report</p>` : ''}`;
 
 type Counter = 'rows' | 'files';
 

@@ -1,0 +1,37 @@
+/** What V8 compiled is kept beside a build and used by the next process; what does not fit is replaced. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const build = join(root, 'node_modules/.cache/headrace', `test-${process.pid}`);
+const program = `const { Worker, isMainThread, parentPort } = require('node:worker_threads');
+if (!isMainThread) parentPort.postMessage('from a thread');
+else new Worker(__filename, { execArgv: process.execArgv }).on('message', (text) => console.log(require('node:path').basename(__filename), text));
+`;
+afterAll(() => rmSync(build, { recursive: true }));
+
+const run = (command: string) =>
+  execFileSync(
+    process.execPath,
+    ['--require', join(root, 'deploy/code-cache.cjs'), join(build, 'program.cjs'), command],
+    { encoding: 'utf8' },
+  );
+
+it('is written by the first process, and written again if it is broken', () => {
+  mkdirSync(build, { recursive: true });
+  writeFileSync(join(build, 'program.cjs'), program);
+  const expected = 'program.cjs from a thread\n';
+  expect(run('first')).toBe(expected);
+  const caches = () => readdirSync(join(build, 'code-cache')).sort();
+  expect(caches()).toEqual(['program.cjs.first', 'program.cjs.none']);
+  const cache = join(build, 'code-cache', 'program.cjs.first');
+  const written = readFileSync(cache);
+  expect(run('first')).toBe(expected);
+  expect(readFileSync(cache).equals(written)).toBe(true);
+  writeFileSync(cache, written.subarray(0, 100));
+  expect(run('first')).toBe(expected);
+  expect(readFileSync(cache).length).toBeGreaterThan(100);
+});

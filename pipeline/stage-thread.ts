@@ -157,4 +157,9 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   log.info({ stages, partitions }, 'ready');
 }
 
-void runStages(parseConfig(process.env, 'pipeline'), workerData as ThreadData);
+// Thrown out of any promise, it reaches worker.ts as the error it is.
+runStages(parseConfig(process.env, 'pipeline'), workerData as ThreadData).catch((error: unknown) =>
+  queueMicrotask(() => {
+    throw error;
+  }),
+);

@@ -394,13 +394,17 @@ export const collections = {
   deliveries: 'webhook_deliveries',
 } as const;
 
-/** Names of what devices are stored in: the marketplace with all attributes, and each generation of an audience. */
+/** Names of what devices are stored in: the marketplace with all attributes, each generation of an audience, and suppression lists. */
 export const spaces = {
   marketplace: 'm',
   audience: (audience: number, generation: number) => `a${audience}.${generation}`,
   /** What a job changes. */
   of: ({ audience, generation }: Pick<JobDocument, 'audience' | 'generation'>) =>
     audience === null ? spaces.marketplace : spaces.audience(audience, generation!),
+  /** Digests of suppressed devices, in the slots of the devices: everyone's list, or a partner's own. */
+  suppressed: (partner?: string) => (partner === undefined ? 's' : `s.${partner}`),
+  /** Digests of devices that are not known, in slots of their own. */
+  digests: 'd',
   /** Every generation of an audience begins so. */
   ofAudience: (audience: number) => `a${audience}.`,
   parse(space: string): { audience: number; generation: number } | undefined {

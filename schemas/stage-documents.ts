@@ -169,12 +169,12 @@ export interface LevelEntry {
   pageBits: number;
   /** Of a single address: pages are numbered, in the order of identifiers. */
   numbered?: true;
-  /** In all pages. One that has too many keys for a page counts in each that holds some of them. */
-  devices: number;
+  /** How many there are: a reader that finds fewer has been overtaken by a writer. */
+  pages: number;
   bytes: number;
 }
 
-/** A page of a level: never changed, and removed when no manifest names its level. */
+/** A page of a level: removed when no manifest names its level, and until then changed only by an erasure, which takes devices out. */
 export interface PageDocument {
   /** `<manifest>:<token>:<start of the page, or its number>` */
   _id: string;

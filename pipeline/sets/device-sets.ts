@@ -13,6 +13,7 @@ import { type CompositionRequest, composeSlot, type Pause, type SlotComposition 
 import { type Found, lookFor } from './count-stored.ts';
 import type { Devices } from './devices.ts';
 import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
+import { type Erasure, eraseDevices } from './erase-devices.ts';
 import { joinRegion } from './join.ts';
 import { createManifests, manifestId } from './manifests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
@@ -23,6 +24,7 @@ import { devicesOf, readSlot } from './read-regions.ts';
 import { defaultLayout, type Layout } from './regions.ts';
 import { createRemovals } from './removals.ts';
 import { removeKeys } from './remove-keys.ts';
+import { createSuppressions } from './suppressions.ts';
 import { createOrphanSweep } from './sweep-orphans.ts';
 
 export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
@@ -108,6 +110,17 @@ export function createDeviceSets(
       ahead.set(aheadId(target.space, target), found, { size: devices.count + 1 });
       await found;
     },
+
+    /** Takes devices, or keys of theirs, out of a slot, once a job. */
+    async erase(target: Erasure, devices: Devices): Promise<Edited> {
+      const edited = await eraseDevices(await withHash(), target, devices);
+      // Levels hold less than was found in them.
+      ahead.clear();
+      return edited;
+    },
+
+    /** Which devices must not be stored. */
+    suppressedAmong: createSuppressions(withHash, slotCount),
 
     /** Removes keys from a slot, once a job. */
     removeKeys: async (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>

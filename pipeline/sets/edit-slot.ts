@@ -85,6 +85,8 @@ export interface SlotEdit {
   /** Puts others in the place of a region. */
   replace(region: RegionEntry, by: RegionEntry[]): void;
   regions(): RegionEntry[];
+  /** Replaces the manifest even if nothing changes: edits in flight elsewhere start over. */
+  touch(): void;
   /** Stores that the job changes nothing, now or later. */
   drop(): void;
 }
@@ -152,6 +154,9 @@ async function tryToEdit(
         if (!kept.has(level)) replaced.push(pagesOf(manifest._id, level, region));
     },
     regions: () => regions,
+    touch() {
+      isChanged = true;
+    },
     drop() {
       isChanged = true;
       change.dropped = true;

@@ -1,5 +1,5 @@
-/** Page documents: written once, read many to a round trip, removed when no manifest names them. */
-import { type Db, type Filter, Long } from 'mongodb';
+/** Page documents: read many to a round trip, changed only by an erasure, removed when no manifest names them. */
+import { Binary, type Db, type Filter, Long } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { PageDocument, RenewalDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
@@ -17,6 +17,7 @@ const REPLY_DOCUMENTS = 100_000;
 /** Levels of up to a thousand pages each, and pages: a command that removes them ends long before the socket timeout. */
 const REMOVE_RANGES = 200;
 const REMOVE_AT_ONCE = 5_000;
+const CHANGE_AT_ONCE = 1_000;
 
 /** Pages of one level, by their first addresses, ascending. */
 interface WantedPages {
@@ -84,6 +85,23 @@ export function createPages(db: Db) {
       },
       { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, bytesOf) },
     ),
+
+    /** Replaces the contents of pages that are still as they were read. Says whether all of them were. */
+    async change(changes: { page: StoredPage; d: Uint8Array; k: Uint8Array }[]): Promise<boolean> {
+      const updates = changes.map(({ page, d, k }) => {
+        const { reply, devices, devicesEnd, keys, keysEnd } = page;
+        const was = {
+          d: new Binary(reply.subarray(devices, devicesEnd)),
+          k: new Binary(reply.subarray(keys, keysEnd)),
+        };
+        const filter = { _id: pageId(page.level, page.start), ...was } as Filter<PageDocument>;
+        return { updateOne: { filter, update: { $set: { d, k } } } };
+      });
+      let matched = 0;
+      for (const some of inGroups(updates, within({ count: CHANGE_AT_ONCE })))
+        matched += (await collection.bulkWrite(some, { ordered: false })).matchedCount;
+      return matched === changes.length;
+    },
 
     async renew(_id: string, renewedAt: Date): Promise<void> {
       const renewals = db.collection<RenewalDocument>(collections.pages);

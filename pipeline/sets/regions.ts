@@ -122,7 +122,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
   const newLevel = (pageBits: number): LevelEntry => ({
     token: `${merge}.${(levels++).toString(36)}`,
     pageBits,
-    devices: 0,
+    pages: 0,
     bytes: 0,
   });
 
@@ -132,7 +132,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
     const wanted = Math.ceil(Math.log2(sizeOf(devices) / layout.pageBytes));
     const pageBits = Math.min(ADDRESS_BITS, bits + Math.max(0, wanted));
     const most = FEW_DEVICES + (UNEVEN * devices.count) / 2 ** (pageBits - bits);
-    const level = { ...newLevel(pageBits), devices: devices.count };
+    const level = newLevel(pageBits);
     const id = levelId(manifest, level);
     const pages: PageDocument[] = [];
     for (let from = 0; from < devices.count; ) {
@@ -145,6 +145,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
       pages.push({ _id: pageId(id, page), d, k });
       from = to;
     }
+    level.pages = pages.length;
     return { level, pages };
   }
 
@@ -154,10 +155,10 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
     const pages: PageDocument[] = [];
     for (const piece of piecesOf(devices, layout.maxPageBytes)) {
       const { devices: d, keys: k } = encode(piece);
-      level.devices += piece.count;
       level.bytes += d.length + k.length;
       pages.push({ _id: pageId(id, pages.length), d, k });
     }
+    level.pages = pages.length;
     return { level, pages };
   }
 

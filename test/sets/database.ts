@@ -101,20 +101,21 @@ export function createGate() {
   return { open: () => open(), reached, wait };
 }
 
-/** The same database, but a write of manifests waits for `before` first, when pages are written, and for `after` behind it. */
+/** The same database, but a write of manifests, or of another collection, waits for `before` first, when pages are written, and for `after` behind it. */
 export const aroundManifests = (
   db: Db,
   {
     before = async () => {},
     after = async () => {},
   }: Partial<Record<'before' | 'after', () => Promise<void>>>,
+  name: string = collections.manifests,
 ): Db =>
   new Proxy(db, {
     get(target, member, receiver) {
       if (member !== 'collection') return Reflect.get(target, member, receiver);
       return (...wanted: Parameters<Db['collection']>) => {
         const collection = target.collection(...wanted);
-        if (wanted[0] !== collections.manifests) return collection;
+        if (wanted[0] !== name) return collection;
         const write = collection.bulkWrite.bind(collection);
         return Object.assign(collection, {
           async bulkWrite(...operations: Parameters<typeof write>) {

@@ -1,4 +1,4 @@
-/** Random merges, deletions and repetitions, against a plain map of devices and their keys. */
+/** Random merges, deletions, erasures and repetitions, against a plain map of devices and their keys. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { merge, noDevices } from '../../pipeline/sets/devices.ts';
@@ -107,6 +107,33 @@ describe.each([
             }
           }
           expect(total).toBe(own.size);
+        }
+        continue;
+      }
+      if (random(5) === 0) {
+        const chosen = Array.from({ length: 1 + random(150) }, () => numberedDevice(random(1_500)));
+        const keys = isLoad || random(2) === 0 ? undefined : new Set([1 + random(5), 1 + random(5)]);
+        const isRemoved = (key: number) => keys?.has(key) ?? true;
+        const lost = [...new Set(chosen)].filter(
+          (device) => own.has(device) && (!keys || [...own.get(device)!].some(isRemoved)),
+        );
+        const removed = lost.flatMap((device) => [...own.get(device)!].filter(isRemoved));
+        const gone = lost.filter((device) => !keys || [...own.get(device)!].every(isRemoved));
+        const matched = gone.filter((device) => isLoad && model[marketplace]!.has(device)).length;
+        for (const device of lost) for (const key of keys ?? []) own.get(device)!.delete(key);
+        for (const device of gone) own.delete(device);
+        const wanted = keyedBy(placement, { devices: fromHex(chosen) });
+        for (const again of [false, true]) {
+          const matchIn = isLoad ? marketplace : undefined;
+          const { total, changes } = await sets.erase({ ...target, keys, matchIn }, wanted);
+          const change = changes.find((one) => one.job === job);
+          expect([change?.devices ?? 0, change?.matched ?? 0, sum(change?.pairs), total, again]).toEqual([
+            lost.length,
+            matched,
+            removed.length,
+            own.size,
+            again,
+          ]);
         }
         continue;
       }

@@ -513,6 +513,8 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       placement: [[]],
       merge: [[slotTarget({ ...slot, matchIn: spaces.marketplace }), onePart(some)]],
       lookAhead: [[slot, some]],
+      erase: [[slotTarget({ ...slot, job: slot.job + 2 }), some]],
+      suppressedAmong: [[partner, slot.slot, some]],
       removeKeys: [[slotTarget(slot), new Set([1])]],
       drop: [[slotTarget({ ...slot, job: slot.job + 1 })]],
       count: [[slot.space]],

@@ -1,0 +1,132 @@
+/**
+ * Suppression lists: digests of devices that must not be stored. Like devices they are in slots of spaces; beside each is the number of
+ * the request that brought it. The first 16 bytes of a digest are stored: of 100 million entries and a billion devices, two that agree in
+ * these are expected once in 10^21. A device is looked for in everyone's list and in its partner's, in the slot of the device, and among
+ * the digests of devices that are not known, in the slot of the digest. A filter in memory spares nearly all of the reading.
+ */
+
+import { spaces } from '../../schemas/documents.ts';
+import { DIGEST_BYTES, digestsOf } from '../formats/device-digest.ts';
+import { DigestFilter } from '../formats/digest-filter.ts';
+import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
+import { createOneAtATime } from '../runtime/one-at-a-time.ts';
+import { type Devices, firstKey } from './devices.ts';
+import { joinRegion } from './join.ts';
+import type { Manifest } from './manifests.ts';
+import { wordsOf } from './page-format.ts';
+import { waitAfterLoss } from './races.ts';
+import { type ReadDeps, readSlot } from './read-regions.ts';
+import { pagesOf } from './regions.ts';
+import { Pairs, sortPairs } from './sort-pairs.ts';
+
+/** The first 16 bytes of each digest, one after the other. */
+export function shortDigestsOf({ words }: Pick<Devices, 'words'>): Uint8Array {
+  const digests = digestsOf(new Uint8Array(words.buffer, words.byteOffset, words.byteLength));
+  return cutDigests(digests);
+}
+
+export function cutDigests(digests: Uint8Array): Uint8Array {
+  const short = new Uint8Array(digests.length / 2);
+  for (let from = 0, to = 0; from < digests.length; from += DIGEST_BYTES, to += IDENTIFIER_BYTES)
+    short.set(digests.subarray(from, from + IDENTIFIER_BYTES), to);
+  return short;
+}
+
+interface KnownList {
+  filter: DigestFilter;
+  /** Levels that the filter includes. */
+  tokens: Set<string>;
+}
+
+export function createSuppressions(depsOf: () => Promise<ReadDeps>, slotCount: () => Promise<number>) {
+  const known = new Map<string, KnownList>();
+  const oneAtATime = createOneAtATime();
+
+  /** Everything that the list held when its manifest was read, and perhaps more. */
+  const filterOf = (deps: ReadDeps, read: Manifest): Promise<DigestFilter> =>
+    oneAtATime(read._id, async () => {
+      let manifest = read;
+      for (let attempt = 1; ; attempt++) {
+        let list = known.get(manifest._id);
+        if (!list || list.filter.capacity < manifest.devices) {
+          list = { filter: new DigestFilter(2 * manifest.devices), tokens: new Set() };
+          known.set(manifest._id, list);
+        }
+        if (await addNew(deps, manifest, list)) return list.filter;
+        await waitAfterLoss(attempt, manifest._id);
+        manifest = await deps.manifests.read(manifest);
+      }
+    });
+
+  /** False: a level was replaced meanwhile. */
+  async function addNew(deps: ReadDeps, manifest: Manifest, { filter, tokens }: KnownList): Promise<boolean> {
+    const named = new Set<string>();
+    for (const region of manifest.regions)
+      for (const level of region.levels) {
+        named.add(level.token);
+        if (tokens.has(level.token)) continue;
+        const pages = await deps.pages.readRange(pagesOf(manifest._id, level, region));
+        if (pages.length !== level.pages) return false;
+        for (const { reply, devices, devicesEnd } of pages) {
+          const words = wordsOf(reply.subarray(devices, devicesEnd));
+          for (let at = 0; at < words.length; at += WORDS) filter.add(words, at);
+        }
+        tokens.add(level.token);
+      }
+    for (const token of tokens) if (!named.has(token)) tokens.delete(token);
+    return true;
+  }
+
+  /** Sets the flags of those that the list has. */
+  async function flag(
+    deps: ReadDeps,
+    manifest: Manifest,
+    digests: Uint8Array,
+    numbers: number[],
+    flags: Uint8Array,
+  ): Promise<void> {
+    const pairs = new Pairs();
+    // Their number among all, from 1, instead of a key.
+    for (const n of numbers) pairs.add(digests, n * IDENTIFIER_BYTES, 1, n + 1, 0);
+    const wanted = sortPairs(pairs, deps.hash).devices;
+    const { space, slot } = manifest;
+    for await (const loaded of readSlot(deps, { space, slot }, wanted, { from: Promise.resolve(manifest) })) {
+      const part = loaded.wanted!;
+      const onDevice = (n: number) => {
+        for (let at = firstKey(part, n); at < part.ends[n]!; at++) flags[part.keys[at]! - 1] = 1;
+      };
+      joinRegion(loaded, { onDevice }, deps.hash);
+    }
+  }
+
+  /**
+   * Which of the devices of a slot, all of one partner, are suppressed: 1 for each that is. Undefined: none. A merge asks after it has
+   * read the manifest that it changes.
+   */
+  return async (partner: string, slot: number, devices: Devices): Promise<Uint8Array | undefined> => {
+    if (devices.count === 0) return undefined;
+    const deps = await depsOf();
+    const slots = await slotCount();
+    const lists = [
+      { space: spaces.suppressed(), slot },
+      { space: spaces.suppressed(partner), slot },
+      ...Array.from({ length: slots }, (_, n) => ({ space: spaces.digests, slot: n })),
+    ];
+    const manifests = await Promise.all(lists.map((list) => deps.manifests.read(list)));
+    const used = manifests.filter(({ devices: count }) => count > 0);
+    if (used.length === 0) return undefined;
+    const digests = shortDigestsOf(devices);
+    const words = wordsOf(digests);
+    const flags = new Uint8Array(devices.count);
+    for (const manifest of used) {
+      const filter = await filterOf(deps, manifest);
+      const isHere = (at: number) =>
+        manifest.space !== spaces.digests || slotOfHash(deps.hash(words, at), slots) === manifest.slot;
+      const numbers: number[] = [];
+      for (let n = 0, at = 0; n < devices.count; n++, at += WORDS)
+        if (filter.mayHave(words, at) && isHere(at)) numbers.push(n);
+      if (numbers.length > 0) await flag(deps, manifest, digests, numbers, flags);
+    }
+    return flags.includes(1) ? flags : undefined;
+  };
+}

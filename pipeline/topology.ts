@@ -27,7 +27,7 @@ import type { Tracer } from './runtime/traces.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
 import { createDispatch, dispatchSettings, dispatchStores } from './stages/dispatch/assemble-dispatch.ts';
-import { createSink } from './stages/sink/assemble-sink.ts';
+import { createSink, sinkStores } from './stages/sink/assemble-sink.ts';
 import { createSplitFiles } from './stages/split-files.ts';
 import { createValidateRows } from './stages/validate-rows.ts';
 import { createStores } from './stores/stores.ts';
@@ -84,7 +84,7 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     // rows ─► devices, rejects, ledger
     validate: () =>
       createValidateRows({
-        ...{ log, publisher, lags, handledOffsets, hashDevice, news },
+        ...{ log, publisher, lags, handledOffsets, hashDevice, sets, news },
         ...pick(stores, ['contexts', 'ledger', 'rejects']),
         ...pick(config, ['slots', 'rejectsPerFile']),
         ...pick(counts, ['onValidated']),
@@ -97,8 +97,8 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     sink: () =>
       createSink({
         ...{ log, hashDevice, sets, news },
-        ...pick(stores, ['jobs', 'acks', 'votes', 'verdicts', 'spills', 'eventValues', 'crashes']),
-        ...pick(config, ['slots']),
+        ...pick(stores, sinkStores),
+        ...pick(config, ['slots', 'secret']),
         ...pick(counts, ['onHeld', 'onSpilled', 'onMerged']),
         devicePartitions: partitions.devices,
         memoryBytes: (config.sinkMemoryMb * 1_000_000) / config.threads,

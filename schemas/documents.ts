@@ -28,7 +28,7 @@ export interface PartnerQuotas {
   rowsPerDay?: number;
 }
 
-export const keyScopes = ['read', 'import', 'audience', 'webhook'] as const;
+export const keyScopes = ['read', 'import', 'audience', 'webhook', 'privacy'] as const;
 export type KeyScope = (typeof keyScopes)[number];
 
 export interface ApiKeyDocument {
@@ -161,11 +161,28 @@ export interface PartialListing {
   prefixMatches: string[];
 }
 
+export const jobKinds = ['import', 'delete', 'audience', 'privacy'] as const;
+export type JobKind = (typeof jobKinds)[number];
+
+export const privacyTypes = ['delete', 'access', 'restore'] as const;
+export type PrivacyType = (typeof privacyTypes)[number];
+
+/** Instead of a partner: a request of the operator that concerns the data of all. No partner has this id. */
+export const EVERYONE = '*';
+
 export interface JobDocument {
-  /** The import_log_id, or the load_id of an audience's load. */
+  /** The import_log_id, the load_id of an audience's load, or the request_id of a privacy request. */
   _id: number;
-  kind: 'import' | 'delete' | 'audience';
+  kind: JobKind;
+  /** Whose data it changes, and whose jobs it is in order with. */
   partner: string;
+  /** Of a privacy request. */
+  privacy?: PrivacyType;
+  /** The list of its identifiers (pipeline/stores/identifier-lists.ts), unless they are in a file; erased when it ends. */
+  identifiers?: string;
+  /** Of a privacy request: why it was made, and by whom, as far as that is known. */
+  source?: string;
+  reason?: string;
   /** Set for a request with an Idempotency-Key; unique. */
   requestToken?: string;
   /** A process other than the one accepting it has already returned its number, so it can no longer be withdrawn. */
@@ -231,6 +248,8 @@ export interface JobDocument {
   accepted?: number;
   rejected?: Partial<Record<RejectCode, number>>;
   uniqueDevices: number;
+  /** Distinct devices that were left out because they are suppressed; absent means 0. */
+  suppressed?: number;
   /** Of an ended load: the devices of its generation of the audience after it, and how many of them it brought. */
   audienceDevices?: number;
   newDevices?: number;
@@ -281,6 +300,8 @@ export interface FileDocument {
   /** Accepted device-key pairs. Minus the distinct ones, this is the number of duplicates, known when the job ends. */
   pairsRead: number;
   duplicates: number | null;
+  /** Distinct devices that were left out because they are suppressed; absent means 0. */
+  suppressed?: number;
   rejected: Partial<Record<RejectCode, number>>;
   /** The number of rows by event, of a loaded audience file. */
   events?: { event: string; rows: number }[];
@@ -314,6 +335,8 @@ export interface AudienceDocument {
   failedFiles?: number;
   /** The last load included in these counts. */
   loadedBy?: number;
+  /** The last privacy request that is included: of the partner, and of everyone. */
+  erasedBy?: { partner?: number; everyone?: number };
   /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
   clearedAt?: Date;
   /** The same, and it stays. */
@@ -378,6 +401,8 @@ export const collections = {
   filePairs: 'file_pairs',
   verdicts: 'verdicts',
   rejects: 'rejects',
+  identifierLists: 'identifier_lists',
+  requestResults: 'request_results',
   placement: 'placement',
   manifests: 'manifests',
   pages: 'pages',

@@ -51,6 +51,9 @@ export const importLogError = z
   })
   .meta({ id: 'ImportLogError' });
 
+const suppressedDevices =
+  'Distinct devices that were left out because a privacy request has suppressed them; null until the job has ended. They are no rejects, and count as valid rows.';
+
 export const importLog = z
   .strictObject({
     import_log_id: described(id, 'Ids increase in the order in which jobs are accepted.', 42),
@@ -78,6 +81,7 @@ export const importLog = z
       'The number of rejected rows by code, also when status is 2; null until the job has ended.',
       rejectedExample,
     ),
+    suppressed: described(count.nullable(), suppressedDevices, 0),
     errors: described(
       z.array(importLogError).nullable(),
       'Why the job failed, when status is 3; otherwise null.',
@@ -189,6 +193,7 @@ export const fileReport = z
       200,
     ),
     rows_rejected: described(rejectedByCode, 'The number of rejected rows by code.', rejectedExample),
+    suppressed: described(count.nullable(), suppressedDevices, 0),
     failure: described(
       importLogError.omit({ file: true }).nullable(),
       'Why the file was not loaded; otherwise null.',
@@ -225,6 +230,7 @@ const loadFields = {
     'The number of rejected rows by code; null until the load has ended.',
     rejectedExample,
   ),
+  suppressed: described(count.nullable(), suppressedDevices, 0),
   new_devices: described(
     count.nullable(),
     'How many of `unique_devices` were not in the audience before this load; null until the load has ended.',

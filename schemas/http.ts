@@ -8,6 +8,7 @@ import {
   sharedPathPattern,
   sharedPathProblem,
 } from './paths.ts';
+import { privacyBody } from './privacy-body.ts';
 
 export interface BodyLimits {
   pathBytes: number;
@@ -212,6 +213,7 @@ export function createBodies(limits: BodyLimits) {
   return {
     importRequest,
     deleteRequest,
+    privacyRequest: privacyBody(audiencePath),
     createAudience: z
       .strictObject({ name: audienceName, file_path: audiencePath })
       .meta({ id: 'CreateAudience' }),

@@ -23,12 +23,12 @@ import {
 } from './avro-types.ts';
 
 const kind = doc(
-  enumeration('JobKind', ['import', 'delete', 'audience']),
-  'A marketplace import, a deletion of attribute data, or the load of an audience’s files.',
+  enumeration('JobKind', ['import', 'delete', 'audience', 'privacy']),
+  'A marketplace import, a deletion of attribute data, the load of an audience’s files, or a privacy request.',
 );
 const layout = doc(
-  enumeration('Layout', ['attributes', 'audience']),
-  'What follows the identifier in a row: keys of attributes, or an event.',
+  enumeration('Layout', ['attributes', 'audience', 'identifiers']),
+  'What follows the identifier in a row: keys of attributes, an event, or nothing that counts.',
 );
 const job = doc(
   long,
@@ -36,7 +36,10 @@ const job = doc(
 );
 const file = doc(int, 'The file’s number in the list of the job: 0, 1, …');
 const batch = doc(int, 'The batch’s number in the file: 0, 1, …');
-const partner = doc(string, 'The partner that submitted the job.');
+const partner = doc(
+  string,
+  'The partner that submitted the job; * for a privacy request about the data of all.',
+);
 const path = doc(string, 'The object’s key in its bucket.');
 const audience = doc(optional(long), 'The audience to load; null for imports and deletions.');
 const generation = doc(
@@ -147,6 +150,7 @@ export const messages = {
     verdict: doc(string, 'The stored verdict that lists the files, if they are too many for a message.'),
     files_counted: doc(boolean, 'The distinct pairs of each file need not be counted.'),
     attributes: doc(array(long), 'Attributes to empty (a deletion).'),
+    privacy: doc(string, 'Of a privacy request: delete, access or restore; empty for other jobs.'),
     audience,
     generation,
     expected: doc(array(slotTotal), 'What each slot must hold of the files to merge, by slot number.'),

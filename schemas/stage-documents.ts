@@ -65,6 +65,11 @@ export interface AckDocument {
   audienceDevices: number;
   newDevices: number;
   matchedDevices: number;
+  /** Distinct devices that were left out because they are suppressed, and the same by file (packCounts); absent: none. */
+  suppressed?: number;
+  suppressedByFile?: Binary;
+  /** Of a privacy request: audience, generation, devices removed, and matches among them, of each audience (packNumbers). */
+  audiences?: Binary;
   /** Pairs added by attribute, of an import, or removed, of a deletion (packCounts in formats/number-table.ts). */
   attributePairs?: Binary;
   /** The job was dropped before the slot had merged it: nothing of it is stored here. */
@@ -112,6 +117,8 @@ export interface RejectsDocument {
   batch: number;
   /** The row as in the file, or as much of it as is kept. */
   rows: { line: number; code: RejectCode; raw: string; isCut?: true }[];
+  /** Of identifiers that the rows hold: the hashes that they are placed by. */
+  hashes?: number[];
 }
 
 /**
@@ -147,6 +154,9 @@ interface ManifestChange {
   matched: number;
   /** Pairs added, or removed, by key (packCounts in formats/number-table.ts). */
   pairs: Binary;
+  /** Devices that were left out, by file (packCounts), and how many are distinct; absent: none. */
+  suppressedByFile?: Binary;
+  suppressed?: number;
   /** The job was dropped and changed nothing. Such an entry stays: a replaced owner that still tries to merge the job finds it. */
   dropped?: true;
 }
@@ -215,4 +225,31 @@ export interface CrashDocument {
   inHand: string | null;
   /** How many processes have died while handling a message, by its offset. */
   deaths: Record<string, number>;
+}
+
+/** What a slot has found for a privacy request; known before anything of it is removed. */
+export interface RequestResultDocument {
+  /** `<job>.<slot>` */
+  _id: string;
+  job: number;
+  slot: number;
+  /** Distinct devices of the request that something was stored of. */
+  found: number;
+  /** Spaces that hold some of them. */
+  spaces: string[];
+  /** Of an access request: what is stored of them, as JSON; encrypted. */
+  sealed?: Binary;
+  createdAt: Date;
+}
+
+/** Identifiers of a privacy request, encrypted, in parts. */
+export interface IdentifierListDocument {
+  /** `<list>.<part>` */
+  _id: string;
+  list: string;
+  part: number;
+  /** Of the text. */
+  bytes: number;
+  sealed: Binary;
+  createdAt: Date;
 }

@@ -26,7 +26,7 @@ export function createDailyQuota(usage: UsageStore, jobs: NewJobStore) {
   return {
     /** A deletion loads nothing, and a job that exists is not accepted again. */
     async check({ kind, partner, requestToken }: JobRequest, quotas: Required<PartnerQuotas>): Promise<void> {
-      if (kind === 'delete' || !hasDailyQuota(quotas)) return;
+      if (kind === 'delete' || kind === 'privacy' || !hasDailyQuota(quotas)) return;
       const now = Date.now();
       const day = dayOf(new Date(now));
       const used = await cached(kept, `${partner}/${day}`, () => usage.of(partner, day));

@@ -24,6 +24,7 @@ export const toFileReport = (file: ShownFile) => ({
   rows_accepted: file.accepted,
   rows_duplicate: file.duplicates,
   rows_rejected: file.rejected,
+  suppressed: file.duplicates === null ? null : (file.suppressed ?? 0),
   failure: file.failure,
 });
 

@@ -14,6 +14,7 @@ import { shareOperation } from './composition/share-operation.ts';
 import { createDryRuns } from './dry-runs/dry-runs.ts';
 import { eventOperations } from './events/event-operations.ts';
 import { importOperations } from './imports/import-operations.ts';
+import { privacyOperations } from './privacy/privacy-operations.ts';
 import { type Dependencies, underV1 } from './shared.ts';
 import { deliveryOperations } from './webhooks/delivery-operations.ts';
 import { sentEvents } from './webhooks/sent-events.ts';
@@ -40,6 +41,7 @@ export function createOperations(deps: Dependencies): Operation[] {
     ...audiences.map(underV1),
     ...webhookOperations(deps),
     ...deliveryOperations(deps),
+    ...privacyOperations(deps),
     ...accountOperations(deps),
     ...cliOperations(),
     ...serviceOperations(deps, () => createOpenApi(deps.config, operations, sentEvents)),

@@ -11,12 +11,14 @@ import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { createDryRunStore } from '../../pipeline/stores/dry-runs.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createFileStore } from '../../pipeline/stores/files.ts';
+import { createIdentifierListStore } from '../../pipeline/stores/identifier-lists.ts';
 import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
 import { createJobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
 import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { createLedgerStore } from '../../pipeline/stores/ledger.ts';
 import { createPartnerStore } from '../../pipeline/stores/partners.ts';
 import { createRejectStore } from '../../pipeline/stores/rejects.ts';
+import { createRequestResultStore } from '../../pipeline/stores/request-results.ts';
 import { createUsageStore } from '../../pipeline/stores/usage.ts';
 import { createVoteStore } from '../../pipeline/stores/votes.ts';
 import { createApiKeyStore } from './api-keys.ts';
@@ -49,12 +51,14 @@ export const createApiStores = (db: Db) => ({
   endedSessions: createEndedSessionStore(db),
   eventValues: createEventValueStore(db),
   files: createFileStore(db),
+  identifierLists: createIdentifierListStore(db),
   idempotency: createIdempotencyStore(db),
   jobs: createJobQueryStore(db),
   ledger: createLedgerStore(db),
   newJobs: createNewJobStore(db),
   partners: createPartnerStore(db),
   rejects: createRejectStore(db),
+  requestResults: createRequestResultStore(db),
   sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
   tokenKeys: createTokenKeyStore(db),

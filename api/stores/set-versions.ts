@@ -6,7 +6,7 @@ import type { Db } from 'mongodb';
 import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
 import { jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import { EVERYONE, type JobDocument } from '../../schemas/documents.ts';
 
 export type SetVersions = ReturnType<typeof createSetVersions>;
 
@@ -39,11 +39,14 @@ export function createSetVersions(db: Db) {
         audience: 1,
       })
       .toArray();
-    const loads = decided.filter((job) => job.kind === 'audience' && job.partner === partner);
+    const isOfPartner = (job: Pick<JobDocument, 'partner'>) => [partner, EVERYONE].includes(job.partner);
+    const loads = decided.filter(
+      (job) => (job.kind === 'audience' || job.kind === 'privacy') && isOfPartner(job),
+    );
     return {
       marketplace: decided.some(({ kind }) => kind !== 'audience'),
       loads: loads.length > 0,
-      own: loads.some((job) => job.audience === audience),
+      own: loads.some((job) => job.kind === 'privacy' || job.audience === audience),
     };
   }
 

@@ -1,7 +1,7 @@
 /** A new job: what was requested, its number, and nothing done yet. */
 import { randomUUID } from 'node:crypto';
 import type { Binary } from 'mongodb';
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus, type PrivacyType } from '../../schemas/documents.ts';
 import { encode } from '../wire/codec.ts';
 
 type Common = Pick<JobDocument, 'partner' | 'requestToken' | 'traceparent'>;
@@ -22,7 +22,15 @@ type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
     | { audienceName: string; customer: string | null }
     | { audience: number; generation: number }
   );
-export type JobRequest = ImportRequest | DeleteRequest | AudienceRequest;
+/** With a list of identifiers, or a file of them. */
+export type PrivacyRequest = Common &
+  Pick<JobDocument, 'source' | 'reason' | 'identifiers'> & {
+    kind: 'privacy';
+    privacy: PrivacyType;
+    filePath: string;
+    compressed: 'auto';
+  };
+export type JobRequest = ImportRequest | DeleteRequest | AudienceRequest | PrivacyRequest;
 
 /** Deletes all data of an attribute. */
 export const deletionOf = (partner: string, attribute: number): DeleteRequest => ({

@@ -8,7 +8,12 @@ import { DevicePairs, type SlotPairs, type Slots } from './device-pairs.ts';
 import { skipBlankLine } from './head.ts';
 import { IDENTIFIER_TEXT, Parsed, parseIdentifier, WORDS } from './identifier.ts';
 import type { KeyTable } from './key-table.ts';
-import { createAttributeLayout, createAudienceLayout, type RowLayout } from './row-layouts.ts';
+import {
+  createAttributeLayout,
+  createAudienceLayout,
+  createIdentifierLayout,
+  type RowLayout,
+} from './row-layouts.ts';
 import { RowReader } from './row-reader.ts';
 
 export { OTHER_EVENTS } from './row-layouts.ts';
@@ -68,6 +73,7 @@ export function parseRows(batch: BatchToParse, { keys, ...options }: ParseOption
     if (!keys) throw new TypeError('rows with attributes need a key table');
     return parse(batch, options, createAttributeLayout(keys));
   }
+  if (batch.layout === 'identifiers') return parse(batch, options, createIdentifierLayout());
   let layout = createAudienceLayout(false);
   let parsed = parse(batch, options, layout);
   const eventsOverflow = layout.overflow;

@@ -1,4 +1,4 @@
-/** The meaning of the columns after the identifier: keys of attributes, or an event. */
+/** The meaning of the columns after the identifier: keys of attributes, an event, or none. */
 import type { RejectCode } from '../../schemas/codes.ts';
 import { ByteList, grown } from './byte-list.ts';
 import { ByteTable } from './byte-table.ts';
@@ -73,6 +73,25 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
       return pairsRead;
     },
     names: () => names,
+  };
+}
+
+const noKey = new ByteList();
+noKey.add(Buffer.alloc(0));
+
+/** A privacy request: what follows the identifier does not count. */
+export function createIdentifierLayout(): RowLayout {
+  let pairsRead = 0;
+  return {
+    take(_, device, pairs) {
+      pairs.add(device, 0);
+      pairsRead++;
+      return null;
+    },
+    get pairsRead() {
+      return pairsRead;
+    },
+    names: () => noKey,
   };
 }
 

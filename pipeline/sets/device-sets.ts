@@ -6,14 +6,16 @@
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
+import { hashOfIdentifier } from '../formats/find-identifiers.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
+import { groupBy } from '../runtime/collections.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { createCounterStore } from '../stores/counters.ts';
 import { type CompositionRequest, composeSlot, type Pause, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
-import type { Devices } from './devices.ts';
+import { type Devices, firstKey } from './devices.ts';
 import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
-import { type Erasure, eraseDevices } from './erase-devices.ts';
+import { type Erasure, eraseDevices, fenceSlot } from './erase-devices.ts';
 import { joinRegion } from './join.ts';
 import { createManifests, manifestId } from './manifests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
@@ -21,9 +23,10 @@ import { wordsOf } from './page-format.ts';
 import { createPages } from './pages.ts';
 import { createPlacementReader, type PlacementReader } from './placement.ts';
 import { devicesOf, readSlot } from './read-regions.ts';
-import { defaultLayout, type Layout } from './regions.ts';
+import { defaultLayout, type Layout, rangeIn } from './regions.ts';
 import { createRemovals } from './removals.ts';
 import { removeKeys } from './remove-keys.ts';
+import { Pairs, sortPairs } from './sort-pairs.ts';
 import { createSuppressions } from './suppressions.ts';
 import { createOrphanSweep } from './sweep-orphans.ts';
 
@@ -57,6 +60,8 @@ export function createDeviceSets(
     layout: { ...defaultLayout, ...layout },
   };
   const withHash = async () => ({ ...unkeyed, hash: (await placementOf()).hash });
+
+  const suppressedAmong = createSuppressions(withHash, slotCount);
 
   const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
@@ -119,8 +124,47 @@ export function createDeviceSets(
       return edited;
     },
 
+    /** Makes changes of the slot that are in flight, in whatever process, start over. */
+    fence: async (target: { space: string; slot: number }): Promise<void> =>
+      fenceSlot(await withHash(), target),
+
+    /** Of these devices, by their number, those that the slot of a space holds, with their keys. */
+    async look(target: { space: string; slot: number }, devices: Devices): Promise<Map<number, number[]>> {
+      const deps = await withHash();
+      const found = new Map<number, number[]>();
+      for await (const loaded of readSlot(deps, target, devices)) {
+        const [from] = rangeIn(devices, loaded.region);
+        let keys: number[] = [];
+        const onDevice = (n: number) => {
+          keys = found.get(from + n) ?? [];
+          found.set(from + n, keys);
+        };
+        joinRegion(loaded, { onDevice, onKey: (key) => keys.push(key) }, deps.hash);
+      }
+      return found;
+    },
+
     /** Which devices must not be stored. */
-    suppressedAmong: createSuppressions(withHash, slotCount),
+    suppressedAmong,
+
+    /** Of these, as 32 hex digits, those that must not be stored for the partner. */
+    async suppressedIdentifiers(partner: string, identifiers: string[]): Promise<Set<string>> {
+      const { hash } = await placementOf();
+      const slots = await slotCount();
+      const bySlot = groupBy(identifiers, (one) => slotOfHash(hashOfIdentifier(one, hash), slots));
+      const found = new Set<string>();
+      for (const [slot, some] of bySlot) {
+        const pairs = new Pairs();
+        some.forEach((one, n) => {
+          pairs.add(Buffer.from(one, 'hex'), 0, 1, n + 1, 0);
+        });
+        const { devices } = sortPairs(pairs, hash);
+        const flags = await suppressedAmong(partner, slot, devices);
+        for (let n = 0; flags && n < devices.count; n++)
+          if (flags[n] === 1) found.add(some[devices.keys[firstKey(devices, n)]! - 1]!);
+      }
+      return found;
+    },
 
     /** Removes keys from a slot, once a job. */
     removeKeys: async (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>

@@ -43,11 +43,20 @@ export interface SlotTarget {
   isOpen(job: number): boolean;
   /** Of several jobs, the one that brought the key; of one that several brought, the last of them. */
   jobOf?(key: number): number;
+  /** What was left out of a job, known when all of it has been read. */
+  suppressedOf?(job: number): Suppressed | undefined;
 }
 
 interface TargetJob {
   job: number;
   partner: string;
+}
+
+/** Devices of a job that were not merged because they are suppressed. */
+export interface Suppressed {
+  /** Distinct ones. */
+  devices: number;
+  byFile: Map<number, number>;
 }
 
 /** What a job has changed. Of several that were merged together, the last has the devices of all. */
@@ -59,6 +68,8 @@ export interface SlotChange {
   matched: number;
   /** Pairs added, or removed, by key. */
   pairs: Map<number, number>;
+  /** Devices that were left out, if any. */
+  suppressed?: Suppressed | undefined;
   /** It was dropped instead. */
   dropped?: true;
 }
@@ -185,7 +196,7 @@ async function tryToEdit(
     devices: edit.total,
     merged: mergedWith(manifest, target.jobs, endedBefore),
     endedBefore,
-    changes: [...stored, ...byJob(change, target.jobOf)],
+    changes: [...stored, ...byJob(change, target)],
     regions,
     replaced,
   };
@@ -209,15 +220,30 @@ function mergedWith(manifest: Manifest, jobs: readonly TargetJob[], endedBefore:
 }
 
 /** As the manifest has it: the pairs of each job. */
-function byJob(change: SlotChange, jobOf: SlotTarget['jobOf'] = () => change.job): Manifest['changes'] {
+function byJob(
+  change: SlotChange,
+  { jobs, jobOf = () => change.job, suppressedOf = () => undefined }: SlotTarget,
+): Manifest['changes'] {
+  const { suppressed: _, ...own } = change;
   const pairs = groupBy(change.pairs, ([key]) => jobOf(key));
-  const packed = (job: number) => new Binary(packCounts(new Map(pairs.get(job))));
-  const others = [...pairs.keys()].filter((job) => job !== change.job);
+  const packed = (job: number) => ({
+    pairs: new Binary(packCounts(new Map(pairs.get(job)))),
+    ...packSuppressed(suppressedOf(job)),
+  });
+  const others = jobs
+    .map(({ job }) => job)
+    .filter((job) => job !== change.job && (pairs.has(job) || suppressedOf(job)));
   return [
-    ...others.map((job) => ({ job, devices: 0, matched: 0, pairs: packed(job) })),
-    { ...change, pairs: packed(change.job) },
+    ...others.map((job) => ({ job, devices: 0, matched: 0, ...packed(job) })),
+    { ...own, ...packed(change.job) },
   ];
 }
+
+/** As manifests and acks have it. */
+export const packSuppressed = (suppressed: Suppressed | undefined) =>
+  suppressed
+    ? { suppressed: suppressed.devices, suppressedByFile: new Binary(packCounts(suppressed.byFile)) }
+    : {};
 
 /** Collects the pages of many small changes into one write, and lets a large one through at once. */
 function createWriter({ pages }: EditDeps) {
@@ -243,7 +269,8 @@ function createWriter({ pages }: EditDeps) {
 }
 
 const changesOf = ({ changes }: Manifest): SlotChange[] =>
-  changes.map(({ pairs, ...change }) => ({
+  changes.map(({ pairs, suppressed: devices, suppressedByFile, ...change }) => ({
     ...change,
     pairs: unpackCounts(pairs.buffer),
+    ...(devices ? { suppressed: { devices, byFile: unpackCounts(suppressedByFile!.buffer) } } : {}),
   }));

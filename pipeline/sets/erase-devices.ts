@@ -6,7 +6,7 @@
  * is replaced again: an edit that read the pages before would bring the devices back, so it has to lose.
  */
 import { countStored } from './count-stored.ts';
-import { compare, createWriter, type Devices, firstKey } from './devices.ts';
+import { compare, createWriter, type Devices, firstKey, noDevices } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
 import { type Manifest, manifestId } from './manifests.ts';
@@ -20,8 +20,6 @@ export interface Erasure extends SlotTarget {
   keys?: ReadonlySet<number> | undefined;
   /** The space whose devices count as matches of those that are removed. */
   matchIn?: string | undefined;
-  /** Edits in flight start over, whether something is removed or not. */
-  isFence?: boolean | undefined;
 }
 
 /** Once a job. The devices are in no page when this resolves. */
@@ -34,9 +32,8 @@ export async function eraseDevices(deps: EditDeps, target: Erasure, wanted: Devi
 }
 
 async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: Devices): Promise<void> {
-  const { keys, matchIn, slot, isFence } = target;
+  const { keys, matchIn, slot } = target;
   const { change } = edit;
-  if (isFence) edit.touch();
   for (const group of groupsOf(withLevels(edit.manifest), wanted)) {
     await edit.renew();
     const loaded = await Promise.all(
@@ -71,8 +68,14 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
   }
 }
 
+/** Edits of the slot that are in flight start over. */
+export const fenceSlot = (deps: EditDeps, target: Pick<SlotTarget, 'space' | 'slot'>): Promise<void> =>
+  deps.oneAtATime(manifestId(target.space, target.slot), () => takeOut(deps, target, noDevices));
+
 /** Until no page that the manifest names holds them, and no edit in flight has read one that did. */
-async function takeOut(deps: EditDeps, target: Erasure, wanted: Devices): Promise<void> {
+type Taken = Pick<Erasure, 'space' | 'slot' | 'keys'>;
+
+async function takeOut(deps: EditDeps, target: Taken, wanted: Devices): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const manifest = await deps.manifests.read(target);
     const isDone = await takeOutOf(deps, manifest, target, wanted).catch((error) => {
@@ -87,7 +90,7 @@ async function takeOut(deps: EditDeps, target: Erasure, wanted: Devices): Promis
 async function takeOutOf(
   deps: EditDeps,
   manifest: Manifest,
-  { keys }: Erasure,
+  { keys }: Taken,
   wanted: Devices,
 ): Promise<boolean> {
   for (const group of groupsOf(withLevels(manifest), wanted)) {

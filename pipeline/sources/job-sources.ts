@@ -1,4 +1,7 @@
-/** Where a job's files are: the shared bucket under the partner's prefix, or the partner's own bucket with its credentials. */
+/**
+ * Where a job's files are: the shared bucket under the partner's prefix, or the partner's own bucket with its credentials; the identifiers
+ * of a privacy request may be a list in MongoDB.
+ */
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
@@ -6,9 +9,11 @@ import type { JobDocument } from '../../schemas/documents.ts';
 import { cached } from '../runtime/cached.ts';
 import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';
+import { createIdentifierListStore } from '../stores/identifier-lists.ts';
 import { createPartnerStore, ProvisioningError } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
 import { openCredentials, serviceCredentials } from './credentials.ts';
+import { createListSource, LIST_KEY } from './list-source.ts';
 import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
 import { createPatience, type Patience } from './patience.ts';
 import { connectStorage, type StorageClient } from './storage-client.ts';
@@ -32,6 +37,7 @@ export function createJobSources(
   onRetry: (error: unknown) => void = () => {},
 ) {
   const partners = createPartnerStore(db);
+  const lists = createIdentifierListStore(db);
   const { s3IdleMs: idleMs, storageDeadlineMs: deadlineMs } = config;
   const sharedClient = connectStorage({
     endpoint: config.s3Endpoint,
@@ -91,6 +97,12 @@ export function createJobSources(
   return {
     /** Rejects with a StoreFailure where the job's credentials cannot be opened, or its partner is gone. */
     async sourceOf(job: JobDocument): Promise<JobSource> {
+      if (job.identifiers !== undefined)
+        return {
+          store: createListSource(lists, job.identifiers, secretsOf(config)),
+          bucket: '',
+          key: LIST_KEY,
+        };
       if (job.pathType === 0) {
         const prefix = await cached(prefixes, job.partner, () => prefixOf(job.partner));
         const key = prefix + job.filePath;

@@ -20,6 +20,7 @@ import { type createMergeJobs, SMALL_BYTES } from './sink/merge-jobs.ts';
 import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
 import type { Care, createMergeWithCare } from './sink/merge-with-care.ts';
 import type { createRemoveAttributes } from './sink/remove-attributes.ts';
+import type { createServeRequest } from './sink/serve-request.ts';
 import type { SinkStep, SinkStepName } from './sink/steps.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
@@ -33,6 +34,7 @@ export interface SinkDependencies {
   lookAhead: ReturnType<typeof createLookAhead>;
   mergeJobs: ReturnType<typeof createMergeJobs>;
   removeAttributes: ReturnType<typeof createRemoveAttributes>;
+  serveRequest: ReturnType<typeof createServeRequest>;
   dropJob: ReturnType<typeof createDropJob>;
   mergeWithCare: ReturnType<typeof createMergeWithCare>;
   slots: number;
@@ -223,6 +225,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     await untilSpilled(owner, jobs);
     const behind = owner.slots.filter((slot) => jobs.some((job) => owner.committed.isOpen(slot, job)));
     if (first.request === 'drop') await drop(owner, first, behind, step);
+    else if (first.kind === 'privacy') await deps.serveRequest(first, { ...owner, slots: behind }, step);
     else if (first.kind === 'delete') await deps.removeAttributes(first, behind, owner.committed, step);
     else await deps.mergeJobs({ ...owner, markers, slots: behind }, step);
     deps.news.tell();

@@ -9,6 +9,7 @@ import type { JobDocument } from '../../schemas/documents.ts';
 import type { RowBatch, SlotTotal } from '../../schemas/topics.ts';
 import type { Stage } from '../engine/stage.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
+import { blankRows, hashOfIdentifier, identifiersIn } from '../formats/find-identifiers.ts';
 import { type ParsedRows, placeOf, rowFormatOf } from '../formats/row-formats.ts';
 import { noTotals, packTotals } from '../formats/slot-totals.ts';
 import { createBytesAhead } from '../kafka/bytes-ahead.ts';
@@ -19,6 +20,7 @@ import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import { nextTurn } from '../runtime/loop-turn.ts';
 import type { News } from '../runtime/news.ts';
+import type { DeviceSets } from '../sets/device-sets.ts';
 import type { JobContexts } from '../stores/jobs/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
@@ -38,6 +40,7 @@ export interface ValidateDependencies {
   devicesAheadBytes: number;
   slots: number;
   hashDevice: DeviceHash;
+  sets: Pick<DeviceSets, 'suppressedIdentifiers'>;
   devicePartitions: number;
   rejectPartitions: number;
   rejectsPerFile: number;
@@ -51,6 +54,11 @@ const COMMIT_MS = 100;
 const TURN_BYTES = 50_000;
 /** What the messages of a batch hold beside its devices. */
 const MESSAGE_OVERHEAD = 500;
+
+/** Of the identifiers that rows hold, some of them valid. */
+const hashesIn = (rows: { raw: string }[], hash: DeviceHash): number[] => [
+  ...new Set(rows.flatMap(({ raw }) => identifiersIn(raw)).map((one) => hashOfIdentifier(one, hash))),
+];
 
 export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
   const { publisher, contexts, ledger, rejects } = deps;
@@ -68,18 +76,39 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
       maxRejects: deps.rejectsPerFile,
     });
 
+  /** The rows, with those blanked that hold a suppressed device. */
+  async function eraseSuppressed<Row extends { raw: string }>(
+    job: JobDocument,
+    rows: Row[],
+    step: ValidateStep,
+  ): Promise<Row[]> {
+    const identifiers = [...new Set(rows.flatMap(({ raw }) => identifiersIn(raw)))];
+    const suppressed = await step.read('look for suppressed devices', () =>
+      deps.sets.suppressedIdentifiers(job.partner, identifiers),
+    );
+    const isErased = (identifier: string) => suppressed.has(identifier);
+    const blanked = suppressed.size > 0 ? blankRows(rows, isErased) : undefined;
+    if (!blanked) return rows;
+    const hashes = [...suppressed].map((one) => hashOfIdentifier(one, deps.hashDevice));
+    await step('keep-rejects', () => rejects.erase(hashes, isErased, job.partner));
+    return blanked;
+  }
+
   async function sendRejects(
     batch: RowBatch,
     job: JobDocument,
     parsed: ParsedRows,
     step: ValidateStep,
   ): Promise<void> {
-    if (parsed.rejects.length === 0) return;
+    // A row of a privacy request is about somebody, whatever is wrong with it.
+    if (parsed.rejects.length === 0 || job.kind === 'privacy') return;
     const rows = parsed.rejects;
     const { file, batch: number } = batch;
-    const kept = await step('keep-rejects', () =>
-      rejects.keep({ job: job._id, file, batch: number, rows }, deps.rejectsPerFile),
-    );
+    const hashes = hashesIn(rows, deps.hashDevice);
+    const entry = { job: job._id, file, batch: number, rows, ...(hashes.length > 0 ? { hashes } : {}) };
+    const stored = await step('keep-rejects', () => rejects.keep(entry, deps.rejectsPerFile));
+    // Behind that: a deletion meanwhile finds the rows there, or its devices are found to be suppressed here.
+    const kept = hashes.length > 0 ? await eraseSuppressed(job, stored, step) : stored;
     const partition = (job._id + file) % deps.rejectPartitions;
     const messages: OutgoingMessage[] = [];
     // 1,000 rows of 200 bytes are far below what one message may hold.

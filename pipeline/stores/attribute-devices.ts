@@ -7,12 +7,11 @@ import { type AttributeDevicesDocument, collections } from '../../schemas/docume
 import { groupBy } from '../runtime/collections.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
-/** What a job changed: devices added by attribute, or attributes that were emptied. */
+/** What a job changed: devices added by attribute, or removed. Jobs of several lanes change an attribute, in any order, so none sets a count. */
 export interface AttributeChange {
   job: number;
   partner: string;
   added: Map<number, number>;
-  emptied: number[];
 }
 
 type Operation = AnyBulkWriteOperation<AttributeDevicesDocument>;
@@ -31,20 +30,12 @@ export function createAttributeDeviceStore(db: Db) {
     return { updateOne: { filter: { _id }, update, upsert: true } };
   };
 
-  function apply({ job, partner, added, emptied }: AttributeChange): Operation[] {
+  function apply({ job, partner, added }: AttributeChange): Operation[] {
     const last = `jobs.${partner}`;
-    const changes = [
-      ...[...added].map(([attribute, count]) => ({ attribute, count })),
-      ...emptied.map((attribute) => ({ attribute, count: null })),
-    ];
-    return [...groupBy(changes, ({ attribute }) => documentOf(attribute))].map(([_id, some]) => {
-      const update = { $inc: {}, $unset: {}, $set: { [last]: job } } as Record<
-        string,
-        Record<string, number | null>
-      >;
-      for (const { attribute, count } of some)
-        update[count === null ? '$unset' : '$inc']![field(attribute)] = count;
-      return { updateOne: { filter: { _id, [last]: { $not: { $gte: job } } }, update } };
+    return [...groupBy(added, ([attribute]) => documentOf(attribute))].map(([_id, some]) => {
+      const $inc = Object.fromEntries(some.map(([attribute, count]) => [field(attribute), count]));
+      const filter = { _id, [last]: { $not: { $gte: job } } };
+      return { updateOne: { filter, update: { $inc, $set: { [last]: job } } } };
     });
   }
 
@@ -60,8 +51,7 @@ export function createAttributeDeviceStore(db: Db) {
   return {
     /** In the order given. Interrupted, it is simply done again. */
     async record(changes: AttributeChange[]): Promise<void> {
-      const attributes = changes.flatMap(({ added, emptied }) => [...added.keys(), ...emptied]);
-      const touched = new Set(attributes.map(documentOf));
+      const touched = new Set(changes.flatMap(({ added }) => [...added.keys()]).map(documentOf));
       const operations = [...[...touched].map(ensure), ...changes.flatMap(apply)];
       for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
         await documents.bulkWrite(some, { ordered: true });

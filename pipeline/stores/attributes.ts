@@ -150,6 +150,12 @@ export function createAttributeStore(db: Db) {
         .sort({ _id: -1 })
         .limit(limit),
 
+    /** Of these attributes, those that are the partner's, or were before they were deleted. */
+    async ownedAmong(partner: string, ids: number[]): Promise<Set<number>> {
+      const found = attributes.find({ _id: { $in: ids }, partner }, { projection: { _id: 1 } });
+      return new Set((await found.toArray()).map(({ _id }) => _id));
+    },
+
     async describe(ids: number[]): Promise<Map<number, DescribedAttribute>> {
       const found = await attributes
         .find({ _id: { $in: ids }, ...notDeleted })

@@ -1,12 +1,15 @@
 /** Audiences, with the results of their finished loads. Pending and running loads are found among the jobs. */
-import type { ClientSession, Db, Filter } from 'mongodb';
+import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import {
   type AudienceDocument,
   collections,
+  EVERYONE,
   type JobDocument,
   type JobError,
   JobStatus,
+  spaces,
 } from '../../schemas/documents.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 
 /** The id in the console's deep link: in another range than audience ids, so that the two cannot be confused. */
 export const segmentOf = (audience: number): number => 10_000_000 + audience;
@@ -40,10 +43,20 @@ interface AudienceFilter {
   maxMs?: number | undefined;
 }
 
+/** What a privacy request has removed from an audience. */
+interface ErasedFrom {
+  audience: number;
+  generation: number;
+  devices: number;
+  matched: number;
+}
+
+const WRITE_AT_ONCE = 1_000;
+
 /** The result of a finished load. */
 interface LoadResult {
-  uniqueDevices: number;
-  /** Added to what is known: matches among the devices that are new with the load, accepted rows, files that failed. */
+  /** Added to what is known: devices that are new with the load, matches among them, accepted rows, files that failed. */
+  newDevices: number;
   matchedDevices: number;
   uploadedDevices: number;
   failedFiles: number;
@@ -80,6 +93,8 @@ const emptied = () => ({
   },
   $currentDate: { clearedAt: true as const, lastClearedAt: true as const },
 });
+
+export type AudienceStore = ReturnType<typeof createAudienceStore>;
 
 export function createAudienceStore(db: Db) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
@@ -178,10 +193,13 @@ export function createAudienceStore(db: Db) {
     },
 
     /** All matches, counted anew while this was the state of the audience. */
-    recordMatched: ({ _id, generation, loadedBy }: AudienceDocument, matchedDevices: number) =>
-      audiences.updateOne({ _id, generation, loadedBy: loadedBy ?? { $exists: false } }, [
+    recordMatched: ({ _id, generation, loadedBy, erasedBy }: AudienceDocument, matchedDevices: number) => {
+      const absent = { $exists: false };
+      const same = { loadedBy: loadedBy ?? absent, erasedBy: erasedBy ?? absent };
+      return audiences.updateOne({ _id, generation, ...same } as Filter<AudienceDocument>, [
         { $set: { matchedDevices, matchedAt: '$$NOW', matchedBy: 'report' } },
-      ]),
+      ]);
+    },
 
     /**
      * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work.
@@ -216,6 +234,43 @@ export function createAudienceStore(db: Db) {
       return new Set(loads.filter(isCleared).map(({ _id }) => _id));
     },
 
+    /** The device sets of a partner's audiences, or of all, some at a time. */
+    async *spacesOf(partner: string | undefined, atOnce: number): AsyncGenerator<string[]> {
+      for (let after = 0; ; ) {
+        const some = await audiences
+          .find({ ...(partner === undefined ? {} : { partner }), ...notDeleted, _id: { $gt: after } })
+          .sort({ _id: 1 })
+          .limit(atOnce)
+          .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
+          .toArray();
+        if (some.length === 0) return;
+        yield some.map(({ _id, generation }) => spaces.audience(_id, generation));
+        after = some.at(-1)!._id;
+      }
+    },
+
+    /** What a privacy request has removed, by audience; once, and unless the audience was cleared since. */
+    async recordErasure({ _id: job, partner }: JobDocument, removed: Iterable<ErasedFrom>): Promise<void> {
+      const last = `erasedBy.${partner === EVERYONE ? 'everyone' : 'partner'}`;
+      const writes = [...removed].map(({ audience, generation, devices, matched }) => ({
+        updateOne: {
+          filter: { _id: audience, generation, [last]: { $not: { $gte: job } } },
+          update: [
+            {
+              $set: {
+                uniqueDevices: { $subtract: ['$uniqueDevices', devices] },
+                matchedDevices: { $max: [0, { $subtract: ['$matchedDevices', matched] }] },
+                [last]: job,
+                updatedAt: new Date(),
+              },
+            },
+          ],
+        },
+      }));
+      for (const some of inGroups(writes, within({ count: WRITE_AT_ONCE })))
+        await audiences.bulkWrite(some as AnyBulkWriteOperation<AudienceDocument>[], { ordered: false });
+    },
+
     /** Audiences of which something may be left from before a clear. */
     toSweep: () => audiences.find({ clearedAt: { $exists: true } }),
 
@@ -235,7 +290,7 @@ export function createAudienceStore(db: Db) {
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
-      { errors, uniqueDevices, rejected = {}, ...added }: LoadResult,
+      { errors, newDevices, rejected = {}, ...added }: LoadResult,
     ): Promise<void> {
       const sum = (count: string, more: number) => ({ $add: [{ $ifNull: [`$${count}`, 0] }, more] });
       const plus = (count: keyof typeof added) => sum(count, added[count]);
@@ -243,7 +298,6 @@ export function createAudienceStore(db: Db) {
         code,
         sum(`rejected.${code}`, rows),
       ]);
-      const hasNew = { $ne: ['$uniqueDevices', uniqueDevices] };
       const nothingFailed = { $and: [{ $eq: ['$failedPaths', []] }, { $lte: ['$failedFiles', 0] }] };
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
@@ -258,11 +312,11 @@ export function createAudienceStore(db: Db) {
         [
           {
             $set: {
-              uniqueDevices,
+              // Not what the slots hold now: a privacy request may have removed some meanwhile, and is recorded for itself.
+              uniqueDevices: sum('uniqueDevices', newDevices),
               matchedDevices: plus('matchedDevices'),
               // A load without a new device leaves the count as it is.
-              matchedAt: { $cond: [hasNew, '$$NOW', '$matchedAt'] },
-              matchedBy: { $cond: [hasNew, 'load', '$matchedBy'] },
+              ...(newDevices > 0 ? { matchedAt: '$$NOW', matchedBy: 'load' } : {}),
               rejected: { $mergeObjects: ['$rejected', Object.fromEntries(rejectedSums)] },
               uploadedDevices: plus('uploadedDevices'),
               failedFiles: plus('failedFiles'),

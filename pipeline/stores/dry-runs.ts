@@ -2,6 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections, JobStatus } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { blankRows } from '../formats/find-identifiers.ts';
 import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
@@ -61,6 +62,21 @@ export function createDryRunStore(db: Db) {
         },
         { sort: { _id: 1 }, returnDocument: 'after' },
       ) as Promise<TakenDryRun | null>,
+
+    /** Blanks examples that hold such identifiers, of one partner's dry runs or of all. */
+    async erase(isErased: (identifier: string) => boolean, partner: string | undefined): Promise<void> {
+      const hasExamples = { 'files.examples.raw': { $exists: true } };
+      const scope = partner === undefined ? {} : { partner };
+      for await (const { _id, files } of dryRuns.find({ ...hasExamples, ...scope })) {
+        const blanked = files.map((file) => ({ ...file, examples: blankRows(file.examples, isErased) }));
+        if (blanked.every(({ examples }) => examples === undefined)) continue;
+        const erased = blanked.map((file, n) => ({
+          ...file,
+          examples: file.examples ?? files[n]!.examples,
+        }));
+        await dryRuns.updateOne({ _id }, { $set: { files: erased } });
+      }
+    },
 
     /** No effect if another process runs it by now. Erases the credentials of its job. */
     end: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>

@@ -244,6 +244,15 @@ export function createFileStore(db: Db) {
         await files.bulkWrite(some, { ordered: false });
     }),
 
+    /** Devices that were left out, by file. */
+    async recordSuppressed(listing: string, byFile: ReadonlyMap<number, number>): Promise<void> {
+      const operations = [...byFile].map(([number, suppressed]) => ({
+        updateOne: { filter: { _id: fileId(listing, number) }, update: { $set: { suppressed } } },
+      }));
+      for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
+        await files.bulkWrite(some, { ordered: false });
+    },
+
     /** Of these identities, those of files that the audience has loaded. */
     async loadedAmong(audience: number, generation: number, identities: string[]): Promise<Set<string>> {
       const loaded = await files

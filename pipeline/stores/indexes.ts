@@ -7,6 +7,9 @@ import { isTransient } from '../engine/retry.ts';
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
 
 const DRY_RUN_SECONDS = 24 * 3_600;
+/** Of a privacy request: longer than it waits, and as long as the answer to an access request can be fetched. */
+const IDENTIFIER_SECONDS = 30 * 24 * 3_600;
+const RESULT_SECONDS = 7 * 24 * 3_600;
 
 /** Of a load or its file. A compound index that is merely sparse would have an entry for every import, too. */
 const ofAudience = { audience: { $gt: 0 } };
@@ -128,7 +131,18 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   ],
   endedSessions: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
   ledger: [{ key: { job: 1, attempt: 1, file: 1, batch: 1 }, name: 'by_batch' }],
-  rejects: [{ key: { job: 1, file: 1, batch: 1 }, name: 'by_file' }],
+  rejects: [
+    { key: { job: 1, file: 1, batch: 1 }, name: 'by_file' },
+    { key: { hashes: 1 }, name: 'by_hash', sparse: true },
+  ],
+  identifierLists: [
+    { key: { list: 1, part: 1 }, name: 'by_list' },
+    { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDENTIFIER_SECONDS },
+  ],
+  requestResults: [
+    { key: { job: 1, slot: 1 }, name: 'by_job' },
+    { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: RESULT_SECONDS },
+  ],
   votes: [{ key: { job: 1 }, name: 'by_job' }],
   filePairs: [{ key: { job: 1, page: 1 }, name: 'by_page' }],
   verdicts: [{ key: { job: 1 }, name: 'by_job' }],

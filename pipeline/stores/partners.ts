@@ -14,6 +14,7 @@ export class ProvisioningError extends Error {
       | 'bad_argument'
       | 'unknown_partner'
       | 'unknown_attribute'
+      | 'unknown_request'
       | 'unknown_key'
       | 'key_not_active'
       | 'foreign_key_taken'

@@ -2,12 +2,20 @@
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
+import { blankRows } from '../formats/find-identifiers.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import { removeInSteps } from './bulk.ts';
+import { jobCollection } from './jobs/jobs.ts';
+
+const HASHES_AT_ONCE = 1_000;
 
 export type RejectStore = ReturnType<typeof createRejectStore>;
 
 export function createRejectStore(db: Db) {
   const rejects = db.collection<RejectsDocument>(collections.rejects);
+  const isOf = async (job: number, partner: string | undefined) =>
+    partner === undefined ||
+    (await jobCollection(db).findOne({ _id: job, partner }, { projection: { _id: 1 } })) !== null;
 
   return {
     /** Stores as many of the rows as the file's limit allows, and returns those. Idempotent by batch. */
@@ -25,6 +33,20 @@ export function createRejectStore(db: Db) {
         await rejects.updateOne({ _id }, { $setOnInsert: { ...entry, rows } }, { upsert: true });
       }
       return rows;
+    },
+
+    /** Blanks rows that hold such identifiers, of one partner's jobs or of all. `hashes` are theirs. */
+    async erase(
+      hashes: number[],
+      isErased: (identifier: string) => boolean,
+      partner: string | undefined,
+    ): Promise<void> {
+      for (const some of inGroups(hashes, within({ count: HASHES_AT_ONCE })))
+        for await (const { _id, job, rows } of rejects.find({ hashes: { $in: some } })) {
+          const blanked = blankRows(rows, isErased);
+          if (!blanked || !(await isOf(job, partner))) continue;
+          await rejects.updateOne({ _id }, { $set: { rows: blanked } });
+        }
     },
 
     removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(rejects, { job: { $in: jobs } }, signal),

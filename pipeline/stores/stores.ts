@@ -12,12 +12,14 @@ import { createCrashStore } from './crashes.ts';
 import { createDryRunStore } from './dry-runs.ts';
 import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
+import { createIdentifierListStore } from './identifier-lists.ts';
 import { createJobContexts } from './jobs/job-contexts.ts';
 import { createJobStore } from './jobs/jobs.ts';
 import { createListingStore } from './jobs/listings.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createPartnerStore } from './partners.ts';
 import { createRejectStore } from './rejects.ts';
+import { createRequestResultStore } from './request-results.ts';
 import { createSpillStore } from './spills.ts';
 import { createUsageStore } from './usage.ts';
 import { createVerdictStore } from './verdicts.ts';
@@ -42,6 +44,8 @@ export const createStores = (db: Db) => ({
   verdicts: createVerdictStore(db),
   spills: createSpillStore(db),
   rejects: createRejectStore(db),
+  identifierLists: createIdentifierListStore(db),
+  requestResults: createRequestResultStore(db),
   contexts: createJobContexts(db),
   partners: createPartnerStore(db),
   usage: createUsageStore(db),

@@ -4,7 +4,7 @@ import type { Layout, RowBatch } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter } from './avro-bytes.ts';
 import { varintLength } from './varint.ts';
 
-const layouts: Layout[] = ['attributes', 'audience'];
+const layouts: Layout[] = ['attributes', 'audience', 'identifiers'];
 const textLength = (text: string) => varintLength(Buffer.byteLength(text)) + Buffer.byteLength(text);
 
 export function encodeRowBatch(header: Buffer, batch: RowBatch): Buffer {

@@ -92,7 +92,7 @@ export function createScene(api: Api, layout = tiny) {
     const job = await queueImport(partner);
     const ofPartner = { job, partner: partner.id };
     const added = await add(spaces.marketplace, ofPartner, groups);
-    await attributeDevices.record([{ ...ofPartner, added, emptied: [] }]);
+    await attributeDevices.record([{ ...ofPartner, added }]);
     await end(job);
   }
 
@@ -152,12 +152,13 @@ export function createScene(api: Api, layout = tiny) {
     async delete(partner: TestPartner, attribute: number): Promise<void> {
       const body = { key_type: 0, keys: [String(attribute)] };
       const job: number = (await partner.call('DELETE', IMPORT, { body })).json.import_log_id;
-      for (let slot = 0; slot < DEFAULT_SLOTS; slot++)
-        await sets.removeKeys(
-          slotTarget({ space: spaces.marketplace, slot, job, partner: partner.id }),
-          new Set([attribute]),
-        );
-      await attributeDevices.record([{ job, partner: partner.id, added: new Map(), emptied: [attribute] }]);
+      let removed = 0;
+      for (let slot = 0; slot < DEFAULT_SLOTS; slot++) {
+        const target = slotTarget({ space: spaces.marketplace, slot, job, partner: partner.id });
+        const { changes } = await sets.removeKeys(target, new Set([attribute]));
+        removed += changes.find((change) => change.job === job)?.pairs.get(attribute) ?? 0;
+      }
+      await attributeDevices.record([{ job, partner: partner.id, added: new Map([[attribute, -removed]]) }]);
       await end(job);
     },
 

@@ -172,7 +172,7 @@ describe('an audience', () => {
   const finish = async (id: number, errors: JobError[] | null, failedFiles = 0) => {
     const job = (await api.jobs.findOne({ _id: id }))!;
     await createAudienceStore(api.db).recordLoad(job, {
-      uniqueDevices: 1,
+      newDevices: 1,
       matchedDevices: 0,
       uploadedDevices: 1,
       failedFiles,

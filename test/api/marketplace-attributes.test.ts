@@ -24,7 +24,7 @@ beforeAll(async () => {
     [first, 7],
     [second, 3],
   ]);
-  await createAttributeDeviceStore(api.db).record([{ job: 1, partner: partner.id, added, emptied: [] }]);
+  await createAttributeDeviceStore(api.db).record([{ job: 1, partner: partner.id, added }]);
 });
 afterAll(() => api?.stop());
 

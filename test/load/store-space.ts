@@ -66,7 +66,7 @@ export async function storeAttributes(bench: Bench, stored: Omit<StoredSpace, 's
     ranges.reduce((sum, [from, to]) => sum + (to - from), 0),
   ]);
   await createAttributeDeviceStore(bench.stack.db).record([
-    { job: BEFORE_ALL_JOBS, partner: NOBODY, added: new Map(added), emptied: [] },
+    { job: BEFORE_ALL_JOBS, partner: NOBODY, added: new Map(added) },
   ]);
 }
 

@@ -107,10 +107,8 @@ describe('an erasure', () => {
     const merging = frozen.merge(slotTarget({ space, slot, job: 1 }), listed);
     await gate.reached;
     await suppress(open(), 2, range(10, 20));
-    await open().erase(
-      { ...slotTarget({ space, slot, job: 2, partner: '*' }), isFence: true },
-      range(10, 20),
-    );
+    await open().fence({ space, slot });
+    await open().erase(slotTarget({ space, slot, job: 2, partner: '*' }), range(10, 20));
     gate.open();
     await merging;
     expect(await open().count(space)).toBe(90);

@@ -68,6 +68,7 @@ describe.each([
           for await (const one of gather()) parts.push(one);
           return { total: 0, changes: [] };
         },
+        suppressedAmong: async () => undefined,
       },
       acks: { recordAndAdvance: async (more: Ack[]) => acks.push(...more) },
       verdicts: { passedOf: async () => createFileRanges([0, 0]), collapsedOf: async () => () => false },

@@ -5,10 +5,12 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createReadCommitted } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createDropJob } from '../../pipeline/stages/sink/drop-job.ts';
+import { createGatherParts } from '../../pipeline/stages/sink/gather-parts.ts';
 import { createLookAhead } from '../../pipeline/stages/sink/look-ahead.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
 import { createMergeWithCare } from '../../pipeline/stages/sink/merge-with-care.ts';
 import { createRemoveAttributes } from '../../pipeline/stages/sink/remove-attributes.ts';
+import { createServeRequest } from '../../pipeline/stages/sink/serve-request.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
 import { createSinkDevices } from '../../pipeline/stages/sink-devices.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
@@ -16,6 +18,7 @@ import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
+import { createStores } from '../../pipeline/stores/stores.ts';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
 import { createVoteStore } from '../../pipeline/stores/votes.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
@@ -74,6 +77,13 @@ export function openSinkScene() {
         await mergeJobs(run, ...args);
       },
       removeAttributes: createRemoveAttributes({ sets, acks }),
+      serveRequest: createServeRequest({
+        ...createStores(db),
+        sets,
+        hashDevice,
+        gatherParts: createGatherParts({ spills, verdicts, hashDevice }),
+        secret: Buffer.alloc(32),
+      }),
       dropJob: createDropJob({ sets, acks }),
       mergeWithCare: createMergeWithCare({ crashes: createCrashStore(db), jobs: createJobStore(db) }),
       // A slot a partition.

@@ -10,22 +10,15 @@ const added = (job: number, pairs: Record<number, number>, partner = 'p') => ({
   job,
   partner,
   added: new Map(Object.entries(pairs).map(([id, count]) => [Number(id), count])),
-  emptied: [],
-});
-const emptied = (job: number, ...attributes: number[]) => ({
-  job,
-  partner: 'p',
-  added: new Map(),
-  emptied: attributes,
 });
 const devices = async () => Object.fromEntries(await store().of([0, 99, 200, 300, 400, 500]));
 
 beforeEach(() => database.db.collection(collections.attributeDevices).deleteMany());
 
-it('imports add, a deletion empties, in the order of the jobs', async () => {
+it('imports add, deletions take away', async () => {
   await store().record([added(1, { 1: 10, 2: 20, 99: 1 }), added(2, { 2: 5, 300: 7 })]);
   expect(await devices()).toEqual({ 1: 10, 2: 25, 99: 1, 300: 7 });
-  await store().record([added(3, { 1: 1, 2: 1 }), emptied(4, 2, 300, 400), added(5, { 300: 2 })]);
+  await store().record([added(3, { 1: 1, 2: 1 }), added(4, { 2: -26, 300: -7 }), added(5, { 300: 2 })]);
   expect(await devices()).toEqual({ 1: 11, 99: 1, 300: 2 });
 });
 
@@ -33,7 +26,7 @@ it('jobs that are ended again, in whatever groups, change nothing', async () => 
   const jobs = [
     added(1, { 1: 10, 200: 20 }),
     added(2, { 200: 5 }),
-    emptied(3, 1),
+    added(3, { 1: -10 }),
     added(4, { 1: 3, 200: 4 }),
   ];
   await store().record(jobs);
@@ -64,7 +57,7 @@ it('jobs of two partners that end out of the order of their numbers, and again, 
 
 it('a job of 20,000 attributes', async () => {
   const pairs = new Map(Array.from({ length: 20_000 }, (_, i) => [7 * i + 1, i + 1]));
-  for (const job of [1, 2]) await store().record([{ job, partner: 'p', added: pairs, emptied: [] }]);
+  for (const job of [1, 2]) await store().record([{ job, partner: 'p', added: pairs }]);
   expect(await store().of([...pairs.keys()])).toEqual(
     new Map([...pairs].map(([id, count]) => [id, 2 * count])),
   );

@@ -1,7 +1,7 @@
-/** What a load adds to its audience: once, and nothing to an audience that was cleared since. */
+/** What a load adds to its audience, and a privacy request takes away: once, and not from an audience that was cleared since. */
 import { expect, it } from 'vitest';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections, EVERYONE } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { aJob } from '../support/recording-environment.ts';
 
@@ -11,11 +11,11 @@ const scope = { partner: 'p1', customer: null };
 
 it('matches among the new devices are added, once a load; a report replaces them', async () => {
   const load = (_id: number, generation = 1) => aJob({ _id, audience: 1, generation });
-  const record = (job: number, uniqueDevices: number, matchedDevices: number, generation = 1) =>
+  const record = (job: number, newDevices: number, matchedDevices: number, generation = 1) =>
     store().recordLoad(load(job, generation), {
-      uniqueDevices,
+      newDevices,
       matchedDevices,
-      uploadedDevices: uniqueDevices,
+      uploadedDevices: newDevices,
       failedFiles: 0,
       errors: null,
     });
@@ -27,7 +27,7 @@ it('matches among the new devices are added, once a load; a report replaces them
 
   await store().ensure(load(1));
   await record(1, 10, 4);
-  await record(2, 15, 3);
+  await record(2, 5, 3);
   expect(await counts()).toEqual([15, 7]);
   for (const again of [1, 2]) await record(again, 99, 99);
   expect(await counts()).toEqual([15, 7]);
@@ -37,13 +37,22 @@ it('matches among the new devices are added, once a load; a report replaces them
   await store().recordMatched(before, 12);
   const counted = (await audience())!;
   expect(counted.matchedBy).toBe('report');
-  await record(3, 15, 0);
+  await record(3, 0, 0);
   expect(await audience()).toMatchObject({ matchedBy: 'report', matchedAt: counted.matchedAt });
-  await record(4, 16, 1);
+  await record(4, 1, 1);
   expect(await counts()).toEqual([16, 13]);
   expect((await audience())!.matchedBy).toBe('load');
   await store().recordMatched(before, 12);
   expect(await counts()).toEqual([16, 13]);
+
+  const erase = (_id: number, partner: string) =>
+    store().recordErasure(aJob({ _id, partner }), [{ audience: 1, generation: 1, devices: 2, matched: 1 }]);
+  for (const _ of [1, 2]) await erase(5, 'p1');
+  expect(await counts()).toEqual([14, 12]);
+  for (const _ of [1, 2]) await erase(3, EVERYONE);
+  expect(await counts()).toEqual([12, 11]);
+  await store().recordMatched(counted, 99);
+  expect(await counts()).toEqual([12, 11]);
 
   await store().clear(scope, 1, 1);
   await record(5, 17, 1);

@@ -100,7 +100,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
   const decided = { number: 0, failure: null, rows: 1, accepted: 1, pairsRead: 1, rejected: {} };
   const ended = { status: JobStatus.done, uniqueDevices: 1, rows: 1, errors: null };
   const loaded = {
-    uniqueDevices: 1,
+    newDevices: 1,
     matchedDevices: 1,
     uploadedDevices: 1,
     failedFiles: 0,
@@ -155,6 +155,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       hide: [[{ id: 1, partner }], [{ id: 2 }]],
       deletionQueued: [[1, 5]],
       describe: [[[1, 2]]],
+      ownedAmong: [[partner, [1, 2]]],
       setVisibility: [
         [{ id: 1, partner }, 'private'],
         [{ id: 1 }, 'public'],
@@ -167,7 +168,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       ],
     },
     attributeDevices: {
-      record: [[[{ job: id, partner, added: new Map([[1, 1]]), emptied: [2] }]]],
+      record: [[[{ job: id, partner, added: new Map([[1, 1]]) }]]],
       of: [[[1, 2]]],
     },
     audit: {
@@ -210,6 +211,11 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       toSweep: [[]],
       markSwept: [[audience, 900_000]],
       recordLoad: [[job, loaded]],
+      recordErasure: [[job, [{ audience: audience._id, generation, devices: 1, matched: 1 }]]],
+      spacesOf: [
+        [partner, 10],
+        [undefined, 10],
+      ],
     },
     votes: {
       record: [[[{ job: id, attempt: 0, partition: 0, missing: [] }]]],
@@ -302,6 +308,10 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       removeOf: [[1]],
     },
     dryRuns: {
+      erase: [
+        [() => true, partner],
+        [() => true, undefined],
+      ],
       insert: [[dryRun, { perPartner: 10, perCustomer: 5 }]],
       find: [
         [partner, null, 1],
@@ -353,6 +363,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       eventsOf: [[listing]],
       rejectedIn: [[listing, [0]]],
       countByStatus: [[listing]],
+      recordSuppressed: [[listing, new Map([[0, 1]])]],
       recordDistinctPairs: [[{ listing, pairs: new Map([[0, 1]]) }]],
       loadedAmong: [[audience._id, generation, ['a', 'b']]],
       changeBy: [[job]],
@@ -369,6 +380,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       fixIntent: [[mark, new Binary()]],
     },
     jobs: {
+      decidedLoads: [[]],
       unfinishedFrom: [
         [1, 10],
         [loading._id, 10],
@@ -406,6 +418,14 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
         [partner, all, { ...page, before: id }],
         ...Object.values(JobStatus).map((status) => [partner, all, { ...page, status }] as never),
         [partner, all, { ...page, search: 'history' }],
+      ],
+      listRequests: [
+        [partner, {} as never, { limit: 10 }],
+        [undefined, {} as never, { limit: 10, before: 5 }],
+      ],
+      findRequest: [
+        [partner, id, {} as never],
+        [undefined, id, {} as never],
       ],
       findImportLog: [[partner, id, all]],
       firstUnfinished: [[]],
@@ -504,7 +524,23 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       list: [[]],
       remove: [['p-new']],
     },
+    identifierLists: {
+      store: [[['8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11'], Buffer.alloc(32)]],
+      size: [['list']],
+      read: [['list', [Buffer.alloc(32)]]],
+      remove: [['list']],
+    },
+    requestResults: {
+      find: [[1, 0]],
+      store: [[{ job: 1, slot: 0, found: 0, spaces: [] }]],
+      ofJob: [[1]],
+      forget: [[[1]]],
+    },
     rejects: {
+      erase: [
+        [[1], () => true, partner],
+        [[1], () => true, undefined],
+      ],
       keep: [[{ job: loading._id, file: 0, batch: 0, rows: [] }, 10]],
       ofJob: [[loading._id]],
       removeOf: [[[loading._id], signal]],
@@ -514,6 +550,9 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       merge: [[slotTarget({ ...slot, matchIn: spaces.marketplace }), onePart(some)]],
       lookAhead: [[slot, some]],
       erase: [[slotTarget({ ...slot, job: slot.job + 2 }), some]],
+      fence: [[slot]],
+      look: [[slot, some]],
+      suppressedIdentifiers: [[partner, ['8f9bb0d55b0c4e2b9c1d2f6c1f0e7a11']]],
       suppressedAmong: [[partner, slot.slot, some]],
       removeKeys: [[slotTarget(slot), new Set([1])]],
       drop: [[slotTarget({ ...slot, job: slot.job + 1 })]],

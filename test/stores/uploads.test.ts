@@ -79,7 +79,7 @@ it('over the newest entry of each path, in any order of loads and clears, each c
         for (let time = 0; time < 2; time++) {
           const { uploaded, failed, rejected } = await files.changeBy(job);
           await audiences.recordLoad(job, {
-            uniqueDevices: 1,
+            newDevices: 1,
             matchedDevices: 0,
             uploadedDevices: uploaded,
             failedFiles: failed,

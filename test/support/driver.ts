@@ -11,6 +11,7 @@ import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { serviceCredentials } from '../../pipeline/sources/credentials.ts';
+import { createIdentifierListStore } from '../../pipeline/stores/identifier-lists.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
@@ -18,9 +19,11 @@ import type { Config } from '../../schemas/config.ts';
 import {
   type AudienceDocument,
   collections,
+  EVERYONE,
   type FileDocument,
   type JobDocument,
   type PartnerDocument,
+  type PrivacyType,
 } from '../../schemas/documents.ts';
 import { createStoredSets } from './stored-sets.ts';
 import { QUIET_MS, waitFor } from './wait-for.ts';
@@ -48,6 +51,7 @@ export async function createDriver(config: Config) {
     credentials: serviceCredentials(config)!,
   });
   const sets = createStoredSets(db);
+  const lists = createIdentifierListStore(db);
   const jobs = db.collection<JobDocument>(collections.jobs);
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
@@ -110,6 +114,18 @@ export async function createDriver(config: Config) {
         attributes,
         keys: attributes.map(String),
       }),
+    /** With these identifiers, or a file of them; about a partner's data, or that of all. */
+    async privacy(type: PrivacyType, partner: PartnerDocument | null, asked: string[] | string) {
+      const isFile = typeof asked === 'string';
+      return accept({
+        kind: 'privacy',
+        privacy: type,
+        partner: partner?._id ?? EVERYONE,
+        filePath: isFile ? asked : '',
+        compressed: 'auto',
+        ...(isFile ? {} : { identifiers: await lists.store(asked, config.secret) }),
+      });
+    },
     async createAudience(partner: PartnerDocument, filePath: string) {
       const id = await accept({
         kind: 'audience',

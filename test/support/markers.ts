@@ -17,6 +17,7 @@ export function markerOf(
     verdict: '',
     files_counted: false,
     attributes: [],
+    privacy: '',
     audience: null,
     generation: null,
     attempt: 0,

@@ -12,7 +12,7 @@ const batch: fc.Arbitrary<RowBatch> = fc.record({
   batch: fc.nat(),
   last: fc.boolean(),
   partner: text,
-  layout: fc.constantFrom('attributes', 'audience'),
+  layout: fc.constantFrom('attributes', 'audience', 'identifiers'),
   path: text,
   start: long,
   end: long,

@@ -71,6 +71,7 @@ export const examples: MessageTypes = {
     passed: [0, 0],
     collapsed: [],
     attributes: [],
+    privacy: '',
     audience: null,
     generation: null,
     request: 'commit',

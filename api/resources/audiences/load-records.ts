@@ -20,6 +20,7 @@ export const shownOfLoad = {
   uniqueDevices: 1,
   accepted: 1,
   rejected: 1,
+  suppressed: 1,
   newDevices: 1,
   audienceDevices: 1,
   errors: 1,
@@ -45,6 +46,7 @@ function broughtBy(load: ShownLoad) {
   return {
     rows_accepted: ended?.accepted ?? null,
     rows_rejected: ended?.rejected ?? null,
+    suppressed: ended ? (ended.suppressed ?? 0) : null,
     new_devices: ended?.newDevices ?? null,
     audience_devices: wasCancelled ? null : (ended?.audienceDevices ?? null),
   };
@@ -94,6 +96,7 @@ export const doneLoad = {
   total_rows: 5_210,
   rows_accepted: 5_200,
   rows_rejected: { bad_identifier: 8, opted_out: 2 },
+  suppressed: 0,
   new_devices: 3_000,
   audience_devices: 5_000,
   errors: null,

@@ -84,7 +84,7 @@ export function createRenderEvents(
     );
     return [
       ...visible
-        .filter(({ kind }) => kind !== 'audience')
+        .filter(({ kind }) => kind === 'import' || kind === 'delete')
         .map((job) => importEvent(job, jobTimes.get(job._id)!)),
       ...[
         ...loads.filter(({ audience }) => !isDeleted(audience!)),

@@ -238,7 +238,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
       const { partner } = ctx.state.scope;
       const { job, jobsAhead } = await readProgress(
         parseId(ctx.params.import_log_id),
-        (found) => found.partner === partner && found.kind !== 'audience',
+        ({ partner: owner, kind }) => owner === partner && (kind === 'import' || kind === 'delete'),
       );
       sendJson(ctx, toProgress(job, { jobsAhead, isCancelled: false }));
     },

@@ -10,7 +10,7 @@ import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import { faultPoint } from '../../jobs/fault-points.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import type { NewDelivery } from '../../stores/deliveries.ts';
-import { renderEnd, type ShownEnded, shownOfEnded } from './render-event.ts';
+import { isShown, renderEnd, type ShownEnded, shownOfEnded } from './render-event.ts';
 
 export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'ends' | 'jobs' | 'webhooks'>;
 
@@ -38,7 +38,7 @@ export function createRecordEvents({ counters, deliveries, ends, jobs, webhooks 
       if (upTo <= after) return undefined;
       const partners = [...new Set(active.map(({ partner }) => partner))];
       const ended = await jobs.endedBetween({ after, upTo }, partners, shownOfEnded, session);
-      return { events: eventsOf(ended, active), version, upTo, isLast: upTo === last };
+      return { events: eventsOf(ended.filter(isShown), active), version, upTo, isLast: upTo === last };
     });
 
   async function store(events: Omit<NewDelivery, '_id'>[]): Promise<void> {

@@ -1,13 +1,16 @@
 /** The end of a job as the event that receivers get: the record is the one that the REST call answers. */
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument, JobKind } from '../../../schemas/documents.ts';
 import type { WebhookEventType } from '../../../schemas/http-webhooks.ts';
 import { shownOfLoad, toLoad } from '../audiences/load-records.ts';
 import { shown, toImportLog } from '../imports/import-records.ts';
 
 export const shownOfEnded = { ...shown, ...shownOfLoad, partner: 1, audience: 1, endNumber: 1 } as const;
-export type ShownEnded = Pick<JobDocument, '_id' | keyof typeof shownOfEnded>;
+type Ended = Pick<JobDocument, '_id' | keyof typeof shownOfEnded>;
+/** Privacy requests are nobody's business but that of who made them. */
+export type ShownEnded = Ended & { kind: keyof typeof typeOf };
+export const isShown = (job: Ended): job is ShownEnded => job.kind !== 'privacy';
 
-const typeOf: Record<JobDocument['kind'], WebhookEventType> = {
+const typeOf: Record<Exclude<JobKind, 'privacy'>, WebhookEventType> = {
   import: 'import.ended',
   delete: 'deletion.ended',
   audience: 'load.ended',

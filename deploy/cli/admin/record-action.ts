@@ -2,6 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { AuditedAction, AuditedOutcome, AuditStore } from '../../../api/stores/audit.ts';
+import { withoutIdentifiers } from '../../../pipeline/formats/find-identifiers.ts';
 import { printLines } from '../../../pipeline/runtime/terminal.ts';
 import type { Config } from '../../../schemas/config.ts';
 
@@ -18,10 +19,10 @@ function systemUser(): string {
 
 export const actorOf = ({ actor }: Pick<Config, 'actor'>): string => actor ?? `${systemUser()}@${hostname()}`;
 
-/** A full API key, given where its id is enough, is cut to its id: in the audit log and on the screen. */
+/** A full API key, given where its id is enough, is cut to its id, and a device is not named: in the audit log and on the screen. */
 export const withoutSecret = (value: unknown): unknown =>
   typeof value === 'string'
-    ? value.replace(/^((?:hr_)?[a-z0-9]{8})_[A-Za-z0-9_-]{43}$/, '$1')
+    ? withoutIdentifiers(value.replace(/^((?:hr_)?[a-z0-9]{8})_[A-Za-z0-9_-]{43}$/, '$1'))
     : Array.isArray(value)
       ? value.map(withoutSecret)
       : value;
@@ -63,7 +64,8 @@ export async function recordAction<T extends { partner?: string | undefined }>(
     await complete({ outcome: 'done', partner: result.partner });
     return result;
   } catch (error) {
-    await complete({ outcome: 'failed', error: (error as Error).message.slice(0, MAX_ERROR) });
+    const reason = withoutIdentifiers((error as Error).message).slice(0, MAX_ERROR);
+    await complete({ outcome: 'failed', error: reason });
     throw error;
   }
 }

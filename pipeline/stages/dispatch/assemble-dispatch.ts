@@ -45,6 +45,7 @@ export const dispatchStores = [
   'verdicts',
   'spills',
   'rejects',
+  'identifierLists',
   'partners',
   'usage',
 ] as const satisfies (keyof Stores)[];

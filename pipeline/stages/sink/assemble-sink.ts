@@ -5,10 +5,12 @@ import type { Stores } from '../../stores/stores.ts';
 import { createSinkDevices, type SinkDependencies } from '../sink-devices.ts';
 import { createReadCommitted } from './committed-jobs.ts';
 import { createDropJob } from './drop-job.ts';
+import { createGatherParts } from './gather-parts.ts';
 import { createLookAhead } from './look-ahead.ts';
 import { createMergeJobs } from './merge-jobs.ts';
 import { createMergeWithCare } from './merge-with-care.ts';
 import { createRemoveAttributes } from './remove-attributes.ts';
+import { createServeRequest } from './serve-request.ts';
 import type { SinkStepName } from './steps.ts';
 import { createVerifySlots } from './verify-slots.ts';
 
@@ -18,13 +20,29 @@ type Parts =
   | 'lookAhead'
   | 'mergeJobs'
   | 'removeAttributes'
+  | 'serveRequest'
   | 'dropJob'
   | 'mergeWithCare';
 
-interface Uses
-  extends Omit<SinkDependencies, Parts>,
-    Pick<Stores, 'jobs' | 'acks' | 'votes' | 'verdicts' | 'spills' | 'eventValues' | 'crashes'> {
+export const sinkStores = [
+  'jobs',
+  'acks',
+  'votes',
+  'verdicts',
+  'spills',
+  'eventValues',
+  'crashes',
+  'audiences',
+  'attributes',
+  'rejects',
+  'dryRuns',
+  'requestResults',
+] as const satisfies (keyof Stores)[];
+
+interface Uses extends Omit<SinkDependencies, Parts>, Pick<Stores, (typeof sinkStores)[number]> {
   sets: DeviceSets;
+  /** Encrypts the answers to access requests. */
+  secret: Uint8Array;
 }
 
 export const createSink = (uses: Uses): Stage<SinkStepName> =>
@@ -35,6 +53,7 @@ export const createSink = (uses: Uses): Stage<SinkStepName> =>
     lookAhead: createLookAhead(uses),
     mergeJobs: createMergeJobs(uses),
     removeAttributes: createRemoveAttributes(uses),
+    serveRequest: createServeRequest({ ...uses, gatherParts: createGatherParts(uses) }),
     dropJob: createDropJob(uses),
     mergeWithCare: createMergeWithCare(uses),
   });

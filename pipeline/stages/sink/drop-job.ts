@@ -64,7 +64,7 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
 
 function merged({ job, kind }: JobMarker, slot: number, total: number, change?: SlotChange): Ack {
   const counts = countsOf(change);
-  if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
+  if (kind === 'delete' || kind === 'privacy') return { ...noChange(job, slot, 0), ...counts };
   // How many of its devices were stored before is no longer known.
   if (kind === 'import') return { ...noChange(job, slot, 0), ...counts, onlyNew: true };
   const { attributePairs: _, ...ofEvents } = counts;

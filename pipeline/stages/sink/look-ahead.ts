@@ -29,7 +29,7 @@ export function createLookAhead({ sets, verdicts, hashDevice }: Dependencies) {
     const isPassed = await verdicts.passedOf(marker);
     for (const slot of slots) {
       const files = { isPassed, isCollapsed: () => false };
-      const held = wholeSlot(uncommitted.of(job, slot));
+      const held = () => wholeSlot(uncommitted.of(job, slot));
       const { devices } = await gatherSlot(marker, files, held, withoutKeys, hashDevice);
       if (devices.count > 0) void sets.lookAhead({ space: spaces.marketplace, slot, job }, devices);
     }

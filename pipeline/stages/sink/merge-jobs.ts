@@ -4,29 +4,27 @@
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
-import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
-import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { packCounts } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inGroups, within } from '../../runtime/in-groups.ts';
-import { nextTurn } from '../../runtime/loop-turn.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
-import { type Devices, merge } from '../../sets/devices.ts';
+import { packSuppressed } from '../../sets/edit-slot.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { VerdictStore } from '../../stores/verdicts.ts';
-import { framedIn } from '../../wire/framed-devices.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { notMerged, targetOf } from './drop-job.ts';
-import { type GatheredSlot, gatherSlot, type NumberKeys } from './gather-slot.ts';
-import { type SinkStep, sinkPoint } from './steps.ts';
+import { createGatherParts } from './gather-parts.ts';
+import type { GatheredSlot, NumberKeys, SuppressedAmong } from './gather-slot.ts';
+import type { SinkStep } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
   groupBytes?: number;
-  sets: Pick<DeviceSets, 'merge'>;
+  sets: Pick<DeviceSets, 'merge' | 'suppressedAmong'>;
   acks: Pick<AckStore, 'recordAndAdvance'>;
   spills: SpillStore;
   eventValues: Pick<EventValueStore, 'numbersOf'>;
@@ -55,7 +53,13 @@ export const SMALL_BYTES = 1_000_000;
 type Counts = Omit<GatheredSlot, 'devices'>;
 
 export function createMergeJobs(deps: Dependencies) {
-  const { sets, acks, spills, eventValues, verdicts, hashDevice, groupBytes = GROUP_BYTES } = deps;
+  const { sets, acks, spills, eventValues, groupBytes = GROUP_BYTES } = deps;
+  const gatherParts = createGatherParts(deps);
+  const suppressedIn =
+    (slot: number) =>
+    ({ partner }: JobMarker): SuppressedAmong =>
+    (devices) =>
+      sets.suppressedAmong(partner, slot, devices);
   /** A small run does not wait for the slots of a large one. */
   const budgets = { small: createByteBudget(groupBytes), large: createByteBudget(groupBytes) };
 
@@ -63,12 +67,13 @@ export function createMergeJobs(deps: Dependencies) {
     const markers = run.markers.filter(({ job }) => run.committed.isOpen(slot, job));
     const isLoad = markers[0]!.audience !== null;
     const jobsByKey = new Map<number, number>();
+    const counts = new Map<number, Counts>();
     const target = {
       ...targetOf(markers, slot, run.committed),
       ...(markers.length > 1 ? { jobOf: (key: number) => jobsByKey.get(key)! } : {}),
       matchIn: isLoad ? spaces.marketplace : undefined,
+      suppressedOf: (job: number) => counts.get(job)?.suppressed,
     };
-    const counts = new Map<number, Counts>();
     const numberKeysOf = ({ job, audience, generation }: JobMarker): NumberKeys =>
       audience === null
         ? async (keys) => {
@@ -80,74 +85,40 @@ export function createMergeJobs(deps: Dependencies) {
             const numbers = await eventValues.numbersOf(audience, generation!, keys);
             return keys.map((key) => numbers.get(key) ?? 0);
           };
-    const parts = () =>
-      gatherParts({ ...run, markers }, slot, Math.ceil(bytes / groupBytes), counts, numberKeysOf);
-    const { total, changes } = await step('merge', () => sets.merge(target, parts));
-    // Merged before a crash: only the counts are missing.
-    if (counts.size === 0) await step.read('count a slot', () => drain(parts()));
+    const parts = (isMerged: boolean) => {
+      counts.clear();
+      return gatherParts({
+        ...{ markers, uncommitted: run.uncommitted, slot, numberKeysOf },
+        parts: Math.ceil(bytes / groupBytes),
+        onGathered: (job, gathered) => addTo(counts, job, gathered),
+        // Asked in each attempt at the merge, behind the manifest that it replaces.
+        ...(isMerged ? {} : { suppressedOf: suppressedIn(slot) }),
+      });
+    };
+    const { total, changes } = await step('merge', () => sets.merge(target, () => parts(false)));
+    // Merged before a crash: only the counts are missing. What was left out then is in the manifest.
+    const isMerged = counts.size === 0;
+    if (isMerged) await step.read('count a slot', () => drain(parts(true)));
     return markers.map((marker): Ack => {
       const change = changes.find((one) => one.job === marker.job);
       if (change?.dropped) return notMerged(marker.job, slot, isLoad ? total : 0);
-      const { filePairs, ...counted } = counts.get(marker.job)!;
+      const { filePairs, uniqueDevices, pairs, ...counted } = counts.get(marker.job)!;
+      const suppressed = isMerged ? change?.suppressed : counted.suppressed;
       const added = isLoad
         ? { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 }
         : none;
       return {
         job: marker.job,
         slot,
-        ...counted,
+        uniqueDevices: uniqueDevices - (suppressed?.devices ?? 0),
+        pairs,
         filePairs: [...filePairs].flat(),
+        ...packSuppressed(suppressed),
         audienceDevices: isLoad ? total : 0,
         ...added,
         ...(change && !isLoad ? { attributePairs: new Binary(packCounts(change.pairs)) } : {}),
       };
     });
-  }
-
-  /**
-   * The devices of all jobs, range by range; what each job has in it is counted on the way. A range that is too large is read several
-   * times, some of its addresses each time.
-   */
-  async function* gatherParts(
-    { markers, uncommitted }: Run,
-    slot: number,
-    parts: number,
-    counts: Map<number, Counts>,
-    numberKeysOf: (marker: JobMarker) => NumberKeys,
-  ): AsyncGenerator<Devices> {
-    counts.clear();
-    const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
-    const passes = Math.max(1, Math.ceil(parts / RANGES));
-    const held = new Map<number, Held>();
-    for (const { job } of markers) {
-      const messages = () => uncommitted.of(job, slot);
-      const isCut = size < RANGES || uncommitted.hasSpilled(job);
-      const cut = async () =>
-        (await cutByAddress(messages(), hashDevice)).map((pieces) => () => framedInAll(pieces));
-      held.set(job, isCut ? await cut() : [messages]);
-    }
-    for (let n = 0; n < Math.ceil(RANGES / size) * passes; n++) {
-      const from = Math.floor(n / passes) * size;
-      const where = passes > 1 ? partOfRange(from, n % passes, passes) : undefined;
-      const gathered: Devices[] = [];
-      for (const marker of markers) {
-        const { job } = marker;
-        const inMemory = inRanges(held.get(job)!, from, from + size);
-        const spilled = uncommitted.hasSpilled(job) ? spills.read(job, slot, from, from + size) : [];
-        const files = {
-          isPassed: await verdicts.passedOf(marker),
-          isCollapsed: await verdicts.collapsedOf(marker),
-        };
-        const ranges = both(spilled, inMemory);
-        if (parts > 1) await nextTurn();
-        sinkPoint('sink:before-gather', job);
-        const one = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, where);
-        sinkPoint('sink:after-gather', job);
-        addTo(counts, job, one);
-        gathered.push(one.devices);
-      }
-      yield merge(gathered);
-    }
   }
 
   /** What could be merged is acknowledged, whatever became of the rest. */
@@ -186,34 +157,34 @@ export function createMergeJobs(deps: Dependencies) {
   }
 }
 
-/** By range; one, if it is not cut. */
-type Held = (() => Iterable<ValidatedDevices>)[];
-
-function* inRanges(held: Held, from: number, to: number): Generator<InRange> {
-  for (let range = from; range < Math.min(to, held.length); range++)
-    yield { range, messages: held[range]!() };
-}
-
-function* framedInAll(pieces: Buffer[]): Generator<ValidatedDevices> {
-  for (const piece of pieces) yield* framedIn(piece);
-}
-
 const none = { newDevices: 0, matchedDevices: 0 };
-
-async function* both<T>(first: AsyncIterable<T> | Iterable<T>, second: Iterable<T>): AsyncGenerator<T> {
-  yield* first;
-  yield* second;
-}
 
 async function drain(parts: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of parts);
 }
 
-function addTo(counts: Map<number, Counts>, job: number, { uniqueDevices, pairs, filePairs }: Counts): void {
-  const sum = counts.get(job) ?? { uniqueDevices: 0, pairs: 0, filePairs: new Map<number, number>() };
+function addTo(
+  counts: Map<number, Counts>,
+  job: number,
+  { uniqueDevices, pairs, filePairs, suppressed }: Counts,
+): void {
+  const sum = counts.get(job) ?? {
+    uniqueDevices: 0,
+    pairs: 0,
+    filePairs: new Map<number, number>(),
+    suppressed: undefined,
+  };
   sum.uniqueDevices += uniqueDevices;
   sum.pairs += pairs;
-  for (const [file, distinct] of filePairs)
-    sum.filePairs.set(file, (sum.filePairs.get(file) ?? 0) + distinct);
+  addCounts(sum.filePairs, filePairs);
+  if (suppressed) {
+    sum.suppressed ??= { devices: 0, byFile: new Map() };
+    sum.suppressed.devices += suppressed.devices;
+    addCounts(sum.suppressed.byFile, suppressed.byFile);
+  }
   counts.set(job, sum);
+}
+
+function addCounts(sums: Map<number, number>, counts: ReadonlyMap<number, number>): void {
+  for (const [file, count] of counts) sums.set(file, (sums.get(file) ?? 0) + count);
 }

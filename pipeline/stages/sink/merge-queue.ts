@@ -53,8 +53,9 @@ export function createMergeQueue(work: MergeWork) {
   /** In the order of their markers, with those that are being merged. */
   let queued = new Map<number, QueuedJob>();
 
+  const isLoad = ({ kind }: JobMarker) => kind === 'import' || kind === 'audience';
   const isSmall = ({ marker, bytes, isAlone }: QueuedJob) =>
-    !isAlone && bytes <= SMALL_BYTES && marker.kind !== 'delete' && !work.isAlone(marker);
+    !isAlone && bytes <= SMALL_BYTES && isLoad(marker) && !work.isAlone(marker);
   const mayShare = (one: QueuedJob) =>
     isSmall(one) && one.marker.kind === 'import' && one.marker.request === 'commit';
   const mayBeSideBySide = (one: QueuedJob) => isSmall(one) && !mayShare(one);

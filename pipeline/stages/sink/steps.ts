@@ -10,6 +10,11 @@ export const sinkSteps = [
   'ack',
   'forget-spills',
   'remove-keys',
+  'suppress',
+  'fence',
+  'keep-result',
+  'erase',
+  'erase-rows',
   'drop',
 ] as const;
 export type SinkStepName = (typeof sinkSteps)[number];

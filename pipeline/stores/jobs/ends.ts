@@ -3,15 +3,19 @@
  * jobs, so a number that is seen comes with all ends up to it.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { type CounterDocument, collections, type JobDocument } from '../../../schemas/documents.ts';
+import { type CounterDocument, collections, EVERYONE, type JobDocument } from '../../../schemas/documents.ts';
 import { groupBy } from '../../runtime/collections.ts';
 
 type ChangingJob = Pick<JobDocument, 'kind' | 'partner'>;
 
 const ENDS = 'jobs ended';
-/** The sets that a job changes: attributes, or audiences of the partner. */
-const endsLike = ({ kind, partner }: ChangingJob) =>
-  kind === 'audience' ? `loads ended of ${partner}` : 'jobs of the marketplace ended';
+const MARKETPLACE = 'jobs of the marketplace ended';
+const loadsOf = (partner: string) => `loads ended of ${partner}`;
+/** The sets that a job changes: attributes, or audiences of the partner; a privacy request changes both. */
+function changedBy({ kind, partner }: ChangingJob): string[] {
+  if (kind === 'audience') return [loadsOf(partner)];
+  return kind === 'privacy' ? [MARKETPLACE, loadsOf(partner)] : [MARKETPLACE];
+}
 
 export function createEndCounters(db: Db) {
   const counters = db.collection<CounterDocument>(collections.counters);
@@ -25,7 +29,7 @@ export function createEndCounters(db: Db) {
         { $inc: { value: jobs.length } },
         { ...upsert, returnDocument: 'after' },
       );
-      const updates = [...groupBy(jobs, endsLike)].map(([_id, some]) => ({
+      const updates = [...groupBy(jobs.flatMap(changedBy), (name) => name)].map(([_id, some]) => ({
         updateOne: { filter: { _id }, update: { $inc: { value: some.length } }, upsert: true },
       }));
       await counters.bulkWrite(updates, { session });
@@ -38,13 +42,13 @@ export function createEndCounters(db: Db) {
 
     /** How many jobs have ended that change attributes, and loads of the partner. */
     async changing(partner: string): Promise<{ marketplace: number; loads: number }> {
-      const ids = {
-        marketplace: endsLike({ kind: 'import', partner }),
-        loads: endsLike({ kind: 'audience', partner }),
-      };
-      const found = await counters.find({ _id: { $in: Object.values(ids) } }).toArray();
+      const loads = [loadsOf(partner), loadsOf(EVERYONE)];
+      const found = await counters.find({ _id: { $in: [MARKETPLACE, ...loads] } }).toArray();
       const countOf = (id: string) => found.find(({ _id }) => _id === id)?.value ?? 0;
-      return { marketplace: countOf(ids.marketplace), loads: countOf(ids.loads) };
+      return {
+        marketplace: countOf(MARKETPLACE),
+        loads: loads.reduce((sum, id) => sum + countOf(id), 0),
+      };
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   type JobDocument,
   type JobPhase,
   JobStatus,
+  jobKinds,
 } from '../../../schemas/documents.ts';
 import { containing, inScope, type Scope } from '../audiences.ts';
 import { READ_AT_ONCE } from '../mongo.ts';
@@ -23,7 +24,7 @@ export type ListedJob = Pick<JobDocument, '_id' | 'phase' | 'listing'>;
 type SealedJob = Pick<JobDocument, '_id' | 'partner'> & { credentials: Binary };
 
 /** All of them: the index by partner has the kind in front of the number. */
-const kinds: JobDocument['kind'][] = ['import', 'delete', 'audience'];
+const kinds = [...jobKinds];
 
 const openLoad = { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 };
 
@@ -33,6 +34,12 @@ export const frozen: JobPhase[] = ['listed', 'decided', 'ended'];
 const importLogs = (partner: string): Filter<JobDocument> => ({
   partner,
   kind: { $in: ['import', 'delete'] },
+  phase: { $ne: 'withdrawn' },
+});
+
+const privacyRequests = (partner: string | undefined): Filter<JobDocument> => ({
+  ...(partner === undefined ? {} : { partner }),
+  kind: 'privacy',
   phase: { $ne: 'withdrawn' },
 });
 
@@ -110,6 +117,25 @@ export function createJobQueryStore(db: Db) {
 
     findImportLog: <Field extends keyof JobDocument>(partner: string, id: number, fields: Fields<Field>) =>
       jobs.findOne<Shown<Field>>({ _id: id, ...importLogs(partner) }, { projection: fields }),
+
+    /** Privacy requests about the data of a partner, or all of them; newest first. */
+    listRequests: <Field extends keyof JobDocument>(
+      partner: string | undefined,
+      fields: Fields<Field>,
+      { limit, before }: { limit: number; before?: number | undefined },
+    ) =>
+      jobs
+        .find({ ...privacyRequests(partner), ...(before === undefined ? {} : { _id: { $lt: before } }) })
+        .sort({ _id: -1 })
+        .limit(limit)
+        .project<Shown<Field>>(fields)
+        .toArray(),
+
+    findRequest: <Field extends keyof JobDocument>(
+      partner: string | undefined,
+      id: number,
+      fields: Fields<Field>,
+    ) => jobs.findOne<Shown<Field>>({ _id: id, ...privacyRequests(partner) }, { projection: fields }),
 
     /** Every job before this one has ended. */
     firstUnfinished: async (): Promise<number> => (await extentOf(jobs)).first,

@@ -21,7 +21,7 @@ export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.
 /** The result of a job. */
 export type JobOutcome = Pick<
   JobDocument,
-  'status' | 'uniqueDevices' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices' | 'dropped'
+  'status' | 'uniqueDevices' | 'suppressed' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices' | 'dropped'
 >;
 
 /** The decision about a job, before it is merged. */
@@ -279,6 +279,16 @@ export function createJobStore(db: Db) {
     /** Which of the jobs have ended. */
     endedAmong: (ids: number[]) => idsOf({ _id: { $in: ids }, phase: 'ended' }),
 
+    /** Imports and loads that are being merged, perhaps by an owner that was replaced. */
+    decidedLoads: () =>
+      jobs
+        .find(
+          { phase: 'decided', kind: { $in: ['import', 'audience'] } },
+          { readConcern: { level: 'majority' } },
+        )
+        .project<Pick<JobDocument, 'audience' | 'generation'>>({ _id: 0, audience: 1, generation: 1 })
+        .toArray(),
+
     /** Whether a load of an older generation of the audience is unfinished, and may still write. */
     async hasOpenBelow(audience: number, generation: number): Promise<boolean> {
       const older = { audience, generation: { $lt: generation } };
@@ -314,7 +324,14 @@ export function createJobStore(db: Db) {
               )
             : 0;
         open.forEach(({ job: { _id }, outcome }, i) => {
-          const { credentials: _1, verdict: _2, listed: _3, onHold: _4, ...job } = current.get(_id)!;
+          const {
+            credentials: _1,
+            verdict: _2,
+            listed: _3,
+            onHold: _4,
+            identifiers: _5,
+            ...job
+          } = current.get(_id)!;
           const ended = { phase: 'ended', statusUnpublished: true, updatedAt: new Date() } as const;
           current.set(_id, { ...job, ...outcome, ...ended, endNumber: last - open.length + 1 + i });
         });

@@ -3,7 +3,7 @@
  * exactly one of the two succeeds.
  */
 import type { Db } from 'mongodb';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import { type JobDocument, jobKinds } from '../../../schemas/documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { insertNew } from '../bulk.ts';
 import { jobCollection } from './jobs.ts';
@@ -60,7 +60,7 @@ export function createNewJobStore(db: Db) {
     /** How many jobs of the partner have not ended; counts up to the limit. */
     countPending: (partner: string, limit: number): Promise<number> =>
       jobs.countDocuments(
-        { partner, kind: { $in: ['import', 'delete', 'audience'] }, phase: { $nin: ['ended', 'withdrawn'] } },
+        { partner, kind: { $in: [...jobKinds] }, phase: { $nin: ['ended', 'withdrawn'] } },
         { limit },
       ),
 

@@ -31,6 +31,7 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
   /** How the partner stands on the day of the job, with these bytes of it. Undefined: it has no quota. */
   async function standing(job: JobDocument, bytes: number) {
     const { _id, partner, createdAt } = job;
+    if (job.kind === 'privacy') return undefined;
     const quotas = quotasOf(await lookUp(partner), deps);
     if (!hasDailyQuota(quotas)) return undefined;
     const day = dayOf(createdAt);

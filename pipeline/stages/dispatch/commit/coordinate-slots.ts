@@ -78,6 +78,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       files_counted: verdict.filesCounted ?? false,
       // A deletion that failed or was cancelled removes nothing.
       attributes: (!job.errors && job.attributes) || [],
+      privacy: job.privacy ?? '',
       audience: job.audience,
       generation: job.generation,
       expected: unpackTotals(verdict.expected.buffer),

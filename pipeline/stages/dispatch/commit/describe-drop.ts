@@ -25,9 +25,11 @@ export function describeDrop(job: JobDocument, acked: AckDocument[]): Drop {
   };
   const devices = acked.reduce((sum, { uniqueDevices }) => sum + uniqueDevices, 0);
   const what =
-    job.kind === 'delete'
-      ? deleted(job, acked, devices, slots)
-      : stored(job, devices, slots) + uncounted(slotsWhere(({ onlyNew }) => onlyNew === true));
+    job.kind === 'privacy'
+      ? served(slots)
+      : job.kind === 'delete'
+        ? deleted(job, acked, devices, slots)
+        : stored(job, devices, slots) + uncounted(slotsWhere(({ onlyNew }) => onlyNew === true));
   const message = `The operator ended the job, which could not be merged. ${what}`;
   return { error: { code: 'dropped', message }, slots, isIncomplete: slots.notMerged.length > 0 };
 }
@@ -46,6 +48,12 @@ function stored({ verdict }: JobDocument, devices: number, { merged, notMerged }
 
 const uncounted = (slots: number[]): string =>
   slots.length === 0 ? '' : ` In ${slotsIn(slots)}, only devices that were new are counted.`;
+
+function served({ merged, notMerged }: Drop['slots']): string {
+  if (notMerged.length === 0) return 'The request was carried out.';
+  if (merged.length === 0) return 'Nothing of the request was carried out.';
+  return `The request was carried out in ${slotsIn(merged)}, and not in ${slotsIn(notMerged)}: make it again.`;
+}
 
 function deleted(
   { attributes }: JobDocument,

@@ -7,7 +7,7 @@ import {
   JobStatus,
 } from '../../../../schemas/documents.ts';
 import type { AckDocument } from '../../../../schemas/stage-documents.ts';
-import { unpackCounts } from '../../../formats/number-table.ts';
+import { unpackCounts, unpackNumbers } from '../../../formats/number-table.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { pagesIn } from '../../../stores/acks.ts';
 import type { AttributeChange } from '../../../stores/attribute-devices.ts';
@@ -22,14 +22,21 @@ export interface Ending {
   outcome: JobOutcome;
   /** Pairs added by attribute; of a deletion, removed. */
   attributePairs: Map<number, number>;
-  /** Some slots have not merged it, and never will. */
-  isIncomplete?: boolean | undefined;
 }
 
 interface Dependencies
   extends Pick<
     Stores,
-    'jobs' | 'files' | 'attributeDevices' | 'audiences' | 'ledger' | 'acks' | 'votes' | 'verdicts' | 'usage'
+    | 'jobs'
+    | 'files'
+    | 'attributeDevices'
+    | 'audiences'
+    | 'ledger'
+    | 'acks'
+    | 'votes'
+    | 'verdicts'
+    | 'usage'
+    | 'identifierLists'
   > {
   log: Logger;
   slots: number;
@@ -41,7 +48,20 @@ export type EndJobs = ReturnType<typeof createEndJobs>;
 const FORGET_MS = 2_000;
 
 export function createEndJobs(deps: Dependencies) {
-  const { log, slots, jobs, files, ledger, acks, votes, verdicts, attributeDevices, audiences, usage } = deps;
+  const {
+    log,
+    slots,
+    jobs,
+    files,
+    ledger,
+    acks,
+    votes,
+    verdicts,
+    attributeDevices,
+    audiences,
+    usage,
+    identifierLists,
+  } = deps;
   /** Ended jobs whose ledger is to be cleared: together, a moment later. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
@@ -64,7 +84,7 @@ export function createEndJobs(deps: Dependencies) {
   ): Promise<void> {
     const { uploaded, failed, rejected } = await files.changeBy(job);
     await audiences.recordLoad(job, {
-      uniqueDevices: sum(acked, 'audienceDevices'),
+      newDevices: sum(acked, 'newDevices'),
       matchedDevices: sum(acked, 'matchedDevices'),
       uploadedDevices: uploaded,
       failedFiles: failed,
@@ -115,6 +135,14 @@ export function createEndJobs(deps: Dependencies) {
         await step('fail-files', () => files.failAll(listing, { code, message } as FileFailure));
       }
       if (job.audience !== null) await step('audience', () => updateAudience(job, acked, errors));
+      const suppressed = sum(acked, 'suppressed');
+      if (suppressed > 0 && job.listing)
+        await step('suppressed', () => files.recordSuppressed(listing, suppressedByFile(acked)));
+      if (job.kind === 'privacy') {
+        await step('erased', () => audiences.recordErasure(job, erasedFrom(acked)));
+        const { identifiers } = job;
+        if (identifiers !== undefined) await step('forget-list', () => identifierLists.remove(identifiers));
+      }
       const growth = {
         audienceDevices: sum(acked, 'audienceDevices'),
         newDevices: isNothing ? 0 : sum(acked, 'newDevices'),
@@ -122,19 +150,20 @@ export function createEndJobs(deps: Dependencies) {
       const outcome: JobOutcome = {
         status: errors ? JobStatus.error : JobStatus.done,
         uniqueDevices: isNothing ? 0 : sum(acked, 'uniqueDevices'),
+        ...(suppressed > 0 && !isNothing ? { suppressed } : {}),
         rows: job.kind === 'delete' ? sum(acked, 'pairs') : job.rows,
         errors,
         ...(job.audience === null ? {} : growth),
         ...(drop ? { dropped: drop.slots } : {}),
       };
-      return { job, outcome, attributePairs: pairsByAttribute(acked), isIncomplete: drop?.isIncomplete };
+      return { job, outcome, attributePairs: pairsByAttribute(acked) };
     },
 
     /** Those of a lane in their order. */
     async end(endings: Ending[], step: DispatchStep): Promise<JobDocument[]> {
       const changes = endings.flatMap(changeOf);
       const loaded = endings
-        .filter(({ job }) => job.kind !== 'delete')
+        .filter(({ job }) => job.kind === 'import' || job.kind === 'audience')
         .map(({ job, outcome: { rows } }) => ({ job, rows }));
       await Promise.all([
         changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
@@ -155,9 +184,9 @@ export function createEndJobs(deps: Dependencies) {
 
 function sum(
   acked: AckDocument[],
-  field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'newDevices' | 'matchedDevices',
+  field: 'uniqueDevices' | 'pairs' | 'audienceDevices' | 'newDevices' | 'matchedDevices' | 'suppressed',
 ): number {
-  return acked.reduce((total, ack) => total + ack[field], 0);
+  return acked.reduce((total, ack) => total + (ack[field] ?? 0), 0);
 }
 
 function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
@@ -171,12 +200,35 @@ function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
 }
 
 /** What the job changed in attributes, if anything. */
-function changeOf({ job, attributePairs, isIncomplete }: Ending): AttributeChange[] {
-  if (job.kind === 'delete' && !isIncomplete) {
-    const emptied = job.errors ? [] : job.attributes!;
-    return emptied.length > 0 ? [{ job: job._id, partner: job.partner, added: new Map(), emptied }] : [];
-  }
-  const sign = job.kind === 'delete' ? -1 : 1;
+function changeOf({ job, attributePairs }: Ending): AttributeChange[] {
+  const sign = job.kind === 'import' ? 1 : -1;
   const added = new Map([...attributePairs].map(([attribute, pairs]) => [attribute, sign * pairs]));
-  return added.size > 0 ? [{ job: job._id, partner: job.partner, added, emptied: [] }] : [];
+  return added.size > 0 ? [{ job: job._id, partner: job.partner, added }] : [];
+}
+
+/** Distinct devices by file, over all slots. */
+function suppressedByFile(acked: AckDocument[]): Map<number, number> {
+  const byFile = new Map<number, number>();
+  for (const { suppressedByFile: packed } of acked)
+    for (const [file, devices] of packed ? unpackCounts(packed.value()) : [])
+      byFile.set(file, (byFile.get(file) ?? 0) + devices);
+  return byFile;
+}
+
+/** What was removed from each audience, over all slots. */
+function erasedFrom(acked: AckDocument[]) {
+  const byAudience = new Map<
+    string,
+    { audience: number; generation: number; devices: number; matched: number }
+  >();
+  for (const { audiences } of acked)
+    for (const row of audiences ? unpackNumbers(audiences.value(), 4) : []) {
+      const [audience, generation, devices, matched] = row as [number, number, number, number];
+      const name = `${audience}.${generation}`;
+      const sum = byAudience.get(name) ?? { audience, generation, devices: 0, matched: 0 };
+      byAudience.set(name, sum);
+      sum.devices += devices;
+      sum.matched += matched;
+    }
+  return byAudience.values();
 }

@@ -21,7 +21,7 @@ export function createLimitAttributes({ attributes }: { attributes: Pick<Attribu
   ): Promise<JobError | undefined> => {
     // An attribute takes a number of the sequence, and a pair: hardly ever are there so many of both.
     const isSmall = totals.every(({ pairs }) => pairs <= MAX_ATTRIBUTES);
-    if (job.audience !== null || isSmall || job.attributesAsOf <= MAX_ATTRIBUTES) return undefined;
+    if (job.kind !== 'import' || isSmall || job.attributesAsOf <= MAX_ATTRIBUTES) return undefined;
     const most = MAX_ATTRIBUTES + 1;
     const count = await step.read('count the attributes', () => attributes.countFor(job, most));
     if (count <= MAX_ATTRIBUTES) return undefined;

@@ -110,12 +110,20 @@ export function createPublishFiles(deps: PublishDependencies, step: DispatchStep
   };
 }
 
+/** A deletion has no files. */
+const layouts = {
+  import: 'attributes',
+  delete: 'attributes',
+  audience: 'audience',
+  privacy: 'identifiers',
+} as const;
+
 function encodeFile(job: JobDocument, file: FileDocument): Buffer {
   return encode('ListedFile', {
     job: file.job,
     file: file.number,
     partner: job.partner,
-    layout: job.kind === 'audience' ? 'audience' : 'attributes',
+    layout: layouts[job.kind],
     path: file.path,
     etag: file.etag,
     size: file.size,

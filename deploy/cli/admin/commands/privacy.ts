@@ -1,0 +1,150 @@
+/** `headrace admin privacy …`: requests of people about their devices. Identifiers are read from a file, and stand in no command line. */
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { count, plural } from '../../../../api/client/format.ts';
+import {
+  devicesOf,
+  type ShownRequest,
+  shownOfRequest,
+  toRequest,
+} from '../../../../api/resources/privacy/privacy-records.ts';
+import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
+import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
+import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
+import { parseConfig } from '../../../../schemas/config.ts';
+import { EVERYONE, type PrivacyType, privacyTypes } from '../../../../schemas/documents.ts';
+import { identifierText } from '../../../../schemas/privacy-body.ts';
+import type { Environments } from '../../commands.ts';
+import { yesOption } from '../../confirm.ts';
+import { wholeNumber } from '../../parse-options.ts';
+import { when } from '../../show.ts';
+import { adminTools } from '../runner.ts';
+import { displayName, table } from '../views.ts';
+
+const statuses = ['pending', 'running', 'done', 'error'];
+const LISTED = 100;
+const STANDARD_INPUT = 0;
+
+interface RequestOptions {
+  type: PrivacyType;
+  partner?: string;
+  reason?: string;
+  state?: string;
+}
+
+/** One in a line. A line that is none is named by its number only: what it holds is about somebody. */
+function readIdentifiers(file: string): string[] {
+  const lines = readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8').split(/\r?\n/);
+  const given = lines.map((line, i) => ({ text: line.trim(), number: i + 1 }));
+  return given
+    .filter(({ text }) => text !== '')
+    .map(({ text, number }) => {
+      const identifier = identifierText(text);
+      if (identifier !== undefined) return identifier;
+      throw new CommandFailed(
+        'bad_identifier',
+        `line ${number} is no advertising identifier: expected 32 hex digits, with hyphens or without; nothing was queued`,
+      );
+    });
+}
+
+const recordOf = (job: ShownRequest) => ({
+  ...toRequest(job),
+  partner_id: job.partner === EVERYONE ? null : job.partner,
+});
+
+const lines = (jobs: ShownRequest[]) =>
+  table(
+    ['REQUEST', 'TYPE', 'PARTNER', 'STATUS', 'IDENTIFIERS', 'FOUND', 'CREATED'],
+    jobs.map((job) => {
+      const { request_id, type, partner_id, status, identifiers, found, created_at } = recordOf(job);
+      const number = (value: number | null) => (value === null ? '–' : count(value));
+      return [
+        String(request_id),
+        type,
+        partner_id ?? 'all',
+        statuses[status]!,
+        number(identifiers),
+        number(found),
+        when(created_at),
+      ];
+    }),
+    'no privacy requests',
+  );
+
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
+  const privacy = admin
+    .command('privacy')
+    .description('delete, return or restore what is stored about devices of people who ask for it');
+
+  add(privacy, 'request', 'queue a request about the devices in a file, for all partners or for one')
+    .argument('<file>', 'one identifier in each line, or - for standard input')
+    .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
+    .option('--partner <id>', 'only the data of this partner (default: of all)')
+    .option('--reason <text>', 'why, such as the number of a case; no identifier', displayName)
+    .option(...yesOption)
+    .action((file: string, options: RequestOptions, command: Command) => {
+      const { type, partner, reason } = options;
+      const whose = partner === undefined ? 'all partners' : `partner ${partner}`;
+      const question =
+        type === 'delete'
+          ? `Permanently delete what ${whose} have of these devices, and keep them out?`
+          : `Queue a request (${type}) about the data of ${whose}?`;
+      return run.confirmed(command, question, async (stores, config) => {
+        if (partner !== undefined) await stores.partners.find(partner);
+        const identifiers = readIdentifiers(file);
+        if (identifiers.length === 0)
+          throw new CommandFailed('no_identifiers', 'the file has no identifiers');
+        // Loads the Kafka client, which the others do without.
+        const { acceptJob } = await import('../accept-job.ts');
+        const operator = parseConfig(environments.load(options.state), 'operator');
+        const job = await acceptJob(stores, operator, {
+          ...{
+            kind: 'privacy',
+            privacy: type,
+            partner: partner ?? EVERYONE,
+            filePath: '',
+            compressed: 'auto',
+          },
+          source: 'operator',
+          ...(reason === undefined ? {} : { reason }),
+          identifiers: await stores.identifierLists.store(identifiers, config.secret),
+        });
+        return {
+          json: { request_id: job._id },
+          text: [
+            `request ${job._id} is queued: ${type} ${plural(identifiers.length, 'identifier')}`,
+            `follow it with: headrace admin privacy show ${job._id}`,
+          ],
+        };
+      });
+    });
+
+  add(privacy, 'list', 'list privacy requests, newest first')
+    .option('--partner <id>', 'only those about the data of this partner')
+    .action((options: { partner?: string }, command: Command) =>
+      run.readOnly(command, async ({ jobs }) => {
+        const found = await jobs.listRequests(options.partner, shownOfRequest, { limit: LISTED });
+        return { json: found.map(recordOf), text: lines(found) };
+      }),
+    );
+
+  add(privacy, 'show', 'show a privacy request; of an access request, what was found')
+    .argument('<request>', 'the request', wholeNumber)
+    .action((id: number, _options, command: Command) =>
+      run.readOnly(command, async (stores, config) => {
+        const job = await stores.jobs.findRequest(undefined, id, shownOfRequest);
+        if (!job) throw new ProvisioningError('unknown_request', `there is no privacy request ${id}`);
+        const devices = await devicesOf(stores, job, secretsOf(config));
+        return {
+          json: { ...recordOf(job), devices },
+          text: [
+            ...lines([job]),
+            ...(job.errors ?? []).map(({ message }) => message),
+            ...(devices ?? []).map((device) => JSON.stringify(device)),
+          ],
+        };
+      }),
+    );
+}

@@ -1,0 +1,34 @@
+/** Identifiers in any text, such as a rejected row: with or without hyphens, in any case. */
+import type { DeviceHash } from './device-hash.ts';
+
+const PATTERN = /[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/gi;
+
+/** As 32 lower-case hex digits. */
+export const identifiersIn = (text: string): string[] =>
+  (text.match(PATTERN) ?? []).map((found) => found.replaceAll('-', '').toLowerCase());
+
+/** For what is kept longer than devices, or read by others. */
+export const withoutIdentifiers = (text: string): string => text.replace(PATTERN, '(identifier)');
+
+export function hashOfIdentifier(identifier: string, hash: DeviceHash): number {
+  const words = new Uint32Array(4);
+  new Uint8Array(words.buffer).set(Buffer.from(identifier, 'hex'));
+  return hash(words, 0);
+}
+
+/** Instead of a row that held an identifier which was deleted. */
+export const ERASED = '(erased)';
+
+/** The rows, with those blanked that hold such an identifier; undefined: none does. */
+export function blankRows<Row extends { raw: string }>(
+  rows: Row[],
+  isErased: (identifier: string) => boolean,
+): Row[] | undefined {
+  let isChanged = false;
+  const blanked = rows.map((row) => {
+    if (!identifiersIn(row.raw).some(isErased)) return row;
+    isChanged = true;
+    return { ...row, raw: ERASED };
+  });
+  return isChanged ? blanked : undefined;
+}

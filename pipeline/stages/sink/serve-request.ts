@@ -1,0 +1,269 @@
+/**
+ * Carries out a privacy request in some slots. Each step can be repeated after a crash, and ends the same: a slot takes each change of the
+ * request once, and what it found is stored before anything is removed.
+ *
+ * A deletion suppresses the devices first. Merges that read the list before are made to start over, where they are not in order with
+ * the request anyway: those of other partners, if it concerns everyone. From then on nothing brings the devices back, and they are found and
+ * removed at leisure.
+ */
+import { Binary } from 'mongodb';
+import { EVERYONE, spaces } from '../../../schemas/documents.ts';
+import type { JobMarker } from '../../../schemas/topics.ts';
+import type { DeviceHash } from '../../formats/device-hash.ts';
+import { canonicalForms, WORDS } from '../../formats/identifier.ts';
+import { packCounts, packNumbers } from '../../formats/number-table.ts';
+import { seal } from '../../runtime/seal.ts';
+import type { DeviceSets, SlotChange, SlotTarget } from '../../sets/device-sets.ts';
+import { type Devices, merge } from '../../sets/devices.ts';
+import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
+import { shortDigestsOf } from '../../sets/suppressions.ts';
+import type { Ack, AckStore } from '../../stores/acks.ts';
+import type { AttributeStore } from '../../stores/attributes.ts';
+import type { AudienceStore } from '../../stores/audiences.ts';
+import type { DryRunStore } from '../../stores/dry-runs.ts';
+import type { EventValueStore } from '../../stores/event-values.ts';
+import type { JobStore } from '../../stores/jobs/jobs.ts';
+import type { RejectStore } from '../../stores/rejects.ts';
+import type { RequestResult, RequestResultStore } from '../../stores/request-results.ts';
+import type { SpillStore } from '../../stores/spills.ts';
+import type { CommittedJobs } from './committed-jobs.ts';
+import { noChange, targetOf } from './drop-job.ts';
+import type { GatherParts } from './gather-parts.ts';
+import type { SinkStep } from './steps.ts';
+import type { Uncommitted } from './uncommitted.ts';
+
+interface Dependencies {
+  sets: Pick<DeviceSets, 'merge' | 'erase' | 'fence' | 'look'>;
+  acks: Pick<AckStore, 'recordAndAdvance'>;
+  jobs: Pick<JobStore, 'decidedLoads'>;
+  audiences: Pick<AudienceStore, 'spacesOf'>;
+  attributes: Pick<AttributeStore, 'ownedAmong'>;
+  eventValues: Pick<EventValueStore, 'valuesOf'>;
+  requestResults: Pick<RequestResultStore, 'find' | 'store'>;
+  rejects: Pick<RejectStore, 'erase'>;
+  dryRuns: Pick<DryRunStore, 'erase'>;
+  spills: Pick<SpillStore, 'forget'>;
+  gatherParts: GatherParts;
+  hashDevice: DeviceHash;
+  secret: Uint8Array;
+}
+
+export interface Serving {
+  slots: number[];
+  committed: CommittedJobs;
+  uncommitted: Uncommitted;
+}
+
+/** The devices that the request names, in one slot. */
+interface Wanted {
+  marker: JobMarker;
+  slot: number;
+  devices: Devices;
+  target(space: string): SlotTarget;
+}
+
+const SPACES_AT_ONCE = 100;
+
+export function createServeRequest(deps: Dependencies) {
+  const { sets, requestResults: results, hashDevice: hash } = deps;
+
+  const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
+  const listOf = (marker: JobMarker) => spaces.suppressed(isForAll(marker) ? undefined : marker.partner);
+
+  async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted): Promise<Devices> {
+    const parts: Devices[] = [];
+    const numberKeysOf = () => async (keys: string[]) => keys.map(() => 0);
+    for await (const part of deps.gatherParts({
+      markers: [marker],
+      uncommitted,
+      slot,
+      parts: 1,
+      numberKeysOf,
+    }))
+      parts.push(part);
+    return merge(parts);
+  }
+
+  /** Their digests, as the list has them, with the number of the request. */
+  function digestsOf({ devices, marker }: Wanted): Devices {
+    const pairs = new Pairs();
+    pairs.add(shortDigestsOf(devices), 0, devices.count, marker.job, 0);
+    return sortPairs(pairs, hash).devices;
+  }
+
+  const changeIn = (changes: SlotChange[], { job }: JobMarker) => changes.find((one) => one.job === job);
+
+  async function suppress(wanted: Wanted, step: SinkStep): Promise<void> {
+    const { marker, slot } = wanted;
+    const digests = digestsOf(wanted);
+    const part = async function* () {
+      yield digests;
+    };
+    await step('suppress', () => sets.merge(wanted.target(listOf(marker)), part));
+    // A partner's own request is in order with all that changes the partner's data.
+    if (!isForAll(marker)) return;
+    const inFlight = await step.read('see what is being merged', () => deps.jobs.decidedLoads());
+    for (const space of new Set(inFlight.map(spaces.of)))
+      await step('fence', () => sets.fence({ space, slot }));
+  }
+
+  /** What the request may see of the devices, space by space: by the number of the device, its keys. */
+  async function* findIn({ marker, slot, devices }: Wanted, step: SinkStep) {
+    const { partner } = marker;
+    const ofMarketplace = await step.read('look into the marketplace', () =>
+      sets.look({ space: spaces.marketplace, slot }, devices),
+    );
+    const keys = [...new Set([...ofMarketplace.values()].flat())];
+    const owned = isForAll(marker)
+      ? new Set(keys)
+      : await step.read('see whose attributes they are', () => deps.attributes.ownedAmong(partner, keys));
+    const theirs = [...ofMarketplace].flatMap(([n, some]) => {
+      const own = some.filter((key) => owned.has(key));
+      return own.length > 0 ? [[n, own] as const] : [];
+    });
+    if (theirs.length > 0) yield { space: spaces.marketplace, found: new Map(theirs) };
+    const scope = isForAll(marker) ? undefined : partner;
+    for await (const some of deps.audiences.spacesOf(scope, SPACES_AT_ONCE)) {
+      const looked = await step.read('look into audiences', () =>
+        Promise.all(some.map(async (space) => ({ space, found: await sets.look({ space, slot }, devices) }))),
+      );
+      for (const one of looked) if (one.found.size > 0) yield one;
+    }
+  }
+
+  async function find(wanted: Wanted, step: SinkStep): Promise<RequestResult> {
+    const { job } = wanted.marker;
+    const found = new Set<number>();
+    const held: string[] = [];
+    for await (const one of findIn(wanted, step)) {
+      held.push(one.space);
+      for (const n of one.found.keys()) found.add(n);
+    }
+    const result = { job, slot: wanted.slot, found: found.size, spaces: held };
+    return step('keep-result', () => results.store(result));
+  }
+
+  async function remove(wanted: Wanted, step: SinkStep): Promise<Ack> {
+    const { marker, slot, devices } = wanted;
+    const { job, partner } = marker;
+    let result: RequestResult | null = await step.read('see what was found', () => results.find(job, slot));
+    if (!result) {
+      await suppress(wanted, step);
+      result = await find(wanted, step);
+    }
+    const audiences: number[][] = [];
+    for (const space of result.spaces) {
+      const audience = spaces.parse(space);
+      if (!audience) continue;
+      const target = { ...wanted.target(space), matchIn: spaces.marketplace };
+      const { changes } = await step('erase', () => sets.erase(target, devices));
+      const { devices: removed, matched } = changeIn(changes, marker) ?? { devices: 0, matched: 0 };
+      audiences.push([audience.audience, audience.generation, removed, matched]);
+    }
+    const ack = { ...noChange(job, slot, 0), uniqueDevices: result.found };
+    if (audiences.length > 0) ack.audiences = new Binary(packNumbers(audiences));
+    // Last: matches are counted by what it holds.
+    if (result.spaces.includes(spaces.marketplace)) {
+      const keys = isForAll(marker) ? undefined : await ownKeys(wanted, step);
+      const target = { ...wanted.target(spaces.marketplace), keys };
+      const { changes } = await step('erase', () => sets.erase(target, devices));
+      const pairs = changeIn(changes, marker)?.pairs ?? new Map<number, number>();
+      ack.attributePairs = new Binary(packCounts(pairs));
+      ack.pairs = [...pairs.values()].reduce((sum, count) => sum + count, 0);
+    }
+    await eraseRows(wanted, isForAll(marker) ? undefined : partner, step);
+    return ack;
+  }
+
+  async function ownKeys({ marker, slot, devices }: Wanted, step: SinkStep): Promise<Set<number>> {
+    const held = await step.read('look into the marketplace', () =>
+      sets.look({ space: spaces.marketplace, slot }, devices),
+    );
+    const keys = [...new Set([...held.values()].flat())];
+    return step.read('see whose attributes they are', () => deps.attributes.ownedAmong(marker.partner, keys));
+  }
+
+  /** Rejected rows that are kept. */
+  async function eraseRows({ devices }: Wanted, partner: string | undefined, step: SinkStep): Promise<void> {
+    if (devices.count === 0) return;
+    const { words, count } = devices;
+    const identifiers = new Set(namesOf(devices));
+    const hashes = Array.from({ length: count }, (_, n) => hash(words, n * WORDS));
+    const isErased = (identifier: string) => identifiers.has(identifier);
+    await step('erase-rows', () => deps.rejects.erase(hashes, isErased, partner));
+    await step('erase-rows', () => deps.dryRuns.erase(isErased, partner));
+  }
+
+  async function restore(wanted: Wanted, step: SinkStep): Promise<Ack> {
+    const { marker, slot } = wanted;
+    const target = wanted.target(listOf(marker));
+    const { changes } = await step('erase', () => sets.erase(target, digestsOf(wanted)));
+    return { ...noChange(marker.job, slot, 0), uniqueDevices: changeIn(changes, marker)?.devices ?? 0 };
+  }
+
+  async function access(wanted: Wanted, step: SinkStep): Promise<Ack> {
+    const { marker, slot, devices } = wanted;
+    const { job } = marker;
+    const known = await step.read('see what was found', () => results.find(job, slot));
+    if (known) return { ...noChange(job, slot, 0), uniqueDevices: known.found };
+    const records = new Map<number, DeviceRecord>();
+    const held: string[] = [];
+    for await (const { space, found } of findIn(wanted, step)) {
+      held.push(space);
+      const audience = spaces.parse(space);
+      const values =
+        audience &&
+        (await step.read('name the events', () =>
+          deps.eventValues.valuesOf(audience.audience, audience.generation),
+        ));
+      for (const [n, keys] of found) {
+        const record = records.get(n) ?? { attributes: [], audiences: [] };
+        records.set(n, record);
+        if (!audience) record.attributes.push(...keys);
+        else
+          record.audiences.push({
+            audience_id: audience.audience,
+            events: keys.map((key) => values!.get(key) ?? ''),
+          });
+      }
+    }
+    const names = canonicalForms(bytesOf(devices));
+    const lines = [...records].map(([n, record]) => ({ identifier: names[n]!, ...record }));
+    const sealed = new Binary(seal(deps.secret, JSON.stringify(lines), `request ${job}.${slot}`));
+    const result = { job, slot, found: records.size, spaces: held, sealed };
+    const { found } = await step('keep-result', () => results.store(result));
+    return { ...noChange(job, slot, 0), uniqueDevices: found };
+  }
+
+  const serve: Record<string, (wanted: Wanted, step: SinkStep) => Promise<Ack>> = {
+    delete: remove,
+    restore,
+    access,
+  };
+
+  return async (marker: JobMarker, serving: Serving, step: SinkStep): Promise<void> => {
+    const { slots, committed, uncommitted } = serving;
+    const { job } = marker;
+    for (const slot of slots) {
+      const devices = await step.read('gather a slot', () => gather(marker, slot, uncommitted));
+      const target = (space: string) => ({ ...targetOf([marker], slot, committed), space });
+      const isEmpty = devices.count === 0;
+      const ack = isEmpty
+        ? noChange(job, slot, 0)
+        : await serve[marker.privacy]!({ marker, slot, devices, target }, step);
+      await step('ack', () => deps.acks.recordAndAdvance([ack]));
+      committed.add(slot, [job]);
+      uncommitted.forgetSlot(slot, [job]);
+    }
+    if (uncommitted.hasSpilled(job)) await step('forget-spills', () => deps.spills.forget(slots, [job]));
+  };
+}
+
+interface DeviceRecord {
+  attributes: number[];
+  audiences: { audience_id: number; events: string[] }[];
+}
+
+const bytesOf = ({ words }: Devices) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+const namesOf = (devices: Devices) =>
+  canonicalForms(bytesOf(devices)).map((form) => form.replaceAll('-', ''));

@@ -1,0 +1,55 @@
+/**
+ * The identifiers of privacy requests that came without a file: encrypted, in parts, and erased when their job ends. They are stored before
+ * the job; what no job came for is removed by MongoDB.
+ */
+import { randomUUID } from 'node:crypto';
+import { Binary, type Db } from 'mongodb';
+import { collections } from '../../schemas/documents.ts';
+import type { IdentifierListDocument } from '../../schemas/stage-documents.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
+import { seal, unseal } from '../runtime/seal.ts';
+
+export type IdentifierListStore = ReturnType<typeof createIdentifierListStore>;
+
+/** About 2 MB. */
+const PART = 50_000;
+const contextOf = (list: string, part: number) => `identifiers ${list}.${part}`;
+
+export function createIdentifierListStore(db: Db) {
+  const lists = db.collection<IdentifierListDocument>(collections.identifierLists);
+
+  return {
+    /** In the 8-4-4-4-12 form. Gives the name of the list. */
+    async store(identifiers: readonly string[], secret: Uint8Array): Promise<string> {
+      const list = randomUUID();
+      let part = 0;
+      for (const some of inGroups(identifiers, within({ count: PART }))) {
+        const text = some.map((one) => `${one}\n`).join('');
+        const sealed = new Binary(seal(secret, text, contextOf(list, part)));
+        await lists.insertOne({
+          _id: `${list}.${part}`,
+          list,
+          part,
+          bytes: text.length,
+          sealed,
+          createdAt: new Date(),
+        });
+        part++;
+      }
+      return list;
+    },
+
+    async size(list: string): Promise<number> {
+      const parts = await lists.find({ list }).project<{ bytes: number }>({ bytes: 1 }).toArray();
+      return parts.reduce((sum, { bytes }) => sum + bytes, 0);
+    },
+
+    /** As the lines of a file. */
+    async *read(list: string, secrets: readonly Uint8Array[]): AsyncGenerator<Buffer> {
+      for await (const { part, sealed } of lists.find({ list }).sort({ part: 1 }))
+        yield Buffer.from(unseal(secrets, sealed, contextOf(list, part)));
+    },
+
+    remove: (list: string) => lists.deleteMany({ list }),
+  };
+}

@@ -1,0 +1,59 @@
+/** Privacy requests as they are answered. */
+import { z } from 'zod';
+import { privacyTypes } from './documents.ts';
+import { count, created, described, id, importLogError, statusOf, updated } from './http-answers.ts';
+
+export const requestId = z
+  .strictObject({ request_id: described(id, 'The privacy request.', 58) })
+  .meta({ id: 'PrivacyRequestId' });
+
+const deviceRecord = z
+  .strictObject({
+    identifier: described(z.string(), 'The device.', '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11'),
+    attributes: z.array(
+      z.strictObject({
+        attribute_id: id,
+        name: described(z.string().nullable(), 'null: the attribute was deleted since.', 'Sports fans'),
+      }),
+    ),
+    audiences: z.array(
+      z.strictObject({
+        audience_id: id,
+        name: described(z.string().nullable(), 'null: the audience was deleted since.', 'Summer visitors'),
+        events: described(z.array(z.string()), 'The events that the device came with.', ['visit']),
+      }),
+    ),
+  })
+  .meta({ id: 'DeviceRecord' });
+
+export const privacyRequest = z
+  .strictObject({
+    request_id: described(id, 'Ids increase in the order in which jobs are accepted.', 58),
+    type: z.enum(privacyTypes).meta({ example: 'delete' }),
+    file_path: described(z.string().nullable(), 'As submitted; null if identifiers were sent.', null),
+    status: statusOf('The status of the request.'),
+    identifiers: described(
+      count.nullable(),
+      'Valid identifiers that were read; null until the request has ended.',
+      12,
+    ),
+    found: described(
+      count.nullable(),
+      'Distinct devices that something was stored of; of a `restore`, those that were suppressed. Null until the request has ended.',
+      9,
+    ),
+    errors: described(z.array(importLogError).nullable(), 'Why it failed; null unless `status` is 3.', null),
+    created_at: created,
+    updated_at: updated,
+  })
+  .meta({ id: 'PrivacyRequest' });
+
+export const privacyRequestDetails = privacyRequest
+  .extend({
+    devices: described(
+      z.array(deviceRecord).nullable(),
+      'Of an `access` request that is done: what is stored of each device that was found. Kept for 7 days. Otherwise null.',
+      null,
+    ),
+  })
+  .meta({ id: 'PrivacyRequestDetails' });

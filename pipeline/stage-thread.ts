@@ -22,6 +22,7 @@ import { StartRefused } from './runtime/errors.ts';
 import { createLogger } from './runtime/log.ts';
 import { createPipelineMetrics, reasonOf } from './runtime/metrics.ts';
 import { createTracer } from './runtime/traces.ts';
+import { createDeviceSets } from './sets/device-sets.ts';
 import { createPlacementReader } from './sets/placement.ts';
 import { createJobSources } from './sources/job-sources.ts';
 import { createCounterStore } from './stores/counters.ts';
@@ -151,7 +152,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
     const spendBytes = createSpendBytes({ ...config, ...stores, retry });
     const keyHints = createKeyHints(stores);
     const read = createReadDryRun({ ...config, ...stores.contexts, ...sources, keyHints, spendBytes });
-    consumptions.push(startDryRuns({ log, dryRuns: stores.dryRuns, read }));
+    consumptions.push(startDryRuns({ log, dryRuns: stores.dryRuns, sets: createDeviceSets(mongo.db), read }));
   }
   ready = true;
   log.info({ stages, partitions }, 'ready');

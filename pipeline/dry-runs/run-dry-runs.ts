@@ -4,14 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { jobFailureCodes } from '../../schemas/codes.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import { createRetry } from '../engine/retry.ts';
+import { identifiersIn } from '../formats/find-identifiers.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createRoundRobin } from '../runtime/round-robin.ts';
+import type { DeviceSets } from '../sets/device-sets.ts';
 import type { DryRunResult, DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
 import type { createReadDryRun, DryRead } from './read-dry-run.ts';
 
 export interface RunDependencies {
   log: Logger;
   dryRuns: DryRunStore;
+  sets: Pick<DeviceSets, 'suppressedIdentifiers'>;
   read: ReturnType<typeof createReadDryRun>;
   /** A dry run that takes longer ends as `storage_unavailable`. */
   deadlineMs?: number;
@@ -31,7 +34,14 @@ const failed = (code: 'storage_unavailable' | 'internal_error'): DryRead => ({
   errors: [{ code, message: jobFailureCodes[code] }],
 });
 
-export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs = 500 }: RunDependencies): {
+export function startDryRuns({
+  log,
+  dryRuns,
+  sets,
+  read,
+  deadlineMs = 120_000,
+  everyMs = 500,
+}: RunDependencies): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
@@ -57,9 +67,19 @@ export function startDryRuns({ log, dryRuns, read, deadlineMs = 120_000, everyMs
     return errors || files.some(({ failure }) => failure) ? JobStatus.error : JobStatus.done;
   }
 
+  /** When the examples are stored: a deletion meanwhile finds them there, or its devices are found to be suppressed here. */
+  async function eraseSuppressed({ partner }: TakenDryRun, { files }: DryRead): Promise<void> {
+    const rows = files.flatMap(({ examples }) => examples);
+    const identifiers = [...new Set(rows.flatMap(({ raw }) => identifiersIn(raw)))];
+    if (identifiers.length === 0) return;
+    const suppressed = await sets.suppressedIdentifiers(partner, identifiers);
+    if (suppressed.size > 0) await dryRuns.erase((identifier) => suppressed.has(identifier), partner);
+  }
+
   async function run(dryRun: TakenDryRun): Promise<void> {
     const result = await readWithin(dryRun);
     await retry('end a dry run', () => dryRuns.end(dryRun, { ...result, status: statusOf(result) }), signal);
+    await retry('look for suppressed devices', () => eraseSuppressed(dryRun, result), signal);
     log.info({ dry_run: dryRun._id, files: result.files.length }, 'dry run ended');
   }
 

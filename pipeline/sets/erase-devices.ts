@@ -78,6 +78,8 @@ type Taken = Pick<Erasure, 'space' | 'slot' | 'keys'>;
 async function takeOut(deps: EditDeps, target: Taken, wanted: Devices): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const manifest = await deps.manifests.read(target);
+    // Its space was removed.
+    if (manifest.version === 0 && wanted.count > 0) return;
     const isDone = await takeOutOf(deps, manifest, target, wanted).catch((error) => {
       if (error instanceof Raced) return false;
       throw error;

@@ -33,7 +33,13 @@ it('a dry run starts while nine of another partner wait, and those that wait tak
       begun.push({ partner, end: () => resolve(nothing) });
     });
   for (let i = 0; i < 9; i++) await queue('greedy');
-  const runner = startDryRuns({ log, dryRuns, read, everyMs: 5 });
+  const runner = startDryRuns({
+    log,
+    dryRuns,
+    sets: { suppressedIdentifiers: async () => new Set() },
+    read,
+    everyMs: 5,
+  });
   const hasBegun = (count: number) => waitFor(() => begun.length >= count, { what: `${count} dry runs` });
   await hasBegun(2);
   for (const partner of ['modest', 'third', 'modest']) await queue(partner);

@@ -1,11 +1,14 @@
 /**
- * Whatever partners upload, import, append, clear and delete: every count and every set is what a slow, plain program says.
+ * Whatever partners upload, import, append, clear and delete, and whatever people ask to be deleted: every count and every set is what
+ * a slow, plain program says, and nothing of what was deleted for all stands anywhere in MongoDB.
  * HEADRACE_TEST_SEQUENCES=200 runs more of them; a failure tells the seed and path with which it comes again, and
  * HEADRACE_TEST_SHRINK=1 looks for a smaller one.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { EVERYONE } from '../../schemas/documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
+import { findInDatabase } from '../support/scan-database.ts';
 import { type OwnService, startService } from '../support/stack.ts';
 import { expected, observed } from './sequences/compare.ts';
 import { runSequence } from './sequences/run-sequence.ts';
@@ -39,9 +42,10 @@ const count = (code: string, times: number) => {
 };
 
 async function endsAsTheOracleSays(rounds: Round[]): Promise<void> {
-  const { oracle } = await runSequence(driver, rounds, async (run) =>
-    expect(await observed(driver, run.oracle)).toEqual(expected(run.oracle)),
-  );
+  const { oracle } = await runSequence(driver, rounds, async (run) => {
+    expect(await observed(driver, run.oracle)).toEqual(expected(run.oracle));
+    expect(await findInDatabase(driver.db, run.oracle.suppressed(EVERYONE))).toEqual([]);
+  });
   const jobs = [...oracle.jobs.values()];
   const files = [...oracle.files.values()].flat();
   done.sequences++;

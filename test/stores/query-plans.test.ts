@@ -22,6 +22,7 @@ const mayExamine: [RegExp, string][] = [
   [/^(apiKeys\.countOthers|tokenKeys\.reseal)/, 'an operator asks, after a secret was rotated'],
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
   [/^audiences\.largest/, 'most audiences of a partner hold devices'],
+  [/^dryRuns\.erase/, 'those of a day'],
 ];
 
 /** Calls that may sort in memory, and what bounds it. */

@@ -3,6 +3,7 @@
  * uploaded, provisioned and queued, in that order; knows nothing of Kafka, MongoDB, slots or batches.
  */
 
+import { EVERYONE } from '../../schemas/documents.ts';
 import { type FileVerdict, readFileOracle } from './oracle-file.ts';
 import { setNames } from './stored-sets.ts';
 
@@ -19,6 +20,8 @@ export interface ExpectedJob {
   accepted: number;
   rejected: Record<string, number>;
   uniqueDevices: number;
+  /** Distinct devices that are left out. */
+  suppressed: number;
   /** Of a load: the audience's devices after it, and how many of them were not there before. */
   growth?: { audienceDevices: number; newDevices: number };
   files: number;
@@ -32,6 +35,7 @@ export interface ExpectedFile {
   accepted: number;
   /** Accepted pairs of device and key less the distinct ones; null for a file that failed. */
   duplicates: number | null;
+  suppressed: number;
   rejected: Record<string, number>;
   /** Accepted rows by event, of a loaded audience file. */
   events: Record<string, number>;
@@ -66,6 +70,8 @@ interface ReadFile {
   entry: ExpectedFile;
   /** Identifiers of a loaded file by attribute id, or by event. */
   devices: Map<string, Set<string>>;
+  /** Those of the file that are left out. */
+  suppressed: Set<string>;
 }
 
 export type Oracle = ReturnType<typeof createOracle>;
@@ -85,6 +91,10 @@ export function createOracle() {
   const attributes: { id: number; partner: string; foreignKey?: string }[] = [];
   const audiences = new Map<number, AudienceState>();
   const sets = new Map<string, Set<string>>();
+  /** By partner, or EVERYONE; and all that ever were. */
+  const suppressed = new Map<string, Set<string>>();
+  const everSuppressed = new Set<string>();
+  const ownerOf = new Map<number, string>();
   const jobs = new Map<number, ExpectedJob>();
   const files = new Map<number, ExpectedFile[]>();
   const setOf = (name: string) => sets.get(name) ?? new Set<string>();
@@ -101,16 +111,16 @@ export function createOracle() {
   function read(path: string, options: Parameters<typeof readFileOracle>[1]): ReadFile {
     const verdict = readFileOracle(objects.get(path)!, options);
     const { failure, rows, accepted, rejected, rejects } = verdict;
-    const none = { duplicates: null, events: {}, status: 3 as const };
+    const none = { duplicates: null, suppressed: 0, events: {}, status: 3 as const };
     if (failure && !atTheEnd.includes(failure.code)) {
       const entry = { path, rows: 0, accepted: 0, rejected: {}, rejects: null, failure, ...none };
-      return { entry, devices: new Map() };
+      return { entry, devices: new Map(), suppressed: new Set() };
     }
     if (failure) {
       const { opted_out = 0 } = rejected;
       const counted = failure.code === 'too_many_invalid' ? { count: rows - accepted - opted_out } : {};
       const entry = { path, rows, accepted, rejected, rejects, failure: { ...failure, ...counted }, ...none };
-      return { entry, devices: new Map() };
+      return { entry, devices: new Map(), suppressed: new Set() };
     }
     const devices = new Map([...verdict.devices].map(([key, ids]) => [key, new Set([...ids].map(plain))]));
     const distinct = [...devices.values()].reduce((sum, set) => sum + set.size, 0);
@@ -122,12 +132,23 @@ export function createOracle() {
       rows,
       accepted,
       duplicates,
+      suppressed: 0,
       rejected,
       events,
       failure,
       rejects,
     };
-    return { entry, devices };
+    return { entry, devices, suppressed: new Set() };
+  }
+
+  /** The same without what must not come in. */
+  function withoutSuppressed(file: ReadFile, partner: OraclePartner): ReadFile {
+    const isOut = (id: string) => [partner._id, EVERYONE].some((scope) => suppressed.get(scope)?.has(id));
+    const out = new Set([...everything(file.devices.values())].filter(isOut));
+    const devices = new Map(
+      [...file.devices].map(([key, ids]) => [key, new Set([...ids].filter((id) => !out.has(id)))]),
+    );
+    return { entry: { ...file.entry, suppressed: out.size }, devices, suppressed: out };
   }
 
   function end(job: number, read: ReadFile[], problem?: string): void {
@@ -143,6 +164,7 @@ export function createOracle() {
       accepted: entries.reduce((sum, { accepted }) => sum + accepted, 0),
       rejected: sumByCode(entries.map(({ rejected }) => rejected)),
       uniqueDevices: everything(read.flatMap(({ devices }) => [...devices.values()])).size,
+      suppressed: everything(read.map((file) => file.suppressed)).size,
       files: entries.length,
       errors: errors.length > 0 ? errors : null,
     });
@@ -155,6 +177,9 @@ export function createOracle() {
     attributes: attributes as readonly { id: number; partner: string }[],
     /** Members without dashes, in lower case. */
     members: setOf,
+    /** Everything that is suppressed for all, or for this partner. */
+    suppressed: (scope: string): ReadonlySet<string> => suppressed.get(scope) ?? new Set(),
+    wasSuppressed: (identifier: string) => everSuppressed.has(identifier),
     /** The sets that hold anything. */
     filledSets: () => [...sets].filter(([, set]) => set.size > 0).map(([name]) => name),
 
@@ -181,7 +206,10 @@ export function createOracle() {
         else if (foreignKey !== undefined) keys.set(foreignKey, id);
       }
       const all = found.map((key) =>
-        read(key, { layout: 'attributes', keys, compressed: compressed ?? key.endsWith('.gz') }),
+        withoutSuppressed(
+          read(key, { layout: 'attributes', keys, compressed: compressed ?? key.endsWith('.gz') }),
+          partner,
+        ),
       );
       for (const { devices } of all)
         for (const [key, ids] of devices) addTo(setNames.attribute(Number(key)), ids);
@@ -204,7 +232,10 @@ export function createOracle() {
       const isLoaded = (key: string) => state.loaded.get(key)?.some((old) => old.equals(objects.get(key)!));
       const all = found
         .filter((key) => !isLoaded(key))
-        .map((key) => read(key, { layout: 'audience', compressed: key.endsWith('.gz') }));
+        .map((key) =>
+          withoutSuppressed(read(key, { layout: 'audience', compressed: key.endsWith('.gz') }), partner),
+        );
+      ownerOf.set(audience, partner._id);
       const problem = found.length === 0 ? 'no_files' : undefined;
       const own = setNames.audience(audience, state.generation);
       const before = setOf(own);
@@ -250,13 +281,47 @@ export function createOracle() {
       state.failedPaths.clear();
     },
 
+    /** Of a partner, or of EVERYONE. */
+    privacy(job: number, type: 'delete' | 'restore', scope: string, identifiers: string[]): void {
+      const asked = new Set(identifiers.map(plain));
+      const list = suppressed.get(scope) ?? new Set();
+      const isTheirs = (partner: string) => scope === EVERYONE || scope === partner;
+      let found: Set<string>;
+      if (type === 'restore') {
+        found = new Set([...asked].filter((id) => list.has(id)));
+        suppressed.set(scope, new Set([...list].filter((id) => !asked.has(id))));
+      } else {
+        const held = everything(attributes.map(({ id }) => setOf(setNames.attribute(id))));
+        const own = attributes.filter(({ partner }) => isTheirs(partner));
+        const names = own.map(({ id }) => setNames.attribute(id));
+        for (const [audience, state] of audiences) {
+          if (!isTheirs(ownerOf.get(audience)!)) continue;
+          const name = setNames.audience(audience, state.generation);
+          const removed = [...setOf(name)].filter((id) => asked.has(id));
+          state.uniqueDevices -= removed.length;
+          const matched = removed.filter((id) => held.has(id)).length;
+          state.matchedDevices = Math.max(0, state.matchedDevices - matched);
+          for (const set of sets.keys()) if (set === name || set.startsWith(`${name}:`)) names.push(set);
+        }
+        found = new Set([...everything(names.map(setOf))].filter((id) => asked.has(id)));
+        for (const name of names) sets.set(name, new Set([...setOf(name)].filter((id) => !asked.has(id))));
+        suppressed.set(scope, everything([list, asked]));
+        for (const id of asked) everSuppressed.add(id);
+      }
+      const rows = identifiers.length;
+      const counts = { rows, accepted: rows, rejected: {}, suppressed: 0 };
+      const entry = { ...counts, duplicates: 0, events: {}, failure: null, rejects: [] };
+      files.set(job, [{ path: 'identifiers', status: 2, ...entry }]);
+      jobs.set(job, { ...counts, status: 2, uniqueDevices: found.size, files: 1, errors: null });
+    },
+
     delete(job: number, of: number[]): void {
       const names = of.map(setNames.attribute);
       const rows = names.reduce((sum, name) => sum + setOf(name).size, 0);
       const uniqueDevices = everything(names.map(setOf)).size;
       for (const name of names) sets.delete(name);
       files.set(job, []);
-      const read = { accepted: 0, rejected: {}, files: 0 };
+      const read = { accepted: 0, rejected: {}, files: 0, suppressed: 0 };
       jobs.set(job, { status: 2, rows, uniqueDevices, errors: null, ...read });
     },
   };

@@ -29,14 +29,15 @@ import type { SpillStore } from '../../stores/spills.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { noChange, targetOf } from './drop-job.ts';
 import type { GatherParts } from './gather-parts.ts';
+import type { GatheredSlot } from './gather-slot.ts';
 import type { SinkStep } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
-  sets: Pick<DeviceSets, 'merge' | 'erase' | 'fence' | 'look'>;
+  sets: Pick<DeviceSets, 'merge' | 'erase' | 'fence' | 'look' | 'spacesOf'>;
   acks: Pick<AckStore, 'recordAndAdvance'>;
   jobs: Pick<JobStore, 'decidedLoads'>;
-  audiences: Pick<AudienceStore, 'spacesOf'>;
+  audiences: Pick<AudienceStore, 'spacesOf' | 'toSweep'>;
   attributes: Pick<AttributeStore, 'ownedAmong'>;
   eventValues: Pick<EventValueStore, 'valuesOf'>;
   requestResults: Pick<RequestResultStore, 'find' | 'store'>;
@@ -70,18 +71,17 @@ export function createServeRequest(deps: Dependencies) {
   const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
   const listOf = (marker: JobMarker) => spaces.suppressed(isForAll(marker) ? undefined : marker.partner);
 
-  async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted): Promise<Devices> {
+  /** What came of the request in a slot: its devices, and distinct ones by file. */
+  async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted) {
     const parts: Devices[] = [];
-    const numberKeysOf = () => async (keys: string[]) => keys.map(() => 0);
-    for await (const part of deps.gatherParts({
-      markers: [marker],
-      uncommitted,
-      slot,
-      parts: 1,
-      numberKeysOf,
-    }))
-      parts.push(part);
-    return merge(parts);
+    const filePairs: number[] = [];
+    const gathering = {
+      ...{ markers: [marker], uncommitted, slot, parts: 1 },
+      numberKeysOf: () => async (keys: string[]) => keys.map(() => 0),
+      onGathered: (_: number, one: GatheredSlot) => filePairs.push(...[...one.filePairs].flat()),
+    };
+    for await (const part of deps.gatherParts(gathering)) parts.push(part);
+    return { devices: merge(parts), filePairs };
   }
 
   /** Their digests, as the list has them, with the number of the request. */
@@ -171,8 +171,24 @@ export function createServeRequest(deps: Dependencies) {
       ack.attributePairs = new Binary(packCounts(pairs));
       ack.pairs = [...pairs.values()].reduce((sum, count) => sum + count, 0);
     }
+    await eraseCleared(wanted, step);
     await eraseRows(wanted, isForAll(marker) ? undefined : partner, step);
     return ack;
+  }
+
+  /** What cleared audiences held, as far as it is not swept yet. It counts no more. */
+  async function eraseCleared({ marker, slot, devices, target }: Wanted, step: SinkStep): Promise<void> {
+    const cleared = await step.read('look for cleared audiences', () => deps.audiences.toSweep().toArray());
+    const theirs = cleared.filter(({ partner }) => isForAll(marker) || partner === marker.partner);
+    for (const { _id, generation } of theirs) {
+      const held = await step.read('find their devices', () => sets.spacesOf(_id));
+      for (const space of held)
+        if (
+          spaces.parse(space)!.generation < generation &&
+          (await sets.look({ space, slot }, devices)).size > 0
+        )
+          await step('erase', () => sets.erase(target(space), devices));
+    }
   }
 
   async function ownKeys({ marker, slot, devices }: Wanted, step: SinkStep): Promise<Set<number>> {
@@ -245,13 +261,14 @@ export function createServeRequest(deps: Dependencies) {
     const { slots, committed, uncommitted } = serving;
     const { job } = marker;
     for (const slot of slots) {
-      const devices = await step.read('gather a slot', () => gather(marker, slot, uncommitted));
+      const gathered = await step.read('gather a slot', () => gather(marker, slot, uncommitted));
+      const { devices, filePairs } = gathered;
       const target = (space: string) => ({ ...targetOf([marker], slot, committed), space });
       const isEmpty = devices.count === 0;
       const ack = isEmpty
         ? noChange(job, slot, 0)
         : await serve[marker.privacy]!({ marker, slot, devices, target }, step);
-      await step('ack', () => deps.acks.recordAndAdvance([ack]));
+      await step('ack', () => deps.acks.recordAndAdvance([{ ...ack, filePairs }]));
       committed.add(slot, [job]);
       uncommitted.forgetSlot(slot, [job]);
     }

@@ -1,4 +1,6 @@
 /** The service's state in the oracle's words. */
+
+import { blankRows } from '../../../pipeline/formats/find-identifiers.ts';
 import { createAttributeDeviceStore } from '../../../pipeline/stores/attribute-devices.ts';
 import { collections, type FileDocument } from '../../../schemas/documents.ts';
 import type { RejectsDocument } from '../../../schemas/stage-documents.ts';
@@ -31,10 +33,17 @@ const only = ({ code, file, line, count }: ExpectedError): ExpectedError => ({
   ...(count === undefined ? {} : { count }),
 });
 
+/** Rows of devices that were deleted once are blank or not: it depends on when they were read. That none is left where none may be is looked at apart. */
+const withoutErased = <Row extends { raw: string }>(oracle: Oracle, rows: Row[]): Row[] =>
+  blankRows(rows, oracle.wasSuppressed) ?? rows;
+
 export function expected(oracle: Oracle): Picture {
   const picture: Picture = { jobs: {}, files: {}, audiences: {}, sets: {}, attributes: {} };
   for (const [id, job] of oracle.jobs) picture.jobs[id] = { ...job, errors: byFile(job.errors) };
-  for (const [id, files] of oracle.files) picture.files[id] = byPath(files);
+  for (const [id, files] of oracle.files)
+    picture.files[id] = byPath(
+      files.map((file) => ({ ...file, rejects: file.rejects && withoutErased(oracle, file.rejects) })),
+    );
   for (const [
     id,
     { generation, uniqueDevices, uploadedDevices, matchedDevices, outcome },
@@ -53,13 +62,14 @@ export async function observed(driver: Driver, oracle: Oracle): Promise<Picture>
   const ids = [...oracle.jobs.keys()];
   for (const job of await driver.jobs.find({ _id: { $in: ids } }).toArray()) {
     const { _id, status, rows, uniqueDevices, filesDone, errors, accepted, rejected } = job;
-    const { audienceDevices, newDevices } = job;
+    const { audienceDevices, newDevices, suppressed = 0 } = job;
     picture.jobs[_id] = {
       status: status as 2 | 3,
       rows,
       accepted: accepted!,
       rejected: rejected!,
       uniqueDevices,
+      suppressed,
       ...(job.kind === 'audience'
         ? { growth: { audienceDevices: audienceDevices!, newDevices: newDevices! } }
         : {}),
@@ -78,10 +88,14 @@ export async function observed(driver: Driver, oracle: Oracle): Promise<Picture>
       rows: file.rows,
       accepted: file.accepted,
       duplicates: file.duplicates,
+      suppressed: file.suppressed ?? 0,
       rejected: file.rejected,
       events: Object.fromEntries((file.events ?? []).map(({ event, rows }) => [event, rows])),
       failure: file.failure && only(file.failure),
-      rejects: wanted?.rejects === null ? null : (rejects.get(`${file.job}.${file.number}`) ?? []),
+      rejects:
+        wanted?.rejects === null
+          ? null
+          : withoutErased(oracle, rejects.get(`${file.job}.${file.number}`) ?? []),
     });
   }
   for (const id of ids) picture.files[id] = byPath(picture.files[id] ?? []);

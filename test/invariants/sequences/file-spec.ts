@@ -20,7 +20,7 @@ export const events = [
 /** 36 characters or not, none of them an identifier. */
 const badIdentifiers = ['', 'nobody', '0000000000-000-0000-0000-000000000000', '\u{1f4f1}', '-'.repeat(36)];
 const ZEROS = '00000000-0000-0000-0000-000000000000';
-const DEVICES = 1_500;
+export const DEVICES = 1_500;
 
 type Odd = 'zeros' | 'bad id' | 'bad quotes' | 'no key' | 'unknown key' | 'long event' | 'foreign device';
 
@@ -107,7 +107,7 @@ export interface FileContext {
   path: string;
 }
 
-const device = (tag: string, number: number) =>
+export const device = (tag: string, number: number) =>
   `${tag}-0000-4000-8000-${(number % DEVICES).toString(16).padStart(12, '0')}`;
 
 export function writeFile(spec: FileSpec, around: FileContext): Buffer {

@@ -1,9 +1,9 @@
 /** Runs a sequence on the service and the oracle side by side. */
 import { randomBytes } from 'node:crypto';
-import type { PartnerDocument } from '../../../schemas/documents.ts';
+import { EVERYONE, type PartnerDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import { createOracle, type Oracle } from '../../support/oracle.ts';
-import { writeFile } from './file-spec.ts';
+import { DEVICES, device, writeFile } from './file-spec.ts';
 import type { Round } from './sequence.ts';
 
 const foreignKeys = ['seg,ment', 'über|key', undefined, 'say "hi"', 'a;b', '__proto__', '007'];
@@ -31,6 +31,7 @@ export async function runSequence(
   const jobs: number[] = [];
   /** Loads of this round by audience. */
   let underWay = new Map<number, number[]>();
+  let requests: number[] = [];
   const load = (id: number, audience: number) => {
     underWay.set(audience, [...(underWay.get(audience) ?? []), id]);
     jobs.push(id);
@@ -56,7 +57,8 @@ export async function runSequence(
 
   async function clear(index: 0 | 1, audience: number): Promise<void> {
     await driver.clear(partners[index], audience);
-    oracle.clear(audience, underWay.get(audience));
+    // How much a request finds in an audience that is being cleared is chance, too.
+    oracle.clear(audience, [...(underWay.get(audience) ?? []), ...requests]);
   }
 
   async function queue(one: Round['jobs'][number]): Promise<void> {
@@ -65,6 +67,15 @@ export async function runSequence(
     if (one.kind === 'attribute') return addAttribute(one.partner);
     if (one.kind === 'clear') {
       if (own.length > 0) await clear(one.partner, own[one.audience % own.length]!);
+      return;
+    }
+    if (one.kind === 'privacy') {
+      const count = Math.min(one.count, DEVICES);
+      const wanted = Array.from({ length: count }, (_, n) => device(tags[one.partner], one.first + n));
+      const id = await driver.privacy(one.type, one.forAll ? null : owner, wanted);
+      oracle.privacy(id, one.type, one.forAll ? EVERYONE : owner._id, wanted);
+      requests.push(id);
+      jobs.push(id);
       return;
     }
     if (one.kind === 'delete') {
@@ -93,6 +104,7 @@ export async function runSequence(
 
   for (const { uploads, clears, jobs: wanted } of rounds) {
     underWay = new Map();
+    requests = [];
     for (const one of uploads) {
       await put(0, one);
       if (one.file.first % 3 > 0) await put(1, one);

@@ -1,6 +1,6 @@
 /** Sequences of what partners do. */
 import fc from 'fast-check';
-import { type FileSpec, fileSpec } from './file-spec.ts';
+import { DEVICES, type FileSpec, fileSpec } from './file-spec.ts';
 
 /** Where files go by what is in them, so that most jobs find what they can load; the rest is mixed up on purpose. */
 const areas = {
@@ -17,6 +17,7 @@ export type Job =
   | { kind: 'append'; audience: number; target: string }
   | { kind: 'clear'; audience: number }
   | { kind: 'delete'; attributes: number[] }
+  | { kind: 'privacy'; type: 'delete' | 'restore'; forAll: boolean; first: number; count: number }
   | { kind: 'attribute' };
 
 /** Uploads and some clears while nothing runs, then jobs all at once: so it is plain what each of them must find. */
@@ -74,6 +75,17 @@ const job = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('clear' as const), partner, audience: fc.nat({ max: 3 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('privacy' as const),
+      partner,
+      type: fc.constantFrom('delete' as const, 'delete' as const, 'restore' as const),
+      forAll: fc.boolean(),
+      first: fc.nat({ max: DEVICES }),
+      count: fc.constantFrom(1, 20, 400),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('attribute' as const), partner }) },
 );

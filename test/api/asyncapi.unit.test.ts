@@ -108,7 +108,7 @@ describe('every field', () => {
     ]);
     const types = Object.fromEntries(fieldsOf('RowBatch').map(({ path, type }) => [path, type]));
     expect(types).toMatchObject({
-      layout: 'attributes | audience',
+      layout: 'attributes | audience | identifiers',
       failure: 'ReadFailure or null',
       'failure.line': 'long or null',
     });

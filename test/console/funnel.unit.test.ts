@@ -11,6 +11,7 @@ const file = (given: Partial<FileReport>): FileReport => ({
   rows_accepted: 0,
   rows_duplicate: 0,
   rows_rejected: {},
+  suppressed: 0,
   failure: null,
   ...given,
 });

@@ -18,6 +18,7 @@ const load = (given: Partial<Load>): Load => ({
   updated_at: '2026-06-01T08:00:02Z',
   rows_accepted: 110,
   rows_rejected: { opted_out: 4, bad_identifier: 6 },
+  suppressed: 0,
   new_devices: 100,
   audience_devices: 100,
   ...given,

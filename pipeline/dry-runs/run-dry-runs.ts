@@ -5,8 +5,8 @@ import { jobFailureCodes } from '../../schemas/codes.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import { createRetry } from '../engine/retry.ts';
 import { identifiersIn } from '../formats/find-identifiers.ts';
+import { createFairShare } from '../runtime/fair-share.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createRoundRobin } from '../runtime/round-robin.ts';
 import type { DeviceSets } from '../sets/device-sets.ts';
 import type { DryRunResult, DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
 import type { createReadDryRun, DryRead } from './read-dry-run.ts';
@@ -48,7 +48,7 @@ export function startDryRuns({
   const { signal } = stopping;
   const retry = createRetry(log);
   const runner = randomUUID();
-  const turns = createRoundRobin();
+  const turns = createFairShare();
 
   async function readWithin(dryRun: TakenDryRun): Promise<DryRead> {
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -99,7 +99,7 @@ export function startDryRuns({
   }
 
   async function take(): Promise<TakenDryRun | null> {
-    const partner = turns.next(await dryRuns.waiting(busyPartners()));
+    const partner = turns.takeTurn(await dryRuns.waiting(busyPartners()));
     // Longer than a run may take: at the end of the lease its holder has died.
     return partner === undefined ? null : dryRuns.take(partner, runner, deadlineMs + 30_000);
   }

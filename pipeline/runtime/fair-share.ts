@@ -21,16 +21,26 @@ export function createFairShare() {
   const isBefore = (a: Item, b: Item) =>
     (servedTo(a.key) + a.cost - servedTo(b.key) - b.cost || ever(a.key) - ever(b.key)) < 0;
 
+  /** Of the next items of all keys that wait, the one to serve; only those that `fits` accepts are chosen. */
+  function next<T extends Item>(
+    waiting: readonly T[],
+    fits: (item: T) => boolean = () => true,
+  ): T | undefined {
+    if (waiting.length > 0) level = Math.min(...waiting.map(({ key }) => servedTo(key)));
+    let chosen: T | undefined;
+    for (const item of waiting) if ((!chosen || isBefore(item, chosen)) && fits(item)) chosen = item;
+    return chosen;
+  }
+  const serve = ({ key, cost }: Item) => void served.set(key, servedTo(key) + cost);
+
   return {
-    /** Of the next items of all keys that wait, the one to serve; only those that `fits` accepts are chosen. */
-    next<T extends Item>(waiting: readonly T[], fits: (item: T) => boolean = () => true): T | undefined {
-      if (waiting.length > 0) level = Math.min(...waiting.map(({ key }) => servedTo(key)));
-      let chosen: T | undefined;
-      for (const item of waiting) if ((!chosen || isBefore(item, chosen)) && fits(item)) chosen = item;
-      return chosen;
-    },
-    serve({ key, cost }: Item): void {
-      served.set(key, servedTo(key) + cost);
+    next,
+    serve,
+    /** Whose turn it is of these, where one turn is worth the same as another. */
+    takeTurn(keys: readonly string[]): string | undefined {
+      const chosen = next(keys.map((key) => ({ key, cost: 1 })));
+      if (chosen) serve(chosen);
+      return chosen?.key;
     },
   };
 }

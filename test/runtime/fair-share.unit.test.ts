@@ -63,3 +63,14 @@ it('one that does not fit is passed over, and keeps its claim', () => {
     turns.serve(next);
   }
 });
+
+it('turns of one worth: those that wait take turns, and one that comes back is next', () => {
+  const turns = createFairShare();
+  const waiting = ['a', 'b', 'c'];
+  expect(Array.from({ length: 4 }, () => turns.takeTurn(waiting))).toEqual(['a', 'b', 'c', 'a']);
+  expect(turns.takeTurn(['a', 'd'])).toBe('d');
+  for (let n = 0; n < 10; n++) turns.takeTurn(['busy']);
+  expect(turns.takeTurn(['busy', 'a'])).toBe('a');
+  expect(turns.takeTurn(['busy', 'a'])).toBe('busy');
+  expect(turns.takeTurn([])).toBeUndefined();
+});

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Binary } from 'mongodb';
-import { createRoundRobin } from '../../../pipeline/runtime/round-robin.ts';
+import { createFairShare } from '../../../pipeline/runtime/fair-share.ts';
 import type {
   CompositionClaim,
   CompositionHead,
@@ -37,7 +37,7 @@ export type CompositionReports = ReturnType<typeof createCompositionReports>;
 export function createCompositionReports(deps: ReportDependencies) {
   const { audiences, compositions, counters, setVersions, composer, log } = deps;
   const computeReport = createComputeReport(deps);
-  const turns = createRoundRobin();
+  const turns = { partners: createFairShare(), lanes: createFairShare() };
   /** Partners whose reports are being computed. */
   const running = new Set<string>();
   /** What this process has claimed, oldest first, and how far each is. */
@@ -88,10 +88,10 @@ export function createCompositionReports(deps: ReportDependencies) {
 
   function nextInTurn(): Claimed | undefined {
     const waiting = [...held.keys()].filter(({ partner }) => !running.has(partner));
-    const nextPartner = turns.next(waiting.map(({ partner }) => partner));
+    const nextPartner = turns.partners.takeTurn(waiting.map(({ partner }) => partner));
     const ofPartner = waiting.filter(({ partner }) => partner === nextPartner);
     const laneOf = ({ partner, customer }: Claimed) => `${partner}/${customer ?? ''}`;
-    const lane = turns.next(ofPartner.map(laneOf));
+    const lane = turns.lanes.takeTurn(ofPartner.map(laneOf));
     return ofPartner.find((claimed) => laneOf(claimed) === lane);
   }
 

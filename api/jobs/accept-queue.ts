@@ -89,10 +89,11 @@ export function createAcceptQueue(deps: Dependencies) {
     late: () => boolean,
   ): Promise<void> {
     let rest = batch;
-    const sequence = counters.attributeSequence();
     const now = new Date();
     while (rest.length > 0) {
-      const [highest, asOf] = await Promise.all([known ?? jobs.highestNumber(), sequence]);
+      const highest = known ?? (await jobs.highestNumber());
+      // After the number, and again for another one: an earlier job that deletes an attribute has raised the sequence before.
+      const asOf = await counters.attributeSequence();
       if (late()) throw new NotAccepted('MongoDB responded too late');
       const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
       for (const [i, entry] of rest.entries()) attempted.set(entry, documents[i]!);

@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAcceptQueue } from '../../api/jobs/accept-queue.ts';
-import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
+import { deletionOf, type ImportRequest } from '../../pipeline/accept/new-job.ts';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
+import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
@@ -102,6 +103,36 @@ describe('acceptance', () => {
     expect(accepted.map(({ job }) => job._id)).toEqual(Array.from({ length: 1_200 }, (_, i) => i + 1));
     expect(kafka.published).toEqual(accepted.map(({ job }) => job._id));
     expect((await stored()).map(({ filePath }) => filePath)).toEqual(accepted.map((_, i) => String(i)));
+  });
+
+  it('a job behind the deletion of an attribute by another process no longer sees the attribute', async () => {
+    const attributes = createAttributeStore(db);
+    const [attribute] = await attributes.createAll('p', [{ name: 'a' }]);
+    const { _id: id } = attribute!;
+    const other = queueBehind(door());
+    const newJobs = createNewJobStore(db);
+    let isFirst = true;
+    const queue = createAcceptQueue({
+      newJobs: {
+        ...newJobs,
+        // The other process takes the number while this one is about to.
+        async insert(documents) {
+          if (isFirst) {
+            isFirst = false;
+            await attributes.hide({ id });
+            await other.accept(deletionOf('p', id));
+          }
+          return newJobs.insert(documents);
+        },
+      },
+      counters: createCounterStore(db),
+      publisher: door().publisher,
+      log,
+      limitMs: 60_000,
+    });
+    const { job } = await queue.accept(request());
+    expect((await stored()).map(({ kind }) => kind)).toEqual(['delete', 'import']);
+    expect(await attributes.countFor(job, 10)).toBe(0);
   });
 
   it('two processes at once: no gap, no number twice, every job published once', async () => {

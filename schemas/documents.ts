@@ -257,6 +257,8 @@ export interface JobDocument {
   /** Written once, when the job is decided, so that the marker is the same however often it is sent. */
   verdict?: JobVerdict;
   createdAt: Date;
+  /** When dispatch began to list its files. */
+  listingAt?: Date;
   /** When its files were listed, or when it was decided if it has none. */
   startedAt?: Date;
   /** When it was decided. */

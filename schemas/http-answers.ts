@@ -292,6 +292,10 @@ export const progress = z
       410_000,
     ),
     created_at: created,
+    listing_at: described(
+      time.nullable(),
+      'When the service began to list its files; null until they are listed, and if it has none.',
+    ),
     started_at: described(time.nullable(), 'When its files were listed; null until then.'),
     loaded_at: described(time.nullable(), 'When all of its files had been read; null until then.'),
     ended_at: described(time.nullable(), 'When it ended; null until then.'),

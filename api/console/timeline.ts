@@ -26,16 +26,15 @@ function failedIn({ started_at, loaded_at, files }: Progress): (typeof ofImport)
   return started_at === null ? 'listing' : 'loading';
 }
 
-/** The wait and the listing are not recorded apart: their time is shown with the listing. */
 export function timelineOf(progress: Progress, isDeletion = false): Phase[] {
-  const { phase, created_at, started_at, loaded_at, ended_at } = progress;
+  const { phase, created_at, listing_at, started_at, loaded_at, ended_at } = progress;
   const phases: readonly (typeof ofImport)[number][] = isDeletion ? ofDeletion : ofImport;
   const stopped = phase === 'failed' ? (isDeletion ? 'merging' : failedIn(progress)) : undefined;
   const current = stopped ?? phase;
   const at = current === 'done' ? phases.length : phases.indexOf(current as 'waiting');
   const took = {
-    waiting: '',
-    listing: between(created_at, started_at),
+    waiting: between(created_at, listing_at),
+    listing: between(listing_at, started_at),
     loading: between(started_at, loaded_at),
     merging: isDeletion ? between(created_at, ended_at) : between(loaded_at, ended_at),
   };

@@ -103,7 +103,7 @@ it('a small job waits behind a large one that loads', async () => {
   const last = ofLarge.at(-1)!;
   expect(last).toMatchObject({ phase: 'done', files: FILES, files_done: FILES, rows: FILES * ROWS });
   expect([last.bytes, last.bytes_done, last.estimated_end_at]).toEqual([bytes, bytes, null]);
-  const times = [last.created_at, last.started_at!, last.loaded_at!, last.ended_at!];
+  const times = [last.created_at, last.listing_at!, last.started_at!, last.loaded_at!, last.ended_at!];
   expect(times).toEqual(times.toSorted());
 
   const statuses = (id: number) =>

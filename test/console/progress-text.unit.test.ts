@@ -13,6 +13,7 @@ const progress: Progress = {
   bytes_done: 100,
   rows_per_second: 399_999.6,
   created_at: '2026-06-01T08:00:00Z',
+  listing_at: '2026-06-01T08:00:00Z',
   started_at: '2026-06-01T08:00:01Z',
   loaded_at: null,
   ended_at: null,

@@ -15,29 +15,37 @@ const job: Progress = {
   bytes_done: 0,
   rows_per_second: null,
   created_at: at(0),
+  listing_at: null,
   started_at: null,
   loaded_at: null,
   ended_at: null,
   estimated_end_at: null,
 };
-const listed: Progress = { ...job, status: 1, phase: 'loading', files: 2, started_at: at(0.5) };
-const loaded: Progress = { ...listed, phase: 'merging', loaded_at: at(60) };
+const listed: Progress = {
+  ...job,
+  status: 1,
+  phase: 'loading',
+  files: 2,
+  listing_at: at(5),
+  started_at: at(5.5),
+};
+const loaded: Progress = { ...listed, phase: 'merging', loaded_at: at(65) };
 const text = (progress: Progress, isDeletion = false) =>
   timelineOf(progress, isDeletion).map(({ name, state, took }) => `${name} ${state} ${took}`.trim());
 
 describe('the timeline of a job', () => {
   it.each<[string, Progress, string[]]>([
     ['waits', job, ['Waiting current', 'Listing ahead', 'Loading ahead', 'Merging ahead']],
-    ['loads', listed, ['Waiting done', 'Listing done < 1 s', 'Loading current', 'Merging ahead']],
-    ['merges', loaded, ['Waiting done', 'Listing done < 1 s', 'Loading done 1 min', 'Merging current']],
+    ['loads', listed, ['Waiting done 5 s', 'Listing done < 1 s', 'Loading current', 'Merging ahead']],
+    ['merges', loaded, ['Waiting done 5 s', 'Listing done < 1 s', 'Loading done 1 min', 'Merging current']],
     [
       'is done',
-      { ...loaded, status: 2, phase: 'done', ended_at: at(63) },
-      ['Waiting done', 'Listing done < 1 s', 'Loading done 1 min', 'Merging done 3 s'],
+      { ...loaded, status: 2, phase: 'done', ended_at: at(68) },
+      ['Waiting done 5 s', 'Listing done < 1 s', 'Loading done 1 min', 'Merging done 3 s'],
     ],
     [
       'found no files',
-      { ...loaded, status: 3, phase: 'failed', files: 0, ended_at: at(61) },
+      { ...loaded, status: 3, phase: 'failed', files: 0, listing_at: null, ended_at: at(61) },
       ['Waiting done', 'Listing failed', 'Loading ahead', 'Merging ahead'],
     ],
     [
@@ -48,7 +56,7 @@ describe('the timeline of a job', () => {
     [
       'failed on a file',
       { ...loaded, status: 3, phase: 'failed', ended_at: at(61) },
-      ['Waiting done', 'Listing done < 1 s', 'Loading failed', 'Merging ahead'],
+      ['Waiting done 5 s', 'Listing done < 1 s', 'Loading failed', 'Merging ahead'],
     ],
   ])('that %s', (_, progress, expected) => {
     expect(text(progress)).toEqual(expected);
@@ -56,7 +64,7 @@ describe('the timeline of a job', () => {
 
   it('of a deletion reads no files', () => {
     expect(text(job, true)).toEqual(['Waiting current', 'Merging ahead']);
-    const ended: Progress = { ...loaded, status: 2, phase: 'done', ended_at: at(63) };
+    const ended: Progress = { ...loaded, status: 2, phase: 'done', listing_at: null, ended_at: at(68) };
     expect(text(ended, true)).toEqual(['Waiting done', 'Merging done 1 min']);
   });
 });

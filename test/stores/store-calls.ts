@@ -386,7 +386,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
         [loading._id, 10],
       ],
       extent: [[]],
-      freeze: [[accepted._id, { listing, fileCount: 1, bytes: 1 }]],
+      freeze: [[accepted._id, { listing, listingAt: new Date(), fileCount: 1, bytes: 1 }]],
       hold: [[loading._id, true]],
       progress: [[loading._id, { filesDone: 0, rows: 0, bytesDone: 0 }]],
       decide: [[[{ id: loading._id, lane: partner, outcome }]]],

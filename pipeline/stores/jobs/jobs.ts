@@ -61,7 +61,7 @@ export interface JobEnding {
 export const isUndecided = ({ phase }: JobDocument) => phase === 'accepted' || phase === 'listed';
 
 /** A list of files that was stored. */
-type FrozenList = Required<Pick<JobDocument, 'listing' | 'fileCount' | 'bytes'>> &
+type FrozenList = Required<Pick<JobDocument, 'listing' | 'listingAt' | 'fileCount' | 'bytes'>> &
   Pick<JobDocument, 'prefixMatches'>;
 
 /** The field is absent in the first attempt. */

@@ -103,10 +103,11 @@ export function createListFiles(deps: ListDependencies) {
     { listing, files: fileCount, bytes, prefixMatches }: PartialListing,
     first: FileDocument[],
     step: DispatchStep,
+    listingAt: Date,
   ): Promise<Listed> {
     const matches = prefixMatches.length > 0 ? { prefixMatches } : {};
     const frozen = await step('freeze', () =>
-      jobs.freeze(job._id, { listing, fileCount, bytes, ...matches }),
+      jobs.freeze(job._id, { listing, listingAt, fileCount, bytes, ...matches }),
     );
     if (frozen.listing === listing) return { job: frozen, first };
     await step('forget-lists', () => files.forgetListing(listing));
@@ -118,6 +119,7 @@ export function createListFiles(deps: ListDependencies) {
    * ends the wait for the storage only: what is begun in MongoDB is finished.
    */
   async function list(job: JobDocument, step: DispatchStep, signal: AbortSignal): Promise<Listed> {
+    const since = new Date();
     let stored = job.listed;
     let listed = stored ?? newListing(job._id);
     for await (const page of findObjects(deps.sourceOf, job, signal)) {
@@ -142,14 +144,14 @@ export function createListFiles(deps: ListDependencies) {
         const first = takeThatFit(documents, deps.fileWindow);
         for (const file of first) file.status = JobStatus.running;
         await step('listing', () => files.insertListing(documents));
-        return freeze(job, listed, first, step);
+        return freeze(job, listed, first, step, since);
       }
       const [known, next] = [stored, listed];
       if (!(await step('listing-page', () => listings.addPage(job._id, known, next, documents))))
         return resume(job, known, step, signal);
       stored = listed;
     }
-    return freeze(job, listed, [], step);
+    return freeze(job, listed, [], step, since);
   }
 
   /** The page is stored already: by a previous dispatcher that still runs, or by our own write whose response was lost. */

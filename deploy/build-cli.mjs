@@ -21,10 +21,29 @@ const footer = `})((() => {
   return process.getBuiltinModule('node:module').createRequire('file:///');
 })());`;
 
+/** What the licences of the bundled packages ask for: their names, copyright notices and texts, each text once. */
+function noticesOf(root, inputs) {
+  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  const named = new Map();
+  for (const folder of [...new Set(folders)].sort()) {
+    const { name, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+    const file = readdirSync(join(root, folder)).find((each) => /^licen[cs]e/i.test(each));
+    const text = file ? readFileSync(join(root, folder, file), 'utf8').trim() : '';
+    // Of the Apache licence there are copies that differ in spaces.
+    const key = license === 'Apache-2.0' ? license : text;
+    const known = named.get(key) ?? { license, names: [], text };
+    named.set(key, { ...known, names: [...known.names, name], text: known.text || text });
+  }
+  const parts = [...named.values()].map(
+    ({ license, names, text }) => `${names.join(', ')} (${license}):\n\n${text}`,
+  );
+  return `\n/* Contains these packages:\n\n${parts.join('\n\n').replaceAll('*/', '* /')}\n*/\n`;
+}
+
 /** Writes `headrace` and `headrace.sha256`, in the form that sha256sum -c reads, and returns the checksum. */
 export async function buildCli(build, root, directory) {
   const commands = readdirSync(join(root, 'deploy/cli/partner/commands'));
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: ['deploy/partner-cli.ts'],
     write: false,
@@ -34,13 +53,17 @@ export async function buildCli(build, root, directory) {
     mainFields: ['module', 'main'],
     target: 'node20',
     minify: true,
+    // Their notices are at the end.
     legalComments: 'none',
     logLevel: 'error',
+    metafile: true,
     define: { PARTNER_COMMANDS: JSON.stringify(commands.map((name) => basename(name, '.ts')).sort()) },
     banner: { js: banner },
     footer: { js: footer },
   });
-  const { contents } = outputFiles[0];
+  const [bundle] = Object.values(metafile.outputs);
+  const inputs = Object.keys(bundle.inputs).filter((path) => bundle.inputs[path].bytesInOutput > 0);
+  const contents = Buffer.from(outputFiles[0].text.trimEnd() + noticesOf(root, inputs));
   const checksum = createHash('sha256').update(contents).digest('hex');
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'headrace'), contents);

@@ -78,6 +78,10 @@ it('is one file, the same that npm run build:cli makes, and runs beside any pack
   const checksum = createHash('sha256').update(bytes).digest('hex');
   expect(said).toContain(`SHA-256 ${checksum}`);
   expect(readFileSync(join(built, 'headrace')).equals(bytes)).toBe(true);
+  const text = bytes.toString();
+  expect(text).toContain('Copyright (c) 2011 TJ Holowaychuk');
+  expect(text).toContain('Copyright (c) Squirrel Chat');
+  expect(text.match(/Apache License\n +Version 2\.0, January 2004/g)).toHaveLength(1);
 
   const response = await fetch(`${service.apiUrl}/cli`);
   expect(Object.fromEntries(response.headers)).toMatchObject({

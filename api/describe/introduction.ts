@@ -92,7 +92,7 @@ and detected. Spaces around a column are ignored. Files that end in \`.gz\` are 
   6fa459ea-ee8a-3ca4-894e-db77e160355e,
   \`\`\`
 
-A file is loaded completely or not at all. It fails when more than ${config.maxInvalidShare * 100} % of its rows are invalid. The other files of the
+A file is loaded completely or not at all. It fails when more than ${number(config.maxInvalidShare * 100)}% of its rows are invalid. The other files of the
 job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file (the last
 one says how many more there were), for ${number(config.retentionDaysRejects)} days after the end of the job. Imports and deletions are listed for ${number(config.retentionDaysJobs)} days after their end; loads of an
 audience at least until it is cleared.`;

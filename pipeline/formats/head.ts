@@ -9,7 +9,7 @@ export const COMMA = 0x2c;
 /** Comma, tab, semicolon, pipe. */
 const DELIMITERS = new Set([COMMA, 0x09, 0x3b, 0x7c]);
 
-/** A row with one of these in its first field is a header. Compared in lower case, trimmed and without quotes. */
+/** A row with one of these in its first field is a header. Compared in lower case, trimmed, without quotes, and with _ for a space or hyphen. */
 const HEADER_WORDS = new Set([
   'aaid',
   'ad_id',
@@ -75,5 +75,5 @@ export function detectDelimiter(bytes: Uint8Array, at: number, to: number): numb
 export function isHeader(bytes: Uint8Array, at: number, to: number): boolean {
   const field = new TextDecoder().decode(bytes.subarray(at, endOfFirstField(bytes, at, to))).trim();
   const name = field.length > 1 && field.startsWith('"') && field.endsWith('"') ? field.slice(1, -1) : field;
-  return HEADER_WORDS.has(name.trim().toLowerCase());
+  return HEADER_WORDS.has(name.trim().toLowerCase().replaceAll(/[ -]/g, '_'));
 }

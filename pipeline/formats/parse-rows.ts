@@ -118,7 +118,8 @@ function parse(
     else if (layout.columns !== undefined && reader.columns !== layout.columns) {
       lines -= reader.newlines;
       const found = `Line ${line} has ${reader.columns} column${reader.columns === 1 ? '' : 's'}`;
-      failure = { code: 'column_count', message: `${found}, not ${layout.columns}.`, line };
+      const hint = reader.columns < layout.columns ? ' Without an event, keep the delimiter.' : '';
+      failure = { code: 'column_count', message: `${found}, not ${layout.columns}.${hint}`, line };
       break;
     } else {
       const start = reader.starts[0]!;

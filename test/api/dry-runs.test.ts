@@ -75,7 +75,7 @@ test('keys of the other type: said by dry run and load alike, and only if they a
   for (const [file_path, key_type, said] of [
     ['foreign.csv', 0, /These are your foreign keys: use key_type 1 \(--foreign-keys\)\.$/],
     ['ids.csv', 1, /These are attribute ids: use key_type 0/],
-    ['nobody.csv', 0, /listed under rejects\.$/],
+    ['nobody.csv', 0, /See the rejected rows\.$/],
   ] as const) {
     const body = { file_path, key_type };
     const [dry] = (await dryRun(call, IMPORT, body)).file;

@@ -73,7 +73,7 @@ export function describePrefix(whole: PrefixResult): string[] {
   return [
     ...lead,
     '',
-    `layout ${layout}, ${count(rows)} rows, ${size}, ${duplicates * 100} % duplicates, ${keys} ${layout === 'a' ? 'attributes' : 'events'}, seed ${seed}`,
+    `layout ${layout}, ${count(rows)} rows, ${size}, ${duplicates * 100}% duplicates, ${keys} ${layout === 'a' ? 'attributes' : 'events'}, seed ${seed}`,
     `${seconds(result.seconds)} from POST to done`,
     ...describeChecks(result.checks),
     '',

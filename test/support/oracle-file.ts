@@ -118,7 +118,7 @@ function failureOf({ raw, line }: OracleRecord): FileVerdict['failure'] {
 }
 
 function isHeader(record: OracleRecord): boolean {
-  return headerWords.includes((record.fields[0] ?? '').trim().toLowerCase());
+  return headerWords.includes((record.fields[0] ?? '').trim().toLowerCase().replaceAll(/[ -]/g, '_'));
 }
 
 /** The keys that a row's device goes to, or why it goes nowhere. */

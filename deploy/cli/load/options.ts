@@ -86,7 +86,11 @@ export const withLoadOptions = (command: Command): Command =>
     .option('--prefix <folder>', 'empty folder below your prefix to upload to (default: a new one)')
     .option('--seed <n>', 'the same seed generates the same files (default: random)', between(0, 2 ** 31))
     .option('--ramp <from..to>', 'raise the rate until the backlog grows, such as 1..20 jobs/s', ramp)
-    .option('--step <duration>', 'duration of each rate of a ramp', duration, 60_000)
+    .addOption(
+      new Option('--step <duration>', 'duration of each rate of a ramp')
+        .argParser(duration)
+        .default(60_000, '60s'),
+    )
     .option('--parallel <n>', 'parallel uploads', between(1, 64), 8)
     .option('--report <name>', 'write a report to <name>.json and <name>.html')
     .option('--keep', 'keep the files and audiences');

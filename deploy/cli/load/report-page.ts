@@ -121,8 +121,8 @@ function planText({ plan }: LoadReport): string {
     `${plural(files, 'file')} each`,
     `${plural(rows, 'row')} a file`,
     ...(gzip ? ['gzip'] : []),
-    `${duplicates * 100} % duplicates`,
-    `${invalid * 100} % invalid`,
+    `${duplicates * 100}% duplicates`,
+    `${invalid * 100}% invalid`,
     `${plural(attributes, layout === 'a' ? 'attribute' : 'event')}`,
     `seed ${seed}`,
   ].join(', ');

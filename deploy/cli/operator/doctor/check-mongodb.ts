@@ -116,7 +116,7 @@ async function checkRoom(db: Db): Promise<Finding[]> {
   const { fsUsedSize, fsTotalSize } = await db.command({ dbStats: 1, freeStorage: 0 });
   if (!fsTotalSize) return [];
   const share = fsUsedSize / fsTotalSize;
-  const text = `the disk of MongoDB is ${Math.round(share * 100)} % full`;
+  const text = `the disk of MongoDB is ${Math.round(share * 100)}% full`;
   if (share < FULL_SHARE) return [ok('mongodb disk', text)];
   return [warning('mongodb disk', text, 'add disk space: with a full disk every job waits')];
 }

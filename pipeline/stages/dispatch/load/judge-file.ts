@@ -28,20 +28,21 @@ export function judgeFile(number: number, tally: FileTally, maxInvalidShare: num
   }
   const invalid = rejected - (tally.rejected.opted_out ?? 0);
   if (invalid > tally.rows * maxInvalidShare) {
-    const message = `${invalid} of ${tally.rows} rows are invalid (${mainReasons(tally.rejected)}); at most ${maxInvalidShare * 100} % may be. The rows are listed under rejects.`;
+    const message = `${format(invalid)} of ${format(tally.rows)} rows are invalid (${mainReasons(tally.rejected)}); at most ${format(maxInvalidShare * 100)}% may be. See the rejected rows.`;
     return { ...counts, failure: { code: 'too_many_invalid', message, count: invalid } };
   }
   return { ...counts, ...eventsOf(tally), ...duplicatesOf(tally), failure: null };
 }
 
 const MAX_REASONS = 3;
+const { format } = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
 /** The most frequent ones first. An opted-out device does not count against the file. */
 function mainReasons(rejected: FileTally['rejected']): string {
   const { opted_out: _, ...invalid } = rejected;
   const reasons = Object.entries(invalid).filter(([, count]) => count > 0);
   const main = reasons.sort(([, a], [, b]) => b - a).slice(0, MAX_REASONS);
-  const named = main.map(([code, count]) => `${code}: ${count}`);
+  const named = main.map(([code, count]) => `${code}: ${format(count)}`);
   return [...named, ...(reasons.length > MAX_REASONS ? ['…'] : [])].join(', ');
 }
 

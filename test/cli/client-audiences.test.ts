@@ -76,6 +76,15 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
   );
   expect(composition.parse(await json('audience', 'report', id, '--own')).attributes).toEqual([]);
 
+  const shared = await json('audience', 'share', id, '--expires', '1h');
+  expect(Date.parse(shared.expires_at) - Date.now()).toBeLessThanOrEqual(3_600_000);
+  const opened = await fetch(shared.url, { redirect: 'manual' });
+  expect([opened.status, opened.headers.get('location')]).toEqual([
+    303,
+    expect.stringMatching(new RegExp(`/console/segments/${record.default_warehouse_segment_id}$`)),
+  ]);
+  expect((await failure(2, 'audience', 'share', id, '--expires', '31d')).message).toContain('30d');
+
   expect((await failure(2, 'audience', 'clear', id)).message).toContain('--yes');
   expect(await json('audience', 'clear', id, '--yes')).toEqual({
     audience_id: created.audience_id,

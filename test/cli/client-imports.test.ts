@@ -260,4 +260,16 @@ describe('delete', () => {
     const unknown = await failure(1, 'import', 'delete', '9999999', '--yes');
     expect(unknown).toMatchObject({ code: 'unknown_keys', message: expect.stringContaining('9999999') });
   });
+
+  it('an attribute is renamed, then deleted with its data', async () => {
+    const id = String(attribute);
+    expect((await run('attribute', 'rename', id, 'Red cars')).stdout).toBe(
+      `attribute ${id} is now named Red cars\n`,
+    );
+    expect((await run('attribute', 'list')).stdout).toMatch(new RegExp(`^ *${id} .* Red cars$`, 'm'));
+    expect((await failure(2, 'attribute', 'delete', id)).message).toContain('--yes');
+    const { stdout, code } = await run('attribute', 'delete', id, '--yes', '--follow', '--json');
+    expect([code, JSON.parse(stdout).keys]).toEqual([0, [id]]);
+    expect(await failure(1, 'attribute', 'rename', id, 'Blue')).toMatchObject({ code: 'not_found' });
+  });
 });

@@ -85,6 +85,7 @@ const permanent: Record<string, string> = {
   'admin storage-key retire': '--partner p',
   'admin token-key retire': '--key tk_ab12cd34',
   'admin webhook remove': '--partner p --webhook 1',
+  'attribute delete': `1 ${loggedIn}`,
   'audience clear': `1 ${loggedIn}`,
   'audience delete': `1 ${loggedIn}`,
   'import delete': '1',

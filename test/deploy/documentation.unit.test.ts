@@ -131,7 +131,7 @@ describe.each(Object.entries(pages))('%s', (page, text) => {
     const isKnown = (name: string) =>
       [name, name.replace(/_FILE$/, '')].some((one) => (environmentVariables as string[]).includes(one)) ||
       isClientVariable(name) ||
-      name === 'HEADRACE_TEST_SEED';
+      /^HEADRACE_TEST_(?:SCREENSHOTS|SEED)$/.test(name);
     expect(named.filter((name) => !isKnown(name))).toEqual([]);
   });
 

@@ -1,10 +1,10 @@
 /** `headrace audience report`: what an audience consists of. The service computes it when it is asked for; this waits. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { audiencePath, readBody } from '../../../api/client/client.ts';
 import { count, indexNumber, percent } from '../../../api/client/format.ts';
-import type { Composition, Computing } from '../../../api/client/types.ts';
+import type { Composition, Computing, ReportLink } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
 import { between, duration, wholeNumber } from '../parse-options.ts';
 import { bar } from '../progress-line.ts';
@@ -112,6 +112,30 @@ function reportLines(report: Composition, colours: Paint, top: number): string[]
   ];
 }
 
+/** In seconds. */
+const sharedFor = (text: string): number => {
+  const seconds = duration(text) / 1_000;
+  if (!Number.isInteger(seconds) || seconds < 60 || seconds > 30 * 86_400)
+    throw new InvalidArgumentError('expected a duration from 1m to 30d');
+  return seconds;
+};
+
+function registerAudienceShare(group: Command): void {
+  addCommand(group, 'share', 'create a link that shows the report, read-only, to everyone who has it')
+    .argument('<id>', 'audience_id', wholeNumber)
+    .option('--expires <duration>', 'lifetime of the link, from 1m to 30d (default: 7d)', sharedFor)
+    .action((audience: number, { expires: expires_in }: { expires?: number }, command: Command) =>
+      runCommand(command, async ({ api, settings, print, say }) => {
+        const path = `${audiencePath}/${audience}/composition/share`;
+        const { data } = await api.change<ReportLink>('POST', path, { expires_in });
+        // Without a public address the service gives a path.
+        const url = new URL(data.url, settings.api_url).href;
+        await print({ ...data, url }, () => [url]);
+        say(`works until ${when(data.expires_at)}`);
+      }),
+    );
+}
+
 export function registerAudienceReport(group: Command): void {
   addCommand(group, 'report', 'show the composition report: attributes, events, overlaps')
     .argument('<id>', 'audience_id', wholeNumber)
@@ -137,4 +161,6 @@ export function registerAudienceReport(group: Command): void {
         await context.print(report, () => reportLines(report, context.colours, options.top));
       }),
     );
+
+  registerAudienceShare(group);
 }

@@ -1,5 +1,6 @@
 /** `--upload`: local files and folders become objects below the partner's prefix, and the path to submit. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { bytes, duration, plural } from '../../../api/client/format.ts';
 import { between } from '../parse-options.ts';
@@ -92,4 +93,17 @@ export async function upload(
   const files = collectFiles(paths, folder);
   await send(context, files, folder, parallel);
   return files.length === 1 ? folder + files[0]!.name : folder;
+}
+
+/** The paths to submit: those given, or the one that they are uploaded to. */
+export async function sourcesOf(
+  context: CommandContext,
+  given: string[],
+  options: UploadFlags,
+): Promise<string[]> {
+  if (options.upload) return [await upload(context, given, options)];
+  for (const path of given)
+    if (existsSync(path))
+      context.say(`${path} is read from the storage; to load your local file, add --upload`);
+  return given;
 }

@@ -13,7 +13,7 @@ import { followLoads } from '../follow-load.ts';
 import { printRejects } from '../rejected-rows.ts';
 import { type CommandContext, runCommand } from '../run-command.ts';
 import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
-import { type UploadFlags, upload, withUpload } from '../upload.ts';
+import { sourcesOf, type UploadFlags, withUpload } from '../upload.ts';
 
 interface LoadOptions extends UploadFlags {
   follow?: boolean;
@@ -27,13 +27,6 @@ const SHOWN_LOADS = 10;
 const id = ['<id>', 'audience_id', wholeNumber] as const;
 const paths = ['<path...>', 'paths below your prefix, or local paths with --upload'] as const;
 
-/** Where the files are, after they were uploaded if they have to be. */
-const sourcesOf = async (
-  context: CommandContext,
-  given: string[],
-  options: LoadOptions,
-): Promise<string[]> => (options.upload ? [await upload(context, given, options)] : given);
-
 const loadIdOf = (location: string | null) => Number(/\/loads\/(\d+)$/.exec(location ?? '')?.[1]);
 
 async function newestLoads({ api }: CommandContext, audience: number, limit: number): Promise<Load[]> {
@@ -44,7 +37,7 @@ export function register(program: Command): void {
   const group = addGroup(
     program,
     'audience',
-    'create, append to, rename, clear and delete audiences, show their reports',
+    'create, append to, rename, clear and delete audiences, show and share their reports',
   );
 
   withFollow(
@@ -53,7 +46,7 @@ export function register(program: Command): void {
     ),
   )
     .argument(...paths)
-    .requiredOption('--name <name>', 'name of the audience (required)')
+    .requiredOption('--name <name>', 'name of the audience')
     .action((given: string[], options: CreateOptions, command: Command) =>
       runCommand(command, async (context) => {
         if (given.length > 1 && !options.upload)

@@ -22,7 +22,7 @@ import {
   submitImport,
   tellSubmitted,
 } from '../submit-import.ts';
-import { type UploadFlags, upload, withUpload } from '../upload.ts';
+import { sourcesOf, type UploadFlags, withUpload } from '../upload.ts';
 
 interface SubmitOptions extends UploadFlags {
   foreignKeys?: boolean;
@@ -46,7 +46,7 @@ export function register(program: Command): void {
       runCommand(command, async (context) => {
         const { compressed, follow } = options;
         const keyType = keyTypeOf(options);
-        const sources = options.upload ? [await upload(context, paths, options)] : paths;
+        const sources = await sourcesOf(context, paths, options);
         const submissions: Submission[] = sources.map((path) => ({ path, compressed, keyType }));
         if (options.dryRun) return dryRun(context, importPath, submissions.map(importRequest));
         const submitted: Submitted[] = [];

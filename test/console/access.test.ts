@@ -6,6 +6,7 @@ import { keyIdOf } from '../../api/stores/api-keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { withSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
+import { expectGoodLooks } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, rowsOf, type Scene, shows } from './support/scene.ts';
 
@@ -94,6 +95,7 @@ test('a customer sees its own audiences; another’s report is not found, like o
   await page.goto(`${scene.reportOf(theirs)}?token=${await scene.tokenOf('zenith')}`);
   await page.getByRole('heading', { level: 1, name: 'This link is for another account' }).waitFor();
   await page.getByText('still signed in as acme').waitFor();
+  await expectGoodLooks(page, 'other-account');
   await page.getByRole('link', { name: 'Stay signed in' }).click();
   await page.getByRole('link', { name: 'Of acme' }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();

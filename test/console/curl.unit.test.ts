@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import type { ImportLog } from '../../api/client/types.ts';
-import { appendFile, curl, quote, submitAgain } from '../../api/console/curl.ts';
+import { quote, submitAgain } from '../../api/console/curl.ts';
 
-const target = { origin: 'http://localhost:8080', forCustomer: false };
+const origin = 'http://localhost:8080';
 const log = { key_type: 1, path_type: 0 } as ImportLog;
 
 /** What a shell makes of a text that was quoted for it. */
@@ -12,19 +12,13 @@ const shellSees = (text: string) =>
 
 describe('a curl command', () => {
   it('has a placeholder for the key', () => {
-    expect(appendFile(target, 42, 'day-2/')).toBe(
+    expect(submitAgain(origin, log, 'day-2.csv')).toBe(
       [
-        "curl -X PATCH 'http://localhost:8080/v2/firstparty/audience/42'",
+        "curl -X POST 'http://localhost:8080/v1/marketplace/import'",
         '-H "Authorization: Bearer $API_KEY"',
         "-H 'Content-Type: application/json'",
-        `-d '{"file_path":"day-2/"}'`,
+        `-d '{"file_path":"day-2.csv","key_type":1}'`,
       ].join(' \\\n  '),
-    );
-  });
-
-  it('asks for the token of a customer', () => {
-    expect(curl({ ...target, forCustomer: true }, { path: '/x' })).toContain(
-      '-H "x-user-token: $USER_TOKEN"',
     );
   });
 
@@ -34,8 +28,8 @@ describe('a curl command', () => {
   });
 
   it('submits a folder with `compressed`, and an own bucket with credentials to fill in', () => {
-    expect(submitAgain(target, log, 'day/')).toContain('"compressed":"auto"');
-    const own = submitAgain(target, { ...log, path_type: 1 }, 's3://bucket/day.csv');
+    expect(submitAgain(origin, log, 'day/')).toContain('"compressed":"auto"');
+    const own = submitAgain(origin, { ...log, path_type: 1 }, 's3://bucket/day.csv');
     expect(own).toContain('"path_type":1,"credentials":{"accessKeyId":"YOUR_ACCESS_KEY_ID"');
   });
 });

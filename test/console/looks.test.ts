@@ -1,21 +1,27 @@
-/** Every page in both themes and both widths: no violation that axe finds, and nothing that has to be scrolled sideways. */
+/** Every page in its states, in both themes and both widths. */
+import type { Page } from 'playwright-core';
+import { sealShareLink } from '../../api/auth/share-links.ts';
+import { keyIdOf } from '../../api/stores/api-keys.ts';
+import { AUDIENCE, IMPORT } from '../api/support.ts';
 import { withSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
-import { expectAccessible } from './support/accessible.ts';
+import { expectGoodLooks } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, shows } from './support/scene.ts';
 
 const test = withSharedService();
 const browser = useBrowser();
 
-test('every page, light and dark, wide and narrow', async ({ service, driver }) => {
-  const scene = await createScene(service, driver);
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+test('every page and state, light and dark, wide and narrow', async ({ service, driver }) => {
+  const [scene, empty] = [await createScene(service, driver), await createScene(service, driver)];
   const devices = ids(600);
   await scene.attributes(
     new Map(
       Array.from({ length: 10 }, (_, i) => [
-        `An attribute with a rather long name, number ${i}`,
-        devices.slice(i * 20),
+        `${i < 5 ? 'Interests > Travel > ' : ''}An attribute with a rather long name, number ${i}`,
+        [...devices.slice(i * 20), ...(i === 0 ? ['nobody'] : [])],
       ]),
     ),
   );
@@ -28,43 +34,110 @@ test('every page, light and dark, wide and narrow', async ({ service, driver }) 
   await scene.loaded(audience);
   await scene.append(audience, 'second-week.csv', file(ids(100), 'purchase'));
   const other = await scene.create('Subscribers', 'other.csv', file(devices.slice(300), 'a visit'));
-  await scene.loaded(other);
-  const imported = (await scene.call('GET', '/v1/marketplace/import')).json[0].import_log_id;
+  const failed = await scene.create('Nothing to load', 'none.csv', '', 'acme');
+  const cleared = await scene.create('Emptied', 'cleared.csv', file(devices, 'a visit'));
+  for (const one of [other, failed, cleared]) await scene.loaded(one);
+  await scene.call('PUT', `${AUDIENCE}/${cleared.audience_id}`);
+  const importsOf = async () => (await scene.call('GET', IMPORT)).json[0].import_log_id as number;
+  const imported = await importsOf();
+  await scene.call('POST', IMPORT, { body: { file_path: 'missing.csv', key_type: 0 } });
+  const failedImport = await importsOf();
+  await scene.ended(`${IMPORT}/${failedImport}`);
 
-  for (const theme of ['light', 'dark'] as const) {
-    for (const width of [1_280, 360]) {
-      const page = await browser.open({ theme, width });
-      const look = async (path: string, ready: () => Promise<unknown>) => {
-        await page.goto(scene.at(path));
-        await ready();
-        await expectAccessible(page, `${path}, ${theme}, ${width} px`);
-      };
-      const heading = (name: string) => () => page.getByRole('heading', { level: 1, name }).waitFor();
-      await look('/docs/topics', heading('Topics'));
-      await look('/console/sign-in', heading('Sign in'));
-      await scene.signIn(page);
-      await look('/console/audiences', () => page.getByRole('link', { name: 'Visitors' }).waitFor());
-      await look('/console/imports', () =>
-        page.getByRole('link', { name: 'attributes.csv' }).first().waitFor(),
-      );
-      await look(`/console/imports/${imported}`, () =>
-        page.getByRole('listitem').getByText('Merging').waitFor(),
-      );
-      await look('/console/upload', () => page.getByRole('group', { name: 'Load it as' }).waitFor());
-      await look('/console/webhooks', () => page.getByText('No webhooks are registered').waitFor());
-      await look(new URL(scene.reportOf(audience)).pathname, async () => {
-        await shows(page, 'Matched devices', '600');
-        await page.locator('.chart-dot').first().waitFor();
-        await page.getByRole('button', { name: 'Share', exact: true }).click();
-        await page.getByRole('button', { name: 'Create link' }).click();
-        await page.getByLabel('Link to this report').waitFor();
-      });
-      await look(`${new URL(scene.reportOf(audience)).pathname}?compare=${other.audience_id}`, () =>
-        page.getByRole('table', { name: 'Compared attributes' }).waitFor(),
-      );
-      await look(`/console/sign-in?reason=expired`, () => page.getByText('has expired').waitFor());
-      await look('/console/segments/19999999', heading('Not found'));
-      await page.context().close();
-    }
-  }
+  const page = await browser.open();
+  const look = async (name: string, path: string, ready: () => Promise<unknown>, on = page) => {
+    await on.goto(scene.at(path));
+    await ready();
+    await expectGoodLooks(on, name);
+  };
+  const reportOf = (one: typeof audience) => new URL(scene.reportOf(one)).pathname;
+  await look('topics', '/docs/topics', () => heading(page, 'Topics'));
+  await look('sign-in', '/console/sign-in', () => heading(page, 'Sign in'));
+  await look('sign-in-expired', '/console/sign-in?reason=expired', () =>
+    page.getByText('has expired').waitFor(),
+  );
+
+  await scene.signIn(page, empty.key);
+  await look('audiences-empty', '/console/audiences', () =>
+    page.getByText('There are no audiences yet').waitFor(),
+  );
+  await look('imports-empty', '/console/imports', () => page.getByText('There are no imports yet').waitFor());
+  await look('webhooks-empty', '/console/webhooks', () =>
+    page.getByText('No webhooks are registered').waitFor(),
+  );
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await heading(page, 'Sign in');
+
+  await scene.signIn(page);
+  await look('audiences', '/console/audiences', () => page.getByRole('link', { name: 'Visitors' }).waitFor());
+  await look('imports', '/console/imports', () => page.getByRole('link', { name: 'missing.csv' }).waitFor());
+  await look('import-done', `/console/imports/${imported}`, () =>
+    page.getByLabel('Correct the rows').waitFor(),
+  );
+  await look('import-failed', `/console/imports/${failedImport}`, () =>
+    page.getByText('Why it failed').waitFor(),
+  );
+  await look('upload', '/console/upload', () => page.getByRole('group', { name: 'Load it as' }).waitFor());
+  await look('report-done', reportOf(audience), async () => {
+    await shows(page, 'Matched devices', '600');
+    await page.locator('.chart-dot').first().waitFor();
+    await page.getByRole('button', { name: 'Share', exact: true }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
+    await page.getByLabel('Link to this report').waitFor();
+  });
+  const link = await page.getByLabel('Link to this report').inputValue();
+  await look('report-compared', `${reportOf(audience)}?compare=${other.audience_id}`, () =>
+    page.getByRole('table', { name: 'Compared attributes' }).waitFor(),
+  );
+  await look('report-failed', reportOf(failed), () => page.getByText('Why it failed').waitFor());
+  await look('report-cleared', reportOf(cleared), () => page.getByText(/^Cleared on /).waitFor());
+  await look('not-found', '/console/segments/19999999', () => heading(page, 'Not found'));
+
+  // What the service has not answered yet.
+  const held = `**${AUDIENCE}*`;
+  await page.route(held, () => {});
+  await look('audiences-loading', '/console/audiences', () => page.getByText('Loading').waitFor());
+  await look('report-loading', reportOf(audience), () => heading(page, 'Loading the report'));
+  await page.unroute(held);
+  await page.route(`**${IMPORT}/${imported}/progress`, async (route) => {
+    const response = await route.fetch();
+    const running = { status: 1, phase: 'loading', jobs_ahead: 0, loaded_at: null, ended_at: null };
+    const work = { files: 3, files_done: 1, bytes: 9e8, bytes_done: 4e8, rows: 9e6, rows_per_second: 5e5 };
+    const estimated_end_at = new Date(Date.now() + 90_000).toISOString();
+    await route.fulfill({
+      response,
+      json: { ...(await response.json()), ...running, ...work, estimated_end_at },
+    });
+  });
+  await look('import-running', `/console/imports/${imported}`, () =>
+    page.getByText('500,000 rows/s').waitFor(),
+  );
+
+  const guest = await browser.open();
+  await look(
+    'share-link',
+    link.slice(scene.at('').length),
+    () => shows(guest, 'Matched devices', '600'),
+    guest,
+  );
+  const expired = sealShareLink(service.config.secret, {
+    partner: scene.partner,
+    audience: audience.audience_id,
+    key: keyIdOf(scene.key)!,
+    expiresAt: Date.now() - 1_000,
+  });
+  const { owner } = scene;
+  await look(
+    'link-expired',
+    `${reportOf(audience)}?share=${expired}`,
+    () => guest.getByText(`Ask ${owner} for a new link`).waitFor(),
+    guest,
+  );
+  const customer = await browser.open();
+  await look(
+    'customer-failed',
+    `${reportOf(failed)}?token=${await scene.tokenOf('acme')}`,
+    () => customer.getByText('A load of this audience failed').waitFor(),
+    customer,
+  );
 });

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { withSharedService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { setNames } from '../support/stored-sets.ts';
-import { expectAccessible } from './support/accessible.ts';
+import { expectGoodLooks } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, rowsOf, type Scene, shows } from './support/scene.ts';
 
@@ -94,7 +94,7 @@ test('a file is dropped, checked, imported and watched; its rejected rows are co
     expect(await fact(page, 'Rows read').textContent()).toBe(number(rows));
     expect(await fact(page, 'Would be loaded').textContent()).toBe(number(times * devices.length));
     expect(await fact(page, 'Would be rejected').textContent()).toContain(number(times * bad.length));
-    await expectAccessible(page, 'the dry run');
+    await expectGoodLooks(page, 'dry-run');
   }
   // Nothing was loaded by looking.
   expect((await scene.call('GET', IMPORT)).json).toEqual([]);
@@ -224,6 +224,7 @@ test('a file that would fail is not offered to load; a failed import is submitte
   await page.getByRole('button', { name: 'Upload and check' }).click();
   await page.getByRole('heading', { name: 'Would fail' }).waitFor();
   await page.getByText('too_many_invalid').first().waitFor();
+  await expectGoodLooks(page, 'dry-run-failed');
   expect(await page.getByRole('button', { name: 'Import', exact: true }).count()).toBe(0);
   expect((await rowsOf(page, 'Some of the rejected rows')).map(([row, line]) => [row, line])).toEqual([
     ['a,travel', '1'],
@@ -238,7 +239,6 @@ test('a file that would fail is not offered to load; a failed import is submitte
   await page.getByText('Why it failed').waitFor();
   expect(await page.getByText('yet', { exact: false }).count()).toBe(0);
   await eventually(() => phases(page)).toEqual(['phase-done', 'phase-failed', 'phase-ahead', 'phase-ahead']);
-  await expectAccessible(page, 'a failed import');
   await scene.upload('late.csv', file(ids(25), 'travel'));
   await page.getByRole('button', { name: 'Submit again' }).click();
   await eventually(() => phases(page)).toEqual(done);
@@ -265,6 +265,7 @@ test('an upload that the storage refuses or does not answer says so, and is trie
   await page.route(storage, (route) => route.fulfill({ status: 403, headers, body: denied }));
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('alert').getByText('The storage answered 403 AccessDenied. Access Denied.').waitFor();
+  await expectGoodLooks(page, 'upload-failed');
   await page.unroute(storage);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('heading', { name: 'Would load 10 of 10 rows' }).waitFor();
@@ -283,10 +284,11 @@ test('webhooks show their deliveries, and send one again', async ({ service, dri
     await scene.signIn(page);
     await page.getByRole('link', { name: 'Webhooks' }).click();
     await page.getByText('Disabled: it answered 410').waitFor();
+    await expectGoodLooks(page, 'webhooks');
     await page.getByRole('link', { name: `${receiver.url}/hook` }).click();
     await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
     await eventually(async () => (await rowsOf(page, 'Deliveries, newest first'))[0]![1]).toBe('Failed');
-    await expectAccessible(page, 'deliveries');
+    await expectGoodLooks(page, 'webhook');
     const again = page.getByRole('button', { name: /^Send again: delivery \d+$/ });
     await again.click();
     await page.getByText('The webhook is disabled').waitFor();
@@ -318,6 +320,7 @@ test('without the scope, and for a customer, there is nothing to change', async 
   await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
   await page.goto(scene.at('/console/webhooks'));
   await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
+  await expectGoodLooks(page, 'not-allowed');
 
   const customer = await browser.open();
   await scene.signIn(customer, await scene.tokenOf('acme'));

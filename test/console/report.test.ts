@@ -7,6 +7,7 @@ import { AUDIENCE } from '../api/support.ts';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
+import { expectGoodLooks } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, figure, rowsOf, shows } from './support/scene.ts';
 
@@ -323,10 +324,12 @@ test('a load goes from pending to done under the eyes of the reader, without a r
   const row = page.getByRole('row', { name: /Watched/ });
   await row.getByText('Pending').waitFor();
   await row.getByText('–').first().waitFor();
+  await expectGoodLooks(page, 'audiences-pending');
   await row.getByRole('link', { name: 'Watched' }).click();
   await page.getByRole('heading', { level: 1, name: 'Watched' }).waitFor();
   await figure(page, 'Unique devices').getByText('–').waitFor();
   await page.locator('.head-state .status').getByText('Pending').waitFor();
+  await expectGoodLooks(page, 'report-pending');
 
   await service.restart('pipeline');
   await page.locator('.head-state').getByText('Done').waitFor();
@@ -353,6 +356,7 @@ test('the API restarts under the page: it says so, and recovers by itself', asyn
   await service.kill('api');
   await page.getByText('Connection lost').waitFor();
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Kept');
+  await expectGoodLooks(page, 'report-connection-lost');
   await service.restart('api');
   await page.getByText('Connection lost').waitFor({ state: 'detached' });
   await scene.append(audience, 'kept-2.csv', file(ids(200), ''));

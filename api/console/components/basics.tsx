@@ -130,12 +130,16 @@ export function Errors({
     <section class="problem" aria-label="Errors">
       <p class="problem-title">{title}</p>
       <ul>
-        {errors.map(({ code, message, file, line, count }) => (
+        {errors.map(({ code, message, file, line, count: files }) => (
           <li key={`${code} ${file} ${line}`}>
             {message} <code>{code}</code>
-            {file && <span class="path"> {file}</span>}
-            {line !== undefined && `, line ${line}`}
-            {count !== undefined && `, ${plural(count, file ? 'row' : 'file')}`}
+            {files !== undefined && file === undefined && `, ${plural(files, 'file')}`}
+            {file !== undefined && (
+              <span class="path">
+                {file}
+                {line !== undefined && `, line ${count(line)}`}
+              </span>
+            )}
           </li>
         ))}
       </ul>

@@ -28,7 +28,7 @@ const columns: ListColumn<FileReport>[] = [
   },
   { label: 'Rows', isNumber: true, cell: (file) => counted(file, file.rows) },
   { label: 'Accepted', isNumber: true, cell: (file) => counted(file, file.rows_accepted) },
-  { label: 'Already in audience', isNumber: true, cell: (file) => counted(file, file.rows_duplicate) },
+  { label: 'Duplicates', isNumber: true, cell: (file) => counted(file, file.rows_duplicate) },
   {
     label: 'Rejected',
     cell: (file) => (isOpen(file.status) ? notYet : <Rejects rejected={file.rows_rejected} />),
@@ -39,15 +39,15 @@ const columns: ListColumn<FileReport>[] = [
 interface Props {
   files: FileReport[] | undefined;
   /** No more files will come. */
-  hasEnded?: boolean;
+  hasEnded: boolean;
   problem?: ApiProblem;
   retry: () => void;
 }
 
-export function FilesTable({ files, hasEnded = false, problem, retry }: Props) {
+export function FilesTable({ files, hasEnded, problem, retry }: Props) {
   if (problem && !files) return <Problem problem={problem} retry={retry} />;
   if (!files) return <SkeletonRows rows={2} />;
-  if (files.length === 0 && hasEnded) return <p class="quiet">No files were read.</p>;
+  if (files.length === 0 && hasEnded) return <p class="quiet">There are no files.</p>;
   if (files.length === 0)
     return <EmptyState title="No files yet">They are listed when the job starts.</EmptyState>;
   return <ListTable caption="Files" columns={columns} rows={files} rowKey={(file) => file.s3_path} />;

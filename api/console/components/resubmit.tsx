@@ -39,7 +39,7 @@ export function SubmitAgain({ log }: { log: ImportLog }) {
         <a class="button" href={`/console/upload?as=import&key_type=${log.key_type}`}>
           Upload a corrected file
         </a>
-        <span class="quiet">Submits the same path as a new import. Replace what was wrong first.</span>
+        <span class="quiet">Submits the same path as a new import. Correct the file there first.</span>
       </div>
     </>
   );

@@ -67,6 +67,9 @@ function Navigation({ session, path }: { session: Session; path: string }) {
   );
 }
 
+/** How to install it: the file itself would only be downloaded. */
+export const commandLine = '/docs#description/command-line';
+
 /** For partners: what the console leaves to other tools. */
 function Footer() {
   return (
@@ -74,7 +77,7 @@ function Footer() {
       <nav aria-label="Documentation">
         <a href="/docs">API reference</a>
         <a href="/docs/topics">Topics</a>
-        <a href="/cli">Command line</a>
+        <a href={commandLine}>Command line</a>
       </nav>
     </footer>
   );

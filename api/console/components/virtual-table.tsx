@@ -130,9 +130,14 @@ export function VirtualTable<T>(props: Props<T>) {
                   class={`column-${column.id}${column.isNumber ? ' numbers' : ''}`}
                   aria-sort={sort?.id === column.id ? sort.direction : 'none'}
                 >
-                  <button type="button" class="sort" title={column.hint} onClick={() => toggle(column)}>
-                    {column.label}
-                  </button>
+                  {/* A button is missing in the header that is repeated on the next page. */}
+                  {isPrinting ? (
+                    column.label
+                  ) : (
+                    <button type="button" class="sort" title={column.hint} onClick={() => toggle(column)}>
+                      {column.label}
+                    </button>
+                  )}
                 </th>
               ))}
             </tr>

@@ -56,11 +56,12 @@ interface ActionsProps {
 
 /** What to do about an import that failed. Credentials of another bucket are not kept, so only a command can submit it again. */
 function AfterFailure({ log, canImport }: ActionsProps) {
-  const target = { origin: location.origin, forCustomer: false };
   if (log.log_type === 1)
-    return <CopyCurl title="Delete the data of these keys again" command={deleteAgain(target, log)} />;
+    return (
+      <CopyCurl title="Delete the data of these keys again" command={deleteAgain(location.origin, log)} />
+    );
   if (log.path_type === 1)
-    return <CopyCurl title="Submit again" command={submitAgain(target, log, log.file_path)} />;
+    return <CopyCurl title="Submit again" command={submitAgain(location.origin, log, log.file_path)} />;
   return canImport ? <SubmitAgain log={log} /> : null;
 }
 

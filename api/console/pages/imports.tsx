@@ -57,7 +57,7 @@ export function ImportsPage({ session, query }: { session: Session; query: URLSe
       action={<UploadLink session={session} as="import" />}
       rowKey={(log) => log.import_log_id}
       empty={
-        <EmptyState isPage title="Nothing was imported yet">
+        <EmptyState isPage title="There are no imports yet">
           <p>
             Upload a file of device identifiers with the keys of your attributes. It appears here at once, and
             you can watch it load.

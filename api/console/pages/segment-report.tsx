@@ -68,7 +68,7 @@ const lastFailure = (loads: Load[]) => loads.find(({ status }) => status === 3)?
 /** Only the partner can do something about it. */
 const FailureNotice = ({ session }: { session: Session }) => (
   <p class="problem">
-    A load of this audience failed, so devices may be missing. {session.partner_name} can tell you more.
+    A load of this audience failed, so devices may be missing. Ask {session.partner_name} for details.
   </p>
 );
 
@@ -77,7 +77,7 @@ function FilesSection({ path, files, file }: { path: string; files: FileReport[]
   const save = () =>
     saveCsv(
       file,
-      ['File', 'Status', 'Rows', 'Accepted', 'Already in audience', 'Rejected'],
+      ['File', 'Status', 'Rows', 'Accepted', 'Duplicates', 'Rejected'],
       files.map((one) => [
         one.s3_path,
         statusWords[one.status],
@@ -225,12 +225,20 @@ export function SegmentReportPage({ session, segment, query }: Props) {
           <section class="screen-only">
             <h2>Files</h2>
             <p class="quiet">All files of the audience, with their rejected rows.</p>
-            <FilesSection path={path} files={files.data?.data ?? []} file={`${file}-files`} />
-            <FilesTable files={files.data?.data} problem={files.problem} retry={files.reload} />
+            {!!files.data?.data.length && (
+              <FilesSection path={path} files={files.data.data} file={`${file}-files`} />
+            )}
+            <FilesTable
+              files={files.data?.data}
+              hasEnded={!isOpen(record.status)}
+              problem={files.problem}
+              retry={files.reload}
+            />
           </section>
           <NextSteps
             audience={record}
             session={session}
+            hasFiles={!!files.data?.data.length}
             hasRejects={(files.data?.data ?? []).some((one) => totalRejects(one.rows_rejected) > 0)}
           />
         </>

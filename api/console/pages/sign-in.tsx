@@ -66,8 +66,8 @@ export function SignInPage({ query }: { query: URLSearchParams }) {
           onInput={(event) => setSecret(event.currentTarget.value)}
         />
         <p id="secret-hint" class="quiet">
-          A partner signs in with an API key (it begins with hr_), a customer with the user token that the
-          partner gave out. The server checks it; this page does not keep it.
+          Partners sign in with an API key (hr_…), customers with a user token from their partner. This page
+          does not store it.
         </p>
         <button type="submit" class="primary" disabled={isBusy}>
           {isBusy ? 'Checking…' : 'Sign in'}

@@ -20,7 +20,7 @@ const kinds: { kind: Kind; scope: 'import' | 'audience'; label: string; note: st
     kind: 'append',
     scope: 'audience',
     label: 'Add to an audience',
-    note: 'devices it has are not added twice',
+    note: 'devices already in audience are not added twice',
   },
 ];
 const actions: Record<Kind, string> = {
@@ -142,7 +142,9 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
               value={audience}
               onChange={(event) => setAudience(event.currentTarget.value)}
             >
-              <option value="">{audiences.data?.length === 0 ? 'There is none yet' : 'Choose one'}</option>
+              <option value="">
+                {audiences.data?.length === 0 ? 'There are no audiences yet' : 'Choose one'}
+              </option>
               {(audiences.data ?? []).map(({ audience_id, name: title }) => (
                 <option key={audience_id} value={audience_id}>
                   {title}
@@ -156,7 +158,7 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
           <button type="submit" class="primary">
             Upload and check
           </button>
-          <span class="quiet">Nothing is loaded before you have seen the dry run.</span>
+          <span class="quiet">Shows a dry run first. Nothing is loaded until you confirm it.</span>
         </div>
       </form>
     </>

@@ -151,7 +151,7 @@ export function WebhookDetailPage({ session, id }: { session: Session; id: numbe
             isStale={deliveries.isStale}
           />
         )}
-        {rows?.length === 0 && <p class="quiet">Nothing was sent to it yet.</p>}
+        {rows?.length === 0 && <p class="quiet">Nothing has been sent yet.</p>}
         <p class="actions">
           {cursor && (
             <button type="button" onClick={() => setCursor(undefined)}>

@@ -3,6 +3,7 @@ import type { Session, Webhook } from '../../client/types.ts';
 import { read } from '../api-client.ts';
 import { Age, EmptyState, Problem, SkeletonRows } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
+import { commandLine } from '../components/shell.tsx';
 import { WebhookState } from '../components/webhook-state.tsx';
 import { useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
@@ -53,7 +54,7 @@ export function WebhooksPage({ session }: { session: Session }) {
         <EmptyState title="No webhooks are registered">
           <p>
             A webhook gets a signed request when a job ends. Register one with the{' '}
-            <a href="/cli">command line</a>: <code>headrace webhook create URL</code>
+            <a href={commandLine}>command line</a>: <code>headrace webhook add URL</code>
           </p>
         </EmptyState>
       )}

@@ -39,7 +39,8 @@ function useDrop(onFiles: (files: FileList) => void): boolean {
 export function DropZone({ file, onFile, onRefuse }: Props) {
   const take = (files: FileList | null) => {
     if (!files || files.length === 0) return;
-    if (files.length > 1) return onRefuse('One file at a time. Several files at once: use the command line.');
+    if (files.length > 1)
+      return onRefuse('Drop one file at a time. For several files, use the command line.');
     onFile(files[0]!);
   };
   const isOver = useDrop(take);

@@ -75,9 +75,7 @@ export function LoadSteps({ file, target, action, onCancel }: Props) {
       {stage.name === 'checking' && (
         <>
           <ProgressBar fraction={null} label="Dry run" />
-          <p class="quiet numbers">
-            {stage.run ? `${plural(stage.run.total_rows, 'row')} read` : 'Waiting for its turn'}
-          </p>
+          <p class="quiet numbers">{stage.run ? `${plural(stage.run.total_rows, 'row')} read` : 'Queued'}</p>
         </>
       )}
       {stage.name === 'failed' && <Problem problem={stage.problem} retry={retry} />}

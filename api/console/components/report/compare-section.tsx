@@ -16,9 +16,9 @@ const columnsOf = (label: string, names: [string, string], largest: number): Col
     id: 'name',
     label,
     cell: ({ name, owner }) => (
-      <span class="named">
+      <span class="named stacked">
         <Clamped text={name} />
-        {owner && <span class="owner-line owner-always">{owner}</span>}
+        {owner && <span class="owner-line">{owner}</span>}
       </span>
     ),
     sortBy: ({ name }) => name,
@@ -38,7 +38,7 @@ const columnsOf = (label: string, names: [string, string], largest: number): Col
     sortBy: ({ shares: [, share] }) => share,
   },
   {
-    id: 'index',
+    id: 'difference',
     label: 'Difference',
     isNumber: true,
     hint: 'In percentage points',

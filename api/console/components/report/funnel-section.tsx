@@ -16,8 +16,8 @@ function LeftOut({ funnel }: { funnel: Funnel }) {
       title: `${code}: ${rejectExplanation(code)}`,
       rows,
     })),
-    { text: 'In files that failed', rows: funnel.rowsInFailedFiles },
-    { text: 'In loads that have not ended', rows: funnel.rowsNotMerged },
+    { text: 'In failed files', rows: funnel.rowsInFailedFiles },
+    { text: 'In unfinished loads', rows: funnel.rowsNotMerged },
     { text: 'Already in audience', rows: funnel.repeated },
   ];
   const shown = reasons.filter(({ rows }) => rows > 0);
@@ -83,7 +83,7 @@ export function FunnelSection({ audience, files, state }: Props) {
           <Figure
             label="Uploaded devices"
             share={
-              files === null ? 'repetitions included' : shareText(shareOf(uploaded, rows), 'the rows read')
+              files === null ? 'duplicates included' : shareText(shareOf(uploaded, rows), 'the rows read')
             }
             state={recordFigure(audience, uploaded)}
           />

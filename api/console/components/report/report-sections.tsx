@@ -97,11 +97,11 @@ interface Props {
 
 /** Why there is no report, or the place that it will take. */
 function Missing({ audience, hasFailed }: Pick<Props, 'audience' | 'hasFailed'>) {
-  if (hasFailed) return <EmptyState title="There is no report: it could not be computed" />;
+  if (hasFailed) return <EmptyState title="The report could not be computed" />;
   if (audience.unique_devices > 0) return <SkeletonRows rows={12} />;
   return isOpen(audience.status) ? (
-    <EmptyState title="The first load has not ended">
-      <p>Attributes, events and overlaps appear here when it has.</p>
+    <EmptyState title="The first load is in progress">
+      <p>Attributes, events and overlaps appear here when it is done.</p>
     </EmptyState>
   ) : (
     <EmptyState
@@ -121,12 +121,15 @@ export function ReportSections(props: Props) {
     <>
       <section>
         <h2>What stands out</h2>
-        <p class="quiet">
-          Marketplace attributes of these devices. Index 100 is as common as among all marketplace devices;
-          bars reach from a quarter (25) to four times (400). Grey bars may be chance, and come last.
-        </p>
         {report ? (
-          <Attributes report={report} isPartner={isPartner} file={file} />
+          <>
+            <p class="quiet">
+              Marketplace attributes of these devices. Index 100 is as common as among all marketplace
+              devices; bars reach from a quarter (25) to four times (400). Grey bars may be chance; they come
+              last.
+            </p>
+            <Attributes report={report} isPartner={isPartner} file={file} />
+          </>
         ) : (
           <Missing audience={audience} hasFailed={hasFailed} />
         )}

@@ -69,7 +69,7 @@ export function ReportBar({ path, audience, composition, isShared, isPartner, ch
     <>
       <div class="report-bar">
         <div class="head-state">
-          <Status status={audience.status} />
+          <Status status={audience.status} rejected={audience.rows_rejected} />
           {hasDevices && (
             <>
               <p class="numbers" aria-live="polite">

@@ -56,8 +56,8 @@ export function SharePanel({ path }: { path: string }) {
         </button>
       </form>
       <p class="quiet">
-        Anyone with the link can read this report, as a customer sees it, and nothing else. It also ends with
-        the API key that you are signed in with.
+        Anyone with the link can read this report, as a customer sees it, and nothing else. It stops working
+        early if the API key that you are signed in with is revoked.
       </p>
       {url && (
         <div class="actions">

@@ -103,7 +103,7 @@ export function createServeRequest(deps: Dependencies) {
     // A partner's own request is in order with all that changes the partner's data.
     if (!isForAll(marker)) return;
     const inFlight = await step.read('see what is being merged', () => deps.jobs.decidedLoads());
-    for (const space of new Set(inFlight.map(spaces.of)))
+    for (const space of new Set([spaces.marketplace, ...inFlight.map(spaces.of)]))
       await step('fence', () => sets.fence({ space, slot }));
   }
 

@@ -3,7 +3,10 @@ import { gzipSync } from 'node:zlib';
 import type { Random } from './random.ts';
 
 /** Devices of one lane. Lanes share none, so that what one of them does is no other's business. */
-const POOL = 20_000;
+export const POOL = 20_000;
+
+export const deviceOf = (tag: string, n: number) =>
+  `${tag}-0000-4000-8000-${(n % POOL).toString(16).padStart(12, '0')}`;
 
 export interface MadeFile {
   name: string;
@@ -23,7 +26,7 @@ export function makeFile(
   random: Random,
   { tag, values, size, gzip }: { tag: string; values: readonly string[]; size: RowCount; gzip: boolean },
 ): MadeFile {
-  const device = (n: number) => `${tag}-0000-4000-8000-${(n % POOL).toString(16).padStart(12, '0')}`;
+  const device = (n: number) => deviceOf(tag, n);
   const count = rowCount(random, size);
   const first = random.below(POOL);
   const step = 1 + random.below(7);

@@ -4,7 +4,7 @@
  */
 import type { PartnerDocument } from '../../../schemas/documents.ts';
 import type { Driver } from '../../support/driver.ts';
-import { makeFile, type RowCount } from './files.ts';
+import { deviceOf, makeFile, POOL, type RowCount } from './files.ts';
 import type { Random } from './random.ts';
 
 export type Request =
@@ -12,6 +12,7 @@ export type Request =
   | { kind: 'create'; path: string }
   | { kind: 'append'; audience: number; path: string }
   | { kind: 'delete'; attributes: number[] }
+  | { kind: 'privacy'; type: 'delete' | 'restore'; identifiers: string[] }
   | { kind: 'clear'; audience: number };
 
 /** Queues a request for good: comes back when it was answered with success, with the id if the answer has one. */
@@ -31,6 +32,8 @@ export interface Lane {
   /** One random request, with what it needs uploaded before. */
   step(size?: RowCount): Promise<Asked>;
   ask(request: Request): Promise<Asked>;
+  /** Some of the devices that are in its files. */
+  devices(first: number, count: number): string[];
   upload(layout: 'attributes' | 'audience', size: RowCount, folder?: string): Promise<string>;
 }
 
@@ -85,8 +88,19 @@ export async function createLane(driver: Driver, submit: Submit, random: Random)
     return entry;
   }
 
+  const devices = (first: number, count: number) =>
+    Array.from({ length: count }, (_, n) => deviceOf(tag, first + n));
+
   async function step(size: RowCount = 'mixed'): Promise<Asked> {
     const dice = random.next();
+    if (random.chance(0.07)) {
+      const type = random.chance(0.7) ? 'delete' : 'restore';
+      return ask({
+        kind: 'privacy',
+        type,
+        identifiers: devices(random.below(POOL), 1 + random.below(2_000)),
+      });
+    }
     if (dice < 0.1) return ask({ kind: 'delete', attributes: random.some(attributes, 1 + random.below(2)) });
     if (dice < 0.18 && audiences.length > 0) return ask({ kind: 'clear', audience: random.pick(audiences) });
     if (dice < 0.55) {
@@ -123,6 +137,7 @@ export async function createLane(driver: Driver, submit: Submit, random: Random)
     },
     step,
     ask,
+    devices,
     upload,
   };
 }

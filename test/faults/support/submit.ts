@@ -16,6 +16,7 @@ export function submitByDriver(driver: Driver): Submit {
   const keys = serviceCredentials(driver.config)!;
   return async (partner, request) => {
     if (request.kind === 'delete') return driver.delete(partner, request.attributes);
+    if (request.kind === 'privacy') return driver.privacy(request.type, partner, request.identifiers);
     if (request.kind === 'create') return driver.createAudience(partner, request.path);
     if (request.kind === 'append') return driver.append(partner, request.audience, request.path);
     if (request.kind === 'clear') {
@@ -38,10 +39,15 @@ export interface RestCounts {
 
 const IMPORT = '/v1/marketplace/import';
 const AUDIENCE = '/v2/firstparty/audience';
+const PRIVACY = '/v1/privacy/requests';
 
 function callOf(driver: Driver, partner: PartnerDocument, request: Request) {
   if (request.kind === 'delete')
     return { method: 'DELETE', path: IMPORT, body: { key_type: 0, keys: request.attributes.map(String) } };
+  if (request.kind === 'privacy') {
+    const { type, identifiers } = request;
+    return { method: 'POST', path: PRIVACY, body: { type, identifiers } };
+  }
   if (request.kind === 'create')
     return { method: 'POST', path: AUDIENCE, body: { name: 'audience', file_path: request.path } };
   if (request.kind === 'append')
@@ -134,7 +140,7 @@ export function submitByRest(
           continue;
         }
         const parsed = first === '' ? {} : (JSON.parse(first) as Record<string, number>);
-        return parsed.import_log_id ?? parsed.audience_id ?? null;
+        return parsed.import_log_id ?? parsed.audience_id ?? parsed.request_id ?? null;
       }
       if (answer && !LATER.includes(answer.status))
         throw new Error(

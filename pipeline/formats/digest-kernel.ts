@@ -13,10 +13,10 @@ type Code = number[];
 type Word = { local: number } | { value: number };
 
 /** How many identifiers the module's memory holds at a time, and where their digests start. */
-const KERNEL_IDENTIFIERS = 1024;
+export const KERNEL_IDENTIFIERS = 1024;
 export const DIGEST_BYTES = 32;
 const DIGESTS_AT = KERNEL_IDENTIFIERS * IDENTIFIER_BYTES;
-const LANES = 4;
+export const LANES = 4;
 
 /** The first 32 bits of the fractional parts of the roots of the first primes: cube roots for the rounds, square roots for the start. */
 const primes = (count: number): number[] => {
@@ -262,30 +262,11 @@ declare const WebAssembly: {
   Instance: new (module: object) => { exports: Exports };
 };
 
-function createDigestKernel() {
+export function createDigestKernel() {
   const { memory, digest } = new WebAssembly.Instance(new WebAssembly.Module(assemble())).exports;
   return {
     identifiers: new Uint8Array(memory.buffer, 0, DIGESTS_AT),
     digests: new Uint8Array(memory.buffer, DIGESTS_AT, KERNEL_IDENTIFIERS * DIGEST_BYTES),
     digestGroups: digest,
   };
-}
-
-/** Assembled on first use: most processes never need it. */
-let kernel: ReturnType<typeof createDigestKernel> | undefined;
-
-/** The digests of devices that lie one after the other, in their order. `into` has room for all of them. */
-export function digestDevices(
-  devices: Uint8Array,
-  into = new Uint8Array((devices.length / IDENTIFIER_BYTES) * DIGEST_BYTES),
-): Uint8Array {
-  kernel ??= createDigestKernel();
-  const count = devices.length / IDENTIFIER_BYTES;
-  for (let from = 0; from < count; from += KERNEL_IDENTIFIERS) {
-    const some = Math.min(KERNEL_IDENTIFIERS, count - from);
-    kernel.identifiers.set(devices.subarray(from * IDENTIFIER_BYTES, (from + some) * IDENTIFIER_BYTES));
-    kernel.digestGroups(Math.ceil(some / LANES));
-    into.set(kernel.digests.subarray(0, some * DIGEST_BYTES), from * DIGEST_BYTES);
-  }
-  return into;
 }

@@ -1,6 +1,6 @@
 /** What the registry knows about production dependencies: advisories, deprecations, the last release. */
 import { execFile } from 'node:child_process';
-import { inParallel } from '../cli/in-parallel.ts';
+import { inParallel } from '../../pipeline/runtime/in-parallel.ts';
 import type { Findings, LockedPackage } from './lock-file.ts';
 import { harmless, unmaintained } from './reviewed.ts';
 

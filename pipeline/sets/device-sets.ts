@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
 import { hashOfIdentifier } from '../formats/find-identifiers.ts';
+import type { DigestTable } from '../formats/digest-table.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
@@ -18,6 +19,7 @@ import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { type Erasure, eraseDevices, fenceSlot } from './erase-devices.ts';
 import { joinRegion } from './join.ts';
 import { createManifests, manifestId } from './manifests.ts';
+import { type Matching, matchDigests } from './match-digests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
 import { wordsOf } from './page-format.ts';
 import { createPages } from './pages.ts';
@@ -203,6 +205,10 @@ export function createDeviceSets(
         if (keys) yield { space, keys };
       }
     },
+
+    /** Finds all stored devices whose digests are wanted. */
+    match: async (wanted: DigestTable, matching: Matching): Promise<void> =>
+      matchDigests(await withHash(), wanted, matching),
 
     /** The generations of an audience that have devices. */
     async spacesOf(audience: number): Promise<string[]> {

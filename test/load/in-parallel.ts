@@ -1,4 +1,4 @@
-import { inParallel as overItems } from '../../deploy/cli/in-parallel.ts';
+import { inParallel as overItems } from '../../pipeline/runtime/in-parallel.ts';
 
 /** Does `work` for 0 … count-1, so many at a time. */
 export const inParallel = (

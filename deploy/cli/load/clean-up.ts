@@ -1,6 +1,6 @@
 /** Leaves the storage and the service as they were, as far as a partner can. */
 import { DeleteObjectsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
-import { inParallel } from '../in-parallel.ts';
+import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { CommandError, exitCodes, usageError } from '../partner/exit-codes.ts';
 import { type StoragePlace, storageProblem } from '../partner/storage.ts';
 import type { SubmittedJob } from './jobs.ts';

@@ -5,7 +5,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import { inParallel } from '../in-parallel.ts';
+import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { type StoragePlace, storageProblem } from '../partner/storage.ts';
 import { createGenerator, type Generator } from './generate.ts';
 import { mix } from './identifiers.ts';

@@ -2,7 +2,7 @@
 
 import type { ApiClient } from '../../../api/client/client.ts';
 import type { Progress } from '../../../api/client/types.ts';
-import { inParallel } from '../in-parallel.ts';
+import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import type { JobTimes, SubmittedJob, VerifiedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 

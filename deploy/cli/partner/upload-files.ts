@@ -8,7 +8,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { inParallel } from '../in-parallel.ts';
+import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import type { LocalFile } from './local-files.ts';
 import { type StoragePlace, storageProblem } from './storage.ts';

@@ -22,6 +22,7 @@ export const settingGroups = {
   'Threads, memory and timeouts': service.capacity,
   'Files and reports': service.files,
   'Limits per partner and API key': service.limits,
+  'Deletion requests from DROP': service.drop,
   'Test installations': service.testInstallations,
 };
 type Groups = (typeof settingGroups)[keyof typeof settingGroups];
@@ -41,11 +42,11 @@ const secrets = ['HEADRACE_SECRET', 'HEADRACE_SECRET_OLD'] as const;
 /** Settings that a role does not use are neither required nor read, so that no process needs another's secrets. */
 const unusedBy = {
   all: [] as never[],
-  api: ['HEADRACE_PARTNER_S3_ENDPOINT', 'HEADRACE_S3_ISSUER'],
+  api: ['HEADRACE_PARTNER_S3_ENDPOINT', 'HEADRACE_S3_ISSUER', 'HEADRACE_DROP_API_KEY'],
   pipeline: [] as never[],
   admin: namesOf(kafka),
   /** tap, topics and replay. */
-  operator: [...namesOf(storage), ...secrets],
+  operator: [...namesOf(storage), ...secrets, ...namesOf(service.drop)],
 } satisfies Record<string, readonly EnvironmentVariable[]>;
 export type Role = keyof typeof unusedBy;
 

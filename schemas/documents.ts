@@ -419,6 +419,9 @@ export const collections = {
   usage: 'usage',
   webhooks: 'webhooks',
   deliveries: 'webhook_deliveries',
+  dropBatches: 'drop_batches',
+  dropParts: 'drop_parts',
+  dropAmendments: 'drop_amendments',
 } as const;
 
 /** Names of what devices are stored in: the marketplace with all attributes, each generation of an audience, and suppression lists. */

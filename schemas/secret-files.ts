@@ -11,6 +11,7 @@ export const secretVariables = [
   'HEADRACE_S3_SECRET_ACCESS_KEY',
   'HEADRACE_SECRET',
   'HEADRACE_SECRET_OLD',
+  'HEADRACE_DROP_API_KEY',
 ] as const;
 
 type Variables = Record<string, string | undefined>;

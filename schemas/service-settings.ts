@@ -1,6 +1,6 @@
 /** Settings of the service itself, by group. A description becomes the comment in `headrace config reference`. */
 import { z } from 'zod';
-import { flag, host, httpsUrl, integer, oneOf, secret32, text } from './settings.ts';
+import { flag, host, httpsUrl, integer, oneOf, ownKey, secret32, text } from './settings.ts';
 import { DEFAULT_SLOTS, MAX_SLOTS, slotCounts } from './topics.ts';
 
 const topicName = z
@@ -158,6 +158,27 @@ export const limits = {
     'Bytes of files, unpacked, and rows that a partner may load per day (UTC); 0: no limit.',
   ),
   HEADRACE_MAX_ROWS_PER_DAY: integer(0, Number.MAX_SAFE_INTEGER, 0),
+};
+
+/** California's Delete Request and Opt-out Platform. */
+export const drop = {
+  HEADRACE_DROP_URL: httpsUrl.optional().meta({
+    description:
+      'The platform’s API (https://api.drop.privacy.ca.gov/sandbox to try it). Unset: this installation does not take part.',
+    example: 'https://api.drop.privacy.ca.gov',
+  }),
+  HEADRACE_DROP_API_KEY: ownKey('the API key from the data broker portal').optional().meta({
+    description: 'From the data broker portal; for `headrace admin drop` only.',
+    example: 'change-me',
+  }),
+  HEADRACE_DROP_BROKER_ID: z
+    .string()
+    .regex(/^\d{4}$/, 'expected 4 digits, as in the names of the platform’s files')
+    .optional()
+    .meta({ description: 'Files for another data broker are refused.', example: '4821' }),
+  HEADRACE_DROP_DAYS: integer(1, 45, 45).describe(
+    'A session must be complete at least this often; metrics and `headrace admin drop status` count down.',
+  ),
 };
 
 export const testInstallations = {

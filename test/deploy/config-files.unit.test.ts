@@ -43,7 +43,7 @@ describe('deploy/config', () => {
   });
 
   test('there are few settings', () => {
-    expect(environmentVariables.length).toBeLessThanOrEqual(65);
+    expect(environmentVariables.length).toBeLessThanOrEqual(70);
   });
 
   test('a test can override a constant, with a number', () => {

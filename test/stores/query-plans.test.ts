@@ -23,6 +23,7 @@ const mayExamine: [RegExp, string][] = [
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
   [/^audiences\.largest/, 'most audiences of a partner hold devices'],
   [/^dryRuns\.erase/, 'those of a day'],
+  [/^sets\.match/, 'it reads everything'],
 ];
 
 /** Calls that may sort in memory, and what bounds it. */

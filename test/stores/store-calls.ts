@@ -4,6 +4,7 @@
  */
 import { Binary, type Db, ObjectId } from 'mongodb';
 import { createApiStores } from '../../api/stores/api-stores.ts';
+import { createDigestTable } from '../../pipeline/formats/digest-table.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
@@ -560,6 +561,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       read: [[slot.space, slot.slot]],
       compose: [[{ space: slot.space, others: ['a1.1'] }, slot.slot]],
       find: [[device]],
+      match: [[createDigestTable(new Uint8Array(32)), { onMatch: () => {} }]],
       spacesOf: [[audience._id]],
       removeSpace: [[slot.space, signal]],
       sweepOrphans: [[{ unnamedForMs: 0, signal }]],

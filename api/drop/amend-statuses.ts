@@ -1,0 +1,102 @@
+/**
+ * Entries that were reported as not found and whose devices a load has brought since: the load left them out, and the platform is told
+ * that they are deleted. An amendment is written down whole before anything of it is done.
+ */
+import { Binary } from 'mongodb';
+import { DIGEST_BYTES } from '../../pipeline/formats/device-digest.ts';
+import { type DropAmendmentDocument, DropStatus } from '../../schemas/drop-documents.ts';
+import { countOf, type DropPart, type DropStore, digestAt, idAt, partId } from '../stores/drop.ts';
+import type { SessionDeps } from './dependencies.ts';
+import { faultPoint } from './fault-points.ts';
+import { UPLOAD_HEADER, withSuffix } from './list-files.ts';
+
+type Deps = Pick<SessionDeps, 'store' | 'platform' | 'erasure' | 'say'>;
+
+/** Small enough for one document. */
+const ARRIVALS_AT_ONCE = 100_000;
+
+/** Returns how many entries were amended. */
+export async function amendArrivals(deps: Deps): Promise<number> {
+  const { store, erasure } = deps;
+  let amended = 0;
+  for (;;) {
+    let amendment = await store.pendingAmendment();
+    if (!amendment) {
+      const arrivals = await erasure.arrivals(ARRIVALS_AT_ONCE);
+      if (arrivals.length === 0) return amended;
+      amendment = await planAmendment(store, arrivals);
+      await store.addAmendment(amendment);
+      faultPoint('drop:after-amendment');
+    }
+    const sent = await carryOut(deps, amendment);
+    if (sent === undefined) return amended;
+    amended += sent;
+  }
+}
+
+async function planAmendment(store: DropStore, arrivals: Uint8Array): Promise<DropAmendmentDocument> {
+  const arrived = new Set<string>();
+  const digests = Buffer.from(arrivals);
+  for (let n = 0; n < digests.length / DIGEST_BYTES; n++)
+    arrived.add(digestAt(digests, n).toString('latin1'));
+  const _id = await store.nextAmendment();
+  const names = new Map<string, string>();
+  for (const batch of await store.list(0))
+    for (const [file, { name, list }] of batch.files.entries())
+      if (list === 'MAID') names.set(`${batch._id}/${file}`, name);
+  const files: DropAmendmentDocument['files'] = [];
+  for await (const { part, ids, digests: stored } of store.allEntries()) {
+    const name = names.get(`${part.batch}/${part.file}`);
+    const statuses = name === undefined ? undefined : await store.statuses(part);
+    if (name === undefined || !statuses) continue;
+    const places: number[] = [];
+    for (let n = 0; n < countOf({ ids }); n++)
+      if (statuses[n] === DropStatus.notFound && arrived.has(digestAt(stored, n).toString('latin1')))
+        places.push(n);
+    if (places.length === 0) continue;
+    // Of its amendment and its place in it: no other file has this name.
+    const suffix = `a${_id.toString(36)}x${files.length.toString(36)}`;
+    files.push({
+      name: withSuffix(name, suffix),
+      part: partId(part),
+      ids: places.map((n) => idAt(ids, n)),
+      places,
+      state: 'pending',
+    });
+  }
+  return { _id, state: 'pending', createdAt: new Date(), digests: new Binary(digests), files };
+}
+
+const partOf = (id: string): DropPart => {
+  const [batch, file, number] = id.split('/').map(Number) as [number, number, number];
+  return { batch, file, number };
+};
+
+/** Undefined: the platform takes no amendment now; the next session sends it. */
+async function carryOut(
+  { store, platform, erasure, say }: Deps,
+  { _id, files, digests }: DropAmendmentDocument,
+): Promise<number | undefined> {
+  for (const { part, places } of files) {
+    const statuses = (await store.statuses(partOf(part)))!;
+    for (const n of places) statuses[n] = DropStatus.deleted;
+    await store.putStatuses(partOf(part), statuses);
+  }
+  await erasure.forgetArrivals(digests.value());
+  for (const file of files) {
+    if (file.state === 'accepted') continue;
+    file.state = 'sending';
+    await store.setAmendment(_id, { files });
+    const csv = [UPLOAD_HEADER, ...file.ids.map((id) => `${id},${DropStatus.deleted}`), ''].join('\n');
+    const sent = await platform.amend(file.name, csv);
+    faultPoint('drop:after-amend-post');
+    if (sent.outcome === 'conflict' || sent.outcome === 'rejected') {
+      say(`DROP did not take amendment ${file.name}, the next session sends it again: ${sent.message}`);
+      return undefined;
+    }
+    file.state = 'accepted';
+    await store.setAmendment(_id, { files });
+  }
+  await store.setAmendment(_id, { state: 'complete' });
+  return files.reduce((sum, { ids }) => sum + ids.length, 0);
+}

@@ -1,0 +1,82 @@
+/** read → listed: from now on no load brings in a device of the batch. Those whose people have withdrawn their request may come again. */
+import { DIGEST_BYTES } from '../../pipeline/formats/device-digest.ts';
+import { type DropBatchDocument, DropStatus } from '../../schemas/drop-documents.ts';
+import { countOf, digestAt, idAt, undecided } from '../stores/drop.ts';
+import type { SessionDeps } from './dependencies.ts';
+import { faultPoint } from './fault-points.ts';
+
+type Deps = Pick<SessionDeps, 'store' | 'erasure' | 'progress'>;
+
+const isDigest = (digest: Buffer) => !digest.equals(Buffer.alloc(DIGEST_BYTES));
+
+/** Those of a part that are digests. */
+export function onlyDigests(digests: Buffer): Buffer {
+  const whole: Buffer[] = [];
+  for (let n = 0; n < digests.length / DIGEST_BYTES; n++)
+    if (isDigest(digestAt(digests, n))) whole.push(digestAt(digests, n));
+  return whole.length === digests.length / DIGEST_BYTES ? digests : Buffer.concat(whole);
+}
+
+export async function listEntries(deps: Deps, batch: DropBatchDocument): Promise<DropBatchDocument> {
+  const { store, erasure, progress } = deps;
+  const withdrawn = await withdrawEntries(deps, batch);
+  for (const [file, { list, entries }] of batch.files.entries()) {
+    if (list !== 'MAID') continue;
+    let done = 0;
+    for await (const part of store.entries(batch._id, file)) {
+      const digests = onlyDigests(part.digests);
+      if (digests.length > 0) await erasure.suppress(digests);
+      done += countOf(part);
+      progress('listing', done, entries);
+    }
+  }
+  const listed = await store.update(batch._id, { state: 'listed', withdrawn });
+  faultPoint('drop:after-list');
+  return listed;
+}
+
+/** A digest stays listed while another entry has it. Returns how many entries of earlier batches are withdrawn. */
+async function withdrawEntries({ store, erasure }: Deps, batch: DropBatchDocument): Promise<number> {
+  const ids = new Set<string>();
+  for (const [file, { list }] of batch.files.entries())
+    if (list === 'Removed')
+      for await (const part of store.entries(batch._id, file))
+        for (let n = 0; n < countOf(part); n++) ids.add(idAt(part.ids, n));
+  if (ids.size === 0) return 0;
+  const gone = new Map<string, Buffer>();
+  let count = 0;
+  const isList = await maidFiles(store);
+  for await (const { part, ids: stored, digests } of store.allEntries()) {
+    if (!isList(part)) continue;
+    const statuses = (await store.statuses(part)) ?? undecided(countOf({ ids: stored }));
+    let isChanged = false;
+    for (let n = 0; n < statuses.length; n++) {
+      if (!ids.has(idAt(stored, n))) continue;
+      gone.set(digestAt(digests, n).toString('latin1'), digestAt(digests, n));
+      // Of this batch, the platform still wants a status.
+      if (part.batch === batch._id) continue;
+      count++;
+      isChanged ||= statuses[n] !== DropStatus.withdrawn;
+      statuses[n] = DropStatus.withdrawn;
+    }
+    if (isChanged) await store.putStatuses(part, statuses);
+  }
+  for await (const { part, ids: stored, digests } of store.allEntries()) {
+    if (!isList(part)) continue;
+    const statuses = await store.statuses(part);
+    for (let n = 0; n < countOf({ ids: stored }); n++)
+      if (!ids.has(idAt(stored, n)) && statuses?.[n] !== DropStatus.withdrawn)
+        gone.delete(digestAt(digests, n).toString('latin1'));
+  }
+  const digests = Buffer.concat([...gone.values()].filter(isDigest));
+  if (digests.length > 0) await erasure.restore(digests);
+  return count;
+}
+
+/** Tells the parts of MAID lists from those of removed entries. */
+async function maidFiles(store: Deps['store']) {
+  const lists = new Map<string, boolean>();
+  for (const { _id, files } of await store.list(0))
+    for (const [file, { list }] of files.entries()) lists.set(`${_id}/${file}`, list === 'MAID');
+  return ({ batch, file }: { batch: number; file: number }) => lists.get(`${batch}/${file}`) === true;
+}

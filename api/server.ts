@@ -24,7 +24,7 @@ import { createApp } from './app.ts';
 import { createKnownPartners } from './auth/known.ts';
 import { readinessOf } from './describe/service-operations.ts';
 import { answerClientError, limitConnections, timeoutsOf } from './http/connections.ts';
-import { createMetrics, exportJobs, exportOldestDelivery } from './http/metrics.ts';
+import { createMetrics, exportDrop, exportJobs, exportOldestDelivery } from './http/metrics.ts';
 import { createAcceptQueue } from './jobs/accept-queue.ts';
 import { createDailyQuota } from './jobs/daily-quota.ts';
 import { apiPoints, webhookPoints } from './jobs/fault-points.ts';
@@ -78,6 +78,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
   const stores = createApiStores(mongo.db);
   exportJobs(metrics, stores.jobs);
+  exportDrop(metrics, stores.drop.summary, config);
   exportOldestDelivery(metrics, () => stores.deliveries.oldestPendingSeconds());
   const queue = createAcceptQueue({
     ...stores,

@@ -47,7 +47,7 @@ export interface DropBatchDocument {
   matched: number;
   withdrawn: number;
   /** The requests that delete the matches. */
-  requests: (string | number)[];
+  requests: number[];
   uploads: DropUpload[];
   /** Why the last run could not go on. */
   problem?: string;
@@ -70,7 +70,7 @@ export interface DropAmendmentDocument {
   _id: number;
   state: 'pending' | 'complete';
   createdAt: Date;
-  /** What was found, 32 bytes each. */
+  /** What has arrived: the first 16 bytes of each digest. */
   digests: Binary;
   files: { name: string; part: string; ids: string[]; places: number[]; state: DropUpload['state'] }[];
 }

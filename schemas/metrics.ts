@@ -79,6 +79,22 @@ export const apiMetrics = {
     'Time since the oldest unfinished job of the phase was accepted; 0 if there is none.',
     ['phase'],
   ),
+  dropDue: gauge(
+    'headrace_drop_due_seconds',
+    'Time until a session with DROP must be complete (HEADRACE_DROP_DAYS after the last one); negative: overdue. Only where HEADRACE_DROP_URL is set.',
+    [],
+  ),
+  dropAge: gauge('headrace_drop_session_age_seconds', 'Time since the last complete session with DROP.', []),
+  dropOpen: gauge(
+    'headrace_drop_open_entries',
+    'Entries of DROP whose status the platform does not have.',
+    [],
+  ),
+  dropRejected: gauge(
+    'headrace_drop_rejected_files',
+    'Files of statuses that the platform has rejected and not accepted since.',
+    [],
+  ),
   deliveries: counter(
     'headrace_webhook_deliveries_total',
     'Attempts to deliver an event to a webhook, by outcome: delivered, retried or failed.',

@@ -3,7 +3,6 @@
  * that they are deleted. An amendment is written down whole before anything of it is done.
  */
 import { Binary } from 'mongodb';
-import { DIGEST_BYTES } from '../../pipeline/formats/device-digest.ts';
 import { type DropAmendmentDocument, DropStatus } from '../../schemas/drop-documents.ts';
 import { countOf, type DropPart, type DropStore, digestAt, idAt, partId } from '../stores/drop.ts';
 import type { SessionDeps } from './dependencies.ts';
@@ -12,6 +11,12 @@ import { UPLOAD_HEADER, withSuffix } from './list-files.ts';
 
 type Deps = Pick<SessionDeps, 'store' | 'platform' | 'erasure' | 'say'>;
 
+/** What is known of a digest that has arrived: its first bytes. */
+const ARRIVAL_BYTES = 16;
+const splitDigests = (digests: Buffer): Buffer[] =>
+  Array.from({ length: digests.length / ARRIVAL_BYTES }, (_, n) =>
+    digests.subarray(n * ARRIVAL_BYTES, (n + 1) * ARRIVAL_BYTES),
+  );
 /** Small enough for one document. */
 const ARRIVALS_AT_ONCE = 100_000;
 
@@ -34,11 +39,8 @@ export async function amendArrivals(deps: Deps): Promise<number> {
   }
 }
 
-async function planAmendment(store: DropStore, arrivals: Uint8Array): Promise<DropAmendmentDocument> {
-  const arrived = new Set<string>();
-  const digests = Buffer.from(arrivals);
-  for (let n = 0; n < digests.length / DIGEST_BYTES; n++)
-    arrived.add(digestAt(digests, n).toString('latin1'));
+async function planAmendment(store: DropStore, arrivals: Uint8Array[]): Promise<DropAmendmentDocument> {
+  const arrived = new Set(arrivals.map((digest) => Buffer.from(digest).toString('latin1')));
   const _id = await store.nextAmendment();
   const names = new Map<string, string>();
   for (const batch of await store.list(0))
@@ -51,7 +53,10 @@ async function planAmendment(store: DropStore, arrivals: Uint8Array): Promise<Dr
     if (name === undefined || !statuses) continue;
     const places: number[] = [];
     for (let n = 0; n < countOf({ ids }); n++)
-      if (statuses[n] === DropStatus.notFound && arrived.has(digestAt(stored, n).toString('latin1')))
+      if (
+        statuses[n] === DropStatus.notFound &&
+        arrived.has(digestAt(stored, n).toString('latin1', 0, ARRIVAL_BYTES))
+      )
         places.push(n);
     if (places.length === 0) continue;
     // Of its amendment and its place in it: no other file has this name.
@@ -64,7 +69,13 @@ async function planAmendment(store: DropStore, arrivals: Uint8Array): Promise<Dr
       state: 'pending',
     });
   }
-  return { _id, state: 'pending', createdAt: new Date(), digests: new Binary(digests), files };
+  return {
+    _id,
+    state: 'pending',
+    createdAt: new Date(),
+    digests: new Binary(Buffer.concat(arrivals)),
+    files,
+  };
 }
 
 const partOf = (id: string): DropPart => {
@@ -82,7 +93,7 @@ async function carryOut(
     for (const n of places) statuses[n] = DropStatus.deleted;
     await store.putStatuses(partOf(part), statuses);
   }
-  await erasure.forgetArrivals(digests.value());
+  await erasure.forgetArrivals(splitDigests(Buffer.from(digests.value())));
   for (const file of files) {
     if (file.state === 'accepted') continue;
     file.state = 'sending';

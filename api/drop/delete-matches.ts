@@ -83,7 +83,7 @@ async function matchGroup(
   { store, erasure, sets, progress }: Deps,
   batch: number,
   group: DropEntries[],
-  requests: Set<string | number>,
+  requests: Set<number>,
 ): Promise<number> {
   const digests = new Uint8Array(group.reduce((sum, part) => sum + part.digests.length, 0));
   let at = 0;
@@ -105,7 +105,7 @@ async function matchGroup(
     await statuses.save();
     faultPoint('drop:after-mark');
     for (let from = 0; from < devices.length; from += MAX_DEVICES) {
-      const request = await erasure.remove(Buffer.concat(devices.slice(from, from + MAX_DEVICES)));
+      const request = await erasure.remove(Buffer.concat(devices.slice(from, from + MAX_DEVICES)), batch);
       await store.addRequest(batch, request);
       requests.add(request);
       faultPoint('drop:after-remove');

@@ -7,20 +7,23 @@ import type { DropPlatform } from './platform.ts';
 export interface Erasure {
   /** Fails unless deletions can be accepted: a batch that could not be answered must not be opened. */
   requireReady(): Promise<void>;
-  /** When it resolves, no load brings the devices of these digests in any more. */
-  suppress(digests: Uint8Array): Promise<void>;
+  /** Puts the digests of a batch on the list. */
+  suppress(digests: Uint8Array, batch: number): Promise<void>;
+  /** When it resolves, no load brings in a device that was listed before. */
+  settle(): Promise<void>;
+  /** Takes digests from the list, as far as sessions have put them there. */
   restore(digests: Uint8Array): Promise<void>;
   /** Queues the deletion of up to MAX_DEVICES devices, in the order of jobs, and gives its request. */
-  remove(devices: Uint8Array): Promise<string | number>;
+  remove(devices: Uint8Array, batch: number): Promise<number>;
   /** Until everything is deleted. */
-  waitFor(requests: readonly (string | number)[]): Promise<void>;
-  /** Some digests that were listed by a session and that loads have brought since. */
-  arrivals(limit: number): Promise<Uint8Array>;
-  forgetArrivals(digests: Uint8Array): Promise<void>;
+  waitFor(requests: readonly number[]): Promise<void>;
+  /** Some that were listed by their digests and that loads have brought since: the first 16 bytes of each digest. */
+  arrivals(limit: number): Promise<Uint8Array[]>;
+  forgetArrivals(digests: readonly Uint8Array[]): Promise<void>;
 }
 
 /** Of one request. */
-export const MAX_DEVICES = 5_000;
+export const MAX_DEVICES = 50_000;
 
 export interface SessionDeps {
   store: DropStore;

@@ -7,10 +7,13 @@ import { faultPoint } from './fault-points.ts';
 
 type Deps = Pick<SessionDeps, 'store' | 'erasure' | 'progress'>;
 
+/** 500,000 entries: each change of the list rewrites what describes it. */
+const PARTS_AT_ONCE = 25;
+
 const isDigest = (digest: Buffer) => !digest.equals(Buffer.alloc(DIGEST_BYTES));
 
 /** Those of a part that are digests. */
-export function onlyDigests(digests: Buffer): Buffer {
+function onlyDigests(digests: Buffer): Buffer {
   const whole: Buffer[] = [];
   for (let n = 0; n < digests.length / DIGEST_BYTES; n++)
     if (isDigest(digestAt(digests, n))) whole.push(digestAt(digests, n));
@@ -23,13 +26,21 @@ export async function listEntries(deps: Deps, batch: DropBatchDocument): Promise
   for (const [file, { list, entries }] of batch.files.entries()) {
     if (list !== 'MAID') continue;
     let done = 0;
-    for await (const part of store.entries(batch._id, file)) {
-      const digests = onlyDigests(part.digests);
-      if (digests.length > 0) await erasure.suppress(digests);
-      done += countOf(part);
+    let held: Buffer[] = [];
+    const suppress = async () => {
+      const digests = onlyDigests(Buffer.concat(held));
+      held = [];
+      if (digests.length > 0) await erasure.suppress(digests, batch._id);
       progress('listing', done, entries);
+    };
+    for await (const part of store.entries(batch._id, file)) {
+      held.push(part.digests);
+      done += countOf(part);
+      if (held.length === PARTS_AT_ONCE) await suppress();
     }
+    await suppress();
   }
+  await erasure.settle();
   const listed = await store.update(batch._id, { state: 'listed', withdrawn });
   faultPoint('drop:after-list');
   return listed;

@@ -37,3 +37,23 @@ export function exportJobs(
 export function exportOldestDelivery(metrics: Metrics, seconds: () => Promise<number>): void {
   metrics.onRead([metrics.oldestDelivery], async () => metrics.oldestDelivery.set(await seconds()));
 }
+
+const DAY_MS = 86_400_000;
+
+/** Sessions with DROP run as commands that end, so the API reports them. Where none was ever complete, one is due. */
+export function exportDrop(
+  metrics: Metrics,
+  summary: () => Promise<{ last: Date | undefined; open: number; rejected: number }>,
+  { dropUrl, dropDays }: { dropUrl?: string | undefined; dropDays: number },
+): void {
+  if (dropUrl === undefined) return;
+  const { dropDue, dropAge, dropOpen, dropRejected } = metrics;
+  metrics.onRead([dropDue, dropAge, dropOpen, dropRejected], async () => {
+    const { last, open, rejected } = await summary();
+    const ageMs = last && Date.now() - last.getTime();
+    if (ageMs !== undefined) dropAge.set(ageMs / 1_000);
+    dropDue.set(ageMs === undefined ? 0 : (dropDays * DAY_MS - ageMs) / 1_000);
+    dropOpen.set(open);
+    dropRejected.set(rejected);
+  });
+}

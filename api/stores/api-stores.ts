@@ -2,6 +2,7 @@
 import type { Db } from 'mongodb';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
+import { createArrivalStore } from '../../pipeline/stores/arrivals.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
@@ -25,6 +26,7 @@ import { createApiKeyStore } from './api-keys.ts';
 import { createAuditStore } from './audit.ts';
 import { createChangeStore } from './changes.ts';
 import { createDeliveryStore } from './deliveries.ts';
+import { createDropStore } from './drop.ts';
 import { createEndedSessionStore } from './ended-sessions.ts';
 import { createIdempotencyStore } from './idempotency.ts';
 import { createSetVersions } from './set-versions.ts';
@@ -36,6 +38,7 @@ export type ApiStores = ReturnType<typeof createApiStores>;
 export const createApiStores = (db: Db) => ({
   acks: createAckStore(db),
   apiKeys: createApiKeyStore(db),
+  arrivals: createArrivalStore(db),
   attributes: createAttributeStore(db),
   attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),
@@ -47,6 +50,7 @@ export const createApiStores = (db: Db) => ({
   counters: createCounterStore(db),
   ends: createEndCounters(db),
   deliveries: createDeliveryStore(db),
+  drop: createDropStore(db),
   dryRuns: createDryRunStore(db),
   endedSessions: createEndedSessionStore(db),
   eventValues: createEventValueStore(db),

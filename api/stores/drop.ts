@@ -101,7 +101,10 @@ export function createDropStore(db: Db) {
       return (await batches.findOneAndUpdate({ _id }, { $set: changes }, options))!;
     },
 
-    async addRequest(_id: number, request: string | number): Promise<void> {
+    /** Of all batches. */
+    requests: async (): Promise<number[]> => batches.distinct('requests'),
+
+    async addRequest(_id: number, request: number): Promise<void> {
       await batches.updateOne({ _id }, { $addToSet: { requests: request } });
     },
 
@@ -147,15 +150,9 @@ export function createDropStore(db: Db) {
       amendments.updateOne({ _id }, { $set: changes }),
 
     /** For metrics: what the platform waits for, and what it has refused. */
-    async summary(): Promise<{
-      last: Date | undefined;
-      first: Date | undefined;
-      open: number;
-      rejected: number;
-    }> {
-      const [last, first, open, pending] = await Promise.all([
+    async summary(): Promise<{ last: Date | undefined; open: number; rejected: number }> {
+      const [last, open, pending] = await Promise.all([
         batches.findOne({ state: 'complete' }, { sort: { _id: -1 }, projection: { completedAt: 1 } }),
-        batches.findOne({}, { sort: { _id: 1 }, projection: { requestedAt: 1 } }),
         batches.findOne({ state: { $ne: 'complete' } }),
         amendments.findOne({ state: 'pending' }),
       ]);
@@ -168,7 +165,6 @@ export function createDropStore(db: Db) {
       const toAmend = (pending?.files ?? []).filter(({ state }) => state !== 'accepted');
       return {
         last: last?.completedAt,
-        first: first?.requestedAt,
         open: asked - answered + toAmend.reduce((sum, { ids }) => sum + ids.length, 0),
         rejected: (open?.uploads ?? []).filter(
           ({ state, rejections }) => state !== 'accepted' && rejections.length > 0,

@@ -6,11 +6,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import { spaces } from '../../schemas/documents.ts';
-import { hashOfIdentifier } from '../formats/find-identifiers.ts';
 import type { DigestTable } from '../formats/digest-table.ts';
+import { hashOfIdentifier } from '../formats/find-identifiers.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
+import { createArrivalStore } from '../stores/arrivals.ts';
 import { createCounterStore } from '../stores/counters.ts';
 import { type CompositionRequest, composeSlot, type Pause, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
@@ -18,6 +19,7 @@ import { type Devices, firstKey } from './devices.ts';
 import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { type Erasure, eraseDevices, fenceSlot } from './erase-devices.ts';
 import { joinRegion } from './join.ts';
+import { type DigestEdit, listDigests, unlistDigests } from './list-digests.ts';
 import { createManifests, manifestId } from './manifests.ts';
 import { type Matching, matchDigests } from './match-digests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
@@ -63,7 +65,7 @@ export function createDeviceSets(
   };
   const withHash = async () => ({ ...unkeyed, hash: (await placementOf()).hash });
 
-  const suppressedAmong = createSuppressions(withHash, slotCount);
+  const suppressedAmong = createSuppressions(withHash, slotCount, createArrivalStore(db).record);
 
   const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
@@ -205,6 +207,16 @@ export function createDeviceSets(
         if (keys) yield { space, keys };
       }
     },
+
+    /** Suppresses devices that only their digests are known of, 32 bytes each. */
+    listDigests: async (digests: Uint8Array, edit: DigestEdit): Promise<void> =>
+      listDigests(await withHash(), await slotCount(), digests, edit),
+
+    /** Takes digests from the list, and of those that came with their devices what these requests have brought. */
+    unlistDigests: async (
+      digests: Uint8Array,
+      edit: { number: number; requests: ReadonlySet<number> },
+    ): Promise<void> => unlistDigests(await withHash(), await slotCount(), digests, edit),
 
     /** Finds all stored devices whose digests are wanted. */
     match: async (wanted: DigestTable, matching: Matching): Promise<void> =>

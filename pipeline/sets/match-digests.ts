@@ -11,6 +11,8 @@ import { type LoadedRegion, type ReadDeps, readSlot } from './read-regions.ts';
 /** Slots that are read at a time: most are small, and then their manifests and pages are read together. */
 const SLOTS_AT_ONCE = 8;
 const MANIFESTS_AT_ONCE = 1_000;
+/** The marketplace and audiences: other spaces hold digests. */
+const DEVICES = /^(m$|a)/;
 /** Devices that are digested at a time: their digests stay in the cache. */
 const DIGESTED = 4_096;
 
@@ -55,8 +57,11 @@ export async function matchDigests(
   { onMatch, onPart }: Matching,
 ): Promise<void> {
   const { collection } = deps.manifests;
-  const [total] = await collection
-    .aggregate<{ devices: number }>([{ $group: { _id: null, devices: { $sum: '$devices' } } }])
+  const [total = { devices: 0 }] = await collection
+    .aggregate<{ devices: number }>([
+      { $match: { space: { $regex: DEVICES } } },
+      { $group: { _id: null, devices: { $sum: '$devices' } } },
+    ])
     .toArray();
   const matcher = createMatcher(wanted, onMatch);
   let read = 0;
@@ -68,11 +73,11 @@ export async function matchDigests(
       }
     // Everything of the part is matched before anyone uses it.
     matcher.flush();
-    await onPart?.(read, total!.devices);
+    await onPart?.(read, total.devices);
   };
   for (let after = ''; ; ) {
     const slots = await collection
-      .find({ _id: { $gt: after } }, { projection: { space: 1, slot: 1 } })
+      .find({ _id: { $gt: after }, space: { $regex: DEVICES } }, { projection: { space: 1, slot: 1 } })
       .sort({ _id: 1 })
       .limit(MANIFESTS_AT_ONCE)
       .toArray();

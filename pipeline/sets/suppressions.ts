@@ -38,7 +38,12 @@ interface KnownList {
   tokens: Set<string>;
 }
 
-export function createSuppressions(depsOf: () => Promise<ReadDeps>, slotCount: () => Promise<number>) {
+export function createSuppressions(
+  depsOf: () => Promise<ReadDeps>,
+  slotCount: () => Promise<number>,
+  /** Those that only the digest was known of. */
+  onArrival: (digests: Uint8Array[]) => Promise<void> = async () => {},
+) {
   const known = new Map<string, KnownList>();
   const oneAtATime = createOneAtATime();
 
@@ -90,13 +95,17 @@ export function createSuppressions(depsOf: () => Promise<ReadDeps>, slotCount: (
     for (const n of numbers) pairs.add(digests, n * IDENTIFIER_BYTES, 1, n + 1, 0);
     const wanted = sortPairs(pairs, deps.hash).devices;
     const { space, slot } = manifest;
+    const found: number[] = [];
     for await (const loaded of readSlot(deps, { space, slot }, wanted, { from: Promise.resolve(manifest) })) {
       const part = loaded.wanted!;
       const onDevice = (n: number) => {
-        for (let at = firstKey(part, n); at < part.ends[n]!; at++) flags[part.keys[at]! - 1] = 1;
+        for (let at = firstKey(part, n); at < part.ends[n]!; at++) found.push(part.keys[at]! - 1);
       };
       joinRegion(loaded, { onDevice }, deps.hash);
     }
+    for (const n of found) flags[n] = 1;
+    if (space !== spaces.digests || found.length === 0) return;
+    await onArrival(found.map((n) => digests.subarray(n * IDENTIFIER_BYTES, (n + 1) * IDENTIFIER_BYTES)));
   }
 
   /**

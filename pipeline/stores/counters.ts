@@ -61,7 +61,7 @@ export function createCounterStore(db: Db) {
     },
 
     /** The first of so many numbers in a row. */
-    async take(_id: 'webhooks' | 'deliveries', count = 1): Promise<number> {
+    async take(_id: 'webhooks' | 'deliveries' | 'digest edits', count = 1): Promise<number> {
       const counter = await counters.findOneAndUpdate(
         { _id },
         { $inc: { value: count } },

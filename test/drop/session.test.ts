@@ -52,9 +52,11 @@ function createService(stored: Iterable<string> = []) {
       return 1;
     },
     waitFor: async () => {},
-    arrivals: async () => Buffer.from([...arrived].join(''), 'hex'),
+    settle: async () => {},
+    arrivals: async () => [...arrived].map((digest) => Buffer.from(digest.slice(0, 32), 'hex')),
     forgetArrivals: async (digests) => {
-      for (const digest of split(digests)) arrived.delete(digest);
+      const gone = new Set(digests.map((digest) => Buffer.from(digest).toString('hex')));
+      for (const digest of arrived) if (gone.has(digest.slice(0, 32))) arrived.delete(digest);
     },
   };
   const sets: SessionDeps['sets'] = {

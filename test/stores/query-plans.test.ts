@@ -24,6 +24,7 @@ const mayExamine: [RegExp, string][] = [
   [/^audiences\.largest/, 'most audiences of a partner hold devices'],
   [/^dryRuns\.erase/, 'those of a day'],
   [/^sets\.match/, 'it reads everything'],
+  [/^drop\./, 'sessions of months are few, and a command reads them'],
 ];
 
 /** Calls that may sort in memory, and what bounds it. */

@@ -108,6 +108,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
     errors: null,
   };
   const slot = { space: spaces.audience(audience._id, generation), slot: 0, job: id };
+  const dropPart = { batch: 1, file: 0, number: 0 };
   const report = { generation, ended: { marketplace: 0, loads: 0 } } as never;
   const webhook = {
     _id: 1,
@@ -537,6 +538,37 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       ofJob: [[1]],
       forget: [[[1]]],
     },
+    arrivals: {
+      record: [[[new Uint8Array(16)]]],
+      some: [[10]],
+      forget: [[[new Uint8Array(16)]]],
+    },
+    drop: {
+      open: [[]],
+      find: [[1]],
+      newest: [[]],
+      lastComplete: [[]],
+      list: [[10]],
+      begin: [[new Date()]],
+      update: [[1, { matched: 1 }]],
+      requests: [[]],
+      addRequest: [[1, 1]],
+      putArchive: [[1, 0, devices]],
+      archive: [[1, 1]],
+      putEntries: [[{ part: dropPart, ids: Buffer.alloc(12), digests: Buffer.alloc(32) }]],
+      entries: [[1, 0]],
+      allEntries: [[]],
+      statuses: [[dropPart]],
+      putStatuses: [[dropPart, Buffer.alloc(1)]],
+      removeArchive: [[1]],
+      removeEntries: [[1, 0]],
+      pendingAmendment: [[]],
+      nextAmendment: [[]],
+      // Fails after its first query, because it is there.
+      addAmendment: [],
+      setAmendment: [[1, { state: 'complete' }]],
+      summary: [[]],
+    },
     rejects: {
       erase: [
         [[1], () => true, partner],
@@ -561,6 +593,8 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       read: [[slot.space, slot.slot]],
       compose: [[{ space: slot.space, others: ['a1.1'] }, slot.slot]],
       find: [[device]],
+      listDigests: [[new Uint8Array(32), { number: 1, key: 1 }]],
+      unlistDigests: [[new Uint8Array(32), { number: 2, requests: new Set([1]) }]],
       match: [[createDigestTable(new Uint8Array(32)), { onMatch: () => {} }]],
       spacesOf: [[audience._id]],
       removeSpace: [[slot.space, signal]],

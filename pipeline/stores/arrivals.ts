@@ -1,0 +1,42 @@
+/** Devices that loads have brought although only their digests are listed: the first 16 bytes of each digest, until they are reported. */
+import { Binary, type Db } from 'mongodb';
+import { collections } from '../../schemas/documents.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
+
+export type ArrivalStore = ReturnType<typeof createArrivalStore>;
+
+const AT_ONCE = 1_000;
+
+export function createArrivalStore(db: Db) {
+  const arrivals = db.collection<{ _id: Binary; at: Date }>(collections.arrivals);
+  return {
+    async record(digests: readonly Uint8Array[]): Promise<void> {
+      const at = new Date();
+      for (const some of inGroups(digests, within({ count: AT_ONCE })))
+        await arrivals.bulkWrite(
+          some.map((digest) => ({
+            updateOne: {
+              filter: { _id: new Binary(Uint8Array.from(digest)) },
+              update: { $setOnInsert: { at } },
+              upsert: true,
+            },
+          })),
+          { ordered: false },
+        );
+    },
+
+    some: async (limit: number): Promise<Uint8Array[]> =>
+      (
+        await arrivals
+          .find({}, { projection: { _id: 1 } })
+          .sort({ _id: 1 })
+          .limit(limit)
+          .toArray()
+      ).map(({ _id }) => _id.value()),
+
+    async forget(digests: readonly Uint8Array[]): Promise<void> {
+      for (const some of inGroups(digests, within({ count: AT_ONCE })))
+        await arrivals.deleteMany({ _id: { $in: some.map((digest) => new Binary(digest)) } });
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** Devices that are suppressed by their digests alone. */
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { digestsOf } from '../../pipeline/formats/device-digest.ts';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { shortDigestsOf } from '../../pipeline/sets/suppressions.ts';
+import { createArrivalStore } from '../../pipeline/stores/arrivals.ts';
+import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { collections, spaces } from '../../schemas/documents.ts';
+import { slotTarget } from '../support/slot-target.ts';
+import { manifestsOf, openDatabase, pagesOf } from './database.ts';
+import { keyed, numberedDevices, onePart } from './devices.ts';
+
+const database = openDatabase();
+const SLOT = 5;
+
+beforeAll(() => ensureIndexes(database.db));
+beforeEach(async () => {
+  await manifestsOf(database.db).deleteMany({});
+  await pagesOf(database.db).deleteMany({});
+  await database.db.collection(collections.arrivals).deleteMany({});
+});
+
+const digestsOfNumbers = (from: number, to: number) => new Uint8Array(digestsOf(numberedDevices(from, to)));
+/** How many of the devices with these numbers are kept out. */
+async function suppressed(from: number, to: number): Promise<number> {
+  const devices = keyed({ devices: numberedDevices(from, to), key: 1 });
+  const flags = await createDeviceSets(database.db).suppressedAmong('p', SLOT, devices);
+  return flags?.reduce((sum, one) => sum + one, 0) ?? 0;
+}
+const arrived = async () => (await createArrivalStore(database.db).some(10_000)).length;
+
+test('what is listed by its digest is kept out wherever it comes, and is remembered as having come', async () => {
+  const sets = createDeviceSets(database.db);
+  await sets.listDigests(digestsOfNumbers(0, 500), { number: 1, key: 1 });
+  await sets.listDigests(digestsOfNumbers(400, 1_000), { number: 2, key: 2 });
+  expect(await suppressed(5_000, 6_000)).toBe(0);
+  expect(await arrived()).toBe(0);
+  expect(await suppressed(900, 1_100)).toBe(100);
+  expect(await suppressed(950, 1_000)).toBe(50);
+  expect(await arrived()).toBe(100);
+  const arrivals = createArrivalStore(database.db);
+  await arrivals.forget(await arrivals.some(60));
+  expect(await arrived()).toBe(40);
+});
+
+test('a digest that is taken from the list may come again', async () => {
+  const sets = createDeviceSets(database.db);
+  await sets.listDigests(digestsOfNumbers(0, 100), { number: 1, key: 1 });
+  await sets.unlistDigests(digestsOfNumbers(0, 30), { number: 2, requests: new Set() });
+  expect(await suppressed(0, 100)).toBe(70);
+  await sets.listDigests(digestsOfNumbers(0, 10), { number: 3, key: 3 });
+  expect(await suppressed(0, 100)).toBe(80);
+});
+
+test('what a session’s request has brought with the device goes with it, what another request has brought stays', async () => {
+  const sets = createDeviceSets(database.db);
+  const entries = (from: number, to: number, request: number) => {
+    const short = shortDigestsOf(keyed({ devices: numberedDevices(from, to), key: 1 }));
+    return keyed({ devices: short, key: request });
+  };
+  const suppress = (job: number, from: number, to: number) =>
+    sets.merge(
+      slotTarget({ space: spaces.suppressed(), slot: SLOT, job, partner: '*' }),
+      onePart(entries(from, to, job)),
+    );
+  await suppress(7, 0, 20);
+  await suppress(8, 10, 20);
+  expect(await suppressed(0, 20)).toBe(20);
+  await sets.unlistDigests(digestsOfNumbers(0, 20), { number: 9, requests: new Set([7]) });
+  expect(await suppressed(0, 20)).toBe(10);
+  expect(await arrived()).toBe(0);
+});
+
+test('the list is no device: the pass over all devices leaves it out', async () => {
+  const sets = createDeviceSets(database.db);
+  await sets.listDigests(digestsOfNumbers(0, 100), { number: 1, key: 1 });
+  const { createDigestTable } = await import('../../pipeline/formats/digest-table.ts');
+  let parts = 0;
+  await sets.match(createDigestTable(new Uint8Array(32)), { onMatch: () => {}, onPart: () => void parts++ });
+  expect(parts).toBe(0);
+});

@@ -23,6 +23,10 @@ export const tuning = {
   s3IdleMs: 20_000,
   dryRunMb: 100,
   webhookTimeoutMs: 10_000,
+  /** Until another session with DROP may start after one was killed. */
+  dropLeaseMs: 60_000,
+  /** Waits for DROP, in percent: of what it asks for, and of ours. */
+  dropWaitPercent: 100,
 
   limitBodyBytes: 65_536,
   limitJsonDepth: 8,

@@ -1,7 +1,9 @@
-/** The fault points of a session with DROP: a test kills it at each of them. */
+/** The fault points of a session with DROP, in their order: a test kills it at each of them. */
 import { type Reach, faultPoint as reach } from '../../pipeline/engine/fault-points.ts';
 
 export const dropPoints = [
+  'drop:after-amendment',
+  'drop:after-amend-post',
   'drop:after-begin',
   'drop:before-store',
   'drop:after-store',
@@ -15,7 +17,5 @@ export const dropPoints = [
   'drop:after-post',
   'drop:after-accept',
   'drop:after-complete',
-  'drop:after-amendment',
-  'drop:after-amend-post',
 ] as const;
 export const faultPoint: Reach<(typeof dropPoints)[number]> = reach;

@@ -23,6 +23,7 @@ interface Options {
   url: string;
   apiKey: string;
   /** For tests. */
+  waitPercent?: number;
   now?: () => Date;
   wait?: (ms: number) => Promise<void>;
 }
@@ -65,8 +66,9 @@ interface UploadAnswer {
 export function createDropPlatform({
   url,
   apiKey,
+  waitPercent = 100,
   now = () => new Date(),
-  wait = (ms) => sleep(ms),
+  wait = (ms) => sleep((ms * waitPercent) / 100),
 }: Options) {
   const base = url.replace(/\/$/, '');
 

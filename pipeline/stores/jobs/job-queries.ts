@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/documents.ts';
 import { containing, inScope, type Scope } from '../audiences.ts';
 import { READ_AT_ONCE } from '../mongo.ts';
-import { extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
+import { decidedLoads, extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
 
 type Order = Config['order'];
 export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
@@ -136,6 +136,8 @@ export function createJobQueryStore(db: Db) {
       id: number,
       fields: Fields<Field>,
     ) => jobs.findOne<Shown<Field>>({ _id: id, ...privacyRequests(partner) }, { projection: fields }),
+
+    decidedLoads: () => decidedLoads(jobs),
 
     /** Every job before this one has ended. */
     firstUnfinished: async (): Promise<number> => (await extentOf(jobs)).first,

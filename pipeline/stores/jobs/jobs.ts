@@ -18,6 +18,13 @@ export type JobStore = ReturnType<typeof createJobStore>;
 
 export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
+/** Imports and loads that are being merged, perhaps by an owner that was replaced. */
+export const decidedLoads = (jobs: ReturnType<typeof jobCollection>) =>
+  jobs
+    .find({ phase: 'decided', kind: { $in: ['import', 'audience'] } }, { readConcern: { level: 'majority' } })
+    .project<Pick<JobDocument, 'audience' | 'generation'>>({ _id: 0, audience: 1, generation: 1 })
+    .toArray();
+
 /** The result of a job. */
 export type JobOutcome = Pick<
   JobDocument,
@@ -279,15 +286,7 @@ export function createJobStore(db: Db) {
     /** Which of the jobs have ended. */
     endedAmong: (ids: number[]) => idsOf({ _id: { $in: ids }, phase: 'ended' }),
 
-    /** Imports and loads that are being merged, perhaps by an owner that was replaced. */
-    decidedLoads: () =>
-      jobs
-        .find(
-          { phase: 'decided', kind: { $in: ['import', 'audience'] } },
-          { readConcern: { level: 'majority' } },
-        )
-        .project<Pick<JobDocument, 'audience' | 'generation'>>({ _id: 0, audience: 1, generation: 1 })
-        .toArray(),
+    decidedLoads: () => decidedLoads(jobs),
 
     /** Whether a load of an older generation of the audience is unfinished, and may still write. */
     async hasOpenBelow(audience: number, generation: number): Promise<boolean> {

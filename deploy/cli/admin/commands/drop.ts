@@ -1,0 +1,179 @@
+/** `headrace admin drop …`: sessions with California's Delete Request and Opt-out Platform. */
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { count, plural } from '../../../../api/client/format.ts';
+import type { Erasure } from '../../../../api/drop/dependencies.ts';
+import { createDropPlatform } from '../../../../api/drop/platform.ts';
+import { runSession } from '../../../../api/drop/session.ts';
+import type { ApiStores } from '../../../../api/stores/api-stores.ts';
+import { withDeadline } from '../../../../pipeline/runtime/deadline.ts';
+import { CommandFailed, serverDown } from '../../../../pipeline/runtime/errors.ts';
+import { createLogger } from '../../../../pipeline/runtime/log.ts';
+import { printable, printLines } from '../../../../pipeline/runtime/terminal.ts';
+import { type ConfigOf, parseConfig } from '../../../../schemas/config.ts';
+import type { DropBatchDocument } from '../../../../schemas/drop-documents.ts';
+import type { Environments } from '../../commands.ts';
+import { bar, createProgressLine } from '../../progress-line.ts';
+import { none, whenever } from '../../show.ts';
+import { adminTools } from '../runner.ts';
+import { table } from '../views.ts';
+
+const DAY_MS = 86_400_000;
+const LISTED = 20;
+const LEASE = 'drop session';
+const LIMIT_MS = 30_000;
+
+const entriesOf = ({ files }: DropBatchDocument) =>
+  files.reduce((sum, { list, entries }) => sum + (list === 'Removed' ? 0 : entries), 0);
+
+const record = (batch: DropBatchDocument) => ({
+  batch: batch._id,
+  state: batch.state,
+  requested_at: batch.requestedAt,
+  completed_at: batch.completedAt ?? null,
+  files: batch.files,
+  entries: entriesOf(batch),
+  matched: batch.matched,
+  withdrawn: batch.withdrawn,
+  unreadable: batch.unreadable,
+  requests: batch.requests,
+  rejections: batch.uploads.flatMap(({ rejections }) => rejections),
+  problem: batch.state === 'complete' ? null : (batch.problem ?? null),
+});
+
+const lines = (batches: DropBatchDocument[]) =>
+  table(
+    ['BATCH', 'STATE', 'ENTRIES', 'DELETED', 'WITHDRAWN', 'REQUESTED', 'COMPLETE'],
+    batches.map((batch) => [
+      String(batch._id),
+      batch.state,
+      count(entriesOf(batch)),
+      count(batch.matched),
+      count(batch.withdrawn),
+      whenever(batch.requestedAt),
+      whenever(batch.completedAt),
+    ]),
+    'no sessions',
+  );
+
+function settingsOf({ dropUrl, dropApiKey, dropBrokerId }: ConfigOf<'admin'>) {
+  const missing = Object.entries({
+    HEADRACE_DROP_URL: dropUrl,
+    HEADRACE_DROP_API_KEY: dropApiKey,
+    HEADRACE_DROP_BROKER_ID: dropBrokerId,
+  }).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length > 0) throw new CommandFailed('bad_configuration', `${missing.join(', ')}: not set`);
+  return { url: dropUrl!, apiKey: dropApiKey!, brokerId: dropBrokerId! };
+}
+
+/** One session at a time: another one would answer the same batch. */
+async function alone<T>({ counters }: ApiStores, leaseMs: number, work: () => Promise<T>): Promise<T> {
+  const holder = randomUUID();
+  if (!(await counters.takeLease(LEASE, holder, leaseMs)))
+    throw new CommandFailed('drop_busy', 'a session is running, or was killed within the last minute');
+  const renewal = setInterval(() => {
+    counters.renewLease(LEASE, holder, leaseMs).catch(() => {});
+  }, leaseMs / 3);
+  try {
+    return await work();
+  } finally {
+    clearInterval(renewal);
+    await counters.endLease(LEASE, holder);
+  }
+}
+
+async function withQueue<T>(
+  stores: ApiStores,
+  config: ConfigOf<'admin'>,
+  environment: ReturnType<Environments['load']>,
+  work: (erasure: Erasure) => Promise<T>,
+): Promise<T> {
+  // Loads the Kafka client, which other commands do without.
+  const { createPublisher } = await import('../../../../pipeline/kafka/publish.ts');
+  const { createAcceptQueue } = await import('../../../../api/jobs/accept-queue.ts');
+  const { createErasure } = await import('../../../../api/drop/create-erasure.ts');
+  const operator = parseConfig(environment, 'operator');
+  const log = createLogger({ logLevel: 'silent' }, 'drop');
+  const publisher = createPublisher(operator, log, { sendTimeoutMs: LIMIT_MS });
+  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: LIMIT_MS });
+  const requireReady = async () => {
+    try {
+      await withDeadline(LIMIT_MS, publisher.connect());
+    } catch (error) {
+      throw serverDown('Kafka', operator.kafkaBrokers.join(','), error);
+    }
+  };
+  try {
+    return await work(createErasure({ ...stores, queue, requireReady, secret: config.secret }));
+  } finally {
+    await queue.drain();
+    await publisher.close();
+  }
+}
+
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
+  const drop = admin.command('drop').description('answer deletion requests from California’s DROP');
+
+  add(drop, 'sync', 'run one session: download, delete what matches, keep out the rest, report every status')
+    .addHelpText(
+      'after',
+      '\nRun it once a day: what a session that was interrupted left is finished first. It fails while DROP is closed (1 to 3 am Pacific).',
+    )
+    .action((options: { state?: string }, command: Command) =>
+      run(command, async (stores, config) => {
+        const { brokerId, ...platform } = settingsOf(config);
+        const line = createProgressLine();
+        const say = (text: string) => {
+          line.clear();
+          void printLines(process.stderr, [printable(`drop: ${text}`)]);
+        };
+        const progress = (what: string, done: number, of: number) =>
+          line.show(`${what} ${bar(of === 0 ? null : done / of)} ${count(done)} of ${count(of)}`);
+        const { batch, amended } = await alone(stores, config.dropLeaseMs, () =>
+          withQueue(stores, config, environments.load(options.state), (erasure) =>
+            runSession({
+              ...{ store: stores.drop, sets: stores.sets, erasure, brokerId, say, progress },
+              platform: createDropPlatform({ ...platform, waitPercent: config.dropWaitPercent }),
+            }),
+          ),
+        );
+        line.clear();
+        return {
+          json: { ...record(batch), amended },
+          text: [
+            ...lines([batch]),
+            `${plural(entriesOf(batch), 'entry', 'entries')} answered, ${count(batch.matched)} deleted; ${count(amended)} of earlier batches amended`,
+          ],
+        };
+      }),
+    );
+
+  add(drop, 'status', 'show the last sessions, when the next one is due, and what is open').action(
+    (_options, command: Command) =>
+      run.readOnly(command, async (stores, config) => {
+        const { last, open, rejected } = await stores.drop.summary();
+        const batches = await stores.drop.list(LISTED);
+        const due = last ? new Date(last.getTime() + config.dropDays * DAY_MS) : null;
+        const problem = batches[0] ? record(batches[0]).problem : null;
+        return {
+          json: {
+            last_complete_at: last ?? null,
+            due_at: due,
+            open_entries: open,
+            rejected_files: rejected,
+            problem,
+            batches: batches.map(record),
+          },
+          text: [
+            ...lines(batches),
+            `last complete   ${whenever(last)}`,
+            `due             ${due ? whenever(due) : 'now'}`,
+            `open entries    ${count(open)}`,
+            `rejected files  ${count(rejected)}`,
+            `problem         ${problem ?? none}`,
+          ],
+        };
+      }),
+  );
+}

@@ -65,6 +65,27 @@ export interface TokenKeyDocument {
   retiredAt: Date | null;
 }
 
+/** A key with which the installation signs receipts. */
+export interface SigningKeyDocument {
+  /** The `kid`: its thumbprint. */
+  _id: string;
+  /** As a JWK, in JSON. */
+  publicKey: string;
+  /** The private key as a JWK; encrypted. */
+  sealed: Binary;
+  createdAt: Date;
+}
+
+/** The receipt of a privacy request, as a JWS. */
+export interface ReceiptDocument {
+  /** The request. */
+  _id: number;
+  partner: string;
+  jws: string;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
 export interface AttributeDocument {
   _id: number;
   partner: string;

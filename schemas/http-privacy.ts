@@ -55,5 +55,14 @@ export const privacyRequestDetails = privacyRequest
       'Of an `access` request that is done: what is stored of each device that was found. Kept for 7 days. Otherwise null.',
       null,
     ),
+    receipt: described(
+      z.string().nullable(),
+      'What was removed and what remains until when, as a JWS (ES256) of the installation: its public key is at `/.well-known/jwks.json`. Null until the request has ended.',
+      null,
+    ),
   })
   .meta({ id: 'PrivacyRequestDetails' });
+
+export const publicKeys = z
+  .looseObject({ keys: z.array(z.looseObject({ kid: z.string(), kty: z.string() })) })
+  .meta({ id: 'PublicKeys' });

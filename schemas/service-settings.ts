@@ -105,6 +105,17 @@ export const retention = {
   HEADRACE_RETENTION_DAYS_REJECTS: integer(1, 36_500, 30).describe(
     'Rejected rows, after the end of their job.',
   ),
+  HEADRACE_RETENTION_DAYS_EVIDENCE: integer(1, 36_500, 2_190).describe('Receipts of privacy requests.'),
+  HEADRACE_RETENTION_DAYS_BACKUPS: z.coerce
+    .number({ error: 'expected a whole number' })
+    .int('expected a whole number')
+    .min(0, 'expected 0 or more')
+    .optional()
+    .meta({
+      description:
+        'How long you keep backups of MongoDB: receipts say until when deleted data is in them. 0: there are none. Unset: receipts do not say.',
+      example: 35,
+    }),
 };
 
 export const capacity = {

@@ -3,6 +3,7 @@ import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials, sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
 import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
+import type { SigningKeyStore } from '../../pipeline/stores/signing-keys.ts';
 import type { ApiKeyStore } from '../stores/api-keys.ts';
 import type { TokenKeyStore } from '../stores/token-keys.ts';
 import type { WebhookStore } from '../stores/webhooks.ts';
@@ -16,6 +17,8 @@ export interface Rotation {
   resealedWebhooks: number;
   /** Keys of user tokens whose secrets were sealed again. */
   resealedTokenKeys: number;
+  /** Keys that sign receipts. */
+  resealedSigningKeys: number;
   /** API keys that are hashed again when they are used next; until then they need the old secret. */
   keysToCome: number;
 }
@@ -27,11 +30,13 @@ export async function rotateSecret(
     apiKeys,
     webhooks,
     tokenKeys,
+    signingKeys,
   }: {
     jobs: JobQueryStore;
     apiKeys: ApiKeyStore;
     webhooks: Pick<WebhookStore, 'reseal'>;
     tokenKeys: Pick<TokenKeyStore, 'reseal'>;
+    signingKeys: Pick<SigningKeyStore, 'reseal'>;
   },
   secrets: readonly Uint8Array[],
 ): Promise<Rotation> {
@@ -50,6 +55,7 @@ export async function rotateSecret(
   }
   const resealedWebhooks = await webhooks.reseal(secrets);
   const resealedTokenKeys = await tokenKeys.reseal(secrets);
+  const resealedSigningKeys = await signingKeys.reseal(secrets);
   const keysToCome = await apiKeys.countOthers(current);
-  return { resealed, unreadable, resealedWebhooks, resealedTokenKeys, keysToCome };
+  return { resealed, unreadable, resealedWebhooks, resealedTokenKeys, resealedSigningKeys, keysToCome };
 }

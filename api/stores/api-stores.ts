@@ -18,8 +18,10 @@ import { createJobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
 import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { createLedgerStore } from '../../pipeline/stores/ledger.ts';
 import { createPartnerStore } from '../../pipeline/stores/partners.ts';
+import { createReceiptStore } from '../../pipeline/stores/receipts.ts';
 import { createRejectStore } from '../../pipeline/stores/rejects.ts';
 import { createRequestResultStore } from '../../pipeline/stores/request-results.ts';
+import { createSigningKeyStore } from '../../pipeline/stores/signing-keys.ts';
 import { createUsageStore } from '../../pipeline/stores/usage.ts';
 import { createVoteStore } from '../../pipeline/stores/votes.ts';
 import { createApiKeyStore } from './api-keys.ts';
@@ -62,9 +64,11 @@ export const createApiStores = (db: Db) => ({
   newJobs: createNewJobStore(db),
   partners: createPartnerStore(db),
   rejects: createRejectStore(db),
+  receipts: createReceiptStore(db),
   requestResults: createRequestResultStore(db),
   sets: createDeviceSets(db),
   setVersions: createSetVersions(db),
+  signingKeys: createSigningKeyStore(db),
   tokenKeys: createTokenKeyStore(db),
   usage: createUsageStore(db),
   webhooks: createWebhookStore(db),

@@ -143,6 +143,8 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { job: 1, slot: 1 }, name: 'by_job' },
     { key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: RESULT_SECONDS },
   ],
+  receipts: [{ key: { expiresAt: 1 }, name: 'expiry', expireAfterSeconds: 0 }],
+  signingKeys: [{ key: { createdAt: -1, _id: -1 }, name: 'newest' }],
   votes: [{ key: { job: 1 }, name: 'by_job' }],
   filePairs: [{ key: { job: 1, page: 1 }, name: 'by_page' }],
   verdicts: [{ key: { job: 1 }, name: 'by_job' }],

@@ -18,8 +18,10 @@ import { createJobStore } from './jobs/jobs.ts';
 import { createListingStore } from './jobs/listings.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createPartnerStore } from './partners.ts';
+import { createReceiptStore } from './receipts.ts';
 import { createRejectStore } from './rejects.ts';
 import { createRequestResultStore } from './request-results.ts';
+import { createSigningKeyStore } from './signing-keys.ts';
 import { createSpillStore } from './spills.ts';
 import { createUsageStore } from './usage.ts';
 import { createVerdictStore } from './verdicts.ts';
@@ -46,6 +48,8 @@ export const createStores = (db: Db) => ({
   rejects: createRejectStore(db),
   identifierLists: createIdentifierListStore(db),
   requestResults: createRequestResultStore(db),
+  receipts: createReceiptStore(db),
+  signingKeys: createSigningKeyStore(db),
   contexts: createJobContexts(db),
   partners: createPartnerStore(db),
   usage: createUsageStore(db),

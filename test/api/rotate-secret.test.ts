@@ -53,6 +53,7 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     { url: 'https://hooks.acme.example/', description: null },
   );
   const tokenKey = await tokenKeys.create(before, partner._id);
+  const signingKey = await stores.signingKeys.current([before]);
   const body = {
     file_path: 's3://their-bucket/a.csv',
     key_type: 0,
@@ -87,11 +88,13 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     unreadable_jobs: [],
     resealed_webhooks: 1,
     resealed_token_keys: 1,
+    resealed_signing_keys: 1,
     keys_to_come: 1,
   });
   const stored = (await webhooks.find(partner._id, webhook._id))!;
   expect(webhookSecrets([after], stored, new Date())).toEqual([secret]);
   expect(openTokenKey([after], (await tokenKeys.find(tokenKey.id))!)).toEqual(tokenKey);
+  expect((await stores.signingKeys.current([after])).key.equals(signingKey.key)).toBe(true);
   expect(sealedWith((await job()).credentials!)).toBe(secretId(after));
   expect(openCredentials([after], await job())).toEqual(credentials);
   expect(await rotate()).toEqual({
@@ -99,6 +102,7 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     unreadable_jobs: [],
     resealed_webhooks: 0,
     resealed_token_keys: 0,
+    resealed_signing_keys: 0,
     keys_to_come: 1,
   });
 

@@ -412,6 +412,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       end: [[[{ job: decidedJob, outcome: ended }]]],
     },
     jobQueries: {
+      decidedLoads: [[]],
       find: [[id]],
       findShown: [[id, all]],
       listImportLogs: [[partner, 10, {}]],
@@ -532,6 +533,15 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       read: [['list', [Buffer.alloc(32)]]],
       remove: [['list']],
     },
+    receipts: {
+      find: [[1]],
+      store: [[{ _id: 1, partner, jws: '', createdAt: new Date(), expiresAt: new Date() }]],
+    },
+    signingKeys: {
+      current: [[[secret]]],
+      publicKeys: [[]],
+      reseal: [[[secret]]],
+    },
     requestResults: {
       find: [[1, 0]],
       store: [[{ job: 1, slot: 0, found: 0, spaces: [] }]],
@@ -553,7 +563,7 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       update: [[1, { matched: 1 }]],
       requests: [[]],
       addRequest: [[1, 1]],
-      putArchive: [[1, 0, devices]],
+      putArchive: [[1, 0, new Uint8Array(1)]],
       archive: [[1, 1]],
       putEntries: [[{ part: dropPart, ids: Buffer.alloc(12), digests: Buffer.alloc(32) }]],
       entries: [[1, 0]],

@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import type { PrivacyRequest } from '../../../pipeline/accept/new-job.ts';
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
-import { privacyRequest, privacyRequestDetails, requestId } from '../../../schemas/http-privacy.ts';
+import {
+  privacyRequest,
+  privacyRequestDetails,
+  publicKeys,
+  requestId,
+} from '../../../schemas/http-privacy.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
 import { MAX_IDENTIFIERS } from '../../../schemas/privacy-body.ts';
 import { sendJson } from '../../http/change.ts';
@@ -94,9 +99,24 @@ export function privacyOperations(deps: Dependencies): Operation[] {
       const { partner } = ctx.state.scope;
       const job = await jobs.findRequest(partner, parseId(ctx.params.request_id), shownOfRequest);
       if (!job) throw notFound();
-      sendJson(ctx, { ...toRequest(job), devices: await devicesOf(deps, job, secretsOf(config)) });
+      const devices = await devicesOf(deps, job, secretsOf(config));
+      const receipt = job.phase === 'ended' ? await deps.receipts.find(job._id) : null;
+      sendJson(ctx, { ...toRequest(job), devices, receipt: receipt?.jws ?? null });
     },
   });
 
-  return [queue, list, get];
+  const keys = read({
+    tag: 'Privacy requests',
+    access: 'public',
+    path: '/.well-known/jwks.json',
+    operationId: 'getPublicKeys',
+    summary: 'The public keys that verify receipts',
+    responses: { 200: json(publicKeys, 'A JSON Web Key Set (RFC 7517)') },
+    async handle(ctx) {
+      ctx.set('Cache-Control', 'public, max-age=300');
+      sendJson(ctx, { keys: await deps.signingKeys.publicKeys() });
+    },
+  });
+
+  return [queue, list, get, keys];
 }

@@ -15,6 +15,7 @@ import { createCancellations } from './cancellations.ts';
 import { createCommitJob } from './commit/commit-job.ts';
 import { createCommitReady } from './commit/commit-ready.ts';
 import { createEndJobs } from './commit/end-jobs.ts';
+import { createIssueReceipt, receiptSettings } from './commit/issue-receipt.ts';
 import { createLimitAttributes } from './commit/limit-attributes.ts';
 import { createNumberEvents } from './commit/number-events.ts';
 import { createPrepareJob } from './commit/prepare-job.ts';
@@ -46,6 +47,8 @@ export const dispatchStores = [
   'spills',
   'rejects',
   'identifierLists',
+  'receipts',
+  'signingKeys',
   'partners',
   'usage',
 ] as const satisfies (keyof Stores)[];
@@ -63,6 +66,7 @@ export const dispatchSettings = [
   'maxPendingJobs',
   'maxBytesPerDay',
   'maxRowsPerDay',
+  ...receiptSettings,
 ] as const satisfies (keyof Config)[];
 
 interface Uses
@@ -87,7 +91,7 @@ export function createDispatch(uses: Uses): Stage<DispatchStepName> {
     ...uses,
     status: createStatusPublisher(uses),
     quotas: createQuotaHold(uses),
-    endJobs: createEndJobs(uses),
+    endJobs: createEndJobs({ ...uses, issueReceipt: createIssueReceipt(uses) }),
     repeatJob: createRepeatJob(uses),
     keyHints: createKeyHints(uses),
     cancellationOf: cancellations.of,

@@ -25,6 +25,7 @@ export const dispatchSteps = [
   'audience',
   'suppressed',
   'erased',
+  'receipt',
   'forget-list',
   'count-attributes',
   'count-usage',

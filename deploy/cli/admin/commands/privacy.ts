@@ -137,14 +137,26 @@ export function register(admin: Command, environments: Environments): void {
         const job = await stores.jobs.findRequest(undefined, id, shownOfRequest);
         if (!job) throw new ProvisioningError('unknown_request', `there is no privacy request ${id}`);
         const devices = await devicesOf(stores, job, secretsOf(config));
+        const receipt = (await stores.receipts.find(id))?.jws ?? null;
         return {
-          json: { ...recordOf(job), devices },
+          json: { ...recordOf(job), devices, receipt },
           text: [
             ...lines([job]),
             ...(job.errors ?? []).map(({ message }) => message),
             ...(devices ?? []).map((device) => JSON.stringify(device)),
           ],
         };
+      }),
+    );
+
+  add(privacy, 'receipt', 'print the signed receipt of a request; it is kept longer than the request')
+    .argument('<request>', 'the request', wholeNumber)
+    .action((id: number, _options, command: Command) =>
+      run.readOnly(command, async ({ receipts }) => {
+        const receipt = await receipts.find(id);
+        if (!receipt)
+          throw new ProvisioningError('unknown_request', `there is no receipt of a privacy request ${id}`);
+        return { json: { request_id: id, receipt: receipt.jws }, text: [receipt.jws] };
       }),
     );
 }

@@ -10,7 +10,7 @@ const HOW = `
 To change HEADRACE_SECRET without a gap:
   1. add the new secret to HEADRACE_SECRET_OLD of every process, and restart them one by one: now all can read with both;
   2. make it HEADRACE_SECRET, put the old one in HEADRACE_SECRET_OLD, and restart them one by one;
-  3. run this command: it encrypts the credentials of queued jobs and the secrets of webhooks and token keys with the new one. An API key is rehashed when it is used next;
+  3. run this command: it encrypts the credentials of queued jobs and the secrets of webhooks, token keys and signing keys with the new one. An API key is rehashed when it is used next;
   4. after a day (until then it recognises retries by their Idempotency-Key), and once this command reports that the old secret is no
      longer needed, remove it from HEADRACE_SECRET_OLD.`;
 
@@ -19,11 +19,12 @@ function lines({
   unreadable,
   resealedWebhooks,
   resealedTokenKeys,
+  resealedSigningKeys,
   keysToCome,
 }: Rotation): string[] {
   const isDone = unreadable.length === 0 && keysToCome === 0;
   return [
-    `encrypted with the current secret: credentials of ${plural(resealed, 'job')}, secrets of ${plural(resealedWebhooks, 'webhook')} and ${plural(resealedTokenKeys, 'token key')}`,
+    `encrypted with the current secret: credentials of ${plural(resealed, 'job')}, secrets of ${plural(resealedWebhooks, 'webhook')}, ${plural(resealedTokenKeys, 'token key')} and ${plural(resealedSigningKeys, 'signing key')}`,
     ...(unreadable.length > 0
       ? [`no configured secret decrypts the credentials of job ${unreadable.join(', ')}`]
       : []),
@@ -43,13 +44,14 @@ export function register(admin: Command, environments: Environments): void {
       run(command, async (stores, config) => {
         const { rotateSecret } = await import('../../../../api/provisioning/rotate-secret.ts');
         const rotation = await rotateSecret(stores, secretsOf(config));
-        const { resealed, unreadable, resealedWebhooks, resealedTokenKeys, keysToCome } = rotation;
+        const { resealed, unreadable, resealedWebhooks, keysToCome } = rotation;
         return {
           json: {
             resealed_jobs: resealed,
             unreadable_jobs: unreadable,
             resealed_webhooks: resealedWebhooks,
-            resealed_token_keys: resealedTokenKeys,
+            resealed_token_keys: rotation.resealedTokenKeys,
+            resealed_signing_keys: rotation.resealedSigningKeys,
             keys_to_come: keysToCome,
           },
           text: lines(rotation),

@@ -16,6 +16,7 @@ import type { JobOutcome } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import type { DispatchStep } from '../steps.ts';
 import { describeDrop } from './describe-drop.ts';
+import type { IssueReceipt } from './issue-receipt.ts';
 
 export interface Ending {
   job: JobDocument;
@@ -40,6 +41,7 @@ interface Dependencies
   > {
   log: Logger;
   slots: number;
+  issueReceipt: IssueReceipt;
 }
 
 export type EndJobs = ReturnType<typeof createEndJobs>;
@@ -140,6 +142,13 @@ export function createEndJobs(deps: Dependencies) {
         await step('suppressed', () => files.recordSuppressed(listing, suppressedByFile(acked)));
       if (job.kind === 'privacy') {
         await step('erased', () => audiences.recordErasure(job, erasedFrom(acked)));
+        const removed = {
+          found: sum(acked, 'uniqueDevices'),
+          attributes: pairsByAttribute(acked),
+          audiences: erasedFrom(acked),
+        };
+        // The list is read for it.
+        await step('receipt', () => deps.issueReceipt({ ...job, errors }, removed));
         const { identifiers } = job;
         if (identifiers !== undefined) await step('forget-list', () => identifierLists.remove(identifiers));
       }

@@ -50,6 +50,7 @@ test.each([
   'k8s/stage/stage.yaml',
   'k8s/settings.env',
   'k8s/keda/scaled-objects.yaml',
+  'k8s/drop/session.yaml',
 ])('every setting that %s names exists', (path) => {
   const known = new Set<string>(environmentVariables);
   expect([...settingsIn(read(path))].filter((name) => !known.has(name))).toEqual([]);
@@ -114,6 +115,21 @@ describe('the compose file', () => {
     expect(targets).toEqual([`api:${ports.metrics}`, `pipeline:${ports.pipeline}`]);
     for (const name of rule_files) expect(existsSync(url(`monitoring/${name}`)), name).toBe(true);
   });
+});
+
+test('the session with DROP runs when the platform is open, alone, with its own secrets', () => {
+  const [session] = manifests('k8s/drop/session.yaml') as [Manifest];
+  const { schedule, timeZone, concurrencyPolicy, jobTemplate } = session.spec;
+  expect([timeZone, concurrencyPolicy]).toEqual(['America/Los_Angeles', 'Forbid']);
+  const [, hour] = schedule.split(' ').map(Number);
+  expect(hour).toBeGreaterThanOrEqual(3);
+  const { args, env } = jobTemplate.spec.template.spec.containers[0] as Container;
+  expect(args.slice(0, 3)).toEqual(['admin', 'drop', 'sync']);
+  const needed = [...Object.keys(readEnvFile(url('k8s/settings.env'))), ...env.map(({ name }) => name)];
+  expect(needed).toEqual(expect.arrayContaining(Object.keys(readConfigFile('minimal.env'))));
+  expect(needed).toContain('HEADRACE_DROP_API_KEY');
+  for (const { name, valueFrom } of env)
+    expect(valueFrom.secretKeyRef).toEqual({ name: 'headrace-secrets', key: name });
 });
 
 describe('the Kubernetes manifests', () => {

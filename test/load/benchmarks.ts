@@ -9,6 +9,7 @@ import { files } from './scenarios/many-files.ts';
 import { neighbours } from './scenarios/neighbours.ts';
 import { pauses } from './scenarios/pauses.ts';
 import { attributes, rows } from './scenarios/prefixes.ts';
+import { privacy } from './scenarios/privacy.ts';
 import { clear, deletion } from './scenarios/removals.ts';
 import { stages } from './scenarios/stages.ts';
 import { storage } from './scenarios/storage.ts';
@@ -34,4 +35,5 @@ export const allBenchmarks: readonly Benchmark[] = [
   collisions,
   stages,
   pauses,
+  privacy,
 ];

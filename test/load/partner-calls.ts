@@ -84,6 +84,20 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
     }
   }
 
+  /** From the request to the first answer that says that it is done. */
+  async function privacy(body: object, { everyMs, signal }: Wait) {
+    const path = '/v1/privacy/requests';
+    const since = performance.now();
+    const { request_id: id } = await call('POST', path, body);
+    for (;;) {
+      const record = await call('GET', `${path}/${id}`);
+      if (record.status === DONE) return { record, seconds: (performance.now() - since) / 1_000 };
+      if (Number(record.status) > DONE)
+        throw new Error(`request ${id} has failed: ${JSON.stringify(record.errors)}`);
+      await sleep(everyMs, undefined, { signal });
+    }
+  }
+
   async function timed(layout: Layout, wait: Wait, begin: () => Promise<number>): Promise<TimedLoad> {
     const since = performance.now();
     const id = await begin();
@@ -95,6 +109,7 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
     queue,
     queueOwn,
     read,
+    privacy,
     listImports: () => call('GET', pathOf.a),
     /** From the request to the report. */
     async compose(

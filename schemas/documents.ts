@@ -427,6 +427,7 @@ export const collections = {
   identifierLists: 'identifier_lists',
   requestResults: 'request_results',
   placement: 'placement',
+  suppressionLists: 'suppression_lists',
   manifests: 'manifests',
   pages: 'pages',
   spills: 'spills',
@@ -459,6 +460,7 @@ export const spaces = {
   suppressed: (partner?: string) => (partner === undefined ? 's' : `s.${partner}`),
   /** Digests of devices that are not known, in slots of their own. */
   digests: 'd',
+  isList: (space: string) => /^(s|d)(\.|$)/.test(space),
   /** Every generation of an audience begins so. */
   ofAudience: (audience: number) => `a${audience}.`,
   parse(space: string): { audience: number; generation: number } | undefined {

@@ -33,6 +33,7 @@ import { removeKeys } from './remove-keys.ts';
 import { Pairs, sortPairs } from './sort-pairs.ts';
 import { createSuppressions } from './suppressions.ts';
 import { createOrphanSweep } from './sweep-orphans.ts';
+import { createUsedLists } from './used-lists.ts';
 
 export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
 export type { Edited, SlotChange, SlotTarget } from './edit-slot.ts';
@@ -65,7 +66,8 @@ export function createDeviceSets(
   };
   const withHash = async () => ({ ...unkeyed, hash: (await placementOf()).hash });
 
-  const suppressedAmong = createSuppressions(withHash, slotCount, createArrivalStore(db).record);
+  const usedLists = createUsedLists(db);
+  const suppressedAmong = createSuppressions(usedLists, withHash, slotCount, createArrivalStore(db).record);
 
   const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
@@ -105,6 +107,7 @@ export function createDeviceSets(
 
     /** Merges devices into a slot, once a job. All of them are in when this resolves, or none. */
     async merge(target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> {
+      if (spaces.isList(target.space)) await usedLists.use(target.space);
       const id = aheadId(target.matchIn ?? '', { slot: target.slot, job: target.jobs.at(-1)!.job });
       const edited = await mergeDevices(await withHash(), { ...target, found: ahead.get(id) }, parts);
       ahead.delete(id);
@@ -209,8 +212,10 @@ export function createDeviceSets(
     },
 
     /** Suppresses devices that only their digests are known of, 32 bytes each. */
-    listDigests: async (digests: Uint8Array, edit: DigestEdit): Promise<void> =>
-      listDigests(await withHash(), await slotCount(), digests, edit),
+    async listDigests(digests: Uint8Array, edit: DigestEdit): Promise<void> {
+      await usedLists.use(spaces.digests);
+      await listDigests(await withHash(), await slotCount(), digests, edit);
+    },
 
     /** Takes digests from the list, and of those that came with their devices what these requests have brought. */
     unlistDigests: async (

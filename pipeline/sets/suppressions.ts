@@ -18,6 +18,7 @@ import { waitAfterLoss } from './races.ts';
 import { type ReadDeps, readSlot } from './read-regions.ts';
 import { pagesOf } from './regions.ts';
 import { Pairs, sortPairs } from './sort-pairs.ts';
+import type { UsedLists } from './used-lists.ts';
 
 /** The first 16 bytes of each digest, one after the other. */
 export function shortDigestsOf({ words }: Pick<Devices, 'words'>): Uint8Array {
@@ -39,6 +40,7 @@ interface KnownList {
 }
 
 export function createSuppressions(
+  usedLists: Pick<UsedLists, 'of'>,
   depsOf: () => Promise<ReadDeps>,
   slotCount: () => Promise<number>,
   /** Those that only the digest was known of. */
@@ -114,13 +116,15 @@ export function createSuppressions(
    */
   return async (partner: string, slot: number, devices: Devices): Promise<Uint8Array | undefined> => {
     if (devices.count === 0) return undefined;
+    const inUse = await usedLists.of(partner);
+    if (inUse.length === 0) return undefined;
     const deps = await depsOf();
     const slots = await slotCount();
-    const lists = [
-      { space: spaces.suppressed(), slot },
-      { space: spaces.suppressed(partner), slot },
-      ...Array.from({ length: slots }, (_, n) => ({ space: spaces.digests, slot: n })),
-    ];
+    const lists = inUse.flatMap((space) =>
+      space === spaces.digests
+        ? Array.from({ length: slots }, (_, n) => ({ space, slot: n }))
+        : [{ space, slot }],
+    );
     const manifests = await Promise.all(lists.map((list) => deps.manifests.read(list)));
     const used = manifests.filter(({ devices: count }) => count > 0);
     if (used.length === 0) return undefined;

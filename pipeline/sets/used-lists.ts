@@ -1,0 +1,34 @@
+/** Which suppression lists were ever written to: what a merge reads instead of their manifests while there are none. */
+import type { Db } from 'mongodb';
+import { collections, spaces } from '../../schemas/documents.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
+
+export type UsedLists = ReturnType<typeof createUsedLists>;
+
+export function createUsedLists(db: Db) {
+  // As manifests are read and written: a list that only seems to be unused would let devices in.
+  const lists = db.collection<{ _id: string }>(collections.suppressionLists, {
+    readConcern: 'majority',
+    readPreference: 'primary',
+    writeConcern: { w: 'majority' },
+  });
+  const used = new Set<string>();
+  const listsOf = (partner: string) => [spaces.suppressed(), spaces.suppressed(partner), spaces.digests];
+
+  return {
+    /** Before the first entry is written. */
+    async use(space: string): Promise<void> {
+      if (used.has(space)) return;
+      await lists.updateOne({ _id: space }, { $setOnInsert: { _id: space } }, { upsert: true });
+      used.add(space);
+    },
+
+    /** The spaces of the lists that concern a partner. */
+    of: groupCommit(async (partners: string[]): Promise<string[][]> => {
+      const wanted = [...new Set(partners.flatMap(listsOf))];
+      const found = await lists.find({ _id: { $in: wanted } }).toArray();
+      const names = new Set(found.map(({ _id }) => _id));
+      return partners.map((partner) => listsOf(partner).filter((space) => names.has(space)));
+    }),
+  };
+}

@@ -82,6 +82,7 @@ const permanent: Record<string, string> = {
   'admin job drop': '1',
   'admin key revoke': '--key hr_ab12cd34',
   'admin partner suspend': '--partner p',
+  'admin privacy request': 'ids.txt --type delete',
   'admin storage-key retire': '--partner p',
   'admin token-key retire': '--key tk_ab12cd34',
   'admin webhook remove': '--partner p --webhook 1',

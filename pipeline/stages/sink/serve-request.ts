@@ -63,7 +63,7 @@ interface Wanted {
   target(space: string): SlotTarget;
 }
 
-const SPACES_AT_ONCE = 100;
+const SPACES_AT_ONCE = 500;
 
 export function createServeRequest(deps: Dependencies) {
   const { sets, requestResults: results, hashDevice: hash } = deps;

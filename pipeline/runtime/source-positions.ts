@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 
-const compiled = /(?:file:\/\/)?(\/[^\s():]+\.cjs):(\d+):(\d+)/g;
+const position = /([\s(])(?:file:\/\/)?(\/[^\s():]*):(\d+):(\d+)/g;
 const maps = new Map<string, SourceMap | undefined>();
 
 function mapOf(file: string): SourceMap | undefined {
@@ -17,10 +17,11 @@ function mapOf(file: string): SourceMap | undefined {
 }
 
 export const withSourcePositions = (stack: string): string =>
-  stack.replace(compiled, (position, file: string, line: string, column: string) => {
+  stack.replace(position, (found, before: string, file: string, line: string, column: string) => {
+    if (!file.endsWith('.cjs')) return found;
     if (!maps.has(file)) maps.set(file, mapOf(file));
     const entry = maps.get(file)?.findEntry(Number(line) - 1, Number(column) - 1);
-    if (!entry || !('originalSource' in entry)) return position;
+    if (!entry || !('originalSource' in entry)) return found;
     const source = entry.originalSource.replace(/^(\.\.\/)+/, '');
-    return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+    return `${before}${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
   });

@@ -27,6 +27,8 @@ export const tuning = {
   dropLeaseMs: 60_000,
   /** Waits for DROP, in percent: of what it asks for, and of ours. */
   dropWaitPercent: 100,
+  /** DROP is closed daily from 1 am until this hour, Pacific time. */
+  dropOpensAt: 3,
 
   limitBodyBytes: 65_536,
   limitJsonDepth: 8,

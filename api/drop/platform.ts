@@ -1,6 +1,7 @@
 /** The platform's HTTP API, documentation 1.2.0: what it answered, as values. Waits where it says so, as long as that makes sense. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
+import { tuning } from '../../schemas/tuning.ts';
 
 export type Sent =
   | { outcome: 'accepted' }
@@ -24,6 +25,7 @@ interface Options {
   apiKey: string;
   /** For tests. */
   waitPercent?: number;
+  opensAt?: number;
   now?: () => Date;
   wait?: (ms: number) => Promise<void>;
 }
@@ -42,8 +44,11 @@ const pacific = new Intl.DateTimeFormat('en-US', {
   hour: 'numeric',
   hourCycle: 'h23',
 });
-/** Daily from 1 to 3 am Pacific. */
-export const isClosed = (time: Date): boolean => ['01', '02', '1', '2'].includes(pacific.format(time));
+/** Daily from 1 am Pacific. */
+export function isClosed(time: Date, opensAt: number): boolean {
+  const hour = Number(pacific.format(time));
+  return hour >= 1 && hour < opensAt;
+}
 
 const failed = (code: string, message: string, cause?: unknown) =>
   new CommandFailed(code, message, cause === undefined ? {} : { cause });
@@ -67,6 +72,7 @@ export function createDropPlatform({
   url,
   apiKey,
   waitPercent = 100,
+  opensAt = tuning.dropOpensAt,
   now = () => new Date(),
   wait = (ms) => sleep((ms * waitPercent) / 100),
 }: Options) {
@@ -76,7 +82,7 @@ export function createDropPlatform({
   async function request(path: string, init: () => RequestInit) {
     let isPerhapsDone = false;
     for (let attempt = 1; ; attempt++) {
-      if (isClosed(now()))
+      if (isClosed(now(), opensAt))
         throw failed('drop_closed', 'DROP is closed daily from 1 to 3 am Pacific: run this again after 3 am');
       let response: Response | undefined;
       let problem: unknown;

@@ -276,7 +276,7 @@ describe('the platform’s failure modes', () => {
     ['2026-07-18T08:00:00Z', true],
     ['2026-07-18T10:00:00Z', false],
   ])('at %s it is closed: %s', (time, closed) => {
-    expect(isClosed(new Date(time))).toBe(closed);
+    expect(isClosed(new Date(time), 3)).toBe(closed);
   });
 
   test('nothing is asked of it while it is closed', async () => {

@@ -134,7 +134,11 @@ export function register(admin: Command, environments: Environments): void {
           withQueue(stores, config, environments.load(options.state), (erasure) =>
             runSession({
               ...{ store: stores.drop, sets: stores.sets, erasure, brokerId, say, progress },
-              platform: createDropPlatform({ ...platform, waitPercent: config.dropWaitPercent }),
+              platform: createDropPlatform({
+                ...platform,
+                waitPercent: config.dropWaitPercent,
+                opensAt: config.dropOpensAt,
+              }),
             }),
           ),
         );

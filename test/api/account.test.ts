@@ -25,7 +25,7 @@ describe('the account', () => {
         key: {
           key: partner.key.slice(0, 11),
           label: null,
-          scopes: ['read', 'import', 'audience', 'webhook'],
+          scopes: ['read', 'import', 'audience', 'webhook', 'privacy'],
           expires_at: null,
         },
       },

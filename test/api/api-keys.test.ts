@@ -90,7 +90,7 @@ describe('scopes', () => {
     const two = await admin('create', '--partner', partner.id, '--scopes', 'audience,import');
     expect((await listed(two.api_key)).scopes).toEqual(['import', 'audience']);
     expect((await call(two.api_key)('POST', IMPORT, { body: importBody })).status).toBe(202);
-    expect((await listed(partner.key)).scopes).toEqual(['read', 'import', 'audience', 'webhook']);
+    expect((await listed(partner.key)).scopes).toEqual(['read', 'import', 'audience', 'webhook', 'privacy']);
     for (const [, method, path, body] of operations)
       expect((await partner.call(method, path, { body })).status).not.toBe(403);
     const signIn = (api_key: string) =>

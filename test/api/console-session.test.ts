@@ -171,7 +171,13 @@ describe('a session changes', () => {
       ]);
     }
     const all = await sessionWith();
-    expect((await all.call('GET', SESSION)).json.scopes).toEqual(['read', 'import', 'audience', 'webhook']);
+    expect((await all.call('GET', SESSION)).json.scopes).toEqual([
+      'read',
+      'import',
+      'audience',
+      'webhook',
+      'privacy',
+    ]);
   });
 
   it('nothing without the scope, nothing of a customer, nothing that another site asks for', async () => {

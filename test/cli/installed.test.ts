@@ -119,7 +119,7 @@ it('from login to the report, with nothing but the file', async () => {
     name: 'Acme',
     customer: null,
     prefix: issued.s3.prefix,
-    key: { key: issued.api_key.slice(0, 11), scopes: ['read', 'import', 'audience', 'webhook'] },
+    key: { key: issued.api_key.slice(0, 11), scopes: ['read', 'import', 'audience', 'webhook', 'privacy'] },
   });
 
   const devices = ids(60);

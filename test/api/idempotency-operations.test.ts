@@ -173,6 +173,13 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       return { at, body: {}, effect: () => jobsOf(partner), once: 1, afterwards: remove };
     },
   ],
+  requestPrivacy: [
+    async (partner) => ({
+      body: { type: 'delete', identifiers: ['8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11'] },
+      effect: () => jobsOf(partner),
+      once: 1,
+    }),
+  ],
   createWebhook: [
     async (partner) => ({
       body: { url: 'https://hooks.invalid/' },

@@ -55,6 +55,7 @@ describe('files', () => {
     expect(files[0]).toEqual({
       s3_path: 'p-x/z.csv',
       status: 2,
+      suppressed: 0,
       rows_uploaded: 9,
       updated_at: '2026-06-01T00:00:00.000Z',
       rows: 10,

@@ -74,6 +74,7 @@ it('a file, a key, a POST: the import log reaches status 2 with the right counts
     unique_devices: '2000',
     total_rows: '2050',
     rows_rejected: {},
+    suppressed: 0,
     errors: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),

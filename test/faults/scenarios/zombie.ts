@@ -15,7 +15,9 @@ import { untilAllEnded } from '../support/settle.ts';
 
 const isBefore = (point: FaultPoint) =>
   /before-|after-(listing|freeze|decide$|devices)/.test(point) &&
-  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$/.test(point);
+  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$/.test(point) &&
+  // Privacy requests are killed at these (pipeline-killed.ts), not frozen.
+  !/suppress|fence|keep-result|erase|receipt|forget-list$/.test(point);
 const candidates = [
   ...faultPoints.sink,
   ...faultPoints.dispatch,

@@ -60,7 +60,7 @@ export default defineConfig({
       },
     ],
     // Each file of the stack project has processes beside it, and most of them wait for something at any time.
-    maxWorkers: 6,
+    maxWorkers: 4,
     teardownTimeout: 120_000,
     sequence: { sequencer: LongestFirst },
   },

@@ -1,5 +1,5 @@
 /** Kafka or MongoDB away: 503 in time, reads go on where they can, and it all works again without a restart. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { setUpServers } from '../faults/support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -34,9 +34,14 @@ async function bringBack(server: Server, how: 'SIGKILL' | 'SIGSTOP'): Promise<vo
 const IN_TIME_MS = 25_000;
 const body = { file_path: 'a', key_type: 0 };
 const post = () => partner.call('POST', IMPORT, { body });
+/** A connection that was kept may be closed just as it is used again, on a slow machine. One that is cut off is so both times. */
+const onceMore = (ask: () => Promise<Reply>) => (error: Error) => {
+  if ((error.cause as { code?: string } | undefined)?.code !== 'UND_ERR_SOCKET') throw error;
+  return ask();
+};
 const timed = async (ask: () => Promise<Reply>) => {
   const begin = performance.now();
-  const reply = await ask();
+  const reply = await ask().catch(onceMore(ask));
   return { reply, ms: performance.now() - begin };
 };
 const works = () => waitFor(async () => (await post()).status === 202, { what: 'a POST that is accepted' });
@@ -60,6 +65,8 @@ describe.each([
     const visible = async () => (await partner.call('GET', IMPORT)).text;
     const before = await visible();
     await harm('kafka', how);
+    let isBack = false;
+    onTestFinished(() => (isBack ? undefined : bringBack('kafka', how)));
     await expectUnavailable(post);
     await Promise.all([
       expectUnavailable(post),
@@ -72,6 +79,7 @@ describe.each([
     expect(await visible()).toBe(before);
     expect((await partner.call('PUT', `${AUDIENCE}/${audience}`)).status).toBe(204);
     await bringBack('kafka', how);
+    isBack = true;
     await works();
     await waitFor(async () => (await api.anonymous('GET', '/health/ready')).status === 200, {
       what: 'ready again',

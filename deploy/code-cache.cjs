@@ -1,5 +1,5 @@
-// Keeps what V8 compiles of a build beside it: starting a process or a thread then costs half the CPU time. Node does this itself from 22 on,
-// but not for threads. A cache that does not fit (another Node, other flags) is ignored and written again.
+// Keeps what V8 compiles of a build beside it: starting a process or a thread then costs half the CPU time. Node 20 has no such cache. One
+// that does not fit (another Node, other flags) is ignored and written again.
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const { basename, dirname, join } = require('node:path');
@@ -40,10 +40,13 @@ Module.prototype._compile = function (content, filename, ...others) {
   const cachedData = readIfThere(cache);
   const script = new Script(Module.wrap(content), { filename, cachedData });
   if (!cachedData || script.cachedDataRejected) {
-    const early = setTimeout(() => write(script, cache), WRITE_AFTER_MS).unref();
-    process.once('exit', (code) => {
-      if (code !== USAGE_ERROR && !early._destroyed) write(script, cache);
-    });
+    let isWritten = false;
+    const writeOnce = (code) => {
+      if (!isWritten && code !== USAGE_ERROR) write(script, cache);
+      isWritten = true;
+    };
+    setTimeout(writeOnce, WRITE_AFTER_MS).unref();
+    process.once('exit', writeOnce);
   }
   const require = Module.createRequire(filename);
   return script

@@ -1,10 +1,10 @@
 /**
- * Entries that were reported as not found and whose devices a load has brought since: the load left them out, and the platform is told
- * that they are deleted. An amendment is written down whole before anything of it is done.
+ * Amends entries that were reported as not found but whose devices appeared in a load later. The load left the devices out; the platform
+ * is told that they are deleted. The whole amendment is stored before any of it is carried out.
  */
 import { Binary } from 'mongodb';
 import { type DropAmendmentDocument, DropStatus } from '../../schemas/drop-documents.ts';
-import { countOf, type DropPart, type DropStore, digestAt, idAt, partId } from '../stores/drop.ts';
+import { countOf, type DropStore, digestAt, idAt, parsePart, partId } from '../stores/drop.ts';
 import type { SessionDeps } from './dependencies.ts';
 import { faultPoint } from './fault-points.ts';
 import { UPLOAD_HEADER, withSuffix } from './list-files.ts';
@@ -78,20 +78,15 @@ async function planAmendment(store: DropStore, arrivals: Uint8Array[]): Promise<
   };
 }
 
-const partOf = (id: string): DropPart => {
-  const [batch, file, number] = id.split('/').map(Number) as [number, number, number];
-  return { batch, file, number };
-};
-
 /** Undefined: the platform takes no amendment now; the next session sends it. */
 async function carryOut(
   { store, platform, erasure, say }: Deps,
   { _id, files, digests }: DropAmendmentDocument,
 ): Promise<number | undefined> {
   for (const { part, places } of files) {
-    const statuses = (await store.statuses(partOf(part)))!;
+    const statuses = (await store.statuses(parsePart(part)))!;
     for (const n of places) statuses[n] = DropStatus.deleted;
-    await store.putStatuses(partOf(part), statuses);
+    await store.putStatuses(parsePart(part), statuses);
   }
   await erasure.forgetArrivals(splitDigests(Buffer.from(digests.value())));
   for (const file of files) {

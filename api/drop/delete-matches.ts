@@ -1,6 +1,6 @@
 /**
  * listed → deleted: finds the stored devices of the batch's entries, deletes them and decides every status. That an entry matched is
- * durable before its device is deleted: a run that is repeated would not find the device any more.
+ * durable before its device is deleted: a repeated run would no longer find the device.
  */
 import { createDigestTable } from '../../pipeline/formats/digest-table.ts';
 import { type DropBatchDocument, DropStatus } from '../../schemas/drop-documents.ts';

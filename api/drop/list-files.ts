@@ -2,7 +2,6 @@
 import { DIGEST_BYTES } from '../../pipeline/formats/device-digest.ts';
 import { type DropList, dropLists } from '../../schemas/drop-documents.ts';
 
-export const ID_BYTES = 12;
 export const UPLOAD_HEADER = 'Id,Status';
 
 const NAME = /^(\d{8}_\d{4})_([A-Za-z]{3,7})(?:_([A-Za-z0-9]{1,10}))?\.csv$/;

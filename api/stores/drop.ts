@@ -13,7 +13,7 @@ export type DropStore = ReturnType<typeof createDropStore>;
 
 /** About 900 KB. */
 export const PART_ENTRIES = 20_000;
-const ID_BYTES = 12;
+export const ID_BYTES = 12;
 const PADDING = 6;
 
 export interface DropPart {
@@ -29,7 +29,7 @@ const fileId = (batch: number, file: number | 'archive') =>
 export const partId = ({ batch, file, number }: DropPart): string => fileId(batch, file) + padded(number);
 const statusId = (part: string) => `${part}/status`;
 const ENTRIES = /^\d+\/\d+\/\d+$/;
-const parsePart = (id: string): DropPart => {
+export const parsePart = (id: string): DropPart => {
   const [batch, file, number] = id.split('/').map(Number) as [number, number, number];
   return { batch, file, number };
 };

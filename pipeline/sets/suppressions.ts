@@ -130,14 +130,17 @@ export function createSuppressions(
     if (used.length === 0) return undefined;
     const digests = shortDigestsOf(devices);
     const words = wordsOf(digests);
+    // A digest is in one slot of the list of unknown devices: only that one's filter is asked.
+    const slotsOf = inUse.includes(spaces.digests)
+      ? Uint16Array.from({ length: devices.count }, (_, n) => slotOfHash(deps.hash(words, n * WORDS), slots))
+      : undefined;
     const flags = new Uint8Array(devices.count);
     for (const manifest of used) {
       const filter = await filterOf(deps, manifest);
-      const isHere = (at: number) =>
-        manifest.space !== spaces.digests || slotOfHash(deps.hash(words, at), slots) === manifest.slot;
+      const isHere = (n: number) => manifest.space !== spaces.digests || slotsOf![n] === manifest.slot;
       const numbers: number[] = [];
       for (let n = 0, at = 0; n < devices.count; n++, at += WORDS)
-        if (filter.mayHave(words, at) && isHere(at)) numbers.push(n);
+        if (isHere(n) && filter.mayHave(words, at)) numbers.push(n);
       if (numbers.length > 0) await flag(deps, manifest, digests, numbers, flags);
     }
     return flags.includes(1) ? flags : undefined;

@@ -3,29 +3,39 @@
  * here both have one answer: a new consumer replaces the one that failed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Consumer } from 'kafkajs';
+import type { Consumer, KafkaJSProtocolError } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { StageName } from '../../schemas/stages.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
 import { HEARTBEAT_MS, type Member } from '../engine/consume.ts';
 import { isFromKafka } from '../engine/failures.ts';
 import { createRetry } from '../engine/retry.ts';
+import { StartRefused } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createKafka, groupName, topicName } from './topics.ts';
 
 const REPLACE_MS = 300;
 
-/** A member with nothing to handle sends a heartbeat after each fetch, and a rebalance waits for the last member to notice it. */
-const MAX_FETCH_MS = 500;
+/**
+ * How long a fetch waits for messages. A member with nothing to handle sends a heartbeat after each fetch: a rebalance waits for the last
+ * member to notice it, and each request costs an idle process a millisecond of CPU time.
+ */
+const MAX_FETCH_MS = 1_000;
 const settings = {
   rebalanceTimeout: 30_000,
   heartbeatInterval: HEARTBEAT_MS,
-  maxWaitTimeInMs: MAX_FETCH_MS,
   maxBytesPerPartition: 2_000_000,
   maxBytes: 8_000_000,
   allowAutoTopicCreation: false,
   retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => false },
 };
+
+/** The shortest session timeout that brokers accept unless they are told otherwise. */
+const ACCEPTED_MS = 6_000;
+const refusedTimeout = (ms: number) =>
+  new StartRefused(
+    `HEADRACE_SESSION_TIMEOUT_MS: the brokers do not accept ${ms}; see their group.min.session.timeout.ms and group.max.session.timeout.ms`,
+  );
 
 export function createMember(
   config: OperatorConfig,
@@ -35,6 +45,7 @@ export function createMember(
   const topic = topicName(config, input);
   const leaving = new AbortController();
   const retry = createRetry(log, { when: () => true });
+  let sessionTimeout = config.sessionTimeoutMs;
   let consumer: Consumer;
   let started: Promise<void>;
 
@@ -42,13 +53,21 @@ export function createMember(
     const made = createKafka(config, log).consumer({
       ...settings,
       groupId: groupName(config, name),
-      sessionTimeout: config.sessionTimeoutMs,
+      sessionTimeout,
+      maxWaitTimeInMs: Math.min(MAX_FETCH_MS, sessionTimeout / 4),
     });
     made.on(made.events.GROUP_JOIN, ({ payload }) => onAssigned(payload.memberAssignment[topic] ?? []));
     made.on(made.events.CRASH, ({ payload: { error } }) => {
       if (leaving.signal.aborted) return;
       if (!isFromKafka(error)) return onFatal(error);
-      log.warn({ err: error }, 'consumer failed: replacing it');
+      if ((error as KafkaJSProtocolError).type !== 'INVALID_SESSION_TIMEOUT')
+        log.warn({ err: error }, 'consumer failed: replacing it');
+      else if (sessionTimeout < ACCEPTED_MS) {
+        log.warn(
+          `the brokers do not accept HEADRACE_SESSION_TIMEOUT_MS=${sessionTimeout}: using ${ACCEPTED_MS}; lower their group.min.session.timeout.ms for shorter pauses after a crash`,
+        );
+        sessionTimeout = ACCEPTED_MS;
+      } else return onFatal(refusedTimeout(sessionTimeout));
       onReplaced();
       start({ onBatch, onAssigned, onReplaced, onFatal });
     });

@@ -18,8 +18,8 @@ const PATH = 'small.csv';
 const everyMs = 20;
 /** After an event, until the throughput has recovered. */
 const SETTLED_MS = 4_000;
-/** The broker notices a death after the session timeout, 10 s. */
-const EXPELLED_MS = 16_000;
+/** The broker notices a death after the session timeout, 4 s. */
+const EXPELLED_MS = 8_000;
 
 const events = ['join', 'stop', 'kill'] as const;
 type Event = (typeof events)[number];
@@ -104,7 +104,7 @@ async function measureAll(bench: Bench, seed: number) {
 }
 
 /** Seconds. A death shows after the session timeout. */
-const bars: Record<Event, number> = { join: 3, stop: 3, kill: 14 };
+const bars: Record<Event, number> = { join: 3, stop: 3, kill: 5 };
 const words: Record<Event, string> = { join: 'joins', stop: 'is told to stop', kill: 'is killed' };
 
 export const pauses: Benchmark = {

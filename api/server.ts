@@ -90,8 +90,8 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
     },
   });
   const knownPartners = createKnownPartners(stores.partners);
-  const pending = createPendingJobs(stores.newJobs);
-  const dailyQuota = createDailyQuota(stores.usage, stores.newJobs);
+  const pending = createPendingJobs(stores.jobs);
+  const dailyQuota = createDailyQuota(stores.usage, stores.jobs);
   const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
   const ping = async () => (await mongo.db.command({ ping: 1 })).ok === 1;
   const compositionReports = createCompositionReports({
@@ -158,7 +158,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
         .then(() => retry('create the topics', () => ensureTopics(config, log)))
         .then(() => reachMongo)
         // Before the publisher is connected: nothing is accepted until then.
-        .then(() => retry('compare Kafka and MongoDB', () => requireKnownJobs(config, log, stores.newJobs)))
+        .then(() => retry('compare Kafka and MongoDB', () => requireKnownJobs(config, log, stores.jobs)))
         .then(() => retry('connect to Kafka', () => publisher.connect()))
         .then(() => warnOfTopics(config, log)),
     ]);

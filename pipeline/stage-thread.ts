@@ -29,7 +29,6 @@ import { createCounterStore } from './stores/counters.ts';
 import { createCrashStore } from './stores/crashes.ts';
 import { ensureIndexes } from './stores/indexes.ts';
 import { createJobStore } from './stores/jobs/jobs.ts';
-import { createNewJobStore } from './stores/jobs/new-jobs.ts';
 import { createKeyHints } from './stores/key-hints.ts';
 import { connectMongo, requireReplicaSet, SERVICE_WAITS_MS } from './stores/mongo.ts';
 import { createStores } from './stores/stores.ts';
@@ -94,7 +93,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   await reach('reach Kafka', () => publisher.connect());
   if (isFirst) await warnOfTopics(config, log);
   await reach('reach MongoDB', () => requireReplicaSet(mongo));
-  await reach('compare Kafka and MongoDB', () => requireKnownJobs(config, log, createNewJobStore(mongo.db)));
+  await reach('compare Kafka and MongoDB', () => requireKnownJobs(config, log, createJobStore(mongo.db)));
   if (readsStorage) await sources.probe.requireBucket();
   await reach('reach MongoDB', () => ensureIndexes(mongo.db).catch(mongo.fail));
   const counters = createCounterStore(mongo.db);

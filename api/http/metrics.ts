@@ -4,7 +4,7 @@ import {
   createMetrics as build,
   type Metrics as Of,
 } from '../../pipeline/runtime/metrics.ts';
-import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { apiMetrics } from '../../schemas/metrics.ts';
 
 export type Metrics = Of<typeof apiMetrics>;
@@ -20,7 +20,7 @@ const MAX_LOOK_MS = 1_500;
 /** Unfinished jobs, read at each scrape, so that the backlog shows even if no pipeline runs. */
 export function exportJobs(
   metrics: Metrics,
-  jobs: Pick<JobQueryStore, 'unfinishedByPhase' | 'countStopped'>,
+  jobs: Pick<JobStore, 'unfinishedByPhase' | 'countStopped'>,
 ): void {
   metrics.onRead([metrics.jobsStopped], async () =>
     metrics.jobsStopped.set(await jobs.countStopped(MAX_LOOK_MS)),

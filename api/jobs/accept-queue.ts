@@ -15,7 +15,7 @@ import { groupCommit } from '../../pipeline/runtime/group-commit.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import { jobHeaders } from '../../pipeline/runtime/trace-job.ts';
 import type { CounterStore } from '../../pipeline/stores/counters.ts';
-import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 import { faultPoint } from './fault-points.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
@@ -42,7 +42,7 @@ interface Waiting {
 type Outcome = JobDocument | 'repeated' | NotAccepted;
 
 interface Dependencies {
-  newJobs: NewJobStore;
+  jobs: Pick<JobStore, 'findByToken' | 'highestNumber' | 'insert' | 'withdraw'>;
   counters: CounterStore;
   publisher: Pick<Publisher, 'ready' | 'send'>;
   log: Logger;
@@ -68,7 +68,7 @@ function refusedBy(error: unknown): { index: number; by: 'number' | 'token' } | 
 }
 
 export function createAcceptQueue(deps: Dependencies) {
-  const { newJobs: jobs, counters, publisher, log, limitMs, onPublished } = deps;
+  const { jobs, counters, publisher, log, limitMs, onPublished } = deps;
   const withdrawal = createWithdrawal(jobs, log);
   const open = new Set<Promise<Accepted>>();
   /** Why the last flush failed, and when. */

@@ -11,7 +11,7 @@ import { skipMessages } from '../../pipeline/kafka/skip-messages.ts';
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import { inGroups, within } from '../../pipeline/runtime/in-groups.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { VoteStore } from '../../pipeline/stores/votes.ts';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
@@ -20,8 +20,7 @@ import type { AcceptedJob } from '../../schemas/topics.ts';
 interface Dependencies {
   config: OperatorConfig;
   log: Logger;
-  newJobs: Pick<NewJobStore, 'missing' | 'insertNew'>;
-  jobs: { firstUnfinished(): Promise<number> };
+  jobs: Pick<JobStore, 'extent' | 'missing' | 'insertNew'>;
   votes: Pick<VoteStore, 'forgetBefore'>;
 }
 
@@ -56,9 +55,9 @@ const withdrawn = ({ job, accepted }: LostJob): JobDocument => ({
 
 /** Returns the lost jobs: known to Kafka, unknown to MongoDB. */
 export async function settleAfterRestore(deps: Dependencies): Promise<LostJob[]> {
-  const { config, log, newJobs } = deps;
-  const first = await deps.jobs.firstUnfinished();
-  const { jobs, highest } = await readJobsBehind(first - 1, config, log);
+  const { config, log, jobs } = deps;
+  const { first } = await jobs.extent();
+  const { jobs: known, highest } = await readJobsBehind(first - 1, config, log);
   if (highest - first > MAX_LOST)
     throw new CommandFailed(
       'too_many_lost',
@@ -67,7 +66,7 @@ export async function settleAfterRestore(deps: Dependencies): Promise<LostJob[]>
   await skipMessages(config, log);
   // The votes refer to devices that are lost.
   await deps.votes.forgetBefore(Number.MAX_SAFE_INTEGER);
-  const lost = (await newJobs.missing(first, highest)).map((job) => ({ job, accepted: jobs.get(job) }));
-  for (const some of inGroups(lost, within({ count: AT_ONCE }))) await newJobs.insertNew(some.map(withdrawn));
+  const lost = (await jobs.missing(first, highest)).map((job) => ({ job, accepted: known.get(job) }));
+  for (const some of inGroups(lost, within({ count: AT_ONCE }))) await jobs.insertNew(some.map(withdrawn));
   return lost;
 }

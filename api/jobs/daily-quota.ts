@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import { hasDailyQuota } from '../../pipeline/accept/quotas.ts';
 import { cached } from '../../pipeline/runtime/cached.ts';
-import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { dayOf, type Usage, type UsageStore } from '../../pipeline/stores/usage.ts';
 import type { PartnerQuotas } from '../../schemas/documents.ts';
 import { Problem } from '../http/problem.ts';
@@ -20,7 +20,7 @@ const secondsUntilMidnight = (now: number) => String(Math.ceil((DAY_MS - (now % 
 
 export type DailyQuota = ReturnType<typeof createDailyQuota>;
 
-export function createDailyQuota(usage: UsageStore, jobs: NewJobStore) {
+export function createDailyQuota(usage: UsageStore, jobs: Pick<JobStore, 'hasToken'>) {
   const kept = new LRUCache<string, Promise<Usage>>({ max: MAX_KEPT, ttl: KEPT_MS });
 
   return {

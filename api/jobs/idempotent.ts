@@ -24,7 +24,7 @@ import type { DailyQuota } from './daily-quota.ts';
 import { faultPoint } from './fault-points.ts';
 import type { PendingJobs } from './pending-jobs.ts';
 
-interface Dependencies extends Pick<ApiStores, 'idempotency' | 'newJobs'> {
+interface Dependencies extends Pick<ApiStores, 'idempotency' | 'jobs'> {
   config: ConfigOf<'api'>;
   queue: AcceptQueue;
   pending: PendingJobs;
@@ -75,7 +75,7 @@ async function claim(deps: Dependencies, ctx: Context): Promise<Claim | undefine
 }
 
 export function createCarryOut(deps: Dependencies): (ctx: Context, change: Change) => Promise<ApiResponse> {
-  const { config, idempotency, newJobs, log } = deps;
+  const { config, idempotency, jobs, log } = deps;
   const secrets = secretsOf(config);
 
   // Encrypted: the secret of a webhook is in the response that creates it, and nowhere else.
@@ -100,7 +100,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
 
   /** The job that an earlier try has queued, or a new one. */
   async function jobOf(ctx: Context, change: QueueJob, { mark, isFirst }: Claim): Promise<Accepted> {
-    const known = isFirst ? undefined : await newJobs.findByToken(mark.token);
+    const known = isFirst ? undefined : await jobs.findByToken(mark.token);
     if (!known) return accept(deps, ctx, { ...(await change.job()), requestToken: mark.token });
     beginAccepting(ctx);
     return { job: known, repeated: true };
@@ -110,7 +110,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
     for (let tries = 0; tries < 5; tries++) {
       const { mark } = claimed;
       const accepted = await jobOf(ctx, change, claimed);
-      const job = accepted.repeated ? await limited(newJobs.promise(accepted.job)) : accepted.job;
+      const job = accepted.repeated ? await limited(jobs.promise(accepted.job)) : accepted.job;
       if (!job) continue;
       if (job.phase !== 'withdrawn') {
         const answer = await change.answer(job);

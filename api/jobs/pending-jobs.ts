@@ -2,7 +2,7 @@
  * Limits a partner's unfinished jobs without counting them for each request: a periodic count, more frequent near the limit, plus the
  * jobs accepted by this process since. With several processes, jobs accepted between two counts can exceed the limit.
  */
-import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { Problem } from '../http/problem.ts';
 
 export type PendingJobs = ReturnType<typeof createPendingJobs>;
@@ -25,7 +25,7 @@ const COUNT_AGAIN_MS = 250;
 
 const pendingOf = ({ counted, added, reserved }: Tally) => counted + added + reserved;
 
-export function createPendingJobs(jobs: NewJobStore) {
+export function createPendingJobs(jobs: Pick<JobStore, 'countPending' | 'hasToken'>) {
   const tallies = new Map<string, Tally>();
 
   function count(partner: string, tally: Tally, max: number): Promise<void> {

@@ -1,5 +1,5 @@
 /** How far a job has come, from what dispatch records of it. */
-import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { progress } from '../../schemas/http-answers.ts';
@@ -80,12 +80,13 @@ export function toProgress(job: JobInProgress, place: Place, now = Date.now()) {
   };
 }
 
-/** The caller's job and its place in the queue. Pages poll every second, so concurrent reads are shared. */
-export function createReadProgress({ jobs, order }: { jobs: JobQueryStore; order: Config['order'] }) {
+/** The caller's job and its place in its lane. Pages poll every second, so concurrent reads are shared. */
+export function createReadProgress({ jobs, order }: { jobs: JobStore; order: Config['order'] }) {
   const readJob = createSharedReads(async (id) => {
     const job = await jobs.findShown(Number(id), shownInProgress);
     if (!job || job.phase === 'withdrawn') return null;
-    return { job, jobsAhead: job.phase === 'ended' ? 0 : await jobs.countBefore(job, order) };
+    const ahead = job.phase === 'ended' ? undefined : await jobs.countAhead([job], order);
+    return { job, jobsAhead: ahead?.get(job._id) ?? 0 };
   });
   return async (id: number, isTheirs: (job: JobInProgress) => boolean) => {
     const found = await readJob(String(id));
@@ -119,7 +120,7 @@ export const describedProgress = {
     json(progress, 'The progress', {
       examples: {
         loading: example('Loading', loading),
-        waiting: example('Waiting for three other jobs', {
+        waiting: example('Waiting for three earlier jobs', {
           ...loading,
           phase: 'waiting',
           status: 0,

@@ -1,5 +1,5 @@
 /** Rejected rows of jobs: those stored per file, and the number of the others. */
-import type { ListedJob } from '../../pipeline/stores/jobs/job-queries.ts';
+import type { ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
 import type { FileDocument, JobDocument } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import type { Context } from '../http/context.ts';

@@ -6,13 +6,13 @@
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { withDeadline } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
-import type { NewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { JobDocument } from '../../schemas/documents.ts';
 
 const NOW_MS = 1_000;
 const untilWithdrawn = createRetry(undefined, { when: () => true, firstMs: 500, maxMs: 500, ref: false });
 
-export function createWithdrawal(jobs: Pick<NewJobStore, 'withdraw'>, log: Logger) {
+export function createWithdrawal(jobs: Pick<JobStore, 'withdraw'>, log: Logger) {
   const background = new Set<Promise<void>>();
 
   async function untilDone(documents: JobDocument[], inserting?: Promise<unknown>): Promise<void> {

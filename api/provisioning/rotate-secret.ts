@@ -2,7 +2,7 @@
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials, sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
-import type { JobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { SigningKeyStore } from '../../pipeline/stores/signing-keys.ts';
 import type { ApiKeyStore } from '../stores/api-keys.ts';
 import type { TokenKeyStore } from '../stores/token-keys.ts';
@@ -32,7 +32,7 @@ export async function rotateSecret(
     tokenKeys,
     signingKeys,
   }: {
-    jobs: JobQueryStore;
+    jobs: JobStore;
     apiKeys: ApiKeyStore;
     webhooks: Pick<WebhookStore, 'reseal'>;
     tokenKeys: Pick<TokenKeyStore, 'reseal'>;

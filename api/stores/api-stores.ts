@@ -13,9 +13,7 @@ import { createDryRunStore } from '../../pipeline/stores/dry-runs.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createFileStore } from '../../pipeline/stores/files.ts';
 import { createIdentifierListStore } from '../../pipeline/stores/identifier-lists.ts';
-import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
-import { createJobQueryStore } from '../../pipeline/stores/jobs/job-queries.ts';
-import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { createLedgerStore } from '../../pipeline/stores/ledger.ts';
 import { createPartnerStore } from '../../pipeline/stores/partners.ts';
 import { createReceiptStore } from '../../pipeline/stores/receipts.ts';
@@ -50,7 +48,6 @@ export const createApiStores = (db: Db) => ({
   compositions: createCompositionStore(db),
   compositionRows: createCompositionRowStore(db),
   counters: createCounterStore(db),
-  ends: createEndCounters(db),
   deliveries: createDeliveryStore(db),
   drop: createDropStore(db),
   dryRuns: createDryRunStore(db),
@@ -59,9 +56,8 @@ export const createApiStores = (db: Db) => ({
   files: createFileStore(db),
   identifierLists: createIdentifierListStore(db),
   idempotency: createIdempotencyStore(db),
-  jobs: createJobQueryStore(db),
+  jobs: createJobStore(db),
   ledger: createLedgerStore(db),
-  newJobs: createNewJobStore(db),
   partners: createPartnerStore(db),
   rejects: createRejectStore(db),
   receipts: createReceiptStore(db),

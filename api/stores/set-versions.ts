@@ -3,12 +3,10 @@
  * none was being merged and as many have ended before and after, no set has changed in between.
  */
 import type { Db } from 'mongodb';
-import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
-import { jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
+import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
 import { EVERYONE, type JobDocument } from '../../schemas/documents.ts';
-
-export type SetVersions = ReturnType<typeof createSetVersions>;
 
 /** Which sets are being merged into. */
 export interface Merging {
@@ -26,19 +24,11 @@ export interface SetVersion {
 }
 
 export function createSetVersions(db: Db) {
-  const jobs = jobCollection(db);
-  const { changing: ended } = createEndCounters(db);
+  const jobs = createJobStore(db);
+  const { endsChanging: ended } = createCounterStore(db);
 
   async function merging(partner: string, audience: number): Promise<Merging> {
-    const decided = await jobs
-      .find({ phase: 'decided' })
-      .project<Pick<JobDocument, 'kind' | 'partner' | 'audience'>>({
-        _id: 0,
-        kind: 1,
-        partner: 1,
-        audience: 1,
-      })
-      .toArray();
+    const decided = await jobs.beingMerged();
     const isOfPartner = (job: Pick<JobDocument, 'partner'>) => [partner, EVERYONE].includes(job.partner);
     const loads = decided.filter(
       (job) => (job.kind === 'audience' || job.kind === 'privacy') && isOfPartner(job),

@@ -9,7 +9,7 @@ import { createRetry, isTransient } from '../engine/retry.ts';
 import { readTopic, readTopics } from '../kafka/read-topic.ts';
 import { StartRefused } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { NewJobStore } from '../stores/jobs/new-jobs.ts';
+import type { JobStore } from '../stores/jobs/jobs.ts';
 import { decode, MalformedMessage } from '../wire/codec.ts';
 
 /** The newest job is among them: jobs are published, and end, in their order. */
@@ -61,7 +61,7 @@ const untilSeen = createRetry(undefined, {
 export async function requireKnownJobs(
   config: OperatorConfig,
   log: Logger,
-  jobs: Pick<NewJobStore, 'highestNumber'>,
+  jobs: Pick<JobStore, 'highestNumber'>,
 ): Promise<void> {
   const inKafka = await highestNumber(config, log).catch((error: unknown) => {
     if (!(error instanceof StartRefused)) throw error;

@@ -19,7 +19,7 @@ import type { Logger } from '../runtime/log.ts';
 import { type ObjectStore, StoreFailure } from '../sources/object-store.ts';
 import type { CounterStore } from '../stores/counters.ts';
 import { type FileStore, isUndecided } from '../stores/files.ts';
-import type { JobContexts } from '../stores/jobs/job-contexts.ts';
+import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerStore } from '../stores/ledger.ts';
 import { encode } from '../wire/codec.ts';
 import { createFilesInHand } from './split/files-in-hand.ts';

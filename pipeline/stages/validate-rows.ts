@@ -21,7 +21,7 @@ import type { Logger } from '../runtime/log.ts';
 import { nextTurn } from '../runtime/loop-turn.ts';
 import type { News } from '../runtime/news.ts';
 import type { DeviceSets } from '../sets/device-sets.ts';
-import type { JobContexts } from '../stores/jobs/job-contexts.ts';
+import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
 import type { RejectStore } from '../stores/rejects.ts';
 import { encode } from '../wire/codec.ts';

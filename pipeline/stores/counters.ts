@@ -1,10 +1,11 @@
 /**
- * Numbers that the processes share: the attribute sequence, the number of slots and of `devices` partitions, leases, how far history
- * is removed, how far events for webhooks are recorded.
+ * Numbers that the processes share: the attribute sequence, the ends of jobs, the number of slots and of `devices` partitions, leases,
+ * how far history is removed, how far events for webhooks are recorded.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { type CounterDocument, collections } from '../../schemas/documents.ts';
+import { type CounterDocument, collections, EVERYONE, type JobDocument } from '../../schemas/documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
+import { groupBy } from '../runtime/collections.ts';
 import { StartRefused } from '../runtime/errors.ts';
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
@@ -12,12 +13,22 @@ export type CounterStore = ReturnType<typeof createCounterStore>;
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
 const SLOTS = 'slots';
-const DRY_RUNS = 'dry runs';
 /** Up to which end events for webhooks are recorded. */
 const RECORDED = 'webhook events recorded up to';
 
 /** Up to which job expired history is removed. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
+
+const ENDS = 'jobs ended';
+const MARKETPLACE = 'jobs of the marketplace ended';
+const loadsOf = (partner: string) => `loads ended of ${partner}`;
+
+type ChangingJob = Pick<JobDocument, 'kind' | 'partner'>;
+/** The sets that a job changes: attributes, or audiences of the partner; a privacy request changes both. */
+function changedBy({ kind, partner }: ChangingJob): string[] {
+  if (kind === 'audience') return [loadsOf(partner)];
+  return kind === 'privacy' ? [MARKETPLACE, loadsOf(partner)] : [MARKETPLACE];
+}
 
 const now = { $toLong: '$$NOW' };
 const DAY_MS = 86_400_000;
@@ -34,6 +45,16 @@ export function createCounterStore(db: Db) {
   const slotCount = async (): Promise<number> =>
     (await counters.findOne({ _id: SLOTS }))?.value ?? DEFAULT_SLOTS;
 
+  /** The first of so many numbers in a row. */
+  async function take(_id: string, count = 1, session?: ClientSession): Promise<number> {
+    const counter = await counters.findOneAndUpdate(
+      { _id },
+      { $inc: { value: count } },
+      { upsert: true, returnDocument: 'after', session },
+    );
+    return counter!.value - count + 1;
+  }
+
   return {
     /** The last number given to an attribute or an association: what a job accepted now may see. */
     async attributeSequence(): Promise<number> {
@@ -42,32 +63,36 @@ export function createCounterStore(db: Db) {
     },
 
     /** The first of so many numbers in a row. */
-    async takeAttributeSequences(count: number, session: ClientSession): Promise<number> {
-      const counter = await counters.findOneAndUpdate(
-        { _id: ATTRIBUTES },
-        { $inc: { value: count } },
-        { upsert: true, returnDocument: 'after', session },
-      );
-      return counter!.value - count + 1;
+    takeAttributeSequences: (count: number, session: ClientSession) => take(ATTRIBUTES, count, session),
+    take: (of: 'webhooks' | 'deliveries' | 'digest edits' | 'dry runs', count = 1) => take(of, count),
+
+    /**
+     * Numbers the ends of jobs one after the other, and counts them by the device sets that they change; in the transaction that ends the
+     * jobs, so a number that is seen comes with all ends up to it. Returns the number of the first.
+     */
+    async addEnds(jobs: ChangingJob[], session: ClientSession): Promise<number> {
+      if (jobs.length === 0) return 0;
+      const first = await take(ENDS, jobs.length, session);
+      const updates = [...groupBy(jobs.flatMap(changedBy), (name) => name)].map(([_id, some]) => ({
+        updateOne: { filter: { _id }, update: { $inc: { value: some.length } }, upsert: true },
+      }));
+      await counters.bulkWrite(updates, { session });
+      return first;
     },
 
-    async nextDryRun(): Promise<number> {
-      const counter = await counters.findOneAndUpdate(
-        { _id: DRY_RUNS },
-        { $inc: { value: 1 } },
-        { upsert: true, returnDocument: 'after' },
-      );
-      return counter!.value;
-    },
+    /** How many jobs have ended: the number of the last end. */
+    countEnds: async (session?: ClientSession): Promise<number> =>
+      (await counters.findOne({ _id: ENDS }, { session }))?.value ?? 0,
 
-    /** The first of so many numbers in a row. */
-    async take(_id: 'webhooks' | 'deliveries' | 'digest edits', count = 1): Promise<number> {
-      const counter = await counters.findOneAndUpdate(
-        { _id },
-        { $inc: { value: count } },
-        { upsert: true, returnDocument: 'after' },
-      );
-      return counter!.value - count + 1;
+    /** How many jobs have ended that change attributes, and loads of the partner. */
+    async endsChanging(partner: string): Promise<{ marketplace: number; loads: number }> {
+      const loads = [loadsOf(partner), loadsOf(EVERYONE)];
+      const found = await counters.find({ _id: { $in: [MARKETPLACE, ...loads] } }).toArray();
+      const countOf = (id: string) => found.find(({ _id }) => _id === id)?.value ?? 0;
+      return {
+        marketplace: countOf(MARKETPLACE),
+        loads: loads.reduce((sum, id) => sum + countOf(id), 0),
+      };
     },
 
     visibility: async (): Promise<number> => (await counters.findOne({ _id: VISIBILITY }))?.value ?? 0,

@@ -1,6 +1,6 @@
 /** The frozen list of a job's files, and the decision about each. */
 import { createHash } from 'node:crypto';
-import type { Db, Filter } from 'mongodb';
+import type { ClientSession, Db, Filter } from 'mongodb';
 import type { RejectCode } from '../../schemas/codes.ts';
 import {
   collections,
@@ -94,6 +94,10 @@ export function createFileStore(db: Db) {
         await insertNew(files, some);
       }
     }),
+
+    insertPage: async (documents: FileDocument[], session: ClientSession): Promise<void> => {
+      if (documents.length > 0) await files.insertMany(documents, { session, ordered: false });
+    },
 
     undecided: (listing: string, attempt: number, fromNumber: number, limit: number) =>
       files

@@ -5,7 +5,7 @@ import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import { blankRows } from '../formats/find-identifiers.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { removeInSteps } from './bulk.ts';
-import { jobCollection } from './jobs/jobs.ts';
+import { createJobStore } from './jobs/jobs.ts';
 
 const HASHES_AT_ONCE = 1_000;
 
@@ -13,9 +13,9 @@ export type RejectStore = ReturnType<typeof createRejectStore>;
 
 export function createRejectStore(db: Db) {
   const rejects = db.collection<RejectsDocument>(collections.rejects);
+  const jobs = createJobStore(db);
   const isOf = async (job: number, partner: string | undefined) =>
-    partner === undefined ||
-    (await jobCollection(db).findOne({ _id: job, partner }, { projection: { _id: 1 } })) !== null;
+    partner === undefined || (await jobs.findShown(job, { partner: 1 }))?.partner === partner;
 
   return {
     /** Stores as many of the rows as the file's limit allows, and returns those. Idempotent by batch. */
@@ -49,7 +49,7 @@ export function createRejectStore(db: Db) {
         }
     },
 
-    removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(rejects, { job: { $in: jobs } }, signal),
+    removeOf: (ids: number[], signal: AbortSignal) => removeInSteps(rejects, { job: { $in: ids } }, signal),
 
     /** In the order of files and batches. */
     ofJob: (job: number) => rejects.find({ job }).sort({ file: 1, batch: 1 }),

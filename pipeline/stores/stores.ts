@@ -13,9 +13,8 @@ import { createDryRunStore } from './dry-runs.ts';
 import { createEventValueStore } from './event-values.ts';
 import { createFileStore } from './files.ts';
 import { createIdentifierListStore } from './identifier-lists.ts';
-import { createJobContexts } from './jobs/job-contexts.ts';
+import { createJobContexts } from './job-contexts.ts';
 import { createJobStore } from './jobs/jobs.ts';
-import { createListingStore } from './jobs/listings.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createPartnerStore } from './partners.ts';
 import { createReceiptStore } from './receipts.ts';
@@ -30,7 +29,6 @@ import { createVoteStore } from './votes.ts';
 export const createStores = (db: Db) => ({
   jobs: createJobStore(db),
   files: createFileStore(db),
-  listings: createListingStore(db),
   ledger: createLedgerStore(db),
   attributes: createAttributeStore(db),
   attributeDevices: createAttributeDeviceStore(db),

@@ -9,7 +9,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type JobDocument } from '../../schemas/documents.ts';
@@ -86,7 +86,7 @@ function door() {
 }
 const queueBehind = ({ publisher }: ReturnType<typeof door>, limitMs = 60_000, handle = db) =>
   createAcceptQueue({
-    newJobs: createNewJobStore(handle),
+    jobs: createJobStore(handle),
     counters: createCounterStore(handle),
     publisher,
     log,
@@ -110,11 +110,11 @@ describe('acceptance', () => {
     const [attribute] = await attributes.createAll('p', [{ name: 'a' }]);
     const { _id: id } = attribute!;
     const other = queueBehind(door());
-    const newJobs = createNewJobStore(db);
+    const jobs = createJobStore(db);
     let isFirst = true;
     const queue = createAcceptQueue({
-      newJobs: {
-        ...newJobs,
+      jobs: {
+        ...jobs,
         // The other process takes the number while this one is about to.
         async insert(documents) {
           if (isFirst) {
@@ -122,7 +122,7 @@ describe('acceptance', () => {
             await attributes.hide({ id });
             await other.accept(deletionOf('p', id));
           }
-          return newJobs.insert(documents);
+          return jobs.insert(documents);
         },
       },
       counters: createCounterStore(db),

@@ -5,8 +5,8 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createExpireJobs } from '../../pipeline/stages/dispatch/housekeeping/expire-jobs.ts';
 import { createRemoveJobs } from '../../pipeline/stages/dispatch/housekeeping/remove-jobs.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { createJobContexts } from '../../pipeline/stores/jobs/job-contexts.ts';
-import { createNewJobStore } from '../../pipeline/stores/jobs/new-jobs.ts';
+import { createJobContexts } from '../../pipeline/stores/job-contexts.ts';
+import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { collections, type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
@@ -65,7 +65,7 @@ it('nothing goes from the first unfinished job on, nor the newest job, however o
   await jobs().updateOne({ _id: 65 }, { $set: { phase: 'ended' } });
   await createExpiry()(step);
   expect(await numbersIn('jobs')).toEqual([...from(1, 69).filter(isLoad), 70]);
-  expect(await createNewJobStore(database.db).highestNumber()).toBe(70);
+  expect(await createJobStore(database.db).highestNumber()).toBe(70);
   expect(await createStores(database.db).jobs.extent()).toEqual({ first: 71, newest: 70 });
 });
 

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, it } from 'vitest';
 import { createListFiles } from '../../pipeline/stages/dispatch/list/list-files.ts';
-import { jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
-import type { ListingStore } from '../../pipeline/stores/jobs/listings.ts';
+import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
+import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 interface Given {
-  addPage?: (add: ListingStore['addPage']) => ListingStore['addPage'];
+  addPage?: (add: JobStore['addPage']) => JobStore['addPage'];
   maxFiles?: number;
 }
 
@@ -38,7 +38,7 @@ function createLister({ addPage = (add) => add, maxFiles = 100 }: Given = {}) {
   const store = storage.storeWith({ listPage: PAGE });
   const lister = createListFiles({
     ...stores,
-    listings: { addPage: addPage(stores.listings.addPage) },
+    jobs: { ...stores.jobs, addPage: addPage(stores.jobs.addPage) },
     sourceOf: async () => ({
       store: {
         ...store,
@@ -73,9 +73,9 @@ async function expectWhole(job: JobDocument): Promise<void> {
   expect(job.listed).toBeUndefined();
 }
 
-const dying = (at: number) => (add: ListingStore['addPage']) => {
+const dying = (at: number) => (add: JobStore['addPage']) => {
   let pages = 0;
-  return async (...page: Parameters<ListingStore['addPage']>) => {
+  return async (...page: Parameters<JobStore['addPage']>) => {
     if (++pages === at) throw new Error('a crash');
     return add(...page);
   };

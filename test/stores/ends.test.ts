@@ -3,9 +3,10 @@
 import { Binary } from 'mongodb';
 import { beforeEach, expect, it } from 'vitest';
 import { numbered } from '../../pipeline/accept/new-job.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
-import { createJobStore, type Decision, jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
+import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
+import { createJobStore, type Decision } from '../../pipeline/stores/jobs/jobs.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { emptyDatabase, openDatabase } from '../sets/database.ts';
 
@@ -46,7 +47,7 @@ it('ends are numbered in the order in which they are given, and credentials are 
   expect(await jobs().find(1)).toEqual(ended[1]);
   // Those that have ended keep their number.
   expect(numbersOf(await jobs().end(endings([first, second, third])))).toEqual([2, 3, 1]);
-  expect(await createEndCounters(database.db).count()).toBe(3);
+  expect(await createCounterStore(database.db).countEnds()).toBe(3);
 });
 
 it('dispatchers that end overlapping jobs at the same time number each end once, without gaps', async () => {
@@ -58,8 +59,11 @@ it('dispatchers that end overlapping jobs at the same time number each end once,
   await Promise.all(dispatchers);
   const stored = await jobCollection(database.db).find().toArray();
   expect(numbersOf(stored).toSorted((a, b) => a! - b!)).toEqual(range(1, 60));
-  const ends = createEndCounters(database.db);
-  expect([await ends.count(), await ends.changing('p-0')]).toEqual([60, { marketplace: 60, loads: 0 }]);
+  const counters = createCounterStore(database.db);
+  expect([await counters.countEnds(), await counters.endsChanging('p-0')]).toEqual([
+    60,
+    { marketplace: 60, loads: 0 },
+  ]);
 });
 
 it('a job that was dropped meanwhile is not ended with the outcome of its merge', async () => {

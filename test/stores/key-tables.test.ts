@@ -1,6 +1,6 @@
 /** Key tables are kept up to so many bytes, and each is read once for all who ask at the same time. */
 import { expect, it } from 'vitest';
-import { createJobContexts } from '../../pipeline/stores/jobs/job-contexts.ts';
+import { createJobContexts } from '../../pipeline/stores/job-contexts.ts';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { aJob } from '../support/recording-environment.ts';

@@ -35,7 +35,7 @@ const maySort: [RegExp, string][] = [
   [/^audiences\.list.*"segment"/, 'a segment has one audience'],
   [/^audiences\.largest/, 'keeps as many as are wanted'],
   [/^votes\.ofAttempt/, 'the number of partitions'],
-  [/^jobQueries\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
+  [/^jobs\.(searchImportLogs.*"status":[01]|cancelledLoads|list)/, 'jobs that have not ended'],
 ];
 const isAmong = (exceptions: [RegExp, string][], call: string) => exceptions.some(([of]) => of.test(call));
 

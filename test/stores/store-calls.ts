@@ -24,13 +24,11 @@ import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.
 import { slotTarget } from '../support/slot-target.ts';
 
 export function createAllStores(db: Db) {
-  const { jobs: jobQueries, ...api } = createApiStores(db);
   // Changes follow the oplog, which has no index.
-  const { changes: _, ...rest } = api;
+  const { changes: _, ...api } = createApiStores(db);
   return {
-    ...rest,
+    ...api,
     ...createStores(db),
-    jobQueries,
     crashes: createCrashStore(db),
     sets: createDeviceSets(db),
   };
@@ -38,7 +36,7 @@ export function createAllStores(db: Db) {
 
 type AllStores = ReturnType<typeof createAllStores>;
 type Calls<Method> = Method extends (...args: infer Args) => unknown ? Args[] : never;
-export type StoreCalls = {
+type StoreCalls = {
   [Store in keyof AllStores]: { [Method in keyof AllStores[Store]]: Calls<AllStores[Store][Method]> };
 };
 
@@ -263,7 +261,10 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
     counters: {
       attributeSequence: [[]],
       takeAttributeSequences: [],
-      nextDryRun: [[]],
+      // Part of a transaction: jobs.end calls it.
+      addEnds: [],
+      countEnds: [[]],
+      endsChanging: [[partner]],
       visibility: [[]],
       visibilityChanged: [[]],
       keepSlotCount: [[16]],
@@ -328,12 +329,6 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
         ],
       ],
     },
-    ends: {
-      // Part of a transaction: jobs.end calls it.
-      add: [],
-      count: [[]],
-      changing: [[partner]],
-    },
     endedSessions: {
       add: [['session', new Date(Date.now() + 60_000)]],
       has: [['session']],
@@ -345,6 +340,8 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       removeBelow: [[audience._id, generation, signal]],
     },
     files: {
+      // Part of a transaction: jobs.addPage calls it.
+      insertPage: [],
       insertListing: [[[{ _id: 'new', job: loading._id } as FileDocument]]],
       undecided: [
         [listing, 0, 0, 10],
@@ -382,7 +379,6 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       fixIntent: [[mark, new Binary()]],
     },
     jobs: {
-      decidedLoads: [[]],
       unfinishedFrom: [
         [1, 10],
         [loading._id, 10],
@@ -410,10 +406,8 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       statusUnpublished: [[]],
       statusPublished: [[id]],
       end: [[[{ job: decidedJob, outcome: ended }]]],
-    },
-    jobQueries: {
+      beingMerged: [[]],
       decidedLoads: [[]],
-      find: [[id]],
       findShown: [[id, all]],
       listImportLogs: [[partner, 10, {}]],
       searchImportLogs: [
@@ -431,7 +425,6 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
         [undefined, id, {} as never],
       ],
       findImportLog: [[partner, id, all]],
-      firstUnfinished: [[]],
       endedBetween: [[{ after: job.endNumber! - 10, upTo: job.endNumber! }, [partner], all]],
       openLoads: [[partner], [partner, audience._id]],
       findAll: [[[id], all]],
@@ -453,9 +446,9 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       unfinishedByPhase: [[1_000]],
       countUnfinished: [[]],
       countStopped: [[1_000]],
-      countBefore: [
-        [loading, 'partner'],
-        [loading, 'service'],
+      countAhead: [
+        [[loading, accepted], 'partner'],
+        [[loading, accepted], 'service'],
       ],
       earlierThan: [
         [job, 'partner'],
@@ -470,6 +463,19 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       requestCancelAll: [[partner]],
       withCredentials: [[]],
       replaceCredentials: [[{ _id: id, partner, credentials: new Binary() }, new Binary()]],
+      addPage: [
+        [accepted._id, undefined, listed, []],
+        [accepted._id, listed, { ...listed, after: 'b' }, []],
+      ],
+      highestNumber: [[]],
+      insert: [],
+      missing: [[id, id + 1]],
+      insertNew: [],
+      findByToken: [['history 1']],
+      hasToken: [['history 1']],
+      countPending: [[partner, 10_000]],
+      promise: [[accepted], [job]],
+      withdraw: [[[accepted]]],
     },
     ledger: {
       record: [[batch]],
@@ -495,23 +501,6 @@ export function callsFor({ partner, job, accepted, loading, decidedJob, audience
       countAll: [[loading._id, 0]],
       forget: [[[id]]],
       forgetBefore: [[1]],
-    },
-    listings: {
-      addPage: [
-        [accepted._id, undefined, listed, []],
-        [accepted._id, listed, { ...listed, after: 'b' }, []],
-      ],
-    },
-    newJobs: {
-      highestNumber: [[]],
-      insert: [],
-      missing: [[id, id + 1]],
-      insertNew: [],
-      findByToken: [['history 1']],
-      hasToken: [['history 1']],
-      countPending: [[partner, 10_000]],
-      promise: [[accepted], [job]],
-      withdraw: [[[accepted]]],
     },
     partners: {
       insert: [[newPartner]],

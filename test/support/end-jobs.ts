@@ -1,7 +1,7 @@
 /** Jobs that end as if dispatch had ended them: their ends are numbered. */
 import type { ClientSession, Db } from 'mongodb';
-import { createEndCounters } from '../../pipeline/stores/jobs/ends.ts';
-import { jobCollection } from '../../pipeline/stores/jobs/jobs.ts';
+import { createCounterStore } from '../../pipeline/stores/counters.ts';
+import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 
 const inTransaction = <T>(db: Db, work: (session: ClientSession) => Promise<T>) =>
@@ -12,8 +12,8 @@ async function numberEnds<T extends Pick<JobDocument, 'kind' | 'partner'>>(
   jobs: T[],
   session: ClientSession,
 ) {
-  const last = await createEndCounters(db).add(jobs, session);
-  return jobs.map((job, i) => ({ ...job, phase: 'ended' as const, endNumber: last - jobs.length + 1 + i }));
+  const first = await createCounterStore(db).addEnds(jobs, session);
+  return jobs.map((job, i) => ({ ...job, phase: 'ended' as const, endNumber: first + i }));
 }
 
 /** Stores jobs that have ended, in this order. */

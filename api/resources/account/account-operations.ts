@@ -11,7 +11,7 @@ import type { Dependencies } from '../shared.ts';
 const DEFAULT_DAYS = 7;
 
 export function accountOperations(deps: Dependencies): Operation[] {
-  const { apiKeys, partners, usage, newJobs, config } = deps;
+  const { apiKeys, partners, usage, jobs, config } = deps;
 
   const get = read({
     tag: 'Account',
@@ -57,7 +57,7 @@ export function accountOperations(deps: Dependencies): Operation[] {
       const quotas = quotasOf(await partners.find(partner), config);
       const loaded = await usage.list(partner, days);
       sendJson(ctx, {
-        pending_jobs: await newJobs.countPending(partner, quotas.pendingJobs),
+        pending_jobs: await jobs.countPending(partner, quotas.pendingJobs),
         quotas: {
           pending_jobs: quotas.pendingJobs,
           bytes_per_day: quotas.bytesPerDay || null,

@@ -1,6 +1,6 @@
 /** Audience records as the specification defines them. */
 import type { Scope } from '../../../pipeline/stores/audiences.ts';
-import type { OpenLoad as OpenJob } from '../../../pipeline/stores/jobs/job-queries.ts';
+import type { OpenLoad as OpenJob } from '../../../pipeline/stores/jobs/jobs.ts';
 import { type AudienceDocument, type JobPhase, JobStatus } from '../../../schemas/documents.ts';
 import type { Context } from '../../http/context.ts';
 import { notFound } from '../../http/problem.ts';

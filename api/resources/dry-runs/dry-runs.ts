@@ -70,7 +70,7 @@ export function createDryRuns(deps: Dependencies) {
         const quotas = quotasOf(await knownPartners.lookUp(partner), config);
         // It reads bytes and loads no rows.
         await dailyQuota.check(request, { ...quotas, rowsPerDay: 0 });
-        return counters.nextDryRun();
+        return counters.take('dry runs');
       },
       async apply(id) {
         const attributesAsOf = await counters.attributeSequence();

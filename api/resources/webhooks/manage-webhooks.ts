@@ -7,7 +7,7 @@ import { newWebhookSecret, sealWebhookSecret, type WebhookChange } from '../../s
 import { webhookUrlProblem } from './public-addresses.ts';
 import { renderTest } from './render-event.ts';
 
-type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'ends' | 'webhooks'> & {
+type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'webhooks'> & {
   config: Pick<Config, 'secret' | 'webhookAllowPrivate'>;
 };
 type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
@@ -37,7 +37,7 @@ const MAX_WEBHOOKS = 10;
 const OVERLAP_HOURS = 24;
 const HOUR_MS = 3_600_000;
 
-export function createManageWebhooks({ counters, deliveries, ends, webhooks, config }: ManageDependencies) {
+export function createManageWebhooks({ counters, deliveries, webhooks, config }: ManageDependencies) {
   function checkUrl(url: string): void {
     const problem = webhookUrlProblem(url, config.webhookAllowPrivate);
     if (problem) throw new WebhookRefused('bad_url', problem);
@@ -57,7 +57,7 @@ export function createManageWebhooks({ counters, deliveries, ends, webhooks, con
   ): Promise<WithSecret> {
     checkUrl(url);
     const { id, secret } = drawn ?? (await draw());
-    const since = (await ends.count()) + 1;
+    const since = (await counters.countEnds()) + 1;
     const now = new Date();
     const wanted = {
       _id: id,
@@ -103,7 +103,7 @@ export function createManageWebhooks({ counters, deliveries, ends, webhooks, con
       const known = await webhooks.find(partner, id);
       if (!known) return null;
       const isEnabled = change.isActive === true && !known.isActive;
-      const since = isEnabled ? { since: (await ends.count()) + 1 } : {};
+      const since = isEnabled ? { since: (await counters.countEnds()) + 1 } : {};
       const changed = await webhooks.change(partner, id, { ...change, ...since });
       if (changed === 'taken') throw taken();
       if (isEnabled) await counters.webhooksChanged();

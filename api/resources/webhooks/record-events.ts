@@ -12,7 +12,7 @@ import type { ApiStores } from '../../stores/api-stores.ts';
 import type { NewDelivery } from '../../stores/deliveries.ts';
 import { isShown, renderEnd, type ShownEnded, shownOfEnded } from './render-event.ts';
 
-export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'ends' | 'jobs' | 'webhooks'>;
+export type RecordDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'jobs' | 'webhooks'>;
 
 const AT_ONCE = 1_000;
 
@@ -24,7 +24,7 @@ const eventsOf = (ended: ShownEnded[], webhooks: WebhookDocument[]): Omit<NewDel
     return told.map(({ _id }) => ({ ...event, webhook: _id, job: job._id }));
   });
 
-export function createRecordEvents({ counters, deliveries, ends, jobs, webhooks }: RecordDependencies) {
+export function createRecordEvents({ counters, deliveries, jobs, webhooks }: RecordDependencies) {
   /** Jobs that have ended and are not passed yet, up to a limit. */
   const readEnded = () =>
     webhooks.inSession(async (session) => {
@@ -33,7 +33,7 @@ export function createRecordEvents({ counters, deliveries, ends, jobs, webhooks 
       if (active.length === 0) return undefined;
       const first = active.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY);
       const after = Math.max(end, first - 1);
-      const last = await ends.count(session);
+      const last = await counters.countEnds(session);
       const upTo = Math.min(last, after + AT_ONCE);
       if (upTo <= after) return undefined;
       const partners = [...new Set(active.map(({ partner }) => partner))];

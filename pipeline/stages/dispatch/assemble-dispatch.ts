@@ -7,6 +7,7 @@ import type { CountWork } from '../../runtime/count-work.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
+import { laneOf } from '../../stores/jobs/jobs.ts';
 import { createKeyHints } from '../../stores/key-hints.ts';
 import type { Stores } from '../../stores/stores.ts';
 import { createDispatchJobs } from '../dispatch-jobs.ts';
@@ -32,7 +33,6 @@ import type { DispatchStepName } from './steps.ts';
 export const dispatchStores = [
   'jobs',
   'files',
-  'listings',
   'ledger',
   'attributes',
   'attributeDevices',
@@ -96,7 +96,7 @@ export function createDispatch(uses: Uses): Stage<DispatchStepName> {
     keyHints: createKeyHints(uses),
     cancellationOf: cancellations.of,
     cancelledAmong: cancellations.among,
-    laneOf: ({ partner }: JobDocument) => (uses.order === 'partner' ? partner : ''),
+    laneOf: (job: JobDocument) => laneOf(job, uses.order),
   };
   const prepareJob = createPrepareJob({
     ...parts,

@@ -3,14 +3,12 @@
  * exactly one of the two succeeds.
  */
 import type { Db } from 'mongodb';
-import { type JobDocument, jobKinds } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { insertNew } from '../bulk.ts';
-import { jobCollection } from './jobs.ts';
+import { jobCollection, ofPartner, unfinished } from './job-collection.ts';
 
-export type NewJobStore = ReturnType<typeof createNewJobStore>;
-
-export function createNewJobStore(db: Db) {
+export function createNewJobs(db: Db) {
   const jobs = jobCollection(db);
 
   return {
@@ -59,10 +57,7 @@ export function createNewJobStore(db: Db) {
 
     /** How many jobs of the partner have not ended; counts up to the limit. */
     countPending: (partner: string, limit: number): Promise<number> =>
-      jobs.countDocuments(
-        { partner, kind: { $in: [...jobKinds] }, phase: { $nin: ['ended', 'withdrawn'] } },
-        { limit },
-      ),
+      jobs.countDocuments({ ...ofPartner(partner), ...unfinished }, { limit }),
 
     /**
      * From now on the job cannot be withdrawn, not even by a process that was paused while accepting it. It may have been withdrawn

@@ -8,7 +8,7 @@ import { createAcceptQueue } from '../../../api/jobs/accept-queue.ts';
 import type { ImportRequest } from '../../../pipeline/accept/new-job.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import { createCounterStore } from '../../../pipeline/stores/counters.ts';
-import { createNewJobStore } from '../../../pipeline/stores/jobs/new-jobs.ts';
+import { createJobStore } from '../../../pipeline/stores/jobs/jobs.ts';
 import { collections } from '../../../schemas/documents.ts';
 import { isFrozen } from '../../support/processes.ts';
 import type { Settings } from '../../support/settings.ts';
@@ -79,7 +79,7 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     const door = withDoor(driver.db);
     const log = createLogger({ logLevel: 'silent' }, 'test');
     const other = createAcceptQueue({
-      newJobs: createNewJobStore(door.db),
+      jobs: createJobStore(door.db),
       counters: createCounterStore(door.db),
       publisher: driver.publisher,
       log,

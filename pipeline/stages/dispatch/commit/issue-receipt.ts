@@ -30,7 +30,7 @@ type Dependencies = Pick<Stores, 'receipts' | 'signingKeys' | 'identifierLists'>
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-export const RECEIPT_TYPE = 'privacy-receipt+jwt';
+const RECEIPT_TYPE = 'privacy-receipt+jwt';
 /** More are named by one digest only. */
 const NAMED_DIGESTS = 100;
 const NOT_COVERED = ['files in storage', 'copies made from reports, exports and events'];

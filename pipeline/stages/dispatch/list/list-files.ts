@@ -17,7 +17,6 @@ import type { ListedObject } from '../../../sources/object-store.ts';
 import { StaleRead } from '../../../stores/bulk.ts';
 import { type FileStore, fileId, identityOf } from '../../../stores/files.ts';
 import type { JobStore } from '../../../stores/jobs/jobs.ts';
-import type { ListingStore } from '../../../stores/jobs/listings.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';
 import { takeThatFit } from '../load/file-window.ts';
 import type { DispatchStep } from '../steps.ts';
@@ -33,7 +32,6 @@ import {
 interface ListDependencies {
   jobs: JobStore;
   files: FileStore;
-  listings: ListingStore;
   sourceOf: SourceOf;
   /** Why the job is cancelled, if it is. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
@@ -63,7 +61,7 @@ const newListing = (job: number): PartialListing => ({
 });
 
 export function createListFiles(deps: ListDependencies) {
-  const { files, jobs, listings } = deps;
+  const { files, jobs } = deps;
 
   /** Without those that the audience has loaded. */
   async function selectNew(job: JobDocument, objects: ListedObject[]): Promise<ListedObject[]> {
@@ -147,7 +145,7 @@ export function createListFiles(deps: ListDependencies) {
         return freeze(job, listed, first, step, since);
       }
       const [known, next] = [stored, listed];
-      if (!(await step('listing-page', () => listings.addPage(job._id, known, next, documents))))
+      if (!(await step('listing-page', () => jobs.addPage(job._id, known, next, documents))))
         return resume(job, known, step, signal);
       stored = listed;
     }

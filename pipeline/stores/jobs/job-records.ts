@@ -1,31 +1,17 @@
-/** Jobs as partners and operators see them. Partners do not see withdrawn jobs: those were never accepted. */
-import type { Binary, ClientSession, Db, Filter } from 'mongodb';
-import type { Config } from '../../../schemas/config.ts';
+/** Jobs as partners see them. Withdrawn ones are not among them: those were never accepted. */
+import type { ClientSession, Db, Filter } from 'mongodb';
 import {
   type AudienceDocument,
   type JobDocument,
   type JobPhase,
   JobStatus,
-  jobKinds,
 } from '../../../schemas/documents.ts';
 import { containing, inScope, type Scope } from '../audiences.ts';
 import { READ_AT_ONCE } from '../mongo.ts';
-import { decidedLoads, extentOf, jobCollection, unfinished, unfinishedPhases } from './jobs.ts';
-
-type Order = Config['order'];
-export type JobQueryStore = ReturnType<typeof createJobQueryStore>;
-
-/** The fields that the caller wants. */
-type Fields<Field extends keyof JobDocument> = Readonly<Record<Field, 1>>;
-type Shown<Field extends keyof JobDocument> = Pick<JobDocument, '_id' | Field>;
+import { type Fields, jobCollection, type Shown, unfinished } from './job-collection.ts';
 
 export type OpenLoad = Pick<JobDocument, 'audience' | 'generation' | 'phase' | 'updatedAt'>;
 export type ListedJob = Pick<JobDocument, '_id' | 'phase' | 'listing'>;
-type SealedJob = Pick<JobDocument, '_id' | 'partner'> & { credentials: Binary };
-
-/** All of them: the index by partner has the kind in front of the number. */
-const kinds = [...jobKinds];
-
 const openLoad = { _id: 0, audience: 1, generation: 1, phase: 1, updatedAt: 1 };
 
 /** The phases in which a job's list of files is frozen. */
@@ -41,16 +27,6 @@ const privacyRequests = (partner: string | undefined): Filter<JobDocument> => ({
   ...(partner === undefined ? {} : { partner }),
   kind: 'privacy',
   phase: { $ne: 'withdrawn' },
-});
-
-/** Unfinished jobs that end before this one: those of its partner, or all. */
-const aheadOf = (
-  { _id, partner }: Pick<JobDocument, '_id' | 'partner'>,
-  order: Order,
-): Filter<JobDocument> => ({
-  ...unfinished,
-  ...(order === 'partner' ? { partner, kind: { $in: kinds } } : {}),
-  _id: { $lt: _id },
 });
 
 interface ImportLogFilter {
@@ -79,12 +55,10 @@ const loadsOf = ({ _id, partner }: AudienceDocument): Filter<JobDocument> => ({
   phase: { $ne: 'withdrawn' },
 });
 
-export function createJobQueryStore(db: Db) {
+export function createJobRecords(db: Db) {
   const jobs = jobCollection(db);
 
   return {
-    find: (id: number) => jobs.findOne({ _id: id }),
-
     findShown: <Field extends keyof JobDocument>(id: number, fields: Fields<Field>) =>
       jobs.findOne<Shown<Field>>({ _id: id }, { projection: fields }),
 
@@ -136,11 +110,6 @@ export function createJobQueryStore(db: Db) {
       id: number,
       fields: Fields<Field>,
     ) => jobs.findOne<Shown<Field>>({ _id: id, ...privacyRequests(partner) }, { projection: fields }),
-
-    decidedLoads: () => decidedLoads(jobs),
-
-    /** Every job before this one has ended. */
-    firstUnfinished: async (): Promise<number> => (await extentOf(jobs)).first,
 
     /** Jobs of these partners by the numbers of their ends. */
     endedBetween: <Field extends keyof JobDocument>(
@@ -251,98 +220,5 @@ export function createJobQueryStore(db: Db) {
         phase: { $ne: 'withdrawn' },
         ...inScope(scope),
       }),
-
-    /** Unfinished jobs, oldest first, so that what blocks the queue is at the top; or all jobs, newest first. */
-    list: (options: { partner?: string | undefined; all: boolean; limit: number }): Promise<JobDocument[]> =>
-      jobs
-        .find({
-          ...(options.all ? {} : unfinished),
-          ...(options.partner === undefined ? {} : { partner: options.partner, kind: { $in: kinds } }),
-        })
-        .sort({ _id: options.all ? -1 : 1 })
-        .limit(options.limit)
-        .toArray(),
-
-    /** Of each phase that is not final: how many jobs are in it, and when the oldest of them was accepted. */
-    unfinishedByPhase: (maxTimeMS: number) =>
-      Promise.all(
-        unfinishedPhases.map(async (phase) => {
-          const [count, oldest] = await Promise.all([
-            jobs.countDocuments({ phase }, { maxTimeMS }),
-            jobs.findOne({ phase }, { sort: { _id: 1 }, projection: { createdAt: 1 }, maxTimeMS }),
-          ]);
-          return { phase, count, oldest: oldest?.createdAt };
-        }),
-      ),
-
-    countUnfinished: () => jobs.countDocuments(unfinished),
-    countStopped: (maxTimeMS: number) =>
-      jobs.countDocuments({ phase: 'decided', stoppedAt: { $exists: true } }, { maxTimeMS }),
-
-    /** How many unfinished jobs are ahead of this one. */
-    countBefore: (job: Pick<JobDocument, '_id' | 'partner'>, order: Order) =>
-      jobs.countDocuments(aheadOf(job, order)),
-
-    /** The unfinished jobs ahead of this one. */
-    async earlierThan(job: JobDocument, order: Order) {
-      const { audience } = job;
-      const before = aheadOf(job, order);
-      const isStopped = { phase: 'decided' as const, stoppedAt: { $exists: true } };
-      const [first, count, ofAudience, stopped] = await Promise.all([
-        jobs.findOne(before, { sort: { _id: 1 }, projection: { _id: 1 } }),
-        jobs.countDocuments(before),
-        audience === null
-          ? null
-          : jobs.findOne({ ...before, audience }, { sort: { _id: -1 }, projection: { _id: 1 } }),
-        jobs.findOne({ ...before, ...isStopped }, { sort: { _id: 1 }, projection: { _id: 1 } }),
-      ]);
-      return { first: first?._id, count, ofAudience: ofAudience?._id, stopped: stopped?._id };
-    },
-
-    /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */
-    goOn: (id: number, how: 'retry' | 'drop') =>
-      jobs.findOneAndUpdate(
-        { _id: id, phase: 'decided', stoppedAt: { $exists: true } },
-        {
-          $unset: { stoppedAt: '' },
-          // Sinks have given up the attempt before.
-          $inc: { attempt: 1 },
-          $set: { updatedAt: new Date(), ...(how === 'drop' ? { dropRequested: true as const } : {}) },
-        },
-        { returnDocument: 'after' },
-      ),
-
-    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is decided or has ended: too late. */
-    requestCancel: (id: number) =>
-      jobs.findOneAndUpdate(
-        { _id: id, phase: { $in: ['accepted', 'listed'] } },
-        { $set: { cancelRequested: true, updatedAt: new Date() } },
-        { returnDocument: 'after' },
-      ),
-
-    /** The same for all jobs of a partner for which it is not too late. Returns how many these are. */
-    async requestCancelAll(partner: string): Promise<number> {
-      const { modifiedCount } = await jobs.updateMany(
-        {
-          partner,
-          kind: { $in: kinds },
-          phase: { $in: ['accepted', 'listed'] },
-          cancelRequested: { $ne: true },
-        },
-        { $set: { cancelRequested: true, updatedAt: new Date() } },
-      );
-      return modifiedCount;
-    },
-
-    withCredentials: () =>
-      jobs
-        .find({ ...unfinished, credentials: { $type: 'binData' } })
-        .project<SealedJob>({ partner: 1, credentials: 1 }),
-
-    /** False if they were erased or replaced in the meantime. */
-    async replaceCredentials({ _id, credentials }: SealedJob, by: Binary): Promise<boolean> {
-      const result = await jobs.updateOne({ _id, credentials }, { $set: { credentials: by } });
-      return result.modifiedCount === 1;
-    },
   };
 }

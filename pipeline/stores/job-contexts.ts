@@ -4,14 +4,14 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
-import type { JobDocument } from '../../../schemas/documents.ts';
-import { createKeyTable, type KeyTable } from '../../formats/key-table.ts';
-import { cached } from '../../runtime/cached.ts';
-import { groupCommit } from '../../runtime/group-commit.ts';
-import { createAttributeStore } from '../attributes.ts';
-import { createAudienceStore } from '../audiences.ts';
-import { StaleRead } from '../bulk.ts';
-import { createJobStore } from './jobs.ts';
+import type { JobDocument } from '../../schemas/documents.ts';
+import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
+import { cached } from '../runtime/cached.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
+import { createAttributeStore } from './attributes.ts';
+import { createAudienceStore } from './audiences.ts';
+import { StaleRead } from './bulk.ts';
+import { createJobStore } from './jobs/jobs.ts';
 
 interface JobContext {
   job: JobDocument;

@@ -1,0 +1,28 @@
+/** The collection of jobs, and what its documents say of themselves. */
+import type { Db, Filter } from 'mongodb';
+import type { Config } from '../../../schemas/config.ts';
+import { collections, type JobDocument, jobKinds } from '../../../schemas/documents.ts';
+
+export type Order = Config['order'];
+
+/** The fields that the caller wants. */
+export type Fields<Field extends keyof JobDocument> = Readonly<Record<Field, 1>>;
+export type Shown<Field extends keyof JobDocument> = Pick<JobDocument, '_id' | Field>;
+
+export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
+
+export const isUndecided = ({ phase }: JobDocument) => phase === 'accepted' || phase === 'listed';
+
+export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'listed', 'decided'];
+export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };
+export const isUnfinished = ({ phase }: JobDocument) => unfinishedPhases.includes(phase);
+
+/** Jobs of any kind: the index by partner has the kind in front of the number. */
+export const ofPartner = (partner: string): Filter<JobDocument> => ({
+  partner,
+  kind: { $in: [...jobKinds] },
+});
+
+/** The jobs of a lane end in the order in which they were accepted; those of different lanes are independent. */
+export const laneOf = ({ partner }: Pick<JobDocument, 'partner'>, order: Order): string =>
+  order === 'partner' ? partner : 'service';

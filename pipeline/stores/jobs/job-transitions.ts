@@ -1,0 +1,309 @@
+/**
+ * Jobs from phase to phase. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one of them
+ * succeeds, and the other reads its result.
+ */
+import type { Binary, ClientSession, Db, UpdateFilter } from 'mongodb';
+import {
+  type FileDocument,
+  type JobDocument,
+  type JobError,
+  JobStatus,
+  type JobVerdict,
+  type PartialListing,
+} from '../../../schemas/documents.ts';
+import { groupCommit } from '../../runtime/group-commit.ts';
+import { StaleRead } from '../bulk.ts';
+import { createCounterStore } from '../counters.ts';
+import { createFileStore } from '../files.ts';
+import { isUndecided, jobCollection, ofPartner } from './job-collection.ts';
+import { findJobs, type SealedJob } from './job-reads.ts';
+
+/** The result of a job. */
+export type JobOutcome = Pick<
+  JobDocument,
+  'status' | 'uniqueDevices' | 'suppressed' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices' | 'dropped'
+>;
+
+/** The decision about a job, before it is merged. */
+export interface Decision {
+  /** Why the service itself failed at the job; for the operator. */
+  internalReason?: string;
+  verdict: JobVerdict;
+  unpackedBytes?: number;
+  rows: number;
+  accepted: number;
+  rejected: NonNullable<JobDocument['rejected']>;
+  filesDone: number;
+  errors: JobError[] | null;
+}
+
+/** How far the files of a job are loaded. */
+type LoadProgress = Required<Pick<JobDocument, 'filesDone' | 'rows' | 'bytesDone'>>;
+
+export interface JobDecision {
+  id: number;
+  /** Its jobs are decided in their order. */
+  lane: string;
+  outcome: Decision;
+}
+
+interface JobEnding {
+  job: JobDocument;
+  outcome: JobOutcome;
+}
+
+/** A list of files that was stored. */
+type FrozenList = Required<Pick<JobDocument, 'listing' | 'listingAt' | 'fileCount' | 'bytes'>> &
+  Pick<JobDocument, 'prefixMatches'>;
+
+export function createJobTransitions(db: Db) {
+  const jobs = jobCollection(db);
+  const files = createFileStore(db);
+  const counters = createCounterStore(db);
+
+  const inTransaction = <T>(work: (session: ClientSession) => Promise<T>): Promise<T> =>
+    db.client.withSession((session) => session.withTransaction(() => work(session)));
+
+  async function replaceAll(documents: JobDocument[], session: ClientSession): Promise<void> {
+    if (documents.length === 0) return;
+    const writes = documents.map(({ _id, ...replacement }) => ({
+      replaceOne: { filter: { _id }, replacement },
+    }));
+    await jobs.bulkWrite(writes, { session });
+  }
+
+  /** Freezes the lists of jobs that have none, and returns the jobs as they are then. */
+  const freeze = groupCommit(async (lists: (FrozenList & { _id: number })[]): Promise<JobDocument[]> => {
+    const updatedAt = new Date();
+    const running = { phase: 'listed', status: JobStatus.running, updatedAt } as const;
+    const updates = lists.map(({ _id, ...list }) => ({
+      filter: { _id, phase: 'accepted' as const },
+      update: {
+        $set: { ...list, ...running },
+        $unset: { listed: '' },
+        $min: { startedAt: updatedAt },
+      } as const,
+    }));
+    if (updates.length > 1) await jobs.bulkWrite(updates.map((updateOne) => ({ updateOne })));
+    else {
+      // One round trip instead of two, for a job that comes alone.
+      const [{ filter, update }] = updates as [(typeof updates)[number]];
+      const job = await jobs.findOneAndUpdate(filter, update, { returnDocument: 'after' });
+      if (job) return [job];
+    }
+    const byId = await findJobs(
+      jobs,
+      lists.map(({ _id }) => _id),
+    );
+    return lists.map(({ _id }) => {
+      const job = byId.get(_id);
+      if (!job || job.phase === 'accepted') throw new StaleRead(`job ${_id} is not seen to be listed`);
+      return job;
+    });
+  });
+
+  /** No effect if another dispatcher has advanced the job. Returns the job as it is then. */
+  async function advance(
+    { _id, phase, attempt = 0 }: JobDocument,
+    { $set, ...update }: UpdateFilter<JobDocument>,
+    what: string,
+    isSeen: (now: JobDocument) => boolean = () => false,
+  ): Promise<JobDocument> {
+    const filter = { _id, phase, attempt: { $in: attempt === 0 ? [0, undefined] : [attempt] } };
+    await jobs.updateOne(filter, { ...update, $set: { ...$set, updatedAt: new Date() } });
+    const job = await jobs.findOne({ _id });
+    if (!job || (job.phase === phase && (job.attempt ?? 0) === attempt && !isSeen(job)))
+      throw new StaleRead(`job ${_id} is not seen to be ${what}`);
+    return job;
+  }
+
+  return {
+    remove: (ids: number[]) => jobs.deleteMany({ _id: { $in: ids } }),
+
+    /**
+     * Stores a page of a listing together with the place behind it, from where a successor lists on: in one transaction, so whole and
+     * once. False: this page, or the job itself, has been taken further already.
+     */
+    addPage: (
+      job: number,
+      before: PartialListing | undefined,
+      listed: PartialListing,
+      documents: FileDocument[],
+    ): Promise<boolean> =>
+      inTransaction(async (session) => {
+        const unchanged = before
+          ? { 'listed.listing': before.listing, 'listed.after': before.after }
+          : { listed: { $exists: false } };
+        const { matchedCount } = await jobs.updateOne(
+          { _id: job, phase: 'accepted', ...unchanged },
+          { $set: { listed } },
+          { session },
+        );
+        if (matchedCount === 0) return false;
+        await files.insertPage(documents, session);
+        return true;
+      }),
+
+    /** Claims the job and makes this listing its list of files, unless another dispatcher did, or the API withdrew the job. */
+    freeze: (_id: number, list: FrozenList) => freeze({ _id, ...list }),
+
+    /** Never less than before: files that are dispatched again do not count again. */
+    progress: (id: number, progress: LoadProgress) =>
+      jobs.updateOne({ _id: id, phase: 'listed' }, { $max: progress, $set: { updatedAt: new Date() } }),
+
+    /** Whether the files of the job are read on. */
+    hold: (id: number, isHeld: boolean) =>
+      jobs.updateOne({ _id: id }, isHeld ? { $set: { onHold: true } } : { $unset: { onHold: '' } }),
+
+    /**
+     * Decides what is merged of the jobs, in the order given. One that is in another attempt by now, or is to be cancelled, is left as it
+     * is, and so are those behind it in its lane. Returns the jobs as they are then.
+     */
+    decide: (decisions: JobDecision[]): Promise<JobDocument[]> =>
+      inTransaction(async (session) => {
+        const current = await findJobs(
+          jobs,
+          decisions.map(({ id }) => id),
+          session,
+        );
+        const held = new Set<string>();
+        const changed = decisions.map(({ id, lane, outcome }): JobDocument => {
+          const job = current.get(id);
+          if (!job) throw new StaleRead(`job ${id} is not seen`);
+          if (!isUndecided(job)) return job;
+          const { attempt } = outcome.verdict;
+          const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
+          if ((job.attempt ?? 0) !== attempt || (job.cancelRequested && !isCancelled)) held.add(lane);
+          if (held.has(lane)) return job;
+          const now = new Date();
+          const decided = {
+            phase: 'decided',
+            status: JobStatus.running,
+            decidedAt: now,
+            updatedAt: now,
+          } as const;
+          return { ...job, ...outcome, ...decided, startedAt: job.startedAt ?? now };
+        });
+        await replaceAll(
+          changed.filter((job) => job !== current.get(job._id)),
+          session,
+        );
+        return changed;
+      }),
+
+    /** The files are to be dispatched again. */
+    nextAttempt: (job: JobDocument) =>
+      advance(job, { $set: { attempt: (job.attempt ?? 0) + 1 } }, 'at its next attempt'),
+
+    /** A decided job is dropped. */
+    drop: (job: JobDocument, outcome: Decision) =>
+      advance(
+        { ...job, phase: 'decided' },
+        {
+          $set: { ...outcome, attempt: outcome.verdict.attempt, dropRequested: true },
+          $unset: { stoppedAt: '' },
+        },
+        'dropped',
+      ),
+
+    /** The merge is given up: the job waits for an operator. */
+    stop: (job: JobDocument, internalReason: string) =>
+      advance(
+        { ...job, phase: 'decided' },
+        { $set: { stoppedAt: new Date(), internalReason } },
+        'stopped',
+        (now) => now.stoppedAt !== undefined,
+      ),
+
+    /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */
+    goOn: (id: number, how: 'retry' | 'drop') =>
+      jobs.findOneAndUpdate(
+        { _id: id, phase: 'decided', stoppedAt: { $exists: true } },
+        {
+          $unset: { stoppedAt: '' },
+          // Sinks have given up the attempt before.
+          $inc: { attempt: 1 },
+          $set: { updatedAt: new Date(), ...(how === 'drop' ? { dropRequested: true as const } : {}) },
+        },
+        { returnDocument: 'after' },
+      ),
+
+    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is decided or has ended: too late. */
+    requestCancel: (id: number) =>
+      jobs.findOneAndUpdate(
+        { _id: id, phase: { $in: ['accepted', 'listed'] } },
+        { $set: { cancelRequested: true, updatedAt: new Date() } },
+        { returnDocument: 'after' },
+      ),
+
+    /** The same for all jobs of a partner for which it is not too late. Returns how many these are. */
+    async requestCancelAll(partner: string): Promise<number> {
+      const { modifiedCount } = await jobs.updateMany(
+        {
+          ...ofPartner(partner),
+          phase: { $in: ['accepted', 'listed'] },
+          cancelRequested: { $ne: true },
+        },
+        { $set: { cancelRequested: true, updatedAt: new Date() } },
+      );
+      return modifiedCount;
+    },
+
+    /** False if they were erased or replaced in the meantime. */
+    async replaceCredentials({ _id, credentials }: SealedJob, by: Binary): Promise<boolean> {
+      const result = await jobs.updateOne({ _id, credentials }, { $set: { credentials: by } });
+      return result.modifiedCount === 1;
+    },
+
+    async recordReason(id: number, internalReason: string): Promise<void> {
+      await jobs.updateOne({ _id: id }, { $set: { internalReason } });
+    },
+
+    statusPublished: groupCommit(async (ids: number[]) => {
+      await jobs.updateMany({ _id: { $in: ids } }, { $unset: { statusUnpublished: '' } });
+    }),
+
+    /**
+     * Ends the jobs, numbers their ends in the order given, and erases their storage credentials. Leaves one that has ended or was dropped
+     * meanwhile as it is. Returns the jobs as they are then.
+     */
+    end: (endings: JobEnding[]): Promise<JobDocument[]> =>
+      inTransaction(async (session) => {
+        const current = await findJobs(
+          jobs,
+          endings.map(({ job }) => job._id),
+          session,
+        );
+        const isOpen = ({ job }: JobEnding) => {
+          const now = current.get(job._id);
+          return now?.phase === 'decided' && now.dropRequested === job.dropRequested;
+        };
+        const open = endings.filter(isOpen);
+        const first = await counters.addEnds(
+          open.map(({ job }) => job),
+          session,
+        );
+        open.forEach(({ job: { _id }, outcome }, i) => {
+          const {
+            credentials: _1,
+            verdict: _2,
+            listed: _3,
+            onHold: _4,
+            identifiers: _5,
+            ...job
+          } = current.get(_id)!;
+          const ended = { phase: 'ended', statusUnpublished: true, updatedAt: new Date() } as const;
+          current.set(_id, { ...job, ...outcome, ...ended, endNumber: first + i });
+        });
+        await replaceAll(
+          open.map(({ job }) => current.get(job._id)!),
+          session,
+        );
+        return endings.map(({ job: { _id } }) => {
+          const job = current.get(_id);
+          if (!job) throw new StaleRead(`job ${_id} is not seen`);
+          return job;
+        });
+      }),
+  };
+}

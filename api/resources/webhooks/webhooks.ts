@@ -2,9 +2,9 @@
  * Webhooks in every API process: one at a time records events, each sends deliveries. Polls at most twice per second; without webhooks,
  * only for their existence.
  */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRetry } from '../../../pipeline/engine/retry.ts';
+import { createLease } from '../../../pipeline/stores/lease.ts';
 import type { ConfigOf } from '../../../schemas/config.ts';
 import { createDeliverEvents, type DeliverDependencies } from './deliver-events.ts';
 import { createPostEvent } from './post-event.ts';
@@ -19,7 +19,6 @@ interface WebhookDependencies
 }
 
 const EVERY_MS = 500;
-const LEASE = 'webhook events';
 const LEASE_MS = 5_000;
 /** Grace period for requests in flight at shutdown. */
 const LAST_ANSWERS_MS = 2_000;
@@ -29,7 +28,7 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
   const stopping = new AbortController();
   const breakingOff = new AbortController();
   const { signal } = stopping;
-  const holder = randomUUID();
+  const lease = createLease(counters, 'webhook events', LEASE_MS);
   const post = createPostEvent(
     createResolve(config.webhookAllowPrivate, deps.lookup),
     config.webhookTimeoutMs,
@@ -42,7 +41,7 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
   /** Concurrent runs are harmless; the lease avoids the work. */
   async function recordAndGiveUp(): Promise<void> {
     if ((await webhooks.active()).length === 0) return;
-    if (!(await counters.takeLease(LEASE, holder, LEASE_MS))) return;
+    if (!(await lease.take())) return;
     await recordEvents(signal);
     const failed = await deliveries.giveUp();
     if (failed > 0) metrics.deliveries.inc({ outcome: 'failed' }, failed);
@@ -67,7 +66,7 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
       const late = setTimeout(() => breakingOff.abort(), LAST_ANSWERS_MS);
       await deliverer.settled();
       clearTimeout(late);
-      await counters.endLease(LEASE, holder).catch(() => {});
+      await lease.end();
     },
   };
 }

@@ -3,10 +3,8 @@
  * tells the new owner to wait. If the reader dies, the lease runs out, and the new owner begins the file anew. That two read a file at
  * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
  */
-import { randomUUID } from 'node:crypto';
-import { linkedAbort } from '../../runtime/deadline.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { CounterStore } from '../../stores/counters.ts';
+import { createLease, LeaseLost, type Leases } from '../../stores/lease.ts';
 import type { SplitStep } from './steps.ts';
 
 interface FileInHand {
@@ -19,52 +17,25 @@ interface FileInHand {
 
 interface Dependencies {
   log: Logger;
-  counters: Pick<CounterStore, 'takeLease' | 'renewLease' | 'endLease'>;
+  counters: Leases;
   leaseMs: number;
 }
 
 const WAIT_MS = 1_000;
 
-class LeaseLost extends Error {}
-
 export function createFilesInHand({ log, counters, leaseMs }: Dependencies) {
   const stopping = new AbortController();
   const inHand = new Map<string, Promise<void>>();
 
-  /** Reads under the lease, until the process stops or another has the lease. */
-  async function read(file: FileInHand, lease: string, holder: string, step: SplitStep): Promise<void> {
-    const { controller, unlink } = linkedAbort(stopping.signal);
-    const renew = () =>
-      counters.renewLease(lease, holder, leaseMs).then(
-        (isOurs) => {
-          if (!isOurs) controller.abort(new LeaseLost(`another process reads ${file.name} now`));
-        },
-        (error) => log.warn({ err: error, file: file.name }, 'could not renew the lease of a file'),
-      );
-    const timer = setInterval(renew, leaseMs / 3);
-    try {
-      await file.read(step.until(controller.signal));
-    } catch (error) {
-      throw controller.signal.aborted ? controller.signal.reason : error;
-    } finally {
-      clearInterval(timer);
-      unlink();
-      await counters.endLease(lease, holder).catch(() => {});
-      inHand.delete(file.name);
-    }
-  }
-
   return {
     /** Resolves when the file is read to its end, here or elsewhere. When the step ends first, a file in hand is read on. */
     async finish(file: FileInHand, step: SplitStep): Promise<void> {
-      const lease = `file ${file.name}`;
       for (;;) {
-        const holder = randomUUID();
-        if (
-          !inHand.has(file.name) &&
-          (await step.read('take the lease', () => counters.takeLease(lease, holder, leaseMs)))
-        ) {
-          const reading = read(file, lease, holder, step);
+        const lease = createLease(counters, `file ${file.name}`, leaseMs);
+        if (!inHand.has(file.name) && (await step.read('take the lease', lease.take))) {
+          const reading = lease
+            .hold((signal) => file.read(step.until(signal)), stopping.signal)
+            .finally(() => inHand.delete(file.name));
           // Seen below, as long as the delivery lasts.
           reading.catch((error) =>
             log.debug({ err: error, file: file.name }, 'a file in hand was not finished'),

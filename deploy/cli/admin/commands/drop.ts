@@ -1,5 +1,4 @@
 /** `headrace admin drop …`: sessions with California's Delete Request and Opt-out Platform. */
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { count, plural } from '../../../../api/client/format.ts';
 import type { Erasure } from '../../../../api/drop/dependencies.ts';
@@ -10,6 +9,7 @@ import { withDeadline } from '../../../../pipeline/runtime/deadline.ts';
 import { CommandFailed, serverDown } from '../../../../pipeline/runtime/errors.ts';
 import { createLogger } from '../../../../pipeline/runtime/log.ts';
 import { printable, printLines } from '../../../../pipeline/runtime/terminal.ts';
+import { createLease } from '../../../../pipeline/stores/lease.ts';
 import { type ConfigOf, parseConfig } from '../../../../schemas/config.ts';
 import type { DropBatchDocument } from '../../../../schemas/drop-documents.ts';
 import type { Environments } from '../../commands.ts';
@@ -20,7 +20,6 @@ import { table } from '../views.ts';
 
 const DAY_MS = 86_400_000;
 const LISTED = 20;
-const LEASE = 'drop session';
 const LIMIT_MS = 30_000;
 
 const entriesOf = ({ files }: DropBatchDocument) =>
@@ -68,18 +67,10 @@ function settingsOf({ dropUrl, dropApiKey, dropBrokerId }: ConfigOf<'admin'>) {
 
 /** One session at a time: another one would answer the same batch. */
 async function alone<T>({ counters }: ApiStores, leaseMs: number, work: () => Promise<T>): Promise<T> {
-  const holder = randomUUID();
-  if (!(await counters.takeLease(LEASE, holder, leaseMs)))
+  const lease = createLease(counters, 'drop session', leaseMs);
+  if (!(await lease.take()))
     throw new CommandFailed('drop_busy', 'a session is running, or was killed within the last minute');
-  const renewal = setInterval(() => {
-    counters.renewLease(LEASE, holder, leaseMs).catch(() => {});
-  }, leaseMs / 3);
-  try {
-    return await work();
-  } finally {
-    clearInterval(renewal);
-    await counters.endLease(LEASE, holder);
-  }
+  return lease.hold(work);
 }
 
 async function withQueue<T>(

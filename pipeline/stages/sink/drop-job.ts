@@ -16,25 +16,29 @@ interface Dependencies {
   acks: Pick<AckStore, 'recordAndAdvance'>;
 }
 
-export function createDropJob({ sets, acks }: Dependencies) {
-  return async (
-    marker: JobMarker,
-    slots: number[],
-    committed: CommittedJobs,
-    step: SinkStep,
-  ): Promise<void> => {
-    const { job } = marker;
+export const createDropJob = ({ sets, acks }: Dependencies) =>
+  slotBySlot(acks, async (marker, target, step) => {
+    const { job, audience } = marker;
+    const { total, changes } = await step('drop', () => sets.drop(target));
+    const change = changes.find((one) => one.job === job);
+    return change?.dropped
+      ? notMerged(job, target.slot, audience === null ? 0 : total)
+      : merged(marker, target.slot, total, change);
+  });
+
+/** What is done to a slot is acknowledged before the next one. */
+export const slotBySlot =
+  (
+    acks: Pick<AckStore, 'recordAndAdvance'>,
+    work: (marker: JobMarker, target: SlotTarget, step: SinkStep) => Promise<Ack>,
+  ) =>
+  async (marker: JobMarker, slots: number[], committed: CommittedJobs, step: SinkStep): Promise<void> => {
     for (const slot of slots) {
-      const { total, changes } = await step('drop', () => sets.drop(targetOf([marker], slot, committed)));
-      const change = changes.find((one) => one.job === job);
-      const ack = change?.dropped
-        ? notMerged(job, slot, marker.audience === null ? 0 : total)
-        : merged(marker, slot, total, change);
+      const ack = await work(marker, targetOf([marker], slot, committed), step);
       await step('ack', () => acks.recordAndAdvance([ack]));
-      committed.add(slot, [job]);
+      committed.add(slot, [marker.job]);
     }
   };
-}
 
 /** The slot of a space that jobs are merged into. */
 export const targetOf = (markers: JobMarker[], slot: number, committed: CommittedJobs): SlotTarget => ({

@@ -153,7 +153,7 @@ const audienceFields = {
 };
 export const audience = z.strictObject(audienceFields).meta({ id: 'Audience' });
 
-export const fileEntry = z
+const fileEntry = z
   .strictObject({
     s3_path: fullPath,
     status: statusOf('The status of this file.'),
@@ -260,13 +260,13 @@ export const progress = z
   .strictObject({
     phase: described(
       z.enum(['waiting', 'listing', 'loading', 'merging', 'done', 'failed']),
-      'waiting: behind other jobs; listing: its files are looked up; loading: its files are read; merging: everything was read, and is stored when the jobs ahead are; done; failed.',
+      'waiting: behind earlier jobs; listing: its files are looked up; loading: its files are read; merging: everything was read, and is stored when the jobs ahead are; done; failed.',
       'loading',
     ),
     status: statusOf('The status of the job.'),
     jobs_ahead: described(
       count,
-      'Unfinished jobs that were accepted earlier, of all partners: jobs end in the order in which they were accepted.',
+      'Unfinished jobs of yours that were accepted earlier: your jobs end in the order in which they were accepted. Those of other partners count only on a service with one order for all (`HEADRACE_ORDER=service`).',
       0,
     ),
     files: described(count.nullable(), 'The number of files; null until they are listed.', 8),

@@ -90,9 +90,41 @@ describe('list', () => {
     expect(ids(await json('list', '--all', '--limit', '5'))).toEqual([6, 5, 4, 3, 2]);
     expect(await inspection.list({ partner: 'p-none', all: true, limit: 5 })).toEqual([]);
     const { stdout } = await run('list');
-    expect(stdout).toMatch(/^JOB +KIND +PARTNER +PHASE/);
+    expect(stdout).toMatch(/^JOB +KIND +PARTNER +AHEAD +PHASE/);
     expect(stdout.trim().split('\n')).toHaveLength(5);
   });
+});
+
+it('how many jobs are ahead: of the same partner, or of all with one order for the service', async () => {
+  const jobs = mongo.db.collection<JobDocument>(collections.jobs);
+  await jobs.insertMany([7, 8].map((id) => job(id, { partner: 'p-cccccccccccc' })));
+  const ahead = async (order: 'partner' | 'service', options: { partner?: string; all?: boolean } = {}) => {
+    const { list } = createJobInspection(createApiStores(mongo.db), { order, jobWindow: 64 });
+    const listed = await list({ all: false, limit: 10, ...options });
+    return listed.map((one) => [one.job._id, one.lane, one.jobsAhead]);
+  };
+  const [one, two, all] = [PARTNER, 'p-cccccccccccc', 'service'];
+  expect(await ahead('partner')).toEqual([
+    ...[2, 3, 4, 5].map((id, place) => [id, one, place]),
+    ...[7, 8].map((id, place) => [id, two, place]),
+  ]);
+  expect(await ahead('service')).toEqual([2, 3, 4, 5, 7, 8].map((id, place) => [id, all, place]));
+  const ofTwo = { partner: two, all: true };
+  expect(await ahead('partner', ofTwo)).toEqual([
+    [8, two, 1],
+    [7, two, 0],
+  ]);
+  expect(await ahead('service', ofTwo)).toEqual([
+    [8, all, 5],
+    [7, all, 4],
+  ]);
+  expect((await ahead('service', { all: true })).at(-1)).toEqual([1, all, null]);
+  expect(await json('list', '--partner', two)).toMatchObject([
+    { jobs_ahead: 0 },
+    { lane: two, jobs_ahead: 1 },
+  ]);
+  expect((await run('show', '8')).stdout).toMatch(/^lane +p-cccccccccccc +1 job ahead$/m);
+  await jobs.deleteMany({ _id: { $in: [7, 8] } });
 });
 
 describe('show', () => {

@@ -4,8 +4,9 @@ import type { z } from 'zod';
 import { progress as progressSchema } from '../../schemas/http-answers.ts';
 import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
+import { startInProcess } from '../support/in-process-api.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
-import { type OwnService, servers, startService } from '../support/stack.ts';
+import { type OwnService, servers, startService, withoutPorts } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
@@ -117,6 +118,46 @@ it('a small job waits behind a large one that loads', async () => {
     .map(({ data }) => Number(data.total_rows));
   expect(rows).toEqual(rows.toSorted((a, b) => a - b));
   await events.close();
+});
+
+it('jobs ahead and the estimated end are those of the partner’s lane, whatever others have queued', async () => {
+  const SIZE = 10_000;
+  async function stalledImport(behind: number) {
+    const partner = await driver.partner();
+    const attribute = await driver.attribute(partner);
+    const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+    const content = bigFile(SIZE, attribute);
+    await driver.upload(partner, 'big.csv', content);
+    const stalled = proxy.stall(`${partner.prefix}big.csv`, content.length / 2);
+    await driver.upload(partner, 'small.csv', file(ids(10), attribute));
+    const jobs = [await driver.import(partner, 'big.csv')];
+    for (let i = 0; i < behind; i++) jobs.push(await driver.import(partner, 'small.csv'));
+    const ask = (at: string) => (id: number) => createCaller(at, key)('GET', `${IMPORT}/${id}/progress`);
+    const read = async (at = service.apiUrl) =>
+      Promise.all(jobs.map(async (id) => progressSchema.parse((await ask(at)(id)).json)));
+    return { jobs, stalled, read };
+  }
+  const crowded = await stalledImport(3);
+  const other = await stalledImport(0);
+  const isMidway = ({ phase, rows, estimated_end_at }: Progress) =>
+    phase === 'loading' && rows > 0 && rows < SIZE && estimated_end_at !== null;
+  await waitFor(async () => (await other.read()).every(isMidway), { what: 'an estimate of its end' });
+  const ahead = (jobs: Progress[]) => jobs.map(({ jobs_ahead }) => jobs_ahead);
+  expect(ahead(await crowded.read())).toEqual([0, 1, 2, 3]);
+  expect(ahead(await other.read())).toEqual([0]);
+
+  const inOneOrder = await startInProcess({ ...withoutPorts(service.env), HEADRACE_ORDER: 'service' });
+  expect(ahead(await crowded.read(inOneOrder.apiUrl))).toEqual([0, 1, 2, 3]);
+  expect(await other.read(inOneOrder.apiUrl)).toMatchObject([
+    { phase: 'loading', jobs_ahead: 4, estimated_end_at: null },
+  ]);
+  await inOneOrder.stop();
+
+  other.stalled.letGo();
+  expect(await driver.ended(other.jobs[0]!)).toMatchObject({ status: 2, rows: SIZE });
+  expect(ahead(await crowded.read())).toEqual([0, 1, 2, 3]);
+  crowded.stalled.letGo();
+  expect(await driver.ended(crowded.jobs.at(-1)!)).toMatchObject({ status: 2, rows: 10 });
 });
 
 it('a load has one, its customer sees it, and a clear fails it at once', async () => {

@@ -1,6 +1,7 @@
 /** Jobs as an operator sees them: their progress, what each is waiting for, and since when. */
 
 import type { ApiStores } from '../../../api/stores/api-stores.ts';
+import { isUnfinished, laneOf } from '../../../pipeline/stores/jobs/jobs.ts';
 import type { BatchCounts } from '../../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
 import type { Config } from '../../../schemas/config.ts';
@@ -17,8 +18,14 @@ interface InspectedFile {
   since: Date;
 }
 
-export interface InspectedJob {
+export interface ListedJob {
   job: JobDocument;
+  lane: string;
+  /** Unfinished jobs of the lane before it; null if it is not unfinished. */
+  jobsAhead: number | null;
+}
+
+export interface InspectedJob extends ListedJob {
   files: { waiting: number; dispatched: number; done: number; failed: number };
   /** The first files that are not decided yet. */
   undecided: InspectedFile[];
@@ -29,6 +36,8 @@ export interface InspectedJob {
   waitsFor: string | null;
 }
 
+type EarlierJobs = Awaited<ReturnType<ApiStores['jobs']['earlierThan']>>;
+
 const UNDECIDED_SHOWN = 20;
 
 export function createJobInspection(
@@ -37,10 +46,12 @@ export function createJobInspection(
 ) {
   const unknown = (id: number) => new ProvisioningError('unknown_job', `there is no job ${id}`);
 
-  async function waitsFor(job: JobDocument, seen: Omit<InspectedJob, 'waitsFor' | 'job'>) {
-    if (job.phase === 'ended' || job.phase === 'withdrawn') return null;
+  function waitsFor(
+    job: JobDocument,
+    earlier: EarlierJobs,
+    seen: Pick<InspectedJob, 'files' | 'undecided' | 'acks'>,
+  ) {
     if (job.stoppedAt) return 'an operator to retry or drop it: it is decided and cannot be merged';
-    const earlier = await jobs.earlierThan(job, order);
     if (earlier.stopped !== undefined) return `job ${earlier.stopped}, which is stopped`;
     if (job.cancelRequested) return 'its cancellation by dispatch';
     if (job.phase === 'accepted') {
@@ -95,11 +106,26 @@ export function createJobInspection(
       votes: voted.map(({ partition, missing }) => ({ partition, missing })),
       acks: { merged, missing: slots.filter((slot) => !merged.includes(slot)) },
     };
-    return { job, ...seen, waitsFor: await waitsFor(job, seen) };
+    const earlier = isUnfinished(job) ? await jobs.earlierThan(job, order) : null;
+    return {
+      job,
+      lane: laneOf(job, order),
+      jobsAhead: earlier?.count ?? null,
+      ...seen,
+      waitsFor: earlier && waitsFor(job, earlier, seen),
+    };
   }
 
   return {
-    list: jobs.list,
+    async list(options: Parameters<typeof jobs.list>[0]): Promise<ListedJob[]> {
+      const found = await jobs.list(options);
+      const ahead = await jobs.countAhead(found.filter(isUnfinished), order);
+      return found.map((job) => ({
+        job,
+        lane: laneOf(job, order),
+        jobsAhead: ahead.get(job._id) ?? null,
+      }));
+    },
 
     async show(id: number): Promise<InspectedJob> {
       const job = await jobs.find(id);

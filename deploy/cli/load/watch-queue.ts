@@ -14,7 +14,7 @@ export interface Sample {
   /** Read so far. */
   rows: number;
   files: number;
-  /** Unfinished jobs of all partners, up to the newest of ours. */
+  /** Unfinished jobs of our lane, up to the newest of ours. */
   queued: number;
   /** Jobs of ours that are being read or merged. */
   inFlight: number;
@@ -61,7 +61,7 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
     return queued;
   }
 
-  /** Catches ended jobs that other partners' jobs hide from the count above. */
+  /** Catches ended jobs of ours that others in the lane hide from the count above. */
   async function lookAtOldest() {
     const begun = { jobs: 0, rows: 0, files: 0 };
     let areEnded = true;

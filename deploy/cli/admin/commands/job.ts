@@ -6,7 +6,7 @@ import type { Environments } from '../../commands.ts';
 import { yesOption } from '../../confirm.ts';
 import { statusNames, wholeNumber } from '../../parse-options.ts';
 import { none, when } from '../../show.ts';
-import { createJobInspection, type InspectedJob } from '../inspect-jobs.ts';
+import { createJobInspection, type InspectedJob, type ListedJob } from '../inspect-jobs.ts';
 import { adminTools, type Work } from '../runner.ts';
 import { table } from '../views.ts';
 
@@ -33,10 +33,16 @@ const jobRecord = (job: JobDocument) => ({
   updated_at: job.updatedAt,
 });
 
-const inspectedRecord = ({ job, files, undecided, ledger, votes, acks, waitsFor }: InspectedJob) => ({
+const listedRecord = ({ job, lane, jobsAhead }: ListedJob) => ({
   ...jobRecord(job),
+  lane,
+  jobs_ahead: jobsAhead,
+});
+
+const inspectedRecord = ({ files, undecided, ledger, votes, acks, waitsFor, ...listed }: InspectedJob) => ({
+  ...listedRecord(listed),
   waits_for: waitsFor,
-  since: waitsFor === null ? null : job.updatedAt,
+  since: waitsFor === null ? null : listed.job.updatedAt,
   files_by_status: files,
   undecided_files: undecided.map(({ isDispatched, ...file }) => ({ ...file, dispatched: isDispatched })),
   ledger,
@@ -52,13 +58,14 @@ function phaseOf(job: JobDocument): string {
   return job.phase;
 }
 
-const listLines = (jobs: JobDocument[]) =>
+const listLines = (jobs: ListedJob[]) =>
   table(
-    ['JOB', 'KIND', 'PARTNER', 'PHASE', 'STATUS', 'FILES', 'ROWS', 'LAST CHANGE', 'PATH'],
-    jobs.map((job) => [
+    ['JOB', 'KIND', 'PARTNER', 'AHEAD', 'PHASE', 'STATUS', 'FILES', 'ROWS', 'LAST CHANGE', 'PATH'],
+    jobs.map(({ job, jobsAhead }) => [
       String(job._id),
       job.kind,
       job.partner,
+      jobsAhead === null ? none : count(jobsAhead),
       phaseOf(job),
       statusNames[job.status],
       `${count(job.filesDone)} of ${count(job.fileCount)}`,
@@ -71,11 +78,13 @@ const listLines = (jobs: JobDocument[]) =>
 
 const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : none);
 
-function showLines({ job, files, undecided, ledger, votes, acks, waitsFor }: InspectedJob): string[] {
+function showLines(inspected: InspectedJob): string[] {
+  const { job, lane, jobsAhead, files, undecided, ledger, votes, acks, waitsFor } = inspected;
   const missing = votes.flatMap((vote) => vote.missing);
   return [
     `job         ${job._id}   ${job.kind}   ${job.filePath}`,
     `partner     ${job.partner}`,
+    ...(jobsAhead === null ? [] : [`lane        ${lane}   ${plural(jobsAhead, 'job')} ahead`]),
     `phase       ${phaseOf(job)}   status ${statusNames[job.status]}   attempt ${job.attempt ?? 0}`,
     ...(waitsFor === null
       ? [`ended       ${when(job.updatedAt)}`]
@@ -111,7 +120,7 @@ export function register(admin: Command, environments: Environments): void {
       const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
       return { json: jobRecord(changed), text: [text], partner: changed.partner };
     };
-  add(job, 'list', 'list unfinished jobs, oldest first')
+  add(job, 'list', 'list unfinished jobs, oldest first, and how many are ahead of each in its lane')
     .option('--partner <id>', 'only jobs of this partner')
     .option('--all', 'include ended jobs; newest first')
     .option('--limit <count>', 'maximum number of jobs', wholeNumber, 50)
@@ -119,7 +128,7 @@ export function register(admin: Command, environments: Environments): void {
       run.readOnly(command, async (stores, config) => {
         const { partner, all = false, limit } = options;
         const jobs = await createJobInspection(stores, config).list({ partner, all, limit });
-        return { json: jobs.map(jobRecord), text: listLines(jobs) };
+        return { json: jobs.map(listedRecord), text: listLines(jobs) };
       }),
     );
   add(job, 'show', 'show a job: phase, files, ledger, acks and what it waits for')

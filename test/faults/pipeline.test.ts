@@ -13,7 +13,7 @@ const random = roundSeed('pipeline');
 /** Little memory, a narrow window and short pages: jobs of a few files spill devices, publish files in turns, list in pages. */
 const faults = setUpFaults(random, {
   apis: 0,
-  lanes: 1,
+  lanes: 2,
   more: {
     HEADRACE_SINK_MEMORY_MB: '1',
     HEADRACE_TEST_FILE_WINDOW: '2',

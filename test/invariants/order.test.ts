@@ -165,6 +165,46 @@ it('jobs of one partner end while another waits for its storage, also after the 
   await expectAll(waiting);
 });
 
+it('a job that is cancelled, cleared or fails holds up its own lane until then, and no other', async () => {
+  async function stalledLoad() {
+    const partner = await driver.partner();
+    const big = file(ids(20_000), 'seen');
+    await driver.upload(partner, 'big.csv', big);
+    await driver.upload(partner, 'small.csv', file(ids(100), 'seen'));
+    const stalled = proxy.stall(`${partner.prefix}big.csv`, 100_000);
+    const first = await driver.createAudience(partner, 'big.csv');
+    return { partner, stalled, first, behind: await driver.createAudience(partner, 'small.csv') };
+  }
+  const lanes = [await stalledLoad(), await stalledLoad(), await stalledLoad()] as const;
+  const jobs = lanes.flatMap(({ first, behind }) => [first, behind]);
+  const other = await driver.partner();
+  await driver.upload(other, 'a.csv', file(ids(10), 'seen'));
+  async function expectOthersToEnd(): Promise<void> {
+    const load = await driver.createAudience(other, 'a.csv');
+    expect(await driver.ended(load)).toMatchObject({ status: 2, uniqueDevices: 10 });
+  }
+  await waitFor(() => lanes.every(({ stalled }) => stalled.isRead()), { what: 'the files to be read' });
+  await expectOthersToEnd();
+  expect(await phasesOf(jobs)).not.toContain('ended');
+
+  const [cancelled, cleared, failing] = lanes;
+  await driver.stores.jobs.requestCancel(cancelled.first);
+  await driver.clear(cleared.partner, cleared.first);
+  await driver.upload(failing.partner, 'big.csv', file(ids(30), 'seen'));
+  failing.stalled.letGo();
+  const codes = ['cancelled', 'cancelled', 'changed'];
+  for (const [i, { first, behind }] of lanes.entries()) {
+    expect(await driver.ended(behind)).toMatchObject({ status: 2, uniqueDevices: 100 });
+    expect(await driver.ended(first)).toMatchObject({ status: 3, errors: [{ code: codes[i] }] });
+    const ends = await driver.jobs
+      .find({ _id: { $in: [first, behind] } }, { sort: { endNumber: 1 } })
+      .toArray();
+    expect(ends.map(({ _id }) => _id)).toEqual([first, behind]);
+  }
+  await expectOthersToEnd();
+  for (const { stalled } of [cancelled, cleared]) stalled.letGo();
+});
+
 it('HEADRACE_ORDER=service, from one start to the next: one order for all, and back', async () => {
   const [one, two] = [await blocked(), await blocked()];
   const other = await driver.partner();

@@ -156,6 +156,27 @@ it('whatever comes and ends, in whatever order', async () => {
   );
 });
 
+it('200 lanes with ten jobs each: at no time has one ended fewer than half the mean', async () => {
+  const [count, each] = [200, 10];
+  const running: { lane: number; end(): void }[] = [];
+  const endedOf = new Array<number>(count).fill(0);
+  const lanes = createLanes({
+    jobWindow: 64,
+    createGates: () => ({}) as Gates,
+    run: (id) => new Promise((end) => running.push({ lane: (id - 1) % count, end })),
+    onEnded: () => {},
+  });
+  for (let id = 1; id <= count * each; id++) lanes.add(`p-${(id - 1) % count}`, { _id: id, audience: null });
+  for (let ended = 1; ended <= count * each; ended++) {
+    const { lane, end } = running.shift()!;
+    endedOf[lane]!++;
+    end();
+    await turn();
+    expect(Math.min(...endedOf)).toBeGreaterThanOrEqual(Math.floor(ended / count / 2));
+  }
+  expect(endedOf).toEqual(endedOf.map(() => each));
+});
+
 it('a lane that fills the window does not keep another from starting, nor from its share of what follows', async () => {
   const scene = createScene(4);
   for (let i = 0; i < 100; i++) scene.add('a');

@@ -24,9 +24,10 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
   const reachable = Object.values(stages).map((of) => of.filter((point) => !afterFailures.test(point)));
   const points = pointsOf(reachable.flat(), () => reachable.map((of) => random.pick<FaultPoint>(of)));
 
-  /** Something of every kind, so that every point is reached. */
+  /** Something of every kind, so that every point is reached; and small jobs of another partner. */
   async function queueSome(point: FaultPoint): Promise<void> {
     const { lane } = faults;
+    const neighbour = faults.service.lanes[1]!;
     const size = /spill|progress/.test(point) ? 60_000 : 2_000;
     const folder = `round-${lane.asked.length}/`;
     const path = await lane.upload('attributes', size, folder);
@@ -35,6 +36,7 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
     await lane.upload('attributes', 400, folder);
     await lane.ask({ kind: 'import', path, compressed: null, own: true });
     await lane.ask({ kind: 'import', path: folder, compressed: false, own: false });
+    await neighbour.ask({ kind: 'create', path: await neighbour.upload('audience', 100) });
     const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', size) });
     await lane.ask({ kind: 'append', audience: id!, path: await lane.upload('audience', 3_000) });
     await lane.ask({
@@ -54,6 +56,8 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
     const cleared = await lane.ask({ kind: 'create', path: await lane.upload('audience', 20_000) });
     await lane.ask({ kind: 'clear', audience: cleared.id! });
     await lane.ask({ kind: 'append', audience: cleared.id!, path: await lane.upload('audience', 100) });
+    const small = await neighbour.upload('attributes', 100);
+    await neighbour.ask({ kind: 'import', path: small, compressed: null, own: false });
   }
 
   async function start(point: FaultPoint): Promise<void> {

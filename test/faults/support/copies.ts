@@ -3,7 +3,7 @@ import { cpSync, rmSync } from 'node:fs';
 import type { OwnServers, ServerName } from './servers.ts';
 
 /** A server has one at a time. */
-export interface DataCopy {
+interface DataCopy {
   /** The server begins again from here. What it has stored since is gone. */
   putBack(): Promise<void>;
 }

@@ -8,7 +8,7 @@ export const POOL = 20_000;
 export const deviceOf = (tag: string, n: number) =>
   `${tag}-0000-4000-8000-${(n % POOL).toString(16).padStart(12, '0')}`;
 
-export interface MadeFile {
+interface MadeFile {
   name: string;
   bytes: Buffer;
   rows: number;

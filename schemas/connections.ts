@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { endpoint, flag, httpsUrl, ownKey, readableFile, text } from './settings.ts';
 
-export const saslMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const;
+const saslMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const;
 
 export const kafka = {
   HEADRACE_KAFKA_BROKERS: z
@@ -97,7 +97,7 @@ const shape = z.object(connections);
 export type Connections = z.output<typeof shape>;
 
 type Name = keyof Connections;
-export interface Disagreement {
+interface Disagreement {
   name: Name;
   message: string;
 }

@@ -10,7 +10,7 @@ import {
 } from './paths.ts';
 import { privacyBody } from './privacy-body.ts';
 
-export interface BodyLimits {
+interface BodyLimits {
   pathBytes: number;
   keys: number;
 }
@@ -19,7 +19,7 @@ const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
 /** What S3 takes in one request. */
-export const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
+const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
 const KEY_BYTES = 256;
 /** A character of two bytes is escaped with six in JSON; no other needs more for each of its own. */

@@ -28,7 +28,7 @@ export const secret32 = z
   .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)')
   .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
 /** Keys that verify tokens must not be tampered with on the way: plain http is allowed on the same machine only. */
-export const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
+const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
 export const host = z
   .string()
   .min(1, 'expected a host name or an IP address to listen on')

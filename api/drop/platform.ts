@@ -11,7 +11,7 @@ export type Sent =
   /** No batch waits for statuses; or, of an amendment, not now. */
   | { outcome: 'conflict'; message: string; isPerhapsThis: boolean };
 
-export type Downloaded =
+type Downloaded =
   | { outcome: 'archive'; body: AsyncIterable<Uint8Array>; length: number | undefined }
   | { outcome: 'nothing' }
   | { outcome: 'preparing' }

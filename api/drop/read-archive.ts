@@ -2,7 +2,7 @@
 import { Unzip, UnzipInflate } from 'fflate';
 import { ListError } from './list-files.ts';
 
-export interface ArchivedFile {
+interface ArchivedFile {
   take(bytes: Uint8Array): void;
   end(): void;
 }

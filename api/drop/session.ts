@@ -26,7 +26,7 @@ const steps: Record<
   deleted: uploadStatuses,
 };
 
-export interface SessionOutcome {
+interface SessionOutcome {
   batch: DropBatchDocument;
   /** Entries of earlier batches that were reported as deleted now. */
   amended: number;

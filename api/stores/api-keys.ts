@@ -17,7 +17,7 @@ const hashOf = (secret: Uint8Array, key: string) =>
 const secretOfHash = (secrets: readonly Uint8Array[], key: string, stored: ApiKeyDocument) =>
   secrets.filter((secret) => timingSafeEqual(hashOf(secret, key), stored.hash.buffer))[0];
 
-export interface KeyLimits {
+interface KeyLimits {
   scopes?: KeyScope[] | undefined;
   expiresAt?: Date | undefined;
 }

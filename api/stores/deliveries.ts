@@ -7,7 +7,6 @@ import { insertNew, removeInSteps } from '../../pipeline/stores/bulk.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DeliveryAttempt, DeliveryDocument, DeliveryStatus } from '../../schemas/webhook-documents.ts';
 
-export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 export type TakenDelivery = DeliveryDocument & { sender: string };
 /** An event to be delivered to a webhook. */
 export type NewDelivery = Pick<DeliveryDocument, '_id' | 'webhook' | 'job' | 'type' | 'body'>;

@@ -13,7 +13,7 @@ export type DropStore = ReturnType<typeof createDropStore>;
 
 /** About 900 KB. */
 export const PART_ENTRIES = 20_000;
-export const ID_BYTES = 12;
+const ID_BYTES = 12;
 const PADDING = 6;
 
 export interface DropPart {

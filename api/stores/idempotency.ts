@@ -5,7 +5,7 @@ import type { Scope } from '../../pipeline/stores/audiences.ts';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 
 /** Keys of different partners and customers never collide: neither a key nor an encoded customer contains a space. */
-export const markId = ({ partner, customer }: Scope, key: string): string =>
+const markId = ({ partner, customer }: Scope, key: string): string =>
   customer === null ? `${partner}/${key}` : `${partner} ${encodeURIComponent(customer)} ${key}`;
 
 export function createIdempotencyStore(db: Db) {

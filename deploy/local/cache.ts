@@ -46,7 +46,7 @@ export function reportArrival(what: string, arrived: () => string, report: Repor
   return () => clearInterval(timer);
 }
 
-export function cacheDirectory(): string {
+function cacheDirectory(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'headrace');
 }
 

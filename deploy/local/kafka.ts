@@ -82,7 +82,7 @@ const controllerOf = (name: BrokerName) => name.replace('kafka', 'kafkaControlle
 export const sslOf = (name: BrokerName) => name.replace('kafka', 'kafkaSsl') as PortName;
 
 /** The port that a broker listens on for clients, and the ports of all controllers of its cluster. */
-export function brokerAt({ state }: StateFolder, name: BrokerName) {
+function brokerAt({ state }: StateFolder, name: BrokerName) {
   return {
     node: brokerNames.indexOf(name) + 1,
     port: state.ports[name]!,

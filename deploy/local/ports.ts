@@ -75,7 +75,7 @@ export async function choosePort(
 }
 
 /** A port that was asked for explicitly: this one, or none. */
-export interface ExactPort {
+interface ExactPort {
   readonly port: number;
   /** The option or variable that asks for it. */
   readonly from: string;

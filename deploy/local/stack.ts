@@ -10,7 +10,7 @@ import { openState, prepareStateFolder, readState, type StateFolder, stateLock }
 import { stopProcesses } from './stop.ts';
 import type { Run } from './supervise.ts';
 
-export interface StackOptions extends Partial<ServerOptions> {
+interface StackOptions extends Partial<ServerOptions> {
   readonly directory: string;
   readonly report: Report;
   readonly signal?: AbortSignal;

@@ -8,7 +8,7 @@ import type { Ports } from './ports.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { StartError } from './start-error.ts';
 
-export const stateVersion = 2;
+const stateVersion = 2;
 const fileName = 'state.json';
 const lockName = 'state.lock';
 

@@ -18,7 +18,7 @@ export function onPath(tool: string): boolean {
   });
 }
 
-export interface Alternative {
+interface Alternative {
   /** The server that needs the tool, such as "Kafka". */
   readonly server: string;
   /** The variable for the address of an existing server. */

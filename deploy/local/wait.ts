@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface WaitOptions {
+interface WaitOptions {
   readonly deadlineMs: number;
   readonly everyMs?: number;
   readonly signal?: AbortSignal;

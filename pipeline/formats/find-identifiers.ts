@@ -17,7 +17,7 @@ export function hashOfIdentifier(identifier: string, hash: DeviceHash): number {
 }
 
 /** Instead of a row that held an identifier which was deleted. */
-export const ERASED = '(erased)';
+const ERASED = '(erased)';
 
 /** The rows, with those blanked that hold such an identifier; undefined: none does. */
 export function blankRows<Row extends { raw: string }>(

@@ -3,8 +3,6 @@ import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
-export type ArrivalStore = ReturnType<typeof createArrivalStore>;
-
 const AT_ONCE = 1_000;
 
 export function createArrivalStore(db: Db) {

@@ -31,7 +31,7 @@ export interface NewAttribute {
   isPrivate?: boolean | undefined;
 }
 
-export interface OneAttribute {
+interface OneAttribute {
   id: number;
   /** Absent: of any partner. */
   partner?: string;

@@ -2,8 +2,6 @@
 import type { Db } from 'mongodb';
 import { collections, type ReceiptDocument } from '../../schemas/documents.ts';
 
-export type ReceiptStore = ReturnType<typeof createReceiptStore>;
-
 export function createReceiptStore(db: Db) {
   const receipts = db.collection<ReceiptDocument>(collections.receipts);
   return {

@@ -1,14 +1,12 @@
 /** Reads a stream of server-sent events as a browser would, and remembers what it got. */
 import { waitFor } from '../support/wait-for.ts';
 
-export interface ReceivedEvent {
+interface ReceivedEvent {
   id: string;
   event: string;
   // biome-ignore lint/suspicious/noExplicitAny: a record that a test is about to look into
   data: any;
 }
-
-export type EventClient = Awaited<ReturnType<typeof openEvents>>;
 
 export async function openEvents(url: string, headers: Record<string, string>) {
   const leaving = new AbortController();

@@ -6,7 +6,7 @@ import { onPath } from '../../deploy/local/tools.ts';
 const downloadMs = 500_000;
 const report = (line: string) => void process.stderr.write(`  ${line}\n`);
 
-export interface PythonPackage {
+interface PythonPackage {
   name: string;
   version: string;
   extras: string;

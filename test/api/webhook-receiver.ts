@@ -14,7 +14,7 @@ export interface Received {
 }
 
 /** A status, with a Location if it is a redirect; or nothing, ever. */
-export type ReceiverResponse = number | { status: number; location: string } | 'nothing';
+type ReceiverResponse = number | { status: number; location: string } | 'nothing';
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /** The key as Standard Webhooks defines it; independent of the code under test. */

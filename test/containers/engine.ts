@@ -8,7 +8,7 @@ import { dockerAnswers } from '../../deploy/local/docker.ts';
 import { onPath } from '../../deploy/local/tools.ts';
 import { poll } from '../../deploy/local/wait.ts';
 
-export interface Engine {
+interface Engine {
   /** For DOCKER_HOST; undefined for the engine that the environment names. */
   readonly host: string | undefined;
   stop(): Promise<void>;

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 const read = (name: string) =>
   readFileSync(new URL(`../../deploy/monitoring/${name}`, import.meta.url), 'utf8');
 
-export interface AlertRule {
+interface AlertRule {
   alert: string;
   expr: string;
   for?: string;

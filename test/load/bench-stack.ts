@@ -33,7 +33,7 @@ const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.
 
 const STOP_MS = 30_000;
 
-export interface BenchStackOptions {
+interface BenchStackOptions {
   readonly report: (line: string) => void;
   readonly signal: AbortSignal;
   readonly cluster: Cluster;
@@ -43,7 +43,7 @@ export interface BenchStackOptions {
   readonly profileTo?: string;
 }
 
-export type BenchStack = Awaited<ReturnType<typeof startBenchStack>>;
+type BenchStack = Awaited<ReturnType<typeof startBenchStack>>;
 
 /** What a scenario works with. */
 export interface Bench {

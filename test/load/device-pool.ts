@@ -8,8 +8,6 @@ import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 /** Numbers from the first up to, without, the second. */
 export type NumberRange = readonly [number, number];
 
-export type DevicePool = ReturnType<typeof createDevicePool>;
-
 export function createDevicePool(seed: number, count: number, hash: DeviceHash) {
   const identifiers = createIdentifiers(seed);
   const slots = new Uint8Array(count);

@@ -5,7 +5,7 @@
 import type { Bench } from './bench-stack.ts';
 import { storeAttributes } from './store-space.ts';
 
-export interface MarketplaceOptions {
+interface MarketplaceOptions {
   readonly attributes: number;
   /** Devices of each attribute. */
   readonly attributeDevices: number;

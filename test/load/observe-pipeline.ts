@@ -12,7 +12,7 @@ export function parseMetrics(text: string): Map<string, number> {
   return values;
 }
 
-export const rowsCounter = 'headrace_rows_validated_total';
+const rowsCounter = 'headrace_rows_validated_total';
 const stageCounter = /^headrace_stage_duration_seconds_sum\{.*stage="([^"]+)".*\}$/;
 
 export function stageSeconds(metrics: Map<string, number>): Map<string, number> {
@@ -24,7 +24,7 @@ export function stageSeconds(metrics: Map<string, number>): Map<string, number> 
   return seconds;
 }
 
-export interface PipelineSample {
+interface PipelineSample {
   /** Seconds since the measurement began. */
   readonly at: number;
   readonly rows: number;

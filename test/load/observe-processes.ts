@@ -34,7 +34,7 @@ function orZero(read: () => number): number {
   }
 }
 
-export interface ProcessWatch<Name extends string> {
+interface ProcessWatch<Name extends string> {
   /** Ends the measurement. */
   stop(): Record<Name, ProcessUse>;
 }

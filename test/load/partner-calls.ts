@@ -23,7 +23,7 @@ export interface TimedLoad {
   readonly seconds: number;
 }
 
-export interface OwnCredentials {
+interface OwnCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly region: string;

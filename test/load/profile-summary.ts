@@ -51,7 +51,7 @@ function selfMsByNode(profile: CpuProfile, { fromUs, toUs }: MeasureWindow): Map
   return self;
 }
 
-export function selfTimes(profile: CpuProfile, window: MeasureWindow): ProfiledFunction[] {
+function selfTimes(profile: CpuProfile, window: MeasureWindow): ProfiledFunction[] {
   const self = selfMsByNode(profile, window);
   const functions = new Map<string, ProfiledFunction>();
   for (const { id, callFrame } of profile.nodes) {

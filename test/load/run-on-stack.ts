@@ -9,7 +9,7 @@ import type { MeasureWindow } from './profile-summary.ts';
 import { summarizeProfiles } from './profile-summary.ts';
 import type { Progress } from './progress.ts';
 
-export interface RunOptions {
+interface RunOptions {
   readonly progress: Progress;
   readonly signal: AbortSignal;
   readonly profile: boolean;

@@ -20,12 +20,12 @@ const NOBODY = 'nobody';
 const OTHER_EVENT = 1;
 
 /** The devices of an attribute in the marketplace, or of an event in an audience. */
-export interface StoredKey {
+interface StoredKey {
   readonly key: number;
   readonly ranges: readonly NumberRange[];
 }
 
-export interface StoredSpace {
+interface StoredSpace {
   readonly space: string;
   /** Devices are those that a generator with this seed numbers; no range goes beyond `numbers`. */
   readonly seed: number;

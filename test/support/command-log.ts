@@ -1,7 +1,7 @@
 /** What each command to MongoDB returned or wrote, for tests that no command grows with what is stored. */
 import type { CommandStartedEvent, CommandSucceededEvent, Db, Document } from 'mongodb';
 
-export interface LoggedCommand {
+interface LoggedCommand {
   name: string;
   collection: string;
   /** Returned by a read, or matched by a write. */

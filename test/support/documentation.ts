@@ -12,7 +12,7 @@ export const pages: Record<string, string> = Object.fromEntries(
   ),
 );
 
-export interface Block {
+interface Block {
   readonly language: string;
   readonly text: string;
 }

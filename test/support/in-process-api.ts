@@ -14,7 +14,7 @@ import { timed } from './timed.ts';
 
 const require = createRequire(import.meta.url);
 
-export interface InProcessApi extends Service {
+interface InProcessApi extends Service {
   stop(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@
  */
 import { gunzipSync } from 'node:zlib';
 
-export type OracleOptions = (
+type OracleOptions = (
   | { layout: 'audience' }
   /** Key in the file → attribute id. */
   | { layout: 'attributes'; keys: ReadonlyMap<string, number> }

@@ -61,7 +61,7 @@ interface AudienceState extends ExpectedAudience {
   failedPaths: Set<string>;
 }
 
-export interface OraclePartner {
+interface OraclePartner {
   _id: string;
   prefix: string;
 }

@@ -42,7 +42,7 @@ export interface Managed {
   stop(): Promise<number | null>;
 }
 
-export interface ManageOptions {
+interface ManageOptions {
   readonly logs: string;
   readonly args?: readonly string[];
 }

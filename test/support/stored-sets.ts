@@ -14,8 +14,6 @@ export const setNames = {
     `audience:${audience}:g${generation}:event:${event}`,
 };
 
-export type StoredSets = ReturnType<typeof createStoredSets>;
-
 export function createStoredSets(db: Db) {
   const sets = createDeviceSets(db);
   const { slotCount } = createCounterStore(db);

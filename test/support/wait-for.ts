@@ -8,7 +8,7 @@ export const QUIET_MS = 600_000;
 /** Progress costs a query: it is looked at once in a while. */
 const LOOK_MS = 5_000;
 
-export interface WaitForOptions {
+interface WaitForOptions {
   /** What is awaited, for the message if it does not come. */
   readonly what: string;
   readonly everyMs?: number;

@@ -17,7 +17,7 @@ interface Dependencies {
   hashDevice: DeviceHash;
 }
 
-export interface Gathering {
+interface Gathering {
   markers: JobMarker[];
   uncommitted: Uncommitted;
   slot: number;

@@ -4,7 +4,7 @@ import { afterEach, expect } from 'vitest';
 import { QUIET_MS } from '../../support/wait-for.ts';
 import { launchChromium } from './chromium.ts';
 
-export interface PageOptions {
+interface PageOptions {
   readonly theme?: 'light' | 'dark';
   readonly width?: number;
   readonly timezone?: string;

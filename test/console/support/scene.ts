@@ -6,7 +6,7 @@ import type { Service } from '../../support/stack.ts';
 import { createTokenSigner } from '../../support/user-tokens.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-export interface LoadedAudience {
+interface LoadedAudience {
   audience_id: number;
   default_warehouse_segment_id: number;
 }

@@ -99,7 +99,7 @@ export const fileSpec: fc.Arbitrary<Omit<FileSpec, 'layout'>> = fc.record({
 });
 
 /** What a file's places stand for. */
-export interface FileContext {
+interface FileContext {
   /** 8 hex digits that no other sequence has. */
   tag: string;
   keys: string[];

@@ -20,7 +20,7 @@ const pollEveryMs = 20;
 /** Between two loads of the idle service, so that each finds it idle. */
 const idlePauseMs = 100;
 
-export interface JobsOptions {
+interface JobsOptions {
   readonly jobs: number;
   readonly idleJobs: number;
   /** Jobs that have ended before. */

@@ -51,7 +51,7 @@ async function endsOf({ calls, jobs }: Queued, { signal }: Bench, checks: CountC
   return ends;
 }
 
-export interface PartnersResult {
+interface PartnersResult {
   readonly jobsPerSecond: number;
   /** Jobs/s of each partner, from the first end of any job to its own last one; all have jobs waiting until then. */
   readonly rates: number[];

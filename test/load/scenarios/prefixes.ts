@@ -6,7 +6,7 @@ import { measurePrefix, type PrefixOptions, type PrefixResult } from './one-pref
 
 const preset = { files: 8, duplicates: 0.2, layout: 'b', keys: 4, gzip: false, baseline: false } as const;
 
-export const loadPrefix = (
+const loadPrefix = (
   { runOn, seed }: BenchmarkContext,
   options: Pick<PrefixOptions, 'rows'> & Partial<PrefixOptions>,
 ): Promise<PrefixResult> => runOn('prefix', (bench) => measurePrefix(bench, { ...preset, seed, ...options }));

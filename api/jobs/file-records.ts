@@ -1,6 +1,6 @@
 /** Files of a job or an audience. Only those of a job's frozen list count. */
 import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
-import type { ShownFile } from '../../pipeline/stores/files.ts';
+import type { ShownFile } from '../../pipeline/stores/audience-files.ts';
 import { frozen, type ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
 import { JobStatus } from '../../schemas/documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';

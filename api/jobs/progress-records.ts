@@ -2,7 +2,7 @@
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { Config } from '../../schemas/config.ts';
 import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
-import { progress } from '../../schemas/http-answers.ts';
+import { progress } from '../../schemas/http-progress.ts';
 import { notFound } from '../http/problem.ts';
 import { example, json, tagged } from '../http/responses.ts';
 import { createSharedReads } from '../http/shared-reads.ts';

@@ -1,7 +1,7 @@
 /** The progress of jobs on the real service: one waits, one loads, both get done, and nothing ever goes back. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { progress as progressSchema } from '../../schemas/http-answers.ts';
+import { progress as progressSchema } from '../../schemas/http-progress.ts';
 import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { startInProcess } from '../support/in-process-api.ts';

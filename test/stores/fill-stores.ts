@@ -12,7 +12,7 @@ import {
 } from '../../schemas/documents.ts';
 import { fillHistory } from '../load/fill-history.ts';
 import { insertEnded } from '../support/end-jobs.ts';
-import type { Subject } from './store-calls.ts';
+import type { Subject } from './all-stores.ts';
 
 export const HISTORY = 3_000;
 const partner = 'p-plans';

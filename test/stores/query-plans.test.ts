@@ -7,8 +7,9 @@ import { beforeAll, expect, it } from 'vitest';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
+import { createAllStores, type Subject } from './all-stores.ts';
 import { fillStores, HISTORY } from './fill-stores.ts';
-import { callsFor, createAllStores, type Subject } from './store-calls.ts';
+import { callsFor } from './store-calls.ts';
 
 const database = openDatabase();
 const MARK = 'marks';

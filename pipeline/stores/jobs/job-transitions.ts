@@ -2,7 +2,7 @@
  * Jobs from phase to phase. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one of them
  * succeeds, and the other reads its result.
  */
-import type { Binary, ClientSession, Db, UpdateFilter } from 'mongodb';
+import type { ClientSession, Db, UpdateFilter } from 'mongodb';
 import {
   type FileDocument,
   type JobDocument,
@@ -15,8 +15,8 @@ import { groupCommit } from '../../runtime/group-commit.ts';
 import { StaleRead } from '../bulk.ts';
 import { createCounterStore } from '../counters.ts';
 import { createFileStore } from '../files.ts';
-import { isUndecided, jobCollection, ofPartner } from './job-collection.ts';
-import { findJobs, type SealedJob } from './job-reads.ts';
+import { isUndecided, jobCollection } from './job-collection.ts';
+import { findJobs } from './job-reads.ts';
 
 /** The result of a job. */
 export type JobOutcome = Pick<
@@ -214,46 +214,6 @@ export function createJobTransitions(db: Db) {
         'stopped',
         (now) => now.stoppedAt !== undefined,
       ),
-
-    /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */
-    goOn: (id: number, how: 'retry' | 'drop') =>
-      jobs.findOneAndUpdate(
-        { _id: id, phase: 'decided', stoppedAt: { $exists: true } },
-        {
-          $unset: { stoppedAt: '' },
-          // Sinks have given up the attempt before.
-          $inc: { attempt: 1 },
-          $set: { updatedAt: new Date(), ...(how === 'drop' ? { dropRequested: true as const } : {}) },
-        },
-        { returnDocument: 'after' },
-      ),
-
-    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is decided or has ended: too late. */
-    requestCancel: (id: number) =>
-      jobs.findOneAndUpdate(
-        { _id: id, phase: { $in: ['accepted', 'listed'] } },
-        { $set: { cancelRequested: true, updatedAt: new Date() } },
-        { returnDocument: 'after' },
-      ),
-
-    /** The same for all jobs of a partner for which it is not too late. Returns how many these are. */
-    async requestCancelAll(partner: string): Promise<number> {
-      const { modifiedCount } = await jobs.updateMany(
-        {
-          ...ofPartner(partner),
-          phase: { $in: ['accepted', 'listed'] },
-          cancelRequested: { $ne: true },
-        },
-        { $set: { cancelRequested: true, updatedAt: new Date() } },
-      );
-      return modifiedCount;
-    },
-
-    /** False if they were erased or replaced in the meantime. */
-    async replaceCredentials({ _id, credentials }: SealedJob, by: Binary): Promise<boolean> {
-      const result = await jobs.updateOne({ _id, credentials }, { $set: { credentials: by } });
-      return result.modifiedCount === 1;
-    },
 
     async recordReason(id: number, internalReason: string): Promise<void> {
       await jobs.updateOne({ _id: id }, { $set: { internalReason } });

@@ -2,6 +2,7 @@
 import type { Db } from 'mongodb';
 import { createJobReads } from './job-reads.ts';
 import { createJobRecords } from './job-records.ts';
+import { createJobRequests } from './job-requests.ts';
 import { createJobTransitions } from './job-transitions.ts';
 import { createNewJobs } from './new-jobs.ts';
 
@@ -15,6 +16,7 @@ export type JobStore = ReturnType<typeof createJobStore>;
 export const createJobStore = (db: Db) => ({
   ...createNewJobs(db),
   ...createJobTransitions(db),
+  ...createJobRequests(db),
   ...createJobReads(db),
   ...createJobRecords(db),
 });

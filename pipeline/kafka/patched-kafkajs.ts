@@ -6,6 +6,8 @@
  *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out;
  * - it fetches from each broker separately, and when one of them is no longer the leader it joins the group again right there,
  *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone;
+ * - a member that was expelled, because its host was too busy for heartbeats in time, joins again with the same session timeout, is expelled
+ *   again, and lets all the others rebalance each time;
  * - a broker that takes the connection and does not answer, such as a frozen one, counts as connected: it is retried forever, and
  *   no other of the list is tried.
  */
@@ -101,6 +103,12 @@ encoder.prototype.writeEncoder = function (this: Encoded, value: Encoded) {
 
 interface ConsumerGroup {
   lastRequest: number;
+  /** Null before the first join, and once the group does not know the member any more. */
+  memberId: string | null;
+  generationId: number | null;
+  sessionTimeout: number;
+  logger: { warn(message: string): void };
+  joinAndSync(): Promise<void>;
   cluster: {
     refreshMetadata(): Promise<void>;
     removeBroker(address: { host?: string; port?: number }): void;
@@ -114,11 +122,21 @@ interface KafkaError extends Error {
   port?: number;
 }
 const group: ConsumerGroup = consumerGroup.prototype;
-const { heartbeat, recoverFromFetch } = group;
+const { heartbeat, recoverFromFetch, joinAndSync } = group;
 group.heartbeat = function (options) {
   // The last one lies in the future of a clock that was set back.
   if (this.lastRequest > Date.now()) this.lastRequest = 0;
   return heartbeat.call(this, options);
+};
+
+const MAX_SESSION_MS = 30_000;
+group.joinAndSync = function () {
+  const isExpelled = this.generationId !== null && this.memberId === null;
+  if (isExpelled && this.sessionTimeout < MAX_SESSION_MS) {
+    this.sessionTimeout = Math.min(2 * this.sessionTimeout, MAX_SESSION_MS);
+    this.logger.warn(`Expelled for lack of heartbeats: session timeout is now ${this.sessionTimeout} ms`);
+  }
+  return joinAndSync.call(this);
 };
 
 const LEADER_PAUSE_MS = 200;

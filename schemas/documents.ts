@@ -112,6 +112,19 @@ export interface AttributeDevicesDocument {
   jobs: Record<string, number>;
   /** By attribute. */
   devices: Record<string, number>;
+  /** By attribute: the first and the last import that added devices, since all of its data was last deleted. */
+  first?: Record<string, Addition>;
+  last?: Record<string, Addition>;
+}
+
+/** A job that added devices to an attribute or an audience, and when it was accepted. */
+export interface Addition {
+  job: number;
+  at: Date;
+}
+export interface Additions {
+  first: Addition;
+  last: Addition;
 }
 
 /** The key that slots and addresses of devices are derived from (pipeline/sets/placement.ts). */

@@ -7,6 +7,18 @@ export const requestId = z
   .strictObject({ request_id: described(id, 'The privacy request.', 58) })
   .meta({ id: 'PrivacyRequestId' });
 
+const between =
+  'As of now, of those that have ended; imports that were merged together count as one. Which load brought the device is not stored: it is one from `first_addition` to `last_addition`. Null if that is not known, or was removed after the request.';
+/** The field is named after the id of such a job. */
+const additions = (idField: 'import_log_id' | 'load_id', what: string) => {
+  const addition = z.strictObject({ [idField]: id, created_at: created }).nullable();
+  const sample = { [idField]: 12, created_at: '2026-06-01T12:00:00.000Z' };
+  return {
+    first_addition: described(addition, `The first ${what}. ${between}`, sample),
+    last_addition: described(addition, `The last ${what}. ${between}`, sample),
+  };
+};
+
 const deviceRecord = z
   .strictObject({
     identifier: described(z.string(), 'The device.', '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11'),
@@ -14,6 +26,10 @@ const deviceRecord = z
       z.strictObject({
         attribute_id: id,
         name: described(z.string().nullable(), 'null: the attribute was deleted since.', 'Sports fans'),
+        ...additions(
+          'import_log_id',
+          'import that added devices to the attribute, since its data was last deleted',
+        ),
       }),
     ),
     audiences: z.array(
@@ -21,6 +37,7 @@ const deviceRecord = z
         audience_id: id,
         name: described(z.string().nullable(), 'null: the audience was deleted since.', 'Summer visitors'),
         events: described(z.array(z.string()), 'The events that the device came with.', ['visit']),
+        ...additions('load_id', 'load that added devices to the audience, since it was last cleared'),
       }),
     ),
   })

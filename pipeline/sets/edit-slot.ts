@@ -43,6 +43,8 @@ export interface SlotTarget {
   isOpen(job: number): boolean;
   /** Of several jobs, the one that brought the key; of one that several brought, the last of them. */
   jobOf?(key: number): number;
+  /** And the first of them. Its change has the key, too, with 0 pairs: which of them added a pair is not known. */
+  firstJobOf?(key: number): number;
   /** What was left out of a job, known when all of it has been read. */
   suppressedOf?(job: number): Suppressed | undefined;
 }
@@ -222,10 +224,13 @@ function mergedWith(manifest: Manifest, jobs: readonly TargetJob[], endedBefore:
 /** As the manifest has it: the pairs of each job. */
 function byJob(
   change: SlotChange,
-  { jobs, jobOf = () => change.job, suppressedOf = () => undefined }: SlotTarget,
+  { jobs, jobOf = () => change.job, firstJobOf = jobOf, suppressedOf = () => undefined }: SlotTarget,
 ): Manifest['changes'] {
   const { suppressed: _, ...own } = change;
+  const alsoOfFirst = [...change.pairs.keys()].filter((key) => firstJobOf(key) !== jobOf(key));
   const pairs = groupBy(change.pairs, ([key]) => jobOf(key));
+  for (const [job, keys] of groupBy(alsoOfFirst, firstJobOf))
+    pairs.set(job, [...(pairs.get(job) ?? []), ...keys.map((key): [number, number] => [key, 0])]);
   const packed = (job: number) => ({
     pairs: new Binary(packCounts(new Map(pairs.get(job)))),
     ...packSuppressed(suppressedOf(job)),

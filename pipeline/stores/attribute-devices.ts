@@ -3,15 +3,19 @@
  * carries the last job of each partner that it includes. A partner's jobs end in their order, so one that is recorded again changes nothing.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
-import { type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
+import { type Additions, type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
-/** What a job changed: devices added by attribute, or removed. Jobs of several lanes change an attribute, in any order, so none sets a count. */
+/** What a job changed: devices added by attribute (0: perhaps, by one that was merged together with it), or removed. Jobs of several lanes change an attribute, in any order, so none sets a count. */
 export interface AttributeChange {
   job: number;
   partner: string;
   added: Map<number, number>;
+  /** Of an import: when it was accepted. */
+  importedAt?: Date;
+  /** Of a deletion: nothing is left of these attributes. */
+  isEmptied?: boolean;
 }
 
 type Operation = AnyBulkWriteOperation<AttributeDevicesDocument>;
@@ -19,7 +23,10 @@ type Operation = AnyBulkWriteOperation<AttributeDevicesDocument>;
 const ATTRIBUTES_A_DOCUMENT = 100;
 const WRITE_AT_ONCE = 5_000;
 const documentOf = (attribute: number) => Math.floor(attribute / ATTRIBUTES_A_DOCUMENT);
-const field = (attribute: number) => `devices.${attribute}`;
+const removed = () => '' as const;
+const those = (attributes: number[]) => ({ _id: { $in: [...new Set(attributes.map(documentOf))] } });
+
+export type AttributeDeviceStore = ReturnType<typeof createAttributeDeviceStore>;
 
 export function createAttributeDeviceStore(db: Db) {
   const documents = db.collection<AttributeDevicesDocument>(collections.attributeDevices);
@@ -30,12 +37,24 @@ export function createAttributeDeviceStore(db: Db) {
     return { updateOne: { filter: { _id }, update, upsert: true } };
   };
 
-  function apply({ job, partner, added }: AttributeChange): Operation[] {
+  function apply({ job, partner, added, importedAt, isEmptied }: AttributeChange): Operation[] {
     const last = `jobs.${partner}`;
     return [...groupBy(added, ([attribute]) => documentOf(attribute))].map(([_id, some]) => {
-      const $inc = Object.fromEntries(some.map(([attribute, count]) => [field(attribute), count]));
+      const fields = <T>(name: string, of: [number, number][], toValue: (count: number) => T) =>
+        Object.fromEntries(of.map(([attribute, count]) => [`${name}.${attribute}`, toValue(count)]));
+      const grown = importedAt ? some : [];
+      const addition = () => ({ job, at: importedAt! });
+      const update = {
+        $inc: fields('devices', some, (count) => count),
+        $set: { [last]: job, ...fields('last', grown, addition) },
+        // By their jobs: only imports of its owner add to an attribute, in their order.
+        ...(grown.length > 0 ? { $min: fields('first', grown, addition) } : {}),
+        ...(isEmptied
+          ? { $unset: { ...fields('first', some, removed), ...fields('last', some, removed) } }
+          : {}),
+      };
       const filter = { _id, [last]: { $not: { $gte: job } } };
-      return { updateOne: { filter, update: { $inc, $set: { [last]: job } } } };
+      return { updateOne: { filter, update } };
     });
   }
 
@@ -58,7 +77,16 @@ export function createAttributeDeviceStore(db: Db) {
     },
 
     /** Of these attributes and some others. */
-    of: (attributes: number[]) =>
-      read(documents.find({ _id: { $in: [...new Set(attributes.map(documentOf))] } })),
+    of: (attributes: number[]) => read(documents.find(those(attributes), { projection: { devices: 1 } })),
+
+    /** The first and the last import that added devices to these attributes, since they were last emptied. */
+    async additionsTo(attributes: number[]): Promise<Map<number, Additions>> {
+      const additions = new Map<number, Additions>();
+      for await (const { first, last } of documents.find(those(attributes)))
+        for (const attribute of attributes)
+          if (first?.[attribute] && last?.[attribute])
+            additions.set(attribute, { first: first[attribute], last: last[attribute] });
+      return additions;
+    },
   };
 }

@@ -43,8 +43,14 @@ test('a partner deletes, asks what is stored, and restores', async ({ service, d
   const attribute = await driver.attribute(partner);
   await driver.upload(partner, 'a.csv', file(devices, attribute));
   await driver.upload(partner, 'b.csv', file(devices.slice(0, 20), 'visit'));
-  await driver.import(partner, 'a.csv');
+  const first = await driver.import(partner, 'a.csv');
   const audience = await driver.createAudience(partner, 'b.csv');
+  // This one adds a device, the next one none. Imports that wait together are merged together.
+  await driver.ended(audience);
+  await driver.upload(partner, 'c.csv', file(ids(1), attribute));
+  const second = await driver.import(partner, 'c.csv');
+  await driver.ended(second);
+  await driver.import(partner, 'a.csv');
 
   // In any form, and once more with the same key.
   const identifiers = [devices[0]!.toUpperCase(), devices[25]!.replaceAll('-', ''), ids(1)[0]!];
@@ -56,8 +62,19 @@ test('a partner deletes, asks what is stored, and restores', async ({ service, d
   expect(asked.headers.get('location')).toContain(`${REQUESTS}/${asked.json.request_id}`);
   const access = await ended(asked.json.request_id);
   expect(access).toMatchObject({ type: 'access', status: 2, identifiers: 3, found: 2 });
-  const attributes = [{ attribute_id: attribute, name: 'attribute' }];
-  const audiences = [{ audience_id: audience, name: 'audience', events: ['visit'] }];
+  const createdAt = async (job: number) => ({
+    created_at: (await driver.ended(job)).createdAt.toISOString(),
+  });
+  const imports = await Promise.all(
+    [first, second].map(async (id) => ({ import_log_id: id, ...(await createdAt(id)) })),
+  );
+  const load = { load_id: audience, ...(await createdAt(audience)) };
+  const attributes = [
+    { attribute_id: attribute, name: 'attribute', first_addition: imports[0], last_addition: imports[1] },
+  ];
+  const audiences = [
+    { audience_id: audience, name: 'audience', events: ['visit'], first_addition: load, last_addition: load },
+  ];
   expect(access.devices?.toSorted((a, b) => b.audiences.length - a.audiences.length)).toEqual([
     { identifier: devices[0], attributes, audiences },
     { identifier: devices[25], attributes, audiences: [] },
@@ -86,7 +103,7 @@ test('a partner deletes, asks what is stored, and restores', async ({ service, d
   const listed = z.array(privacyRequest).parse((await call('GET', REQUESTS)).json);
   expect(listed.map(({ type }) => type)).toEqual(['restore', 'delete', 'access']);
   // They are no imports, and nobody else's.
-  expect((await call('GET', IMPORT)).json).toHaveLength(2);
+  expect((await call('GET', IMPORT)).json).toHaveLength(4);
   expect((await call('GET', `${IMPORT}/${restore.json.request_id}`)).status).toBe(404);
   const other = await partnerOf(driver, service);
   expect((await other.call('GET', `${REQUESTS}/${restore.json.request_id}`)).status).toBe(404);

@@ -141,7 +141,8 @@ it('the pairs of several jobs that are merged together are told by job, whoever 
     { job: 4, partner: 'p' },
   ];
   const jobOf = (key: number) => new Map([[1, 2]]).get(key) ?? (key === 7 ? 3 : 4);
-  const together = { ...slotTarget({ ...target, job: 4, since: 1 }), jobs, jobOf };
+  const firstJobOf = (key: number) => (key === 2 ? 2 : jobOf(key));
+  const together = { ...slotTarget({ ...target, job: 4, since: 1 }), jobs, jobOf, firstJobOf };
   const brought = keyed(
     { devices: numberedDevices(0, 10), key: 1 },
     { devices: numberedDevices(5, 25), key: 7 },
@@ -153,7 +154,13 @@ it('the pairs of several jobs that are merged together are told by job, whoever 
     expect([total, pairs, changes.length]).toEqual([
       40,
       new Map([
-        [2, [[1, 10]]],
+        [
+          2,
+          [
+            [1, 10],
+            [2, 0],
+          ],
+        ],
         [3, [[7, 20]]],
         [4, [[2, 40]]],
       ]),

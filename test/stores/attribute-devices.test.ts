@@ -11,6 +11,10 @@ const added = (job: number, pairs: Record<number, number>, partner = 'p') => ({
   partner,
   added: new Map(Object.entries(pairs).map(([id, count]) => [Number(id), count])),
 });
+const imported = (job: number, pairs: Record<number, number>) => ({
+  ...added(job, pairs),
+  importedAt: new Date(job),
+});
 const devices = async () => Object.fromEntries(await store().of([0, 99, 200, 300, 400, 500]));
 
 beforeEach(() => database.db.collection(collections.attributeDevices).deleteMany());
@@ -53,6 +57,26 @@ it('jobs of two partners that end out of the order of their numbers, and again, 
   for (const group of [others, [first], others, [second, ...others], [first, second], [others[0]!]])
     await store().record(group);
   expect(await devices()).toEqual({ 1: 12, 2: 23, 200: 3, 300: 3 });
+});
+
+it('an attribute knows the first and the last import that added devices, since its data was deleted', async () => {
+  const jobs = [imported(3, { 1: 10, 2: 20 }), imported(5, { 1: 1 }), imported(6, { 1: 2, 200: 1 })];
+  for (const group of [jobs.slice(0, 2), jobs, jobs.slice(0, 1)]) await store().record(group);
+  const addition = (job: number) => ({ job, at: new Date(job) });
+  const additions = async () => Object.fromEntries(await store().additionsTo([1, 2, 3, 200]));
+  const before = {
+    1: { first: addition(3), last: addition(6) },
+    2: { first: addition(3), last: addition(3) },
+    200: { first: addition(6), last: addition(6) },
+  };
+  expect(await additions()).toEqual(before);
+  // What a privacy request removes is not all.
+  await store().record([added(7, { 1: -13 })]);
+  expect(await additions()).toEqual(before);
+  await store().record([{ ...added(8, { 1: 0, 200: -1 }), isEmptied: true }]);
+  expect(await additions()).toEqual({ 2: before[2] });
+  await store().record([imported(9, { 1: 4 })]);
+  expect(await additions()).toEqual({ 1: { first: addition(9), last: addition(9) }, 2: before[2] });
 });
 
 it('a job of 20,000 attributes', async () => {

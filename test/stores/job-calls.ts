@@ -151,6 +151,7 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
       end: [[[{ job: decidedJob, outcome: ended }]]],
       beingMerged: [[]],
       decidedLoads: [[]],
+      additionsTo: [[audience._id, 1]],
       findShown: [[id, all]],
       listImportLogs: [[partner, 10, {}]],
       searchImportLogs: [

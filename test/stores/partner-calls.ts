@@ -63,6 +63,7 @@ export function partnerCalls({ partner, job, audience }: Subject) {
     attributeDevices: {
       record: [[[{ job: id, partner, added: new Map([[1, 1]]) }]]],
       of: [[[1, 2]]],
+      additionsTo: [[[1, 2]]],
     },
     audiences: {
       isDeleted: [[scope, audience._id]],

@@ -1,6 +1,7 @@
 /** Privacy requests as partners and operators see them. */
+import { inGroups, within } from '../../../pipeline/runtime/in-groups.ts';
 import { unseal } from '../../../pipeline/runtime/seal.ts';
-import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
+import { type Addition, type Additions, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 
 export const shownOfRequest = {
@@ -36,35 +37,64 @@ export function toRequest(job: ShownRequest) {
 interface SealedRecord {
   identifier: string;
   attributes: number[];
-  audiences: { audience_id: number; events: string[] }[];
+  audiences: { audience: number; generation: number; events: string[] }[];
+}
+
+/** The jobs, by the name that jobs of this kind have. Later than the request: what it found was deleted meanwhile. */
+function additionsBy(name: 'import_log_id' | 'load_id', additions: Additions | undefined, request: number) {
+  const toRecord = ({ job, at }: Addition) => ({ [name]: job, created_at: at });
+  if (!additions || additions.first.job > request) return { first_addition: null, last_addition: null };
+  return { first_addition: toRecord(additions.first), last_addition: toRecord(additions.last) };
+}
+
+const AT_ONCE = 100;
+
+type Used = Pick<ApiStores, 'requestResults' | 'attributes' | 'attributeDevices' | 'audiences' | 'jobs'>;
+
+/** By generation of an audience. */
+async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 'jobs'>) {
+  const spaces = new Map(
+    found.map(({ audience, generation }) => [`${audience}.${generation}`, { audience, generation }]),
+  );
+  const additions = new Map<string, Additions | undefined>();
+  for (const some of inGroups([...spaces], within({ count: AT_ONCE })))
+    await Promise.all(
+      some.map(async ([name, { audience, generation }]) =>
+        additions.set(name, await jobs.additionsTo(audience, generation)),
+      ),
+    );
+  return additions;
 }
 
 /** The answer to an access request; null: there is none, or it has expired. */
-export async function devicesOf(
-  { requestResults, attributes, audiences }: Pick<ApiStores, 'requestResults' | 'attributes' | 'audiences'>,
-  job: ShownRequest,
-  secrets: readonly Uint8Array[],
-) {
+export async function devicesOf(stores: Used, job: ShownRequest, secrets: readonly Uint8Array[]) {
   if (job.privacy !== 'access' || job.status !== JobStatus.done) return null;
-  const found = await requestResults.ofJob(job._id);
+  const found = await stores.requestResults.ofJob(job._id);
   if (found.length === 0 && job.uniqueDevices > 0) return null;
   const records = found.flatMap(({ slot, sealed }) =>
     sealed ? (JSON.parse(unseal(secrets, sealed, `request ${job._id}.${slot}`)) as SealedRecord[]) : [],
   );
-  const attributeNames = await attributes.describe([...new Set(records.flatMap((one) => one.attributes))]);
-  const ids = records.flatMap((one) => one.audiences.map(({ audience_id }) => audience_id));
-  const known = await audiences.findAll([...new Set(ids)]);
-  const names = new Map(known.filter(({ deletedAt }) => !deletedAt).map(({ _id, name }) => [_id, name]));
+  const attributeIds = [...new Set(records.flatMap((one) => one.attributes))];
+  const inAudiences = records.flatMap((one) => one.audiences);
+  const [attributes, imports, audiences, loads] = await Promise.all([
+    stores.attributes.describe(attributeIds),
+    stores.attributeDevices.additionsTo(attributeIds),
+    stores.audiences.findAll([...new Set(inAudiences.map(({ audience }) => audience))]),
+    loadsInto(inAudiences, stores),
+  ]);
+  const names = new Map(audiences.filter(({ deletedAt }) => !deletedAt).map(({ _id, name }) => [_id, name]));
   return records.map(({ identifier, ...held }) => ({
     identifier,
     attributes: held.attributes.map((id) => ({
       attribute_id: id,
-      name: attributeNames.get(id)?.name ?? null,
+      name: attributes.get(id)?.name ?? null,
+      ...additionsBy('import_log_id', imports.get(id), job._id),
     })),
-    audiences: held.audiences.map(({ audience_id, events }) => ({
-      audience_id,
-      name: names.get(audience_id) ?? null,
+    audiences: held.audiences.map(({ audience, generation, events }) => ({
+      audience_id: audience,
+      name: names.get(audience) ?? null,
       events,
+      ...additionsBy('load_id', loads.get(`${audience}.${generation}`), job._id),
     })),
   }));
 }

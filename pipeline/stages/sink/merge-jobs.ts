@@ -66,11 +66,16 @@ export function createMergeJobs(deps: Dependencies) {
   async function mergeSlot(run: Run, slot: number, bytes: number, step: SinkStep): Promise<Ack[]> {
     const markers = run.markers.filter(({ job }) => run.committed.isOpen(slot, job));
     const isLoad = markers[0]!.audience !== null;
-    const jobsByKey = new Map<number, number>();
+    const jobsByKey = { first: new Map<number, number>(), last: new Map<number, number>() };
     const counts = new Map<number, Counts>();
     const target = {
       ...targetOf(markers, slot, run.committed),
-      ...(markers.length > 1 ? { jobOf: (key: number) => jobsByKey.get(key)! } : {}),
+      ...(markers.length > 1
+        ? {
+            jobOf: (key: number) => jobsByKey.last.get(key)!,
+            firstJobOf: (key: number) => jobsByKey.first.get(key)!,
+          }
+        : {}),
       matchIn: isLoad ? spaces.marketplace : undefined,
       suppressedOf: (job: number) => counts.get(job)?.suppressed,
     };
@@ -78,7 +83,10 @@ export function createMergeJobs(deps: Dependencies) {
       audience === null
         ? async (keys) => {
             const attributes = keys.map(Number);
-            for (const key of attributes) jobsByKey.set(key, Math.max(job, jobsByKey.get(key) ?? 0));
+            for (const key of attributes) {
+              jobsByKey.first.set(key, Math.min(job, jobsByKey.first.get(key) ?? job));
+              jobsByKey.last.set(key, Math.max(job, jobsByKey.last.get(key) ?? job));
+            }
             return attributes;
           }
         : async (keys) => {

@@ -238,7 +238,7 @@ export function createServeRequest(deps: Dependencies) {
         if (!audience) record.attributes.push(...keys);
         else
           record.audiences.push({
-            audience_id: audience.audience,
+            ...audience,
             events: keys.map((key) => values!.get(key) ?? ''),
           });
       }
@@ -278,7 +278,7 @@ export function createServeRequest(deps: Dependencies) {
 
 interface DeviceRecord {
   attributes: number[];
-  audiences: { audience_id: number; events: string[] }[];
+  audiences: { audience: number; generation: number; events: string[] }[];
 }
 
 const bytesOf = ({ words }: Devices) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength);

@@ -1,6 +1,8 @@
 /** Jobs as partners see them. Withdrawn ones are not among them: those were never accepted. */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import {
+  type Addition,
+  type Additions,
   type AudienceDocument,
   type JobDocument,
   type JobPhase,
@@ -190,6 +192,24 @@ export function createJobRecords(db: Db) {
         if (some.length < READ_AT_ONCE) return;
         after = some.at(-1)!._id;
       }
+    },
+
+    /** The first and the last load that added devices to this generation of the audience. */
+    async additionsTo(audience: number, generation: number): Promise<Additions | undefined> {
+      const filter = {
+        audience,
+        generation,
+        kind: 'audience',
+        phase: 'ended',
+        newDevices: { $gt: 0 },
+      } as const;
+      const [first, last] = await Promise.all(
+        ([1, -1] as const).map((order) =>
+          jobs.findOne(filter, { sort: { _id: order }, projection: { createdAt: 1 } }),
+        ),
+      );
+      const toAddition = ({ _id, createdAt }: JobDocument): Addition => ({ job: _id, at: createdAt });
+      return first && last ? { first: toAddition(first), last: toAddition(last) } : undefined;
     },
 
     /** Newest first. */

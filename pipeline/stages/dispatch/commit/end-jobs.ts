@@ -209,10 +209,19 @@ function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
 }
 
 /** What the job changed in attributes, if anything. */
-function changeOf({ job, attributePairs }: Ending): AttributeChange[] {
-  const sign = job.kind === 'import' ? 1 : -1;
-  const added = new Map([...attributePairs].map(([attribute, pairs]) => [attribute, sign * pairs]));
-  return added.size > 0 ? [{ job: job._id, partner: job.partner, added }] : [];
+function changeOf({ job, outcome, attributePairs }: Ending): AttributeChange[] {
+  const { _id, partner, kind, createdAt } = job;
+  const isImport = kind === 'import';
+  const isEmptied = kind === 'delete' && outcome.status === JobStatus.done;
+  const attributes = isEmptied ? job.attributes! : [...attributePairs.keys()];
+  const added = attributes.map((attribute): [number, number] => {
+    const pairs = attributePairs.get(attribute) ?? 0;
+    return [attribute, isImport ? pairs : 0 - pairs];
+  });
+  if (added.length === 0) return [];
+  return [
+    { job: _id, partner, added: new Map(added), isEmptied, ...(isImport ? { importedAt: createdAt } : {}) },
+  ];
 }
 
 /** Distinct devices by file, over all slots. */

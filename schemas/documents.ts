@@ -71,8 +71,8 @@ export interface SigningKeyDocument {
   _id: string;
   /** As a JWK, in JSON. */
   publicKey: string;
-  /** The private key as a JWK; encrypted. */
-  sealed: Binary;
+  /** The private key as a JWK; encrypted. Absent: it was replaced, and only verifies. */
+  sealed?: Binary;
   createdAt: Date;
 }
 

@@ -8,17 +8,19 @@ import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
 export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
 
 export const SIGNING_ALGORITHM = 'ES256';
+type CompleteKey = Required<SigningKeyDocument>;
+const canSign = { sealed: { $exists: true } };
 const contextOf = (id: string) => `signing key ${id}`;
 
 export function createSigningKeyStore(db: Db) {
   const keys = db.collection<SigningKeyDocument>(collections.signingKeys);
 
-  async function create(secret: Uint8Array): Promise<SigningKeyDocument> {
+  async function create(secret: Uint8Array): Promise<CompleteKey> {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = publicKey.export({ format: 'jwk' }) as JWK;
     const _id = await calculateJwkThumbprint(jwk);
     const text = JSON.stringify(privateKey.export({ format: 'jwk' }));
-    const key: SigningKeyDocument = {
+    const key: CompleteKey = {
       _id,
       publicKey: JSON.stringify({ ...jwk, kid: _id, alg: SIGNING_ALGORITHM, use: 'sig' }),
       sealed: new Binary(seal(secret, text, contextOf(_id))),
@@ -29,12 +31,21 @@ export function createSigningKeyStore(db: Db) {
   }
 
   return {
-    /** The key to sign with: the newest, or the first. */
+    /** The key to sign with. The first use makes the first one. */
     async current(secrets: readonly Uint8Array[]): Promise<{ id: string; key: KeyObject }> {
-      const stored =
-        (await keys.findOne({}, { sort: { createdAt: -1, _id: -1 } })) ?? (await create(secrets[0]!));
+      const newest = { sort: { createdAt: -1, _id: -1 } } as const;
+      const stored = (await keys.findOne<CompleteKey>(canSign, newest)) ?? (await create(secrets[0]!));
       const jwk = JSON.parse(unseal(secrets, stored.sealed, contextOf(stored._id))) as JWK;
       return { id: stored._id, key: createPrivateKey({ key: jwk as never, format: 'jwk' }) };
+    },
+
+    /** A new key signs all receipts from now on. Of those before it, only the public halves are kept. */
+    async rotate(secret: Uint8Array): Promise<{ made: string; replaced: string[] }> {
+      const { _id } = await create(secret);
+      const others = await keys.find({ ...canSign, _id: { $ne: _id } }, { projection: { _id: 1 } }).toArray();
+      const replaced = others.map((key) => key._id);
+      await keys.updateMany({ _id: { $in: replaced } }, { $unset: { sealed: '' } });
+      return { made: _id, replaced };
     },
 
     /** What verifies receipts: keys are never removed. */
@@ -47,7 +58,7 @@ export function createSigningKeyStore(db: Db) {
     async reseal(secrets: readonly Uint8Array[]): Promise<number> {
       const [current] = secrets as [Uint8Array];
       let resealed = 0;
-      for await (const { _id, sealed: before } of keys.find()) {
+      for await (const { _id, sealed: before } of keys.find<CompleteKey>(canSign)) {
         if (sealedWith(before) === secretId(current)) continue;
         const text = unseal(secrets, before, contextOf(_id));
         const sealed = new Binary(seal(current, text, contextOf(_id)));

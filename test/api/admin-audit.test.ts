@@ -161,6 +161,7 @@ describe('an admin action', () => {
       'job retry': ['1'],
       restored: [],
       'secret rotate': [],
+      'signing-key rotate': [],
       'webhook add': ['--partner', 'p-none', '--url', 'https://example.com/hook'],
       'webhook rotate': ['--partner', 'p-none', '--webhook', '1'],
       'webhook remove': ['--yes', '--partner', 'p-none', '--webhook', '1'],

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
+import { compactVerify, createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet } from 'jose';
 import { expect } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { withSharedService } from '../support/fixture.ts';
@@ -43,7 +43,9 @@ test('a receipt says what was removed and what remains, and PyJWT verifies it', 
     headers: { Authorization: `Bearer ${key}` },
   });
   const { receipt } = (await response.json()) as { receipt: string };
-  const keys = (await (await fetch(`${service.apiUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
+  const publicKeys = async () =>
+    (await (await fetch(`${service.apiUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
+  const keys = await publicKeys();
   expect(JSON.stringify(keys)).not.toContain('"d":');
   const { payload } = await compactVerify(receipt, createLocalJWKSet(keys));
   const text = new TextDecoder().decode(payload);
@@ -73,6 +75,19 @@ test('a receipt says what was removed and what remains, and PyJWT verifies it', 
     .collection('receipts')
     .findOne({ _id: request as never }))!;
   expect((expiresAt - createdAt) / 86_400_000).toBe(2_190);
+
+  // A later one is signed with another key, and this one can still be verified.
+  const rotation = await runAdmin(['signing-key', 'rotate', '--json'], service.env);
+  const { key: newKey, replaces } = JSON.parse(rotation.stdout);
+  expect(replaces).toContain(decodeProtectedHeader(receipt).kid);
+  const later = await driver.privacy('restore', partner, gone);
+  await driver.ended(later);
+  const { jws } = (await driver.db.collection('receipts').findOne({ _id: later as never }))!;
+  expect(decodeProtectedHeader(jws).kid).toBe(newKey);
+  const bothKeys = createLocalJWKSet(await publicKeys());
+  for (const one of [receipt, jws]) await compactVerify(one, bothKeys);
+  const canSign = driver.db.collection('signing_keys').find({ sealed: { $exists: true } });
+  expect((await canSign.toArray()).map(({ _id }) => _id)).toEqual([newKey]);
 
   const folder = await pythonPackage(pyjwt).catch((error: Error) => error);
   if (folder instanceof Error) return skip(`no PyJWT: ${folder.message}`);

@@ -20,7 +20,7 @@ const FEW = 60;
 const mayExamine: [RegExp, string][] = [
   [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator lists all of them'],
   [/^webhooks\.(list \[\]|active|reseal)/, 'all of them are wanted, and nobody has many'],
-  [/^signingKeys\./, 'an installation has one'],
+  [/^signingKeys\./, 'an installation has few'],
   [/^(apiKeys\.countOthers|tokenKeys\.reseal)/, 'an operator asks, after a secret was rotated'],
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
   [/^audiences\.largest/, 'most audiences of a partner hold devices'],

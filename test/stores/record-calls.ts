@@ -100,6 +100,7 @@ export function recordCalls({ partner, job, loading }: Subject) {
     signingKeys: {
       current: [[[secret]]],
       publicKeys: [[]],
+      rotate: [[secret]],
       reseal: [[[secret]]],
     },
     requestResults: {

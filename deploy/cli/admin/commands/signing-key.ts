@@ -1,0 +1,25 @@
+/** `headrace admin signing-key rotate`: the key with which this installation signs receipts of privacy requests. */
+import type { Command } from 'commander';
+import type { Environments } from '../../commands.ts';
+import { adminTools } from '../runner.ts';
+
+export function register(admin: Command, environments: Environments): void {
+  const { run, add } = adminTools(environments);
+  const key = admin.command('signing-key').description('manage the key that signs receipts');
+  add(
+    key,
+    'rotate',
+    'create a replacement key; receipts that the old one has signed can still be verified',
+  ).action((_options: object, command: Command) =>
+    run(command, async ({ signingKeys }, { secret }) => {
+      const { made, replaced } = await signingKeys.rotate(secret);
+      return {
+        json: { key: made, replaces: replaced },
+        text: [
+          `receipts are signed with ${made} from now on`,
+          ...replaced.map((id) => `${id} stays in /.well-known/jwks.json; its private key is erased`),
+        ],
+      };
+    }),
+  );
+}

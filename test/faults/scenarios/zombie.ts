@@ -4,6 +4,7 @@
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { isFrozen, type Managed, manage } from '../../support/processes.ts';
+import { ids } from '../../support/rows.ts';
 import type { Settings } from '../../support/settings.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { expelAll } from '../support/expel.ts';
@@ -15,9 +16,7 @@ import { untilAllEnded } from '../support/settle.ts';
 
 const isBefore = (point: FaultPoint) =>
   /before-|after-(listing|freeze|decide$|devices)/.test(point) &&
-  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$/.test(point) &&
-  // Privacy requests are killed at these (pipeline-killed.ts), not frozen.
-  !/suppress|fence|keep-result|erase|receipt|forget-list$/.test(point);
+  !/spill|cancel|republish|forget-lists|progress|give-up|-stop$|-drop$/.test(point);
 const candidates = [
   ...faultPoints.sink,
   ...faultPoints.dispatch,
@@ -47,6 +46,10 @@ export function zombie(faults: FaultFixture, random: Random): void {
     await lane.ask({ kind: 'import', path: folder, compressed: false, own: false });
     const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', 3_000) });
     await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!] });
+    const identifiers = lane.devices(lane.asked.length * 100, 1_000);
+    await lane.ask({ kind: 'privacy', type: 'delete', identifiers });
+    // In no order with the others, so about devices that they do not have.
+    await faults.service.driver.privacy('delete', null, ids(30));
     await lane.ask({ kind: 'append', audience: id!, path: await lane.upload('audience', 500) });
   }
 
@@ -64,9 +67,10 @@ export function zombie(faults: FaultFixture, random: Random): void {
     const heir = await start();
     if (how !== 'its session runs out') await expelAll(driver.config);
     await untilAllEnded(driver);
-    // What the zombie is about to write is deleted and cleared before it wakes.
+    // What the zombie is about to write is deleted, cleared and restored before it wakes.
     for (const { request, id } of [...lane.asked])
       if (request.kind === 'create') await lane.ask({ kind: 'clear', audience: id! });
+      else if (request.kind === 'privacy') await lane.ask({ ...request, type: 'restore' });
     await lane.ask({ kind: 'delete', attributes: [...lane.attributes] });
     await untilAllEnded(driver);
     // Again and again: each of its threads halts at the point once.

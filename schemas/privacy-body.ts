@@ -1,16 +1,8 @@
 /** The body of a privacy request. */
 import { z } from 'zod';
 import { privacyTypes } from './documents.ts';
+import { identifierPattern, identifierText, MAX_IDENTIFIERS } from './identifier-text.ts';
 
-export const MAX_IDENTIFIERS = 5_000;
-
-/** In the 8-4-4-4-12 form or as 32 hex digits. What was given is not repeated: it is about somebody. */
-const pattern = /^[0-9A-Fa-f]{8}(-?)[0-9A-Fa-f]{4}\1[0-9A-Fa-f]{4}\1[0-9A-Fa-f]{4}\1[0-9A-Fa-f]{12}$/;
-export const identifierText = (text: string): string | undefined => {
-  const plain = text.replaceAll('-', '').toLowerCase();
-  if (!pattern.test(text) || /^0+$/.test(plain)) return undefined;
-  return plain.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-};
 const notIdentifier =
   'must be an advertising identifier: 32 hex digits, with hyphens or without, not all zeros';
 
@@ -22,7 +14,11 @@ const identifier = z
     check.addIssue({ code: 'custom', message: notIdentifier });
     return z.NEVER;
   })
-  .meta({ type: 'string', pattern: pattern.source, example: '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11' });
+  .meta({
+    type: 'string',
+    pattern: identifierPattern.source,
+    example: '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11',
+  });
 
 export const privacyBody = (filePath: z.ZodType<string>) =>
   z

@@ -9,6 +9,7 @@ export const importPath = '/v1/marketplace/import';
 export const audiencePath = '/v2/firstparty/audience';
 export const attributePath = '/v1/marketplace/attribute';
 export const webhookPath = '/v1/webhooks';
+export const privacyPath = '/v1/privacy/requests';
 export const accountPath = '/v1/account';
 export const usagePath = '/v1/usage';
 

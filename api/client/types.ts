@@ -5,6 +5,7 @@ import type * as answers from '../../schemas/http-answers.ts';
 import type { composition, compositionProgress } from '../../schemas/http-composition.ts';
 import type * as ofConsole from '../../schemas/http-console.ts';
 import type { dryRun } from '../../schemas/http-dry-runs.ts';
+import type * as privacy from '../../schemas/http-privacy.ts';
 import type { progress } from '../../schemas/http-progress.ts';
 import type * as hooks from '../../schemas/http-webhooks.ts';
 
@@ -21,6 +22,8 @@ export type FileReport = z.output<typeof answers.fileReport>;
 export type ImportLog = z.output<typeof answers.importLog>;
 export type ImportLogError = z.output<typeof answers.importLogError>;
 export type Load = z.output<typeof answers.audienceLoad>;
+export type PrivacyRequest = z.output<typeof privacy.privacyRequest>;
+export type PrivacyRequestDetails = z.output<typeof privacy.privacyRequestDetails>;
 export type Progress = z.output<typeof progress>;
 export type RejectedRow = z.output<typeof answers.rejectedRow>;
 export type ReportLink = z.output<typeof answers.reportLink>;

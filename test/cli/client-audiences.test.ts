@@ -1,10 +1,11 @@
-/** `headrace audience …` against the real service. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+/** `headrace audience …` and `headrace privacy …` against the real service. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { audience, audienceDetails, rejectedRow } from '../../schemas/http-answers.ts';
 import { composition } from '../../schemas/http-composition.ts';
+import { privacyRequestDetails } from '../../schemas/http-privacy.ts';
 import { file, ids } from '../support/rows.ts';
 import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -116,6 +117,44 @@ it('rejected rows are pointed out and shown; a load with errors ends with 5', as
   const failed = await failure(5, ...create, join(folder, 'bad.csv'));
   expect(failed.code).toBe('job_failed');
   expect(JSON.parse(failed.stdout)).toMatchObject({ status: 3, errors: [{ code: 'column_count' }] });
+});
+
+it('a person’s request is made, waited for, listed and shown, and its receipt saved', async () => {
+  const folder = temporaryFolder();
+  const at = (name: string) => join(folder, name);
+  const [gone, kept, unknown] = ids(3) as [string, string, string];
+  writeFileSync(at('runners.csv'), file([gone, kept], 'run'));
+  const created = await json(
+    'audience',
+    'create',
+    '--name',
+    'Runners',
+    '--upload',
+    '--follow',
+    at('runners.csv'),
+  );
+  writeFileSync(at('list.txt'), `${gone.toUpperCase()}\n\n${unknown.replaceAll('-', '')}\n`);
+  const request = ['privacy', 'request', at('list.txt'), '--type'];
+  const answer = privacyRequestDetails.parse(await json(...request, 'access', '--wait'));
+  expect(answer).toMatchObject({ status: 2, identifiers: 2, found: 1 });
+  expect(answer.devices).toMatchObject([
+    { identifier: gone, audiences: [{ audience_id: created.audience_id, events: ['run'] }] },
+  ]);
+  const erase = [...request, 'delete', '--yes', '--wait', '--receipt', at('receipt.jws')];
+  const erased = await run(...erase);
+  expect([erased.code, erased.stderr]).toEqual([0, `wrote the receipt to ${at('receipt.jws')}\n`]);
+  const [, id] = /^request +(\d+)$/m.exec(erased.stdout)!;
+  const shown = privacyRequestDetails.parse(await json('privacy', 'show', id!));
+  expect(readFileSync(at('receipt.jws'), 'utf8')).toBe(`${shown.receipt}\n`);
+  expect((await lines('privacy', 'list'))[1]).toMatch(new RegExp(`^ *${id} +delete +done +2 +1 `));
+
+  writeFileSync(at('list.txt'), `${gone}\n${kept}x\n`);
+  const refused = await failure(1, ...request, 'restore');
+  expect(refused).toMatchObject({ code: 'bad_identifier', message: expect.stringContaining('line 2') });
+  expect(JSON.stringify(refused)).not.toContain(kept);
+  expect((await failure(2, ...request, 'restore', '--path', 'x.csv')).message).toContain('not both');
+  const failed = await failure(5, 'privacy', 'request', '--type', 'restore', '--path', 'none.csv', '--wait');
+  expect(JSON.parse(failed.stdout)).toMatchObject({ status: 3, errors: [{ code: 'no_files' }] });
 });
 
 it('a user token confines it to a customer', async () => {

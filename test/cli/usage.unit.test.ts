@@ -90,6 +90,7 @@ const permanent: Record<string, string> = {
   'audience clear': `1 ${loggedIn}`,
   'audience delete': `1 ${loggedIn}`,
   'import delete': '1',
+  'privacy request': `ids.txt --type delete ${loggedIn}`,
   'webhook remove': `1 ${loggedIn}`,
 };
 

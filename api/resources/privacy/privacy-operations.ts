@@ -9,7 +9,7 @@ import {
   requestId,
 } from '../../../schemas/http-privacy.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import { MAX_IDENTIFIERS } from '../../../schemas/privacy-body.ts';
+import { MAX_IDENTIFIERS } from '../../../schemas/identifier-text.ts';
 import { sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';

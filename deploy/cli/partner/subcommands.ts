@@ -14,9 +14,9 @@ export const addCommand = (parent: Command, name: string, description: string): 
     exitCodeHelp,
   );
 
-export const withFollow = (command: Command, what = 'the end of the job'): Command =>
+export const withFollow = (command: Command, what = 'the end of the job', flags = '--follow'): Command =>
   command
-    .option('--follow', `wait for ${what} and show progress`)
+    .option(flags, `wait for ${what} and show progress`)
     .option(
       '--timeout <duration>',
       'maximum time to wait, such as 90s, 5m or 2h (default: no limit)',

@@ -1,5 +1,4 @@
 /** `headrace admin privacy …`: requests of people about their devices. Identifiers are read from a file, and stand in no command line. */
-import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { count, plural } from '../../../../api/client/format.ts';
 import {
@@ -13,39 +12,22 @@ import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import { parseConfig } from '../../../../schemas/config.ts';
 import { EVERYONE, type PrivacyType, privacyTypes } from '../../../../schemas/documents.ts';
-import { identifierText } from '../../../../schemas/privacy-body.ts';
 import type { Environments } from '../../commands.ts';
 import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
+import { identifiersArgument, identifiersIn } from '../../read-identifiers.ts';
 import { when } from '../../show.ts';
 import { adminTools } from '../runner.ts';
 import { displayName, table } from '../views.ts';
 
 const statuses = ['pending', 'running', 'done', 'error'];
 const LISTED = 100;
-const STANDARD_INPUT = 0;
 
 interface RequestOptions {
   type: PrivacyType;
   partner?: string;
   reason?: string;
   state?: string;
-}
-
-/** One in a line. A line that is none is named by its number only: what it holds is about somebody. */
-function readIdentifiers(file: string): string[] {
-  const lines = readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8').split(/\r?\n/);
-  const given = lines.map((line, i) => ({ text: line.trim(), number: i + 1 }));
-  return given
-    .filter(({ text }) => text !== '')
-    .map(({ text, number }) => {
-      const identifier = identifierText(text);
-      if (identifier !== undefined) return identifier;
-      throw new CommandFailed(
-        'bad_identifier',
-        `line ${number} is no advertising identifier: expected 32 hex digits, with hyphens or without; nothing was queued`,
-      );
-    });
 }
 
 const recordOf = (job: ShownRequest) => ({
@@ -79,7 +61,7 @@ export function register(admin: Command, environments: Environments): void {
     .description('delete, return or restore what is stored about devices of people who ask for it');
 
   add(privacy, 'request', 'queue a request about the devices in a file, for all partners or for one')
-    .argument('<file>', 'one identifier in each line, or - for standard input')
+    .argument('<file>', identifiersArgument)
     .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
     .option('--partner <id>', 'only the data of this partner (default: of all)')
     .option('--reason <text>', 'why, such as the number of a case; no identifier', displayName)
@@ -93,9 +75,7 @@ export function register(admin: Command, environments: Environments): void {
           : `Queue a request (${type}) about the data of ${whose}?`;
       return run.confirmed(command, question, async (stores, config) => {
         if (partner !== undefined) await stores.partners.find(partner);
-        const identifiers = readIdentifiers(file);
-        if (identifiers.length === 0)
-          throw new CommandFailed('no_identifiers', 'the file has no identifiers');
+        const identifiers = identifiersIn(file, (code, message) => new CommandFailed(code, message));
         // Loads the Kafka client, which the others do without.
         const { acceptJob } = await import('../accept-job.ts');
         const operator = parseConfig(environments.load(options.state), 'operator');

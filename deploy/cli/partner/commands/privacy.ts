@@ -1,0 +1,120 @@
+/** `headrace privacy …`: requests of people about their devices, as a partner makes them. */
+import { writeFile } from 'node:fs/promises';
+import { type Command, Option } from 'commander';
+import { listRecords, privacyPath } from '../../../../api/client/client.ts';
+import { plural } from '../../../../api/client/format.ts';
+import type { PrivacyRequest, PrivacyRequestDetails } from '../../../../api/client/types.ts';
+import { privacyTypes } from '../../../../schemas/documents.ts';
+import { MAX_IDENTIFIERS } from '../../../../schemas/identifier-text.ts';
+import { confirmFirst, yesOption } from '../../confirm.ts';
+import { between, wholeNumber } from '../../parse-options.ts';
+import { identifiersArgument, identifiersIn } from '../../read-identifiers.ts';
+import { CommandError, exitCodes, usageError } from '../exit-codes.ts';
+import { follow } from '../follow-job.ts';
+import { requestDetails, requestLines } from '../privacy-views.ts';
+import { type CommandContext, runCommand } from '../run-command.ts';
+import { addCommand, addGroup, withFollow } from '../subcommands.ts';
+
+const DEFAULT_LIMIT = 30;
+const toItsEnd = ['the end of the request', '--wait, --follow'] as const;
+const receiptOption = ['--receipt <file>', 'save the signed receipt to a new file'] as const;
+
+interface FollowOptions {
+  follow?: boolean;
+  receipt?: string;
+}
+interface RequestOptions extends FollowOptions {
+  type: PrivacyRequest['type'];
+  path?: string;
+}
+
+const failed = (code: string, message: string) => new CommandError(exitCodes.failed, code, message);
+
+function subjectsOf(file: string | undefined, path: string | undefined) {
+  if ((file === undefined) === (path === undefined))
+    throw usageError('expected a file of identifiers, or --path, and not both');
+  if (file === undefined) return { body: { file_path: path }, what: `the devices in ${path}` };
+  const identifiers = identifiersIn(file, failed);
+  if (identifiers.length > MAX_IDENTIFIERS)
+    throw failed(
+      'too_many_identifiers',
+      `more than ${plural(MAX_IDENTIFIERS, 'identifier')}: upload the file to your storage, and name it with --path`,
+    );
+  return { body: { identifiers }, what: plural(identifiers.length, 'identifier') };
+}
+
+async function show(context: CommandContext, id: number, { follow: isFollowed, receipt }: FollowOptions) {
+  const read = async (options = {}) =>
+    (await context.api.get<PrivacyRequestDetails>(`${privacyPath}/${id}`, options)).data;
+  const followed = { name: `request ${id}`, again: `headrace privacy show ${id} --wait` };
+  const ended = isFollowed
+    ? await follow(followed, context, async (options, tell) => {
+        const request = await read(options);
+        if (request.status >= 2) return request;
+        tell(`request ${id}  ${request.status === 0 ? 'pending' : 'running'}`);
+        return undefined;
+      })
+    : await read();
+  await context.print(ended, () => requestDetails(ended, context.colours));
+  if (receipt !== undefined) {
+    if (ended.receipt === null)
+      throw failed('no_receipt', `request ${id} has not ended: there is no receipt yet`);
+    await writeFile(receipt, `${ended.receipt}\n`, { flag: 'wx' }).catch((error: Error) => {
+      throw failed('unwritable', error.message);
+    });
+    context.say(`wrote the receipt to ${receipt}`);
+  }
+  if (isFollowed && ended.status === 3)
+    throw new CommandError(exitCodes.jobFailed, 'job_failed', `request ${id} failed: nothing was done`);
+}
+
+export function register(program: Command): void {
+  const group = addGroup(program, 'privacy', 'delete, return or restore what you have stored about devices');
+
+  withFollow(addCommand(group, 'request', 'queue a request about devices'), ...toItsEnd)
+    .argument('[file]', identifiersArgument)
+    .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
+    .option('--path <path>', 'instead: a file below your prefix, with identifiers in its first column')
+    .option(...receiptOption)
+    .option(...yesOption)
+    .action((file: string | undefined, options: RequestOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { type, path, receipt } = options;
+        if (receipt !== undefined && !options.follow) throw usageError('--receipt needs --wait');
+        if (type === 'delete')
+          await confirmFirst(
+            command,
+            'Permanently delete all your data about these devices, and keep them out?',
+          );
+        const { body, what } = subjectsOf(file, path);
+        const { data } = await context.api.change<{ request_id: number }>('POST', privacyPath, {
+          type,
+          ...body,
+        });
+        if (options.follow) return show(context, data.request_id, options);
+        await context.print(data, () => [
+          `submitted request ${data.request_id}: ${type} ${what}`,
+          `follow it with: headrace privacy show ${data.request_id} --wait`,
+        ]);
+      }),
+    );
+
+  addCommand(group, 'list', 'list privacy requests, newest first')
+    .option('--limit <n>', 'maximum number to list', between(1, 1_000_000), DEFAULT_LIMIT)
+    .action((options: { limit: number }, command: Command) =>
+      runCommand(command, async ({ api, print, colours }) => {
+        const requests = await listRecords<PrivacyRequest>(api, privacyPath, options);
+        await print(requests, () => requestLines(requests, colours));
+      }),
+    );
+
+  withFollow(
+    addCommand(group, 'show', 'show a privacy request; of an access request, what is stored'),
+    ...toItsEnd,
+  )
+    .argument('<id>', 'request_id', wholeNumber)
+    .option(...receiptOption)
+    .action((id: number, options: FollowOptions, command: Command) =>
+      runCommand(command, (context) => show(context, id, options)),
+    );
+}

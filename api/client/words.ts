@@ -1,6 +1,6 @@
 /** Codes and states of the API in plain words. */
 import { rejectCodes } from '../../schemas/codes.ts';
-import type { ImportLog, Status } from './types.ts';
+import type { ImportLog, PrivacyRequest, Status } from './types.ts';
 
 export const statusWords: Record<Status, string> = { 0: 'Pending', 1: 'Running', 2: 'Done', 3: 'Failed' };
 export const isOpen = (status: Status): boolean => status < 2;
@@ -25,6 +25,14 @@ export const byRows = (rejected: Record<string, number>): [code: string, rows: n
   Object.entries(rejected)
     .filter(([, rows]) => rows > 0)
     .sort(([, a], [, b]) => b - a);
+
+const requestTypes: Record<PrivacyRequest['type'], string> = {
+  access: 'Show what is stored',
+  delete: 'Delete',
+  restore: 'Restore',
+};
+export const requestTitle = ({ type, file_path }: Pick<PrivacyRequest, 'type' | 'file_path'>): string =>
+  file_path === null ? requestTypes[type] : `${requestTypes[type]}: ${file_path}`;
 
 export const importTitle = ({ log_type, file_path, keys }: ImportLog): string =>
   log_type === 1 ? `Deletion of ${(keys ?? []).join(', ')}` : file_path;

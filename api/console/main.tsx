@@ -8,7 +8,10 @@ import { Shell } from './components/shell.tsx';
 import { AudiencesPage } from './pages/audiences.tsx';
 import { ImportDetailPage } from './pages/import-detail.tsx';
 import { ImportsPage } from './pages/imports.tsx';
+import { NewRequestPage } from './pages/new-request.tsx';
 import { NotFoundPage, OtherAccountPage } from './pages/notices.tsx';
+import { RequestDetailPage } from './pages/request-detail.tsx';
+import { RequestsPage } from './pages/requests.tsx';
 import { SegmentReportPage } from './pages/segment-report.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { UploadPage } from './pages/upload.tsx';
@@ -56,6 +59,12 @@ function SignedIn({ session, at }: { session: Session; at: string }) {
       return <WebhooksPage session={session} />;
     case 'webhook':
       return <WebhookDetailPage key={page.id} session={session} id={page.id} />;
+    case 'requests':
+      return <RequestsPage session={session} query={new URLSearchParams(query)} />;
+    case 'request':
+      return <RequestDetailPage key={page.id} session={session} id={page.id} />;
+    case 'new-request':
+      return <NewRequestPage session={session} />;
     case 'sign-in':
       return <OtherAccountPage session={session} />;
     default:

@@ -2,8 +2,19 @@
 import { createStore } from './store.ts';
 
 export type Page =
-  | { name: 'home' | 'sign-in' | 'audiences' | 'imports' | 'upload' | 'webhooks' | 'not-found' }
-  | { name: 'segment' | 'import' | 'webhook'; id: number };
+  | {
+      name:
+        | 'home'
+        | 'sign-in'
+        | 'audiences'
+        | 'imports'
+        | 'upload'
+        | 'webhooks'
+        | 'requests'
+        | 'new-request'
+        | 'not-found';
+    }
+  | { name: 'segment' | 'import' | 'webhook' | 'request'; id: number };
 
 const fixed: Record<string, Page> = {
   '/console/': { name: 'home' },
@@ -12,20 +23,22 @@ const fixed: Record<string, Page> = {
   '/console/imports': { name: 'imports' },
   '/console/upload': { name: 'upload' },
   '/console/webhooks': { name: 'webhooks' },
+  '/console/requests': { name: 'requests' },
+  '/console/new-request': { name: 'new-request' },
 };
-const numbered = /^\/console\/(segment|import|webhook)s\/([1-9]\d{0,15})$/;
+const numbered = /^\/console\/(segment|import|webhook|request)s\/([1-9]\d{0,15})$/;
 
 export function pageOf(path: string): Page {
   const known = Object.hasOwn(fixed, path) ? fixed[path] : undefined;
   if (known) return known;
   const match = numbered.exec(path);
   if (!match) return { name: 'not-found' };
-  return { name: match[1] as 'segment' | 'import' | 'webhook', id: Number(match[2]) };
+  return { name: match[1] as 'segment' | 'import' | 'webhook' | 'request', id: Number(match[2]) };
 }
 
 /** Not for a customer. */
 export const isPartnerPage = ({ name }: Page): boolean =>
-  ['imports', 'import', 'upload', 'webhooks', 'webhook'].includes(name);
+  ['imports', 'import', 'upload', 'webhooks', 'webhook', 'requests', 'request', 'new-request'].includes(name);
 
 /** Only a page of the console: another address would be an open redirect. */
 export function safeNext(next: string | null): string {

@@ -28,6 +28,9 @@ describe('pages', () => {
     '/console/upload',
     '/console/webhooks',
     '/console/webhooks/1',
+    '/console/requests',
+    '/console/requests/1',
+    '/console/new-request',
   ])('%s is the page', async (path) => {
     const page = await get(path);
     expect(page.status).toBe(200);

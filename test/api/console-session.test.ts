@@ -142,6 +142,7 @@ const changes: [KeyScope, string, (audience: number) => string, object, number][
   ['audience', 'PATCH', (id) => `${AUDIENCE}/${id}`, { file_path: 'a' }, 204],
   ['audience', 'PUT', (id) => `${AUDIENCE}/${id}`, {}, 204],
   ['webhook', 'POST', () => '/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }, 201],
+  ['privacy', 'POST', () => '/v1/privacy/requests', { type: 'delete', file_path: 'a' }, 202],
 ];
 
 describe('a session changes', () => {

@@ -9,6 +9,7 @@ import { expectGoodLooks } from './support/accessible.ts';
 import { useBrowser } from './support/browser.ts';
 import { createScene, shows } from './support/scene.ts';
 
+const REQUESTS = '/v1/privacy/requests';
 const test = withSharedService();
 const browser = useBrowser();
 
@@ -44,6 +45,14 @@ test('every page and state, light and dark, wide and narrow', async ({ service, 
   const failedImport = await importsOf();
   await scene.ended(`${IMPORT}/${failedImport}`);
 
+  const request = async (body: object) => {
+    const { request_id } = (await scene.call('POST', REQUESTS, { body })).json;
+    await scene.ended(`${REQUESTS}/${request_id}`);
+    return `/console/requests/${request_id}`;
+  };
+  const answered = await request({ type: 'access', identifiers: devices.slice(0, 20) });
+  const failedRequest = await request({ type: 'delete', file_path: 'a/long/path/to/people/who-asked.csv' });
+
   const page = await browser.open();
   const look = async (name: string, path: string, ready: () => Promise<unknown>, on = page) => {
     await on.goto(scene.at(path));
@@ -65,6 +74,9 @@ test('every page and state, light and dark, wide and narrow', async ({ service, 
   await look('webhooks-empty', '/console/webhooks', () =>
     page.getByText('No webhooks are registered').waitFor(),
   );
+  await look('requests-empty', '/console/requests', () =>
+    page.getByText('There are no privacy requests yet').waitFor(),
+  );
   await page.getByRole('button', { name: 'Sign out' }).click();
   await heading(page, 'Sign in');
 
@@ -78,6 +90,16 @@ test('every page and state, light and dark, wide and narrow', async ({ service, 
     page.getByText('Why it failed').waitFor(),
   );
   await look('upload', '/console/upload', () => page.getByRole('group', { name: 'Load it as' }).waitFor());
+  await look('requests', '/console/requests', () => page.getByRole('link', { name: 'who-asked' }).waitFor());
+  await look('request-done', answered, () => page.getByRole('button', { name: 'Save as JSON' }).waitFor());
+  await look('request-failed', failedRequest, () => page.getByText('Why it failed').waitFor());
+  await look('new-request', '/console/new-request', async () => {
+    await page.getByRole('radio', { name: /^Delete/ }).check();
+    await page.getByRole('button', { name: 'Submit request' }).click();
+    await page.getByRole('checkbox', { name: 'Delete permanently' }).check();
+    await page.getByRole('button', { name: 'Submit request' }).click();
+    await page.getByText('Enter at least one identifier').waitFor();
+  });
   await look('report-done', reportOf(audience), async () => {
     await shows(page, 'Matched devices', '600');
     await page.locator('.chart-dot').first().waitFor();

@@ -1,4 +1,5 @@
-/** What a partner does in the console, in a real browser: uploads, dry runs, loads, corrections, webhooks. */
+/** What a partner does in the console, in a real browser: uploads, dry runs, loads, corrections, webhooks, privacy requests. */
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
@@ -303,6 +304,62 @@ test('webhooks show their deliveries, and send one again', async ({ service, dri
   }
 });
 
+test('a person’s request is made, watched to its end, and its receipt saved', async ({ service, driver }) => {
+  const scene = await createScene(service, driver);
+  const [gone, kept] = ids(2) as [string, string];
+  const audience = await scene.create('Runners', 'runners.csv', file([gone, kept], 'run'));
+  await scene.loaded(audience);
+  const page = await browser.open();
+  await scene.signIn(page);
+  await page.getByRole('link', { name: 'Privacy' }).click();
+  await page.getByRole('link', { name: 'New request' }).click();
+
+  const submit = page.getByRole('button', { name: 'Submit request' });
+  const identifiers = page.getByLabel('Advertising identifiers');
+  await identifiers.fill(`${gone}\n\nnobody`);
+  await submit.click();
+  await page.getByText('Line 3 is not an advertising identifier').waitFor();
+  await identifiers.fill(` ${gone.toUpperCase()}\n${kept.replaceAll('-', '')}\n`);
+  await submit.click();
+  await fact(page, 'Devices found').getByText('2', { exact: true }).waitFor();
+  const rows = await rowsOf(page, 'Devices with what is stored about them');
+  expect(rows.sort()).toEqual([gone, kept].map((device) => [device, '–', 'Runners: run']).sort());
+
+  await page.getByRole('link', { name: 'Privacy requests' }).click();
+  await page.getByRole('link', { name: 'New request' }).click();
+  await page.getByRole('radio', { name: /^Delete/ }).check();
+  await identifiers.fill(gone);
+  await submit.click();
+  // The browser asks for the confirmation.
+  expect(page.url()).toMatch(/new-request$/);
+  await page.getByRole('checkbox', { name: 'Delete permanently' }).check();
+  await submit.click();
+  await page.getByRole('heading', { name: 'Receipt' }).waitFor();
+  expect(await fact(page, 'Devices found').textContent()).toBe('1');
+  const id = Number(new URL(page.url()).pathname.split('/').at(-1));
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save the receipt' }).click(),
+  ]);
+  const { receipt } = (await scene.call('GET', `/v1/privacy/requests/${id}`)).json;
+  expect(await readFile(await download.path(), 'utf8')).toBe(receipt);
+  expect(download.suggestedFilename()).toBe(`receipt-of-request-${id}.jws`);
+  expect(await driver.members(setNames.audience(audience.audience_id, 1))).toEqual(asMembers([kept]));
+
+  await page.goto(scene.at('/console/new-request'));
+  await page.getByRole('radio', { name: /^Restore/ }).check();
+  await page.getByRole('radio', { name: 'A file in your storage' }).check();
+  await page.getByLabel('Path of the file').fill('none.csv');
+  await submit.click();
+  await page.getByText('Why it failed').waitFor();
+  await page.getByRole('link', { name: 'Privacy requests' }).click();
+  expect((await rowsOf(page, 'Privacy requests, newest first')).map((row) => row.slice(1, 4))).toEqual([
+    ['Failed', '0', '0'],
+    ['Done', '1', '1'],
+    ['Done', '2', '2'],
+  ]);
+});
+
 test('without the scope, and for a customer, there is nothing to change', async ({ service, driver }) => {
   const scene = await createScene(service, driver);
   const { key } = await driver.stores.apiKeys.create(service.config.secret, scene.partner, 'r', {
@@ -312,21 +369,23 @@ test('without the scope, and for a customer, there is nothing to change', async 
   await scene.ended(`${IMPORT}/${failed.json.import_log_id}`);
   const page = await browser.open();
   await scene.signIn(page, key);
-  expect(await page.getByRole('link', { name: /Upload|Webhooks/ }).count()).toBe(0);
+  expect(await page.getByRole('link', { name: /Upload|Webhooks|Privacy/ }).count()).toBe(0);
   await page.goto(scene.at(`/console/imports/${failed.json.import_log_id}`));
   await page.getByText('Why it failed').waitFor();
   expect(await page.getByRole('button', { name: 'Submit again' }).count()).toBe(0);
   await page.goto(scene.at('/console/upload'));
   await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
-  await page.goto(scene.at('/console/webhooks'));
-  await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
+  for (const path of ['requests', 'requests/1', 'new-request', 'webhooks']) {
+    await page.goto(scene.at(`/console/${path}`));
+    await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
+  }
   await expectGoodLooks(page, 'not-allowed');
 
   const customer = await browser.open();
   await scene.signIn(customer, await scene.tokenOf('acme'));
   expect(await customer.locator('footer').count()).toBe(0);
   expect(await customer.locator('nav[aria-label=Console] a').allInnerTexts()).toEqual(['Audiences']);
-  for (const path of ['upload', 'webhooks', 'imports']) {
+  for (const path of ['upload', 'webhooks', 'imports', 'requests', 'requests/1', 'new-request']) {
     await customer.goto(scene.at(`/console/${path}`));
     await customer.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
   }

@@ -7,6 +7,7 @@ describe('the router', () => {
     expect(pageOf('/console/')).toEqual({ name: 'home' });
     expect(pageOf('/console/segments/10000042')).toEqual({ name: 'segment', id: 10_000_042 });
     expect(pageOf('/console/imports/7')).toEqual({ name: 'import', id: 7 });
+    expect(pageOf('/console/requests/7')).toEqual({ name: 'request', id: 7 });
     for (const path of [
       '/console/segments/',
       '/console/segments/0',

@@ -6,6 +6,7 @@ import { ApiProblem } from '../../client/problem.ts';
 import { lineToCorrect, noRows } from '../../client/rows-to-correct.ts';
 import type { ImportLog, RejectedRow } from '../../client/types.ts';
 import { change, newKey, request } from '../api-client.ts';
+import { save } from '../csv.ts';
 import { openPage } from '../router.ts';
 import { Problem } from './basics.tsx';
 import { LoadSteps } from './load/load-steps.tsx';
@@ -50,11 +51,7 @@ async function saveRows(path: string, name: string): Promise<void> {
   const counts = noRows();
   const lines: string[] = [];
   for await (const row of readLines<RejectedRow>(await request(path))) lines.push(lineToCorrect(row, counts));
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob(lines, { type: 'text/csv' }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  save(new Blob(lines, { type: 'text/csv' }), name);
 }
 
 interface Props {

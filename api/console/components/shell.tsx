@@ -53,6 +53,12 @@ function Navigation({ session, path }: { session: Session; path: string }) {
       names: ['webhooks', 'webhook'],
       isShown: scopes.includes('webhook'),
     },
+    {
+      title: 'Privacy',
+      to: 'requests',
+      names: ['requests', 'request', 'new-request'],
+      isShown: scopes.includes('privacy'),
+    },
   ];
   return (
     <nav aria-label="Console">

@@ -33,6 +33,9 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
     ['/console/upload', pages.page],
     ['/console/webhooks', pages.page],
     ['/console/webhooks/:id', pages.record],
+    ['/console/requests', pages.page],
+    ['/console/requests/:id', pages.record],
+    ['/console/new-request', pages.page],
     ['/console/assets/:name', pages.asset],
     ['/console/*path', pages.missing],
   ];

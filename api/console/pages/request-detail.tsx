@@ -1,0 +1,150 @@
+import { privacyPath } from '../../client/client.ts';
+import { count, exactTime } from '../../client/format.ts';
+import type { PrivacyRequestDetails, Session } from '../../client/types.ts';
+import { isOpen, requestTitle, statusWords } from '../../client/words.ts';
+import { read } from '../api-client.ts';
+import { Age, Errors, Problem, SkeletonRows, Status } from '../components/basics.tsx';
+import { type ListColumn, ListTable } from '../components/list-table.tsx';
+import { save } from '../csv.ts';
+import { useAnnounce, useTitle } from '../hooks.ts';
+import { useQuery } from '../query.ts';
+import { NoScopePage, NotFoundPage } from './notices.tsx';
+
+const POLL_MS = 1_000;
+
+type Device = NonNullable<PrivacyRequestDetails['devices']>[number];
+
+function Facts({ request }: { request: PrivacyRequestDetails }) {
+  const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
+  return (
+    <dl class="facts">
+      <dt>Identifiers</dt>
+      <dd class="numbers">{counted(request.identifiers)}</dd>
+      <dt>{request.type === 'restore' ? 'Devices that were kept out' : 'Devices found'}</dt>
+      <dd class="numbers">{counted(request.found)}</dd>
+      <dt>Submitted</dt>
+      <dd>
+        <Age time={request.created_at} />, {exactTime(request.created_at)}
+      </dd>
+      <dt>Last change</dt>
+      <dd>
+        <Age time={request.updated_at} />, {exactTime(request.updated_at)}
+      </dd>
+    </dl>
+  );
+}
+
+/** What was done, for the person who asked: anyone can verify it. */
+function Receipt({ request: { request_id: id, receipt } }: { request: PrivacyRequestDetails }) {
+  if (receipt === null) return null;
+  return (
+    <section>
+      <h2>Receipt</h2>
+      <p>
+        Says what was done, where copies remain and until when. It is signed as a JWS (
+        <a href="/.well-known/jwks.json">public keys</a>) and names no device.
+      </p>
+      <p class="actions">
+        <button
+          type="button"
+          onClick={() =>
+            save(new Blob([receipt], { type: 'application/jose' }), `receipt-of-request-${id}.jws`)
+          }
+        >
+          Save the receipt
+        </button>
+      </p>
+    </section>
+  );
+}
+
+const columns: ListColumn<Device>[] = [
+  { label: 'Device', isName: true, cell: ({ identifier }) => <code>{identifier}</code> },
+  {
+    label: 'Attributes',
+    cell: ({ attributes }) =>
+      attributes.map(({ attribute_id, name }) => name ?? `${attribute_id}, deleted since`).join(', ') || '–',
+  },
+  {
+    label: 'Audiences and events',
+    cell: ({ audiences }) =>
+      audiences
+        .map(({ audience_id, name, events }) =>
+          [name ?? `${audience_id}, deleted since`, ...events.filter((event) => event !== '')].join(': '),
+        )
+        .join(', ') || '–',
+  },
+];
+
+function Stored({ request: { request_id: id, type, status, devices } }: { request: PrivacyRequestDetails }) {
+  if (type !== 'access' || status !== 2) return null;
+  return (
+    <section>
+      <h2>What is stored</h2>
+      {devices === null && <p class="quiet">The answer was kept for 7 days.</p>}
+      {devices?.length === 0 && <p class="quiet">Nothing is stored about these devices.</p>}
+      {devices && devices.length > 0 && (
+        <>
+          <ListTable
+            caption="Devices with what is stored about them"
+            columns={columns}
+            rows={devices}
+            rowKey={({ identifier }) => identifier}
+          />
+          <p class="actions">
+            <button
+              type="button"
+              onClick={() =>
+                save(
+                  new Blob([JSON.stringify(devices, null, 2)], { type: 'application/json' }),
+                  `answer-to-request-${id}.json`,
+                )
+              }
+            >
+              Save as JSON
+            </button>
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
+
+export function RequestDetailPage({ session, id }: { session: Session; id: number }) {
+  useTitle(`Privacy request ${id}`);
+  const isAllowed = session.scopes.includes('privacy');
+  const path = `${privacyPath}/${id}`;
+  const query = useQuery(
+    isAllowed ? path : null,
+    async (signal) => (await read<PrivacyRequestDetails>(path, signal)).data,
+    { again: ({ status }) => (isOpen(status) ? POLL_MS : null) },
+  );
+  const request = query.data;
+  useAnnounce(request && `Privacy request ${id}: ${statusWords[request.status]}`);
+  if (!isAllowed) return <NoScopePage scope="privacy" />;
+  if (query.problem?.status === 404) return <NotFoundPage what="privacy request" />;
+  if (!request)
+    return query.problem ? (
+      <Problem problem={query.problem} retry={query.reload} />
+    ) : (
+      <SkeletonRows rows={8} />
+    );
+  return (
+    <>
+      <div class="page-head report-head">
+        <p class="crumb">
+          <a href="/console/requests">Privacy requests</a> / Request {id}
+        </p>
+        <h1>{requestTitle(request)}</h1>
+        <Status status={request.status} />
+      </div>
+      {query.problem && <Problem problem={query.problem} retry={query.reload} />}
+      <Errors errors={request.errors} />
+      <section class="card" aria-label="Facts">
+        <Facts request={request} />
+      </section>
+      <Stored request={request} />
+      <Receipt request={request} />
+    </>
+  );
+}

@@ -1,5 +1,13 @@
 /** An error response: thrown anywhere below the routes, written in one place by answer-problems.ts. */
+import { withoutIdentifiers } from '../../pipeline/formats/find-identifiers.ts';
 import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
+
+/** What was sent is repeated, but no device is named: clients log what went wrong. */
+const nameNoDevice = (errors: FieldError[]): FieldError[] =>
+  errors.map(({ path, message }) => ({
+    path: withoutIdentifiers(path),
+    message: withoutIdentifiers(message),
+  }));
 
 export class Problem extends Error {
   readonly status: number;
@@ -21,14 +29,15 @@ export class Problem extends Error {
   }
 
   toBody(instance: string): string {
+    const { detail, extra } = this;
     return JSON.stringify({
       type: problemType(this.code),
       title: problems[this.code].title,
       status: this.status,
-      detail: this.detail,
+      detail: withoutIdentifiers(detail),
       code: this.code,
       instance,
-      ...(this.extra.errors ? { errors: this.extra.errors } : {}),
+      ...(extra.errors ? { errors: nameNoDevice(extra.errors) } : {}),
       ...this.extra.members,
     });
   }

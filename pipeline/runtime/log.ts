@@ -1,6 +1,7 @@
-/** The one logger: one line per event, with the job's id on every line about a job, and never a secret. */
+/** The one logger: one line per event, with the job's id on every line about a job, and never a secret or a device. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { secretVariables } from '../../schemas/secret-files.ts';
+import { withoutIdentifiers } from '../formats/find-identifiers.ts';
 import { withSourcePositions } from './source-positions.ts';
 
 export type { Logger } from 'pino';
@@ -21,13 +22,26 @@ const secretNames = [
 /** pino redacts by path, so each name is listed at all depths at which it can occur. */
 const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);
 
-/** mongodb://user:password@host keeps everything but the password. */
-const withoutPasswords = (text: string) => text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@');
+/** mongodb://user:password@host keeps everything but the password; and no device is named. */
+const cleaned = (text: string) =>
+  withoutIdentifiers(text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@'));
+
+/** Texts of partners and drivers, such as a path or an error with the row that it is about, may name a device. */
+const freeTexts = ['path', 'key', 'reason', 'errors'] as const;
+const clean = (value: unknown): unknown =>
+  typeof value === 'string'
+    ? withoutIdentifiers(value)
+    : JSON.parse(withoutIdentifiers(JSON.stringify(value) ?? 'null'));
+function nameNoDevice(fields: Record<string, unknown>): Record<string, unknown> {
+  const given = freeTexts.filter((name) => fields[name] !== undefined);
+  if (given.length === 0) return fields;
+  return { ...fields, ...Object.fromEntries(given.map((name) => [name, clean(fields[name])])) };
+}
 
 /** A driver's error may contain everything the driver knows about its servers, and then pino cannot serialize the error at all. */
 function briefly([name, value]: [string, unknown]): [string, unknown][] {
   try {
-    const text = JSON.stringify(value) ?? '';
+    const text = withoutIdentifiers(JSON.stringify(value) ?? '');
     return text !== '' && text.length < 2_000 ? [[name, JSON.parse(text)]] : [];
   } catch {
     return [];
@@ -44,7 +58,7 @@ export function createLogger(
     level: config.logLevel,
     base: { process: name, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }), log: nameNoDevice },
     redact: { paths: [...redacted, 'req.headers["x-user-token"]'], censor: '[redacted]' },
     serializers: {
       err(error: unknown) {
@@ -52,8 +66,8 @@ export function createLogger(
         if (typeof serialized !== 'object' || serialized === null) return serialized;
         return {
           ...Object.fromEntries(Object.entries(serialized).flatMap(briefly)),
-          message: withoutPasswords(serialized.message ?? ''),
-          stack: withoutPasswords(withSourcePositions(serialized.stack ?? '')),
+          message: cleaned(serialized.message ?? ''),
+          stack: cleaned(withSourcePositions(serialized.stack ?? '')),
         };
       },
     },

@@ -39,7 +39,7 @@ export function describeCommand(command: Command): Omit<AuditedAction, 'actor'> 
   );
   return {
     action: names.join(' '),
-    partner: typeof options.partner === 'string' ? options.partner : null,
+    partner: typeof options.partner === 'string' ? withoutIdentifiers(options.partner) : null,
     details,
   };
 }

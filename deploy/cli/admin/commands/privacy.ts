@@ -17,7 +17,7 @@ import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { identifiersArgument, identifiersIn } from '../../read-identifiers.ts';
 import { when } from '../../show.ts';
-import { adminTools } from '../runner.ts';
+import { adminTools, type Work } from '../runner.ts';
 import { displayName, table } from '../views.ts';
 
 const statuses = ['pending', 'running', 'done', 'error'];
@@ -69,11 +69,8 @@ export function register(admin: Command, environments: Environments): void {
     .action((file: string, options: RequestOptions, command: Command) => {
       const { type, partner, reason } = options;
       const whose = partner === undefined ? 'all partners' : `partner ${partner}`;
-      const question =
-        type === 'delete'
-          ? `Permanently delete what ${whose} have of these devices, and keep them out?`
-          : `Queue a request (${type}) about the data of ${whose}?`;
-      return run.confirmed(command, question, async (stores, config) => {
+      const question = `Permanently delete the data of ${whose} about these devices, and keep them out?`;
+      const work: Work = async (stores, config) => {
         if (partner !== undefined) await stores.partners.find(partner);
         const identifiers = identifiersIn(file, (code, message) => new CommandFailed(code, message));
         // Loads the Kafka client, which the others do without.
@@ -98,7 +95,8 @@ export function register(admin: Command, environments: Environments): void {
             `follow it with: headrace admin privacy show ${job._id}`,
           ],
         };
-      });
+      };
+      return type === 'delete' ? run.confirmed(command, question, work) : run(command, work);
     });
 
   add(privacy, 'list', 'list privacy requests, newest first')

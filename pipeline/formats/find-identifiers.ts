@@ -17,18 +17,17 @@ export function hashOfIdentifier(identifier: string, hash: DeviceHash): number {
 }
 
 /** Instead of a row that held an identifier which was deleted. */
-const ERASED = '(erased)';
+export const ERASED = '(erased)';
+
+/** The places of rows that hold such an identifier. */
+export const rowsWith = (rows: { raw: string }[], isErased: (identifier: string) => boolean): number[] =>
+  rows.flatMap(({ raw }, n) => (identifiersIn(raw).some(isErased) ? [n] : []));
 
 /** The rows, with those blanked that hold such an identifier; undefined: none does. */
 export function blankRows<Row extends { raw: string }>(
   rows: Row[],
   isErased: (identifier: string) => boolean,
 ): Row[] | undefined {
-  let isChanged = false;
-  const blanked = rows.map((row) => {
-    if (!identifiersIn(row.raw).some(isErased)) return row;
-    isChanged = true;
-    return { ...row, raw: ERASED };
-  });
-  return isChanged ? blanked : undefined;
+  const erased = new Set(rowsWith(rows, isErased));
+  return erased.size > 0 ? rows.map((row, n) => (erased.has(n) ? { ...row, raw: ERASED } : row)) : undefined;
 }

@@ -2,7 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections, JobStatus } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
-import { blankRows } from '../formats/find-identifiers.ts';
+import { ERASED, rowsWith } from '../formats/find-identifiers.ts';
 import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
@@ -63,18 +63,15 @@ export function createDryRunStore(db: Db) {
         { sort: { _id: 1 }, returnDocument: 'after' },
       ) as Promise<TakenDryRun | null>,
 
-    /** Blanks examples that hold such identifiers, of one partner's dry runs or of all. */
+    /** Blanks examples that hold such identifiers, of one partner's dry runs or of all, row by row: slots do so at the same time. */
     async erase(isErased: (identifier: string) => boolean, partner: string | undefined): Promise<void> {
       const hasExamples = { 'files.examples.raw': { $exists: true } };
       const scope = partner === undefined ? {} : { partner };
       for await (const { _id, files } of dryRuns.find({ ...hasExamples, ...scope })) {
-        const blanked = files.map((file) => ({ ...file, examples: blankRows(file.examples, isErased) }));
-        if (blanked.every(({ examples }) => examples === undefined)) continue;
-        const erased = blanked.map((file, n) => ({
-          ...file,
-          examples: file.examples ?? files[n]!.examples,
-        }));
-        await dryRuns.updateOne({ _id }, { $set: { files: erased } });
+        const erased = files.flatMap(({ examples }, file) =>
+          rowsWith(examples, isErased).map((n) => [`files.${file}.examples.${n}.raw`, ERASED]),
+        );
+        if (erased.length > 0) await dryRuns.updateOne({ _id }, { $set: Object.fromEntries(erased) });
       }
     },
 

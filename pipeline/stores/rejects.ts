@@ -2,7 +2,7 @@
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
-import { blankRows } from '../formats/find-identifiers.ts';
+import { ERASED, rowsWith } from '../formats/find-identifiers.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { removeInSteps } from './bulk.ts';
 import { createJobStore } from './jobs/jobs.ts';
@@ -35,7 +35,7 @@ export function createRejectStore(db: Db) {
       return rows;
     },
 
-    /** Blanks rows that hold such identifiers, of one partner's jobs or of all. `hashes` are theirs. */
+    /** Blanks rows that hold such identifiers, of one partner's jobs or of all, row by row: slots do so at the same time. `hashes` are theirs. */
     async erase(
       hashes: number[],
       isErased: (identifier: string) => boolean,
@@ -43,9 +43,9 @@ export function createRejectStore(db: Db) {
     ): Promise<void> {
       for (const some of inGroups(hashes, within({ count: HASHES_AT_ONCE })))
         for await (const { _id, job, rows } of rejects.find({ hashes: { $in: some } })) {
-          const blanked = blankRows(rows, isErased);
-          if (!blanked || !(await isOf(job, partner))) continue;
-          await rejects.updateOne({ _id }, { $set: { rows: blanked } });
+          const erased = rowsWith(rows, isErased).map((n) => [`rows.${n}.raw`, ERASED]);
+          if (erased.length === 0 || !(await isOf(job, partner))) continue;
+          await rejects.updateOne({ _id }, { $set: Object.fromEntries(erased) });
         }
     },
 

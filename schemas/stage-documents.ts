@@ -143,6 +143,8 @@ export interface ManifestDocument {
   regions: RegionEntry[];
   /** Documents that the last change has replaced, by the ranges of their ids: removed with it or, if that failed, with the next one. */
   replaced: { from: string; to: string }[];
+  /** An erasure that is counted, and not complete: where its devices are named, and the keys that they lose (absent: all). */
+  erasing?: { regions: RegionEntry[]; keys?: number[] };
 }
 
 /** What a job added to a slot or removed from it. Of several that were merged together, the last has the devices of all. */

@@ -10,6 +10,7 @@ import type { ManifestDocument, PageDocument, RegionEntry } from '../../schemas/
 import { packCounts, unpackCounts } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/collections.ts';
 import type { createOneAtATime } from '../runtime/one-at-a-time.ts';
+import { completeErasure, type Erasing } from './complete-erasure.ts';
 import { setPoint } from './fault-points.ts';
 import { createLease } from './lease.ts';
 import { type Manifest, manifestId } from './manifests.ts';
@@ -98,8 +99,8 @@ export interface SlotEdit {
   /** Puts others in the place of a region. */
   replace(region: RegionEntry, by: RegionEntry[]): void;
   regions(): RegionEntry[];
-  /** Replaces the manifest even if nothing changes: edits in flight elsewhere start over. */
-  touch(): void;
+  /** These devices are to be taken out of the pages, and do not count any more. */
+  erase(erasing: Erasing): void;
   /** Stores that the job changes nothing, now or later. */
   drop(): void;
 }
@@ -128,6 +129,10 @@ export const editSlot = (
       // Merged again with others, a job would count what they add, and bring back what was deleted since.
       if (merged.length > 0)
         throw new NotTogether(`a job is merged or was dropped that was to be merged into ${manifest._id}`);
+      if (manifest.erasing) {
+        await completeErasure(deps, target);
+        continue;
+      }
       const done = await tryToEdit(deps, target, manifest, work);
       if (done) return done;
       await waitAfterLoss(attempt, manifest._id);
@@ -148,6 +153,7 @@ async function tryToEdit(
   const change: SlotChange = { job, devices: 0, matched: 0, pairs: new Map() };
   let regions = manifest.regions;
   let isChanged = false;
+  let erasing: Erasing | undefined;
   const replaced: IdRange[] = [];
   const writer = createWriter(deps);
   const lease = createLease(deps.pages, manifest._id, token, tokenTime(token));
@@ -167,8 +173,9 @@ async function tryToEdit(
         if (!kept.has(level)) replaced.push(pagesOf(manifest._id, level, region));
     },
     regions: () => regions,
-    touch() {
+    erase(counted) {
       isChanged = true;
+      erasing = counted;
     },
     drop() {
       isChanged = true;
@@ -201,6 +208,7 @@ async function tryToEdit(
     changes: [...stored, ...byJob(change, target)],
     regions,
     replaced,
+    ...(erasing ? { erasing } : {}),
   };
   // The list of what the last change has replaced is about to be lost.
   await deps.removals.finish(manifest);

@@ -1,19 +1,19 @@
 /**
  * Takes devices, or some of their keys, out of a slot of a space, at the cost of the pages that hold them.
  *
- * First the manifest is replaced by one that says what is removed: like every change, that happens once. Then the pages are changed where
- * they are; a process that dies meanwhile leaves devices in them, which do not count any more, and the next one goes on. Last the manifest
- * is replaced again: an edit that read the pages before would bring the devices back, so it has to lose.
+ * First the manifest is replaced by one that says what is removed, and names the devices in pages of their own: like every change, that
+ * happens once. Then they are taken out of the pages where they are (complete-erasure.ts). A process that dies meanwhile leaves that to
+ * whoever changes the slot next.
  */
+import { changesIn, completeErasure, type Prepared } from './complete-erasure.ts';
 import { countStored } from './count-stored.ts';
-import { compare, createWriter, type Devices, firstKey, noDevices } from './devices.ts';
+import { concatenate, createWriter, type Devices } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
-import { type Manifest, manifestId } from './manifests.ts';
-import { decode, encode } from './page-format.ts';
-import type { StoredPage } from './page-reply.ts';
-import { Raced, waitAfterLoss } from './races.ts';
-import { groupsOf, loadRegion } from './read-regions.ts';
+import { manifestId } from './manifests.ts';
+import { waitAfterLoss } from './races.ts';
+import { groupsOf, type LoadedRegion, loadRegion } from './read-regions.ts';
+import { wholeSlot } from './regions.ts';
 
 export interface Erasure extends SlotTarget {
   /** Only these keys, and devices that have no other; absent: the devices. */
@@ -22,23 +22,27 @@ export interface Erasure extends SlotTarget {
   matchIn?: string | undefined;
 }
 
+/** What is kept of the pages between counting and changing them. Beyond it they are read again. */
+const PREPARED_BYTES = 8 << 20;
+
 /** Once a job. The devices are in no page when this resolves. */
 export async function eraseDevices(deps: EditDeps, target: Erasure, wanted: Devices): Promise<Edited> {
-  const edited = await editSlot(deps, target, (edit) => count(deps, edit, target, wanted));
-  const { job } = target.jobs[0]!;
-  if (edited.changes.some((one) => one.job === job && !one.dropped))
-    await deps.oneAtATime(manifestId(target.space, target.slot), () => takeOut(deps, target, wanted));
+  let prepared: Prepared | undefined;
+  const edited = await editSlot(deps, target, async (edit) => {
+    prepared = await count(deps, edit, target, wanted);
+  });
+  await deps.oneAtATime(manifestId(target.space, target.slot), () => completeErasure(deps, target, prepared));
   return edited;
 }
 
-async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: Devices): Promise<void> {
+async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: Devices) {
   const { keys, matchIn, slot } = target;
-  const { change } = edit;
-  for (const group of groupsOf(withLevels(edit.manifest), wanted)) {
+  const { change, manifest } = edit;
+  const named: Devices[] = [];
+  const preparing = prepare(deps, keys);
+  for (const group of groupsOf(manifest.regions, wanted)) {
     await edit.renew();
-    const loaded = await Promise.all(
-      group.map(([region, part]) => loadRegion(deps, edit.manifest, region, part)),
-    );
+    const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
     for (const one of loaded) {
       const hit = new Uint8Array(one.wanted!.count);
       const kept = new Uint8Array(one.wanted!.count);
@@ -56,88 +60,53 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
         change.pairs.set(key, (change.pairs.get(key) ?? 0) + 1);
       };
       joinRegion(one, { onDevice, onKey }, deps.hash);
-      const changed = hit.reduce((sum, one) => sum + one, 0);
-      if (changed === 0) continue;
-      edit.touch();
-      change.devices += changed;
+      const changed = pick(one.wanted!, (n) => hit[n] === 1);
+      if (changed.count === 0) continue;
+      named.push(changed);
+      preparing.add({ ...one, wanted: changed });
+      change.devices += changed.count;
       const gone = pick(one.wanted!, (n) => hit[n] === 1 && kept[n] === 0);
       edit.total -= gone.count;
       if (matchIn && gone.count > 0)
         change.matched += await countStored(deps, { space: matchIn, slot }, gone);
     }
   }
+  if (named.length === 0) return undefined;
+  const erasing = [...edit.layOut.asRegions(concatenate(named), wholeSlot)];
+  for (const [, pages] of erasing) await edit.write(pages);
+  edit.erase({
+    regions: erasing.map(([region]) => region),
+    ...(keys ? { keys: [...change.pairs.keys()] } : {}),
+  });
+  return preparing.finish(manifest.version + 1);
+}
+
+/** Changes the pages while they are in memory, as long as they are few. */
+function prepare(deps: EditDeps, keys: Erasure['keys']) {
+  let changes: Prepared['changes'] | undefined = [];
+  let bytes = 0;
+  return {
+    add(loaded: LoadedRegion): void {
+      if (!changes) return;
+      for (const change of changesIn(deps, loaded, keys)) {
+        changes.push(change);
+        bytes += 2 * (change.d.length + change.k.length);
+      }
+      if (bytes > PREPARED_BYTES) changes = undefined;
+    },
+    finish: (version: number): Prepared | undefined => changes && { version, changes },
+  };
 }
 
 /** Edits of the slot that are in flight start over. */
 export const fenceSlot = (deps: EditDeps, target: Pick<SlotTarget, 'space' | 'slot'>): Promise<void> =>
-  deps.oneAtATime(manifestId(target.space, target.slot), () => takeOut(deps, target, noDevices));
-
-/** Until no page that the manifest names holds them, and no edit in flight has read one that did. */
-type Taken = Pick<Erasure, 'space' | 'slot' | 'keys'>;
-
-async function takeOut(deps: EditDeps, target: Taken, wanted: Devices): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const manifest = await deps.manifests.read(target);
-    // Its space was removed.
-    if (manifest.version === 0 && wanted.count > 0) return;
-    const isDone = await takeOutOf(deps, manifest, target, wanted).catch((error) => {
-      if (error instanceof Raced) return false;
-      throw error;
-    });
-    if (isDone && (await deps.manifests.replace(manifest)) === 'landed') return;
-    await waitAfterLoss(attempt, manifest._id);
-  }
-}
-
-async function takeOutOf(
-  deps: EditDeps,
-  manifest: Manifest,
-  { keys }: Taken,
-  wanted: Devices,
-): Promise<boolean> {
-  for (const group of groupsOf(withLevels(manifest), wanted)) {
-    const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-    const changes = loaded.flatMap(({ wanted: part, levels }) =>
-      levels.flatMap(({ pages }) => pages.flatMap((page) => without(deps, page, part!, keys))),
-    );
-    if (changes.length > 0 && !(await deps.pages.change(changes))) return false;
-  }
-  return true;
-}
-
-const withLevels = ({ regions }: Manifest) => regions.filter(({ levels }) => levels.length > 0);
-
-/** The page without the devices, if it holds any of them. */
-function without({ hash }: EditDeps, page: StoredPage, wanted: Devices, keys: Erasure['keys']) {
-  const { reply } = page;
-  const encoded = {
-    devices: reply.subarray(page.devices, page.devicesEnd),
-    keys: reply.subarray(page.keys, page.keysEnd),
-  };
-  const before = decode(encoded, hash);
-  const writer = createWriter(before.count, before.keys.length);
-  let isChanged = false;
-  for (let n = 0, at = 0; n < before.count; n++) {
-    while (at < wanted.count && compare(wanted, at, before, n) < 0) at++;
-    const isWanted = at < wanted.count && compare(wanted, at, before, n) === 0;
-    isChanged ||= isWanted && !keys;
-    if (isWanted && !keys) continue;
-    let isBegun = false;
-    for (let key = firstKey(before, n); key < before.ends[n]!; key++) {
-      if (isWanted && keys!.has(before.keys[key]!)) {
-        isChanged = true;
-        continue;
-      }
-      if (!isBegun) writer.begin(before, n);
-      isBegun = true;
-      writer.key(before.keys[key]!);
+  deps.oneAtATime(manifestId(target.space, target.slot), async () => {
+    for (let attempt = 1; ; attempt++) {
+      const manifest = await deps.manifests.read(target);
+      if ((await deps.manifests.replace(manifest)) === 'landed') return;
+      await waitAfterLoss(attempt, manifest._id);
     }
-    if (!isWanted && !isBegun) writer.begin(before, n);
-  }
-  if (!isChanged) return [];
-  const { devices: d, keys: k } = encode(writer.finish());
-  return [{ page, d, k }];
-}
+  });
 
 /** Those that are chosen, without their keys. */
 function pick(devices: Devices, isChosen: (n: number) => boolean): Devices {

@@ -25,6 +25,13 @@ interface WantedPages {
   starts: readonly number[];
 }
 
+/** What a page becomes. */
+export interface PageChange {
+  page: StoredPage;
+  d: Uint8Array;
+  k: Uint8Array;
+}
+
 export type Pages = ReturnType<typeof createPages>;
 
 export function createPages(db: Db) {
@@ -87,7 +94,7 @@ export function createPages(db: Db) {
     ),
 
     /** Replaces the contents of pages that are still as they were read. Says whether all of them were. */
-    async change(changes: { page: StoredPage; d: Uint8Array; k: Uint8Array }[]): Promise<boolean> {
+    async change(changes: PageChange[]): Promise<boolean> {
       const updates = changes.map(({ page, d, k }) => {
         const { reply, devices, devicesEnd, keys, keysEnd } = page;
         const was = {

@@ -55,10 +55,12 @@ export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifest
     const named = new Map<string, Named>(ids.map((id) => [id, { tokens: new Set(), before }]));
     const found = manifests.collection.find(
       { _id: { $in: ids } },
-      { projection: { 'regions.levels.token': 1 } },
+      { projection: { 'regions.levels.token': 1, 'erasing.regions.levels.token': 1 } },
     );
-    for await (const { _id, regions } of found) {
-      const tokens = regions.flatMap(({ levels }) => levels.map(({ token }) => tokenOf(token)));
+    for await (const { _id, regions, erasing } of found) {
+      const tokens = [...regions, ...(erasing?.regions ?? [])].flatMap(({ levels }) =>
+        levels.map(({ token }) => tokenOf(token)),
+      );
       named.set(_id, { tokens: new Set(tokens), before });
     }
     return named;

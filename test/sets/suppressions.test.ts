@@ -150,6 +150,23 @@ describe('an erasure', () => {
     expect(await checkEveryManifest(database.db)).toEqual([]);
   });
 
+  it('that is counted is completed by the next change of the slot, which adds to what is left', async () => {
+    await open().merge(slotTarget({ space, slot, job: 1 }), onePart(range(0, 300)));
+    const died = async () => {
+      throw new Error('died');
+    };
+    const dying = open(aroundManifests(database.db, { after: died }));
+    const target = { ...slotTarget({ space, slot, job: 2 }), keys: new Set([1]) };
+    await expect(dying.erase(target, range(100, 150))).rejects.toThrow('died');
+    const others = slotTarget({ space, slot, job: 3, partner: 'q', since: 1 });
+    const merged = await open().merge(others, onePart(range(140, 160, 2)));
+    expect([merged.total, merged.changes.at(-1)!.devices]).toEqual([260, 10]);
+    expect(await isStored(120)).toBe(false);
+    const { total, changes } = await open().erase(target, range(100, 150));
+    expect([total, changes.find(({ job }) => job === 2)?.devices]).toEqual([260, 50]);
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+  });
+
   it('of one that was frozen brings back nothing that a later one has taken out of the same page', async () => {
     await open().merge(slotTarget({ space, slot, job: 1 }), onePart(range(0, 8)));
     const gate = createGate();

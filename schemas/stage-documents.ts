@@ -194,6 +194,8 @@ export interface PageDocument {
   d: Uint8Array;
   /** The keys of each (sets/page-format.ts). */
   k: Uint8Array;
+  /** How often it was changed; absent: never. */
+  v?: number;
 }
 
 /** Among the pages: that an edit which takes long was still at work (sets/lease.ts). */

@@ -3,9 +3,11 @@
  * then. Whoever wants to change the slot does this first: what a page still holds of them must not be taken for stored.
  */
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
-import { compare, concatenate, createWriter, type Devices, firstKey, positionOf } from './devices.ts';
+import { IDENTIFIER_BYTES } from '../formats/identifier.ts';
+import { concatenate } from './devices.ts';
+import { joinRegion } from './join.ts';
 import type { Manifest } from './manifests.ts';
-import { decode, encode } from './page-format.ts';
+import { createKeyReader, encodeKeys } from './page-format.ts';
 import type { StoredPage } from './page-reply.ts';
 import type { PageChange } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
@@ -64,53 +66,62 @@ async function takeOut(deps: CompleteDeps, manifest: Manifest, { regions, keys }
   const only = keys && new Set(keys);
   for (const group of groupsOf(manifest.regions, wanted)) {
     const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-    const changes = loaded.flatMap((one) => [...changesIn(deps, one, only)]);
+    const changes = loaded.flatMap((one) => changesIn(deps, one, only));
     if (!(await deps.pages.change(changes))) return false;
   }
   return true;
 }
 
-/** The pages that hold wanted devices, without them; or without some keys of theirs. */
-export function* changesIn(
-  deps: ReadDeps,
-  { wanted, levels }: LoadedRegion,
+/** The pages that hold wanted devices, without them; or without some keys of theirs, and devices that have no other. */
+export function changesIn(
+  { hash }: ReadDeps,
+  loaded: LoadedRegion,
   keys: ReadonlySet<number> | undefined,
-): Generator<PageChange> {
-  for (const { pages } of levels) for (const page of pages) yield* without(deps, page, wanted!, keys);
+): PageChange[] {
+  const places = new Map<StoredPage, number[]>();
+  const onDevice = (_: number, page: StoredPage, place: number) => {
+    const some = places.get(page);
+    if (some) some.push(place);
+    else places.set(page, [place]);
+  };
+  joinRegion(loaded, { onDevice }, hash);
+  return [...places].flatMap(([page, some]) => without(page, some, keys));
 }
 
-function* without(
-  { hash }: ReadDeps,
-  page: StoredPage,
-  wanted: Devices,
-  keys: ReadonlySet<number> | undefined,
-): Generator<PageChange> {
-  const { reply } = page;
-  const encoded = {
-    devices: reply.subarray(page.devices, page.devicesEnd),
-    keys: reply.subarray(page.keys, page.keysEnd),
-  };
-  const before = decode(encoded, hash);
-  const writer = createWriter(before.count, before.keys.length);
+/** At the ascending places. What is left is copied, not decoded. */
+function without(page: StoredPage, places: number[], keys: ReadonlySet<number> | undefined): PageChange[] {
+  const devices = createCutter(page.reply.subarray(page.devices, page.devicesEnd));
+  const keyBytes = page.reply.subarray(page.keys, page.keysEnd);
+  const lists = createCutter(keyBytes);
+  const reader = createKeyReader(keyBytes);
+  let passed = 0;
   let isChanged = false;
-  for (let n = 0, at = positionOf(wanted, before.addresses[0] ?? 0); n < before.count; n++) {
-    while (at < wanted.count && compare(wanted, at, before, n) < 0) at++;
-    const isWanted = at < wanted.count && compare(wanted, at, before, n) === 0;
-    isChanged ||= isWanted && !keys;
-    if (isWanted && !keys) continue;
-    let isBegun = false;
-    for (let key = firstKey(before, n); key < before.ends[n]!; key++) {
-      if (isWanted && keys!.has(before.keys[key]!)) {
-        isChanged = true;
-        continue;
-      }
-      if (!isBegun) writer.begin(before, n);
-      isBegun = true;
-      writer.key(before.keys[key]!);
-    }
-    if (!isWanted && !isBegun) writer.begin(before, n);
+  for (const place of places) {
+    reader.skip(place - passed);
+    passed = place + 1;
+    const from = reader.position();
+    const kept: number[] = [];
+    let isHit = !keys;
+    reader.next((key) => {
+      if (keys && !keys.has(key)) kept.push(key);
+      else isHit = true;
+    });
+    if (!isHit) continue;
+    isChanged = true;
+    lists.cut(from, reader.position(), kept.length > 0 ? encodeKeys(kept) : undefined);
+    if (kept.length === 0) devices.cut(place * IDENTIFIER_BYTES, passed * IDENTIFIER_BYTES);
   }
-  if (!isChanged) return;
-  const { devices: d, keys: k } = encode(writer.finish());
-  yield { page, d, k };
+  return isChanged ? [{ page, d: devices.rest(), k: lists.rest() }] : [];
+}
+
+function createCutter(bytes: Uint8Array) {
+  const pieces: Uint8Array[] = [];
+  let end = 0;
+  return {
+    cut(from: number, to: number, instead?: Uint8Array): void {
+      pieces.push(bytes.subarray(end, from), ...(instead ? [instead] : []));
+      end = to;
+    },
+    rest: (): Uint8Array => Buffer.concat([...pieces, bytes.subarray(end)]),
+  };
 }

@@ -8,8 +8,8 @@ import type { LoadedLevel, LoadedRegion } from './read-regions.ts';
 import { pageSize } from './regions.ts';
 
 interface Hits {
-  /** The wanted device with this number is stored. More than once, if it is in several levels. */
-  onDevice(n: number): void;
+  /** The wanted device with this number is stored, at this place of a page. More than once, if it is in several levels. */
+  onDevice(n: number, page: StoredPage, place: number): void;
   /** With each of its keys in that level. */
   onKey?: ((key: number) => void) | undefined;
 }
@@ -53,7 +53,7 @@ function joinPage(
   const reader = onKey && createKeyReader(page.reply, page.keys, page.keysEnd);
   let passed = 0;
   const onHit = (n: number, place: number) => {
-    onDevice(n);
+    onDevice(n, page, place);
     if (!reader) return;
     reader.skip(place - passed);
     reader.next(onKey);

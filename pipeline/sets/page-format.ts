@@ -44,10 +44,22 @@ export function encode(sorted: Devices, from = 0, to = sorted.count): Encoded {
   return { devices, keys: scratch.slice(0, at) };
 }
 
+/** The keys of one device. */
+export const encodeKeys = (keys: number[]): Uint8Array =>
+  encode({
+    count: 1,
+    words: new Uint32Array(WORDS),
+    addresses: new Uint32Array(1),
+    ends: Uint32Array.of(keys.length),
+    keys: Uint32Array.from(keys),
+  }).keys;
+
 /** Reads the lists of keys one after the other. */
 export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) {
   let at = from;
   return {
+    /** Where those of the next device begin. */
+    position: (): number => at,
     /** The keys of the next device. */
     next(onKey?: (key: number) => void): void {
       if (from === to) return;

@@ -17,17 +17,22 @@ export interface StoredPage {
   devicesEnd: number;
   keys: number;
   keysEnd: number;
+  /** How often it was changed. */
+  changes: number;
 }
 
 const OBJECT = 0x03;
 const STRING = 0x02;
 const BINARY = 0x05;
+const INT32 = 0x10;
 const UNDERSCORE = 0x5f;
 const D = 0x64;
 const K = 0x6b;
-/** Up to the bytes of `_id`, and of `d` and `k`: a type, the name with a zero behind it, a length, a subtype. */
+const V = 0x76;
+/** Up to the bytes of `_id`, of `d` and `k`, and of `v`: a type, the name with a zero behind it, a length, a subtype. */
 const ID_HEAD = 9;
 const HEAD = 8;
+const NUMBER_HEAD = 3;
 const FIRST_BATCH = Buffer.from('firstBatch');
 const ID = Buffer.from('id');
 
@@ -59,7 +64,7 @@ function fieldIn(cursor: Buffer, field: Buffer): number {
 }
 
 function pageAt(reply: Buffer, document: number, before: StoredPage | undefined): StoredPage {
-  const page = { level: '', start: 0, reply, devices: 0, devicesEnd: 0, keys: 0, keysEnd: 0 };
+  const page = { level: '', start: 0, reply, devices: 0, devicesEnd: 0, keys: 0, keysEnd: 0, changes: 0 };
   for (let at = document + 4; reply[at] !== 0; ) {
     const type = reply[at];
     const name = reply[at + 1];
@@ -81,6 +86,9 @@ function pageAt(reply: Buffer, document: number, before: StoredPage | undefined)
         page.keys = bytes;
         page.keysEnd = at;
       }
+    } else if (type === INT32 && name === V) {
+      page.changes = reply.readInt32LE(at + NUMBER_HEAD);
+      at += NUMBER_HEAD + 4;
     } else throw new TypeError(`a page has a field of type ${type}`);
   }
   return page;

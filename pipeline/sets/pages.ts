@@ -1,5 +1,5 @@
 /** Page documents: read many to a round trip, changed only by an erasure, removed when no manifest names them. */
-import { Binary, type Db, type Filter, Long } from 'mongodb';
+import { type Db, type Filter, Long } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { PageDocument, RenewalDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
@@ -95,15 +95,12 @@ export function createPages(db: Db) {
 
     /** Replaces the contents of pages that are still as they were read. Says whether all of them were. */
     async change(changes: PageChange[]): Promise<boolean> {
-      const updates = changes.map(({ page, d, k }) => {
-        const { reply, devices, devicesEnd, keys, keysEnd } = page;
-        const was = {
-          d: new Binary(reply.subarray(devices, devicesEnd)),
-          k: new Binary(reply.subarray(keys, keysEnd)),
-        };
-        const filter = { _id: pageId(page.level, page.start), ...was } as Filter<PageDocument>;
-        return { updateOne: { filter, update: { $set: { d, k } } } };
-      });
+      const updates = changes.map(({ page: { level, start, changes: v }, d, k }) => ({
+        replaceOne: {
+          filter: { _id: pageId(level, start), v: v || { $exists: false } } as Filter<PageDocument>,
+          replacement: { d, k, v: v + 1 },
+        },
+      }));
       let matched = 0;
       for (const some of inGroups(updates, within({ count: CHANGE_AT_ONCE })))
         matched += (await collection.bulkWrite(some, { ordered: false })).matchedCount;

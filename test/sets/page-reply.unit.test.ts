@@ -10,22 +10,25 @@ const anyPage = fc.record({
   start: fc.integer({ min: 0, max: 2 ** 28 - 1 }),
   d: fc.uint8Array({ maxLength: 64 }),
   k: fc.uint8Array({ maxLength: 300 }),
+  v: fc.nat(3),
 });
 
-const toPlain = ({ level, start, reply, devices, devicesEnd, keys, keysEnd }: StoredPage) => ({
+const toPlain = ({ level, start, reply, devices, devicesEnd, keys, keysEnd, changes }: StoredPage) => ({
   level,
   start,
   d: Uint8Array.from(reply.subarray(devices, devicesEnd)),
   k: Uint8Array.from(reply.subarray(keys, keysEnd)),
+  v: changes,
 });
 
 it('finds every page with its identifiers and keys', () => {
   fc.assert(
     fc.property(fc.array(anyPage, { maxLength: 30 }), fc.boolean(), fc.nat(7), (pages, isLast, shift) => {
-      const firstBatch = pages.map(({ level, start, d, k }) => ({
+      const firstBatch = pages.map(({ level, start, d, k, v }) => ({
         _id: pageId(level, start),
         d: new Binary(d),
         k: new Binary(k),
+        ...(v > 0 ? { v } : {}),
       }));
       const rest = { id: Long.ZERO, ns: 'headrace.pages', partialResultsReturned: false };
       const bytes = BSON.serialize(isLast ? { ...rest, firstBatch } : { firstBatch, ...rest });

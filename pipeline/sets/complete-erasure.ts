@@ -13,13 +13,8 @@ import type { PageChange } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
 import { devicesOf, groupsOf, type LoadedRegion, loadRegion, type ReadDeps } from './read-regions.ts';
 import { pagesOf } from './regions.ts';
-import type { Removals } from './removals.ts';
 
 export type Erasing = NonNullable<ManifestDocument['erasing']>;
-
-interface CompleteDeps extends ReadDeps {
-  removals: Removals;
-}
 
 /** The pages without the devices, made from those that were read to count them. */
 export interface Prepared {
@@ -30,38 +25,42 @@ export interface Prepared {
 
 /** The devices are in no page when this resolves. */
 export async function completeErasure(
-  deps: CompleteDeps,
+  deps: ReadDeps,
   target: { space: string; slot: number },
   prepared?: Prepared,
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const { erasing, ...manifest } = await deps.manifests.read(target);
-    // Completed by another, who may have died before the pages that named the devices were removed.
-    if (!erasing) return deps.removals.finish(manifest);
+    if (!erasing) return;
     const isPrepared = attempt === 1 && prepared?.version === manifest.version;
     const isDone = isPrepared
       ? await deps.pages.change(prepared.changes)
-      : await takeOut(deps, manifest, erasing).catch(unlessRaced);
+      : await takeOut(deps, manifest, erasing).catch(otherwise(false));
     if (isDone) {
-      await deps.removals.finish(manifest);
-      const replaced = erasing.regions.flatMap((region) =>
-        region.levels.map((level) => pagesOf(manifest._id, level, region)),
+      await deps.pages.remove(
+        erasing.regions.flatMap((region) =>
+          region.levels.map((level) => pagesOf(manifest._id, level, region)),
+        ),
       );
-      const next = { ...manifest, replaced };
       // Edits that read the pages before would bring the devices back: they lose.
-      if ((await deps.manifests.replace(next)) === 'landed') return deps.removals.finish(next);
+      if ((await deps.manifests.replace(manifest)) === 'landed') return;
     }
     await waitAfterLoss(attempt, manifest._id);
   }
 }
 
-function unlessRaced(error: unknown): false {
-  if (error instanceof Raced) return false;
-  throw error;
-}
+const otherwise =
+  <T>(value: T) =>
+  (error: unknown): T => {
+    if (error instanceof Raced) return value;
+    throw error;
+  };
 
-async function takeOut(deps: CompleteDeps, manifest: Manifest, { regions, keys }: Erasing): Promise<boolean> {
-  const named = await Promise.all(regions.map((region) => loadRegion(deps, manifest, region)));
+async function takeOut(deps: ReadDeps, manifest: Manifest, { regions, keys }: Erasing): Promise<boolean> {
+  const naming = Promise.all(regions.map((region) => loadRegion(deps, manifest, region)));
+  const named = await naming.catch(otherwise(undefined));
+  // Somebody has removed what names them: they are out.
+  if (!named) return true;
   const wanted = concatenate(named.map(({ levels }) => devicesOf(levels, deps.hash)));
   const only = keys && new Set(keys);
   for (const group of groupsOf(manifest.regions, wanted)) {

@@ -10,6 +10,7 @@ import type { DigestTable } from '../formats/digest-table.ts';
 import { hashOfIdentifier } from '../formats/find-identifiers.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { groupBy } from '../runtime/collections.ts';
+import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { createArrivalStore } from '../stores/arrivals.ts';
 import { createCounterStore } from '../stores/counters.ts';
@@ -18,9 +19,10 @@ import { type Found, lookFor } from './count-stored.ts';
 import { type Devices, firstKey } from './devices.ts';
 import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { type Erasure, eraseDevices, fenceSlot } from './erase-devices.ts';
+import { findHolders } from './find-holders.ts';
 import { joinRegion } from './join.ts';
 import { type DigestEdit, listDigests, unlistDigests } from './list-digests.ts';
-import { createManifests, manifestId } from './manifests.ts';
+import { createManifests, manifestId, spaceOf } from './manifests.ts';
 import { type Matching, matchDigests } from './match-digests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
 import { wordsOf } from './page-format.ts';
@@ -42,6 +44,8 @@ export { ContendedError } from './races.ts';
 
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
+const SPACES_AT_ONCE = 5_000;
+const RANGES_AT_ONCE = 100;
 /** About 30 bytes each. */
 const MAX_DEVICES_AHEAD = 200_000;
 
@@ -203,13 +207,20 @@ export function createDeviceSets(
     /** Every space that holds the device, with its keys there. */
     async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {
       const located = await locate(device);
-      const { slot } = located;
+      const { slot, wanted } = located;
       const stored = manifests.collection.find({ slot }, { projection: { space: 1 } });
-      for await (const { space } of stored) {
-        const keys = await keysIn(space, located);
-        if (keys) yield { space, keys };
+      for await (const some of inGroupsAsync(stored, within({ count: SPACES_AT_ONCE }))) {
+        const names = some.map(({ space }) => space);
+        for (const space of await findHolders(await withHash(), { spaces: names, slot }, wanted)) {
+          const keys = await keysIn(space, located);
+          if (keys) yield { space, keys };
+        }
       }
     },
+
+    /** Of these spaces, those that may hold some of the devices: all that do, and hardly any other. */
+    holders: async (among: { spaces: string[]; slot: number }, devices: Devices): Promise<string[]> =>
+      findHolders(await withHash(), among, devices),
 
     /** Suppresses devices that only their digests are known of, 32 bytes each. */
     async listDigests(digests: Uint8Array, edit: DigestEdit): Promise<void> {
@@ -227,10 +238,16 @@ export function createDeviceSets(
     match: async (wanted: DigestTable, matching: Matching): Promise<void> =>
       matchDigests(await withHash(), wanted, matching),
 
-    /** The generations of an audience that have devices. */
-    async spacesOf(audience: number): Promise<string[]> {
-      const prefix = spaces.ofAudience(audience);
-      return manifests.collection.distinct('space', { space: { $gte: prefix, $lt: `${prefix}~` } });
+    /** The generations of audiences that have devices. */
+    async spacesOf(...audiences: number[]): Promise<string[]> {
+      const prefixes = audiences.map(spaces.ofAudience);
+      const found: string[] = [];
+      for (const some of inGroups(prefixes, within({ count: RANGES_AT_ONCE }))) {
+        const $or = some.map((prefix) => ({ _id: { $gte: prefix, $lt: `${prefix}~` } }));
+        const ids = await manifests.collection.find({ $or }, { projection: { _id: 1 } }).toArray();
+        found.push(...ids.map(({ _id }) => spaceOf(_id)));
+      }
+      return [...new Set(found)];
     },
 
     /**

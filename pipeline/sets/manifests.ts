@@ -10,6 +10,8 @@ import { wholeSlot } from './regions.ts';
 /** Version 0: there is no document yet. */
 export type Manifest = ManifestDocument;
 export type Manifests = ReturnType<typeof createManifests>;
+/** Where the devices are. */
+export type ManifestRegions = Pick<Manifest, '_id' | 'space' | 'regions' | 'erasing' | 'placement'>;
 
 /** Of a compare-and-set. One that may have landed must not be undone: `unknown` is not `lost`. */
 export type Outcome = 'landed' | 'lost' | 'unknown';
@@ -23,6 +25,7 @@ interface Written {
 const DUPLICATE_KEY = 11_000;
 
 export const manifestId = (space: string, slot: number) => `${space}#${slot}`;
+export const spaceOf = (manifest: string) => manifest.slice(0, manifest.lastIndexOf('#'));
 
 export function createManifests(db: Db, placementOf: PlacementReader) {
   // From the primary and majority-committed: a device that only seems to be stored, because a write is about to be rolled back or a
@@ -43,6 +46,19 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     }
     return wanted.map(({ space, slot }, i) => found.get(ids[i]!) ?? absent(space, slot, placement));
   });
+
+  /** Of those that exist, in any order. */
+  async function regionsOf(wanted: string[], slot: number): Promise<ManifestRegions[]> {
+    const { id: placement } = await placementOf();
+    const ids = wanted.map((space) => manifestId(space, slot));
+    const fields = {
+      projection: { space: 1, regions: 1, erasing: 1, placement: 1 },
+      batchSize: ids.length + 1,
+    };
+    const found = await collection.find({ _id: { $in: ids } }, fields).toArray();
+    for (const manifest of found) requireSamePlacement(db, placement, manifest.placement);
+    return found;
+  }
 
   async function bulkWrite(operations: AnyBulkWriteOperation<ManifestDocument>[]): Promise<Written> {
     try {
@@ -73,6 +89,7 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
   return {
     collection,
     read,
+    regionsOf,
 
     /** A compare-and-set of each: the manifest becomes the next version of the one that it was made from, or stays as it is. */
     replace: groupCommit(async (next: Manifest[]): Promise<Outcome[]> => {

@@ -57,9 +57,23 @@ function allPages(level: LevelEntry, { start, bits }: RegionEntry): number[] {
   return Array.from({ length: 2 ** (level.pageBits - bits) }, (_, i) => start + i * pageSize(level));
 }
 
-function partOf(devices: Devices, region: RegionEntry): Devices {
+export function partOf(devices: Devices, region: RegionEntry): Devices {
   const [from, to] = rangeIn(devices, region);
   return slice(devices, from, to);
+}
+
+interface PageChoice {
+  /** Undefined: they are read as a range. */
+  starts: number[] | undefined;
+  /** All of the level, and not only those that may hold some of the devices. */
+  isWhole: boolean;
+}
+
+export function choosePages(level: LevelEntry, region: RegionEntry, wanted: Devices | undefined): PageChoice {
+  const chosen = wanted && pagesFor(level, region.bits, wanted);
+  if (chosen) return { starts: chosen, isWhole: false };
+  const isSmall = !level.numbered && 2 ** (level.pageBits - region.bits) <= FEW_PAGES;
+  return { starts: isSmall ? allPages(level, region) : undefined, isWhole: true };
 }
 
 async function loadLevel(
@@ -69,13 +83,12 @@ async function loadLevel(
   level: LevelEntry,
   wanted: Devices | undefined,
 ): Promise<LoadedLevel> {
-  const chosen = wanted && pagesFor(level, region.bits, wanted);
-  const read = (starts: number[]) => pages.read({ level: levelId(_id, level), starts });
-  if (chosen) return { level, pages: await read(chosen) };
-  const isSmall = !level.numbered && 2 ** (level.pageBits - region.bits) <= FEW_PAGES;
-  const all = await (isSmall ? read(allPages(level, region)) : pages.readRange(pagesOf(_id, level, region)));
-  if (all.length !== level.pages) throw new Raced();
-  return { level, pages: all };
+  const { starts, isWhole } = choosePages(level, region, wanted);
+  const found = await (starts
+    ? pages.read({ level: levelId(_id, level), starts })
+    : pages.readRange(pagesOf(_id, level, region)));
+  if (isWhole && found.length !== level.pages) throw new Raced();
+  return { level, pages: found };
 }
 
 /** Levels that need not be read, by their tokens. */

@@ -13,6 +13,7 @@ import {
   keyed,
   keyedBy,
   numberedDevice,
+  numberedDevices,
   onePart,
   randomDevices,
   testPlacement,
@@ -229,6 +230,65 @@ it('merges in parts, and nothing at all', async () => {
   });
   expect(total).toBe(900);
   expect((await stored(sets, 'a77.1')).size).toBe(900);
+});
+
+describe('the spaces that hold some devices', () => {
+  const spacesOf = async (sets: ReturnType<typeof createDeviceSets>, from: number, to: number) => {
+    const names = Array.from({ length: 120 }, (_, n) => spaces.audience(n + 1, 1));
+    const wanted = keyed({ devices: numberedDevices(from, to) });
+    return (await sets.holders({ spaces: names, slot: SLOT }, wanted)).sort();
+  };
+
+  /** Audience n holds the devices from 10 n on, the more the larger n is; in two levels or more. */
+  async function store(sets: ReturnType<typeof createDeviceSets>) {
+    for (let n = 1; n <= 100; n++) {
+      const target = { space: spaces.audience(n, 1), slot: SLOT };
+      const [from, to] = [10 * n, 11 * n];
+      await sets.merge(
+        slotTarget({ ...target, job: 1 }),
+        onePart(keyed({ devices: numberedDevices(from + 1, to) })),
+      );
+      await sets.merge(
+        slotTarget({ ...target, job: 2 }),
+        onePart(keyed({ devices: numberedDevices(from, from + 1) })),
+      );
+    }
+  }
+  const expected = (from: number, to: number) =>
+    Array.from({ length: 100 }, (_, n) => n + 1)
+      .filter((n) => 10 * n < to && Math.max(11 * n, 10 * n + 1) > from)
+      .map((n) => spaces.audience(n, 1))
+      .sort();
+
+  it('are found with a few commands, however many others there are', async () => {
+    const sets = createDeviceSets(database.db, { layout: tiny });
+    await store(sets);
+    for (const [from, to] of [
+      [0, 10],
+      [505, 506],
+      [1_000, 1_001],
+      [640, 660],
+    ] as const) {
+      let commands = 0;
+      const onCommand = () => commands++;
+      database.db.client.on('commandStarted', onCommand);
+      const found = await spacesOf(sets, from, to);
+      database.db.client.off('commandStarted', onCommand);
+      // One with a level of many pages may be among them.
+      expect(found).toEqual(expect.arrayContaining(expected(from, to)));
+      expect(found.length).toBeLessThan(expected(from, to).length + 10);
+      expect(commands).toBeLessThan(10);
+    }
+  });
+
+  it('are those, too, of which a page is gone: it may have been replaced', async () => {
+    const sets = createDeviceSets(database.db);
+    await store(sets);
+    expect(await spacesOf(sets, 505, 506)).toEqual(expected(505, 506));
+    const space = spaces.audience(7, 1);
+    await pagesOf(database.db).deleteOne({ _id: { $gte: space, $lt: `${space}~` } });
+    expect(await spacesOf(sets, 505, 506)).toEqual([...expected(505, 506), space].sort());
+  });
 });
 
 it('more devices with one hash than a document has room for are stored, found and counted', async () => {

@@ -167,6 +167,25 @@ describe('an erasure', () => {
     expect(await checkEveryManifest(database.db)).toEqual([]);
   });
 
+  it('that died when the devices were out leaves nothing that names them when it is made again', async () => {
+    const target = slotTarget({ space, slot, job: 2 });
+    for (const died of [1, 2]) {
+      await emptyDatabase(database.db);
+      await open().merge(slotTarget({ space, slot, job: 1 }), onePart(range(0, 300)));
+      let writes = 0;
+      const dies = async () => {
+        if (++writes > died) throw new Error('died');
+      };
+      const dying = open(aroundManifests(database.db, { after: dies }, collections.pages));
+      await expect(dying.erase(target, range(100, 150))).rejects.toThrow('died');
+      expect(await open().holders({ spaces: [space], slot }, range(100, 101))).toEqual([space]);
+      const { total } = await open().erase(target, range(100, 150));
+      expect([total, await isStored(120)]).toEqual([250, false]);
+      expect(await open().holders({ spaces: [space], slot }, range(100, 101))).toEqual([]);
+      expect(await checkEveryManifest(database.db)).toEqual([]);
+    }
+  });
+
   it('of one that was frozen brings back nothing that a later one has taken out of the same page', async () => {
     await open().merge(slotTarget({ space, slot, job: 1 }), onePart(range(0, 8)));
     const gate = createGate();

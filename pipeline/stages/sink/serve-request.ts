@@ -12,6 +12,8 @@ import type { JobMarker } from '../../../schemas/topics.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { canonicalForms, WORDS } from '../../formats/identifier.ts';
 import { packCounts, packNumbers } from '../../formats/number-table.ts';
+import { createByteBudget } from '../../runtime/byte-budget.ts';
+import { inParallel } from '../../runtime/in-parallel.ts';
 import { seal } from '../../runtime/seal.ts';
 import type { DeviceSets, SlotChange, SlotTarget } from '../../sets/device-sets.ts';
 import { type Devices, merge } from '../../sets/devices.ts';
@@ -34,7 +36,7 @@ import type { SinkStep } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
-  sets: Pick<DeviceSets, 'merge' | 'erase' | 'fence' | 'look' | 'spacesOf'>;
+  sets: Pick<DeviceSets, 'merge' | 'erase' | 'fence' | 'look' | 'holders' | 'spacesOf'>;
   acks: Pick<AckStore, 'recordAndAdvance'>;
   jobs: Pick<JobStore, 'decidedLoads'>;
   audiences: Pick<AudienceStore, 'spacesOf' | 'toSweep'>;
@@ -43,7 +45,7 @@ interface Dependencies {
   requestResults: Pick<RequestResultStore, 'find' | 'store'>;
   rejects: Pick<RejectStore, 'erase'>;
   dryRuns: Pick<DryRunStore, 'erase'>;
-  spills: Pick<SpillStore, 'forget'>;
+  spills: Pick<SpillStore, 'forget' | 'sizes'>;
   gatherParts: GatherParts;
   hashDevice: DeviceHash;
   secret: Uint8Array;
@@ -63,10 +65,18 @@ interface Wanted {
   target(space: string): SlotTarget;
 }
 
-const SPACES_AT_ONCE = 500;
+const SPACES_AT_ONCE = 5_000;
+const AUDIENCES_AT_ONCE = 8;
+
+/** Slots are served side by side, and partitions at the same time, up to about this much. */
+const SERVED_BYTES = 32_000_000;
+/** The pages that hold the devices of a slot: one of a few kilobytes for each device, and no more than an erasure keeps. */
+const MAX_PAGE_BYTES = 8_000_000;
+const heldBytes = (bytes: number) => 4 * bytes + Math.min(256 * bytes, MAX_PAGE_BYTES);
 
 export function createServeRequest(deps: Dependencies) {
   const { sets, requestResults: results, hashDevice: hash } = deps;
+  const budget = createByteBudget(SERVED_BYTES);
 
   const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
   const listOf = (marker: JobMarker) => spaces.suppressed(isForAll(marker) ? undefined : marker.partner);
@@ -124,47 +134,60 @@ export function createServeRequest(deps: Dependencies) {
     if (theirs.length > 0) yield { space: spaces.marketplace, found: new Map(theirs) };
     const scope = isForAll(marker) ? undefined : partner;
     for await (const some of deps.audiences.spacesOf(scope, SPACES_AT_ONCE)) {
-      const looked = await step.read('look into audiences', () =>
-        Promise.all(some.map(async (space) => ({ space, found: await sets.look({ space, slot }, devices) }))),
-      );
-      for (const one of looked) if (one.found.size > 0) yield one;
+      const looked = await step.read('look into audiences', () => lookAmong(some, slot, devices));
+      for (const one of looked) yield one;
     }
   }
 
-  async function find(wanted: Wanted, step: SinkStep): Promise<RequestResult> {
+  /** What those of the spaces that hold some of the devices have of them. */
+  async function lookAmong(some: string[], slot: number, devices: Devices) {
+    const looked: { space: string; found: Map<number, number[]> }[] = [];
+    for (const space of await sets.holders({ spaces: some, slot }, devices)) {
+      const found = await sets.look({ space, slot }, devices);
+      if (found.size > 0) looked.push({ space, found });
+    }
+    return looked;
+  }
+
+  /** With the attributes that the devices have. */
+  async function find(wanted: Wanted, step: SinkStep): Promise<RequestResult & { keys: Set<number> }> {
     const { job } = wanted.marker;
     const found = new Set<number>();
     const held: string[] = [];
+    let keys = new Set<number>();
     for await (const one of findIn(wanted, step)) {
       held.push(one.space);
       for (const n of one.found.keys()) found.add(n);
+      if (one.space === spaces.marketplace) keys = new Set([...one.found.values()].flat());
     }
     const result = { job, slot: wanted.slot, found: found.size, spaces: held };
-    return step('keep-result', () => results.store(result));
+    return { ...(await step('keep-result', () => results.store(result))), keys };
   }
 
   async function remove(wanted: Wanted, step: SinkStep): Promise<Ack> {
     const { marker, slot, devices } = wanted;
     const { job, partner } = marker;
-    let result: RequestResult | null = await step.read('see what was found', () => results.find(job, slot));
+    let result: (RequestResult & { keys?: Set<number> }) | null = await step.read('see what was found', () =>
+      results.find(job, slot),
+    );
     if (!result) {
       await suppress(wanted, step);
       result = await find(wanted, step);
     }
     const audiences: number[][] = [];
-    for (const space of result.spaces) {
+    await inParallel(result.spaces, AUDIENCES_AT_ONCE, async (space) => {
       const audience = spaces.parse(space);
-      if (!audience) continue;
+      if (!audience) return;
       const target = { ...wanted.target(space), matchIn: spaces.marketplace };
       const { changes } = await step('erase', () => sets.erase(target, devices));
       const { devices: removed, matched } = changeIn(changes, marker) ?? { devices: 0, matched: 0 };
       audiences.push([audience.audience, audience.generation, removed, matched]);
-    }
+    });
     const ack = { ...noChange(job, slot, 0), uniqueDevices: result.found };
     if (audiences.length > 0) ack.audiences = new Binary(packNumbers(audiences));
     // Last: matches are counted by what it holds.
     if (result.spaces.includes(spaces.marketplace)) {
-      const keys = isForAll(marker) ? undefined : await ownKeys(wanted, step);
+      const keys = isForAll(marker) ? undefined : (result.keys ?? (await ownKeys(wanted, step)));
       const target = { ...wanted.target(spaces.marketplace), keys };
       const { changes } = await step('erase', () => sets.erase(target, devices));
       const pairs = changeIn(changes, marker)?.pairs ?? new Map<number, number>();
@@ -180,15 +203,16 @@ export function createServeRequest(deps: Dependencies) {
   async function eraseCleared({ marker, slot, devices, target }: Wanted, step: SinkStep): Promise<void> {
     const cleared = await step.read('look for cleared audiences', () => deps.audiences.toSweep().toArray());
     const theirs = cleared.filter(({ partner }) => isForAll(marker) || partner === marker.partner);
-    for (const { _id, generation } of theirs) {
-      const held = await step.read('find their devices', () => sets.spacesOf(_id));
-      for (const space of held)
-        if (
-          spaces.parse(space)!.generation < generation &&
-          (await sets.look({ space, slot }, devices)).size > 0
-        )
-          await step('erase', () => sets.erase(target(space), devices));
-    }
+    const generations = new Map(theirs.map(({ _id, generation }) => [_id, generation]));
+    const held = await step.read('find their devices', () => sets.spacesOf(...generations.keys()));
+    const isCleared = (space: string) => {
+      const { audience, generation } = spaces.parse(space)!;
+      return generation < generations.get(audience)!;
+    };
+    const holders = await step.read('look into cleared audiences', () =>
+      sets.holders({ spaces: held.filter(isCleared), slot }, devices),
+    );
+    for (const space of holders) await step('erase', () => sets.erase(target(space), devices));
   }
 
   async function ownKeys({ marker, slot, devices }: Wanted, step: SinkStep): Promise<Set<number>> {
@@ -257,22 +281,38 @@ export function createServeRequest(deps: Dependencies) {
     access,
   };
 
-  return async (marker: JobMarker, serving: Serving, step: SinkStep): Promise<void> => {
-    const { slots, committed, uncommitted } = serving;
+  async function serveSlot(
+    marker: JobMarker,
+    slot: number,
+    { committed, uncommitted }: Serving,
+    step: SinkStep,
+  ): Promise<void> {
     const { job } = marker;
-    for (const slot of slots) {
-      const gathered = await step.read('gather a slot', () => gather(marker, slot, uncommitted));
-      const { devices, filePairs } = gathered;
-      const target = (space: string) => ({ ...targetOf([marker], slot, committed), space });
-      const isEmpty = devices.count === 0;
-      const ack = isEmpty
-        ? noChange(job, slot, 0)
-        : await serve[marker.privacy]!({ marker, slot, devices, target }, step);
-      await step('ack', () => deps.acks.recordAndAdvance([{ ...ack, filePairs }]));
-      committed.add(slot, [job]);
-      uncommitted.forgetSlot(slot, [job]);
-    }
-    if (uncommitted.hasSpilled(job)) await step('forget-spills', () => deps.spills.forget(slots, [job]));
+    const gathered = await step.read('gather a slot', () => gather(marker, slot, uncommitted));
+    const { devices, filePairs } = gathered;
+    const target = (space: string) => ({ ...targetOf([marker], slot, committed), space });
+    const isEmpty = devices.count === 0;
+    const ack = isEmpty
+      ? noChange(job, slot, 0)
+      : await serve[marker.privacy]!({ marker, slot, devices, target }, step);
+    await step('ack', () => deps.acks.recordAndAdvance([{ ...ack, filePairs }]));
+    committed.add(slot, [job]);
+    uncommitted.forgetSlot(slot, [job]);
+  }
+
+  return async (marker: JobMarker, serving: Serving, step: SinkStep): Promise<void> => {
+    const { slots, uncommitted } = serving;
+    const { job } = marker;
+    const hasSpilled = uncommitted.hasSpilled(job);
+    const spilled = hasSpilled
+      ? await step.read('see what was spilled', () => deps.spills.sizes([job], slots))
+      : new Map<number, number>();
+    const bytesOf = (slot: number) => uncommitted.bytesOf(job, slot) + (spilled.get(slot) ?? 0);
+    const served = slots.map((slot) =>
+      budget.use(heldBytes(bytesOf(slot)), () => serveSlot(marker, slot, serving, step)),
+    );
+    for (const one of await Promise.allSettled(served)) if (one.status === 'rejected') throw one.reason;
+    if (hasSpilled) await step('forget-spills', () => deps.spills.forget(slots, [job]));
   };
 }
 

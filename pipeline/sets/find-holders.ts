@@ -1,0 +1,64 @@
+/**
+ * Which of many spaces may hold some devices of a slot. There may be a hundred thousand audiences, and the devices are in a few of them: a
+ * manifest and a page or two are read of each, a thousand to a round trip, and nothing is read again. A space of which that is not enough
+ * to tell counts as one that may hold some.
+ */
+import { inGroups, within } from '../runtime/in-groups.ts';
+import { inParallel } from '../runtime/in-parallel.ts';
+import type { Devices } from './devices.ts';
+import { joinLevel } from './join.ts';
+import type { ManifestRegions } from './manifests.ts';
+import { choosePages, type LoadedLevel, partOf, type ReadDeps } from './read-regions.ts';
+import { levelId } from './regions.ts';
+
+const SPACES_AT_ONCE = 1_000;
+/** So that the server reads for some while others are searched. */
+const GROUPS_AT_ONCE = 3;
+
+export async function findHolders(
+  deps: ReadDeps,
+  { spaces, slot }: { spaces: string[]; slot: number },
+  devices: Devices,
+): Promise<string[]> {
+  const holders: string[] = [];
+  const groups = [...inGroups(spaces, within({ count: SPACES_AT_ONCE }))];
+  await inParallel(groups, GROUPS_AT_ONCE, async (some) => {
+    const manifests = await deps.manifests.regionsOf(some, slot);
+    const may = await Promise.all(manifests.map((manifest) => mayHold(deps, manifest, devices)));
+    holders.push(...manifests.filter((_, n) => may[n]).map(({ space }) => space));
+  });
+  return holders;
+}
+
+async function mayHold(
+  deps: ReadDeps,
+  { _id, regions, erasing }: ManifestRegions,
+  devices: Devices,
+): Promise<boolean> {
+  if (erasing) return true;
+  const reading: Promise<boolean>[] = [];
+  for (const region of regions) {
+    if (region.levels.length === 0) continue;
+    const wanted = partOf(devices, region);
+    if (wanted.count === 0) continue;
+    for (const level of region.levels) {
+      const { starts } = choosePages(level, region, wanted);
+      if (!starts) return true;
+      const found = deps.pages.read({ level: levelId(_id, level), starts });
+      reading.push(found.then((pages) => isHeldIn(deps, wanted, { level, pages }, starts)));
+    }
+  }
+  return (await Promise.all(reading)).includes(true);
+}
+
+function isHeldIn(deps: ReadDeps, wanted: Devices, loaded: LoadedLevel, starts: number[]): boolean {
+  const { level, pages } = loaded;
+  // Pages that hold nothing do not exist. Those of a level that was replaced do not either.
+  const read = new Set(pages.map(({ start }) => start));
+  let isHeld = starts.filter((start) => read.has(start)).length < Math.min(starts.length, level.pages);
+  const onDevice = () => {
+    isHeld = true;
+  };
+  joinLevel(wanted, loaded, { onDevice }, deps.hash);
+  return isHeld;
+}

@@ -1,25 +1,15 @@
 /** What of a composition report is shown to whom, and in which form. */
 import { Binary } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { packNumbers } from '../../pipeline/formats/number-table.ts';
 import type { CompositionDocument } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
 import { composition, overlapRow } from '../../schemas/http-composition.ts';
-import { compositionOf, createScene, devices, readReport, secondApi } from './composition-scene.ts';
-import { type Api, AUDIENCE, type Call, startApiProcess, type TestPartner } from './support.ts';
+import { compositionOf, devices, readReport, secondApi, useComposition } from './composition-scene.ts';
+import { AUDIENCE, type Call } from './support.ts';
 
-let api: Api;
-let partner: TestPartner;
-let scene: ReturnType<typeof createScene>;
-beforeAll(async () => {
-  api = await startApiProcess();
-  partner = await api.partner();
-  scene = createScene(api);
-});
-afterAll(() => api?.stop());
-
-const get = (audience: number, query = '') => partner.call('GET', compositionOf(audience) + query);
+const { api, partner, scene, get } = await useComposition();
 
 describe('who sees what', () => {
   it('a customer sees its own overlaps; another’s audience is not found', async () => {

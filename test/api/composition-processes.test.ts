@@ -1,31 +1,9 @@
 /** Several API processes compute a report once, and take over from one that is dead. */
-import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CompositionDocument } from '../../schemas/composition-documents.ts';
-import { collections } from '../../schemas/documents.ts';
-import { composition } from '../../schemas/http-composition.ts';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { compositionOf, createScene, devices, readReport, secondApi } from './composition-scene.ts';
-import { type Api, startApiProcess, type TestPartner } from './support.ts';
+import { compositionOf, devices, readReport, secondApi, useComposition } from './composition-scene.ts';
 
-let api: Api;
-let partner: TestPartner;
-let scene: ReturnType<typeof createScene>;
-beforeAll(async () => {
-  api = await startApiProcess();
-  partner = await api.partner();
-  scene = createScene(api);
-});
-afterAll(() => api?.stop());
-
-const stored = () => api.db.collection<CompositionDocument>(collections.compositions);
-const get = (audience: number, query = '') => partner.call('GET', compositionOf(audience) + query);
-const report = async (audience: number) => composition.parse((await readReport(partner.call, audience)).json);
-const computedBy = (log: string, audience: number) =>
-  readFileSync(log, 'utf8')
-    .split('\n')
-    .filter((line) => line.includes('composition computed') && line.includes(`"audience":${audience},`))
-    .length;
+const { api, partner, scene, stored, get, report, computedBy } = await useComposition();
 
 describe('several API processes', () => {
   it('compute a report once, and show the same progress', async () => {

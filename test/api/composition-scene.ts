@@ -1,11 +1,15 @@
 /** Audiences and attributes as the pipeline would have loaded them: devices by space, and jobs that have ended in their order. */
+import { readFileSync } from 'node:fs';
+import { afterAll } from 'vitest';
 import { groupBy } from '../../pipeline/runtime/collections.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import type { Layout } from '../../pipeline/sets/regions.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
+import type { CompositionDocument } from '../../schemas/composition-documents.ts';
 import { type AudienceDocument, collections, type FileDocument, spaces } from '../../schemas/documents.ts';
+import { composition } from '../../schemas/http-composition.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { slotOf } from '../formats/identifiers.ts';
 import { manifestsOf, pagesOf } from '../sets/database.ts';
@@ -22,6 +26,7 @@ import {
   fileDocument,
   IMPORT,
   type Reply,
+  startApiProcess,
   type TestPartner,
 } from './support.ts';
 
@@ -40,6 +45,26 @@ export async function readReport(call: Call, audience: number, query = '', heade
   };
   await waitFor(isThere, { what: `the report of audience ${audience}` });
   return reply!;
+}
+
+/** An API process of its own, a partner and its reports. */
+export async function useComposition() {
+  const api = await startApiProcess();
+  afterAll(() => api.stop());
+  const partner = await api.partner();
+  return {
+    api,
+    partner,
+    scene: createScene(api),
+    stored: () => api.db.collection<CompositionDocument>(collections.compositions),
+    get: (audience: number, query = '') => partner.call('GET', compositionOf(audience) + query),
+    report: async (audience: number) => composition.parse((await readReport(partner.call, audience)).json),
+    computedBy: (log: string, audience: number) =>
+      readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('composition computed') && line.includes(`"audience":${audience},`))
+        .length,
+  };
 }
 
 export interface Load {

@@ -1,32 +1,13 @@
 /** The composition report over HTTP: computed when it is asked for, and kept while nothing changes. */
-import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CompositionDocument } from '../../schemas/composition-documents.ts';
-import { collections, spaces } from '../../schemas/documents.ts';
+import { describe, expect, it } from 'vitest';
+import { spaces } from '../../schemas/documents.ts';
 import { composition, compositionProgress } from '../../schemas/http-composition.ts';
 import { manifestsOf } from '../sets/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { compositionOf, createScene, devices, readReport } from './composition-scene.ts';
-import { type Api, AUDIENCE, startApiProcess, type TestPartner } from './support.ts';
+import { compositionOf, devices, readReport, useComposition } from './composition-scene.ts';
+import { AUDIENCE } from './support.ts';
 
-let api: Api;
-let partner: TestPartner;
-let scene: ReturnType<typeof createScene>;
-beforeAll(async () => {
-  api = await startApiProcess();
-  partner = await api.partner();
-  scene = createScene(api);
-});
-afterAll(() => api?.stop());
-
-const stored = () => api.db.collection<CompositionDocument>(collections.compositions);
-const get = (audience: number, query = '') => partner.call('GET', compositionOf(audience) + query);
-const report = async (audience: number) => composition.parse((await readReport(partner.call, audience)).json);
-const computedBy = (log: string, audience: number) =>
-  readFileSync(log, 'utf8')
-    .split('\n')
-    .filter((line) => line.includes('composition computed') && line.includes(`"audience":${audience},`))
-    .length;
+const { api, partner, scene, stored, get, report, computedBy } = await useComposition();
 
 describe('a report', () => {
   it('is computed when it is asked for: 202 with progress, then 200, and kept', async () => {

@@ -1,23 +1,13 @@
 /** A deleted device is nowhere, and cannot come in again; every count follows. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { useService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { findInDatabase } from '../support/scan-database.ts';
-import { type OwnService, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
-let service: OwnService;
-let driver: Driver;
-beforeAll(async () => {
-  service = await startService({ parts: ['pipeline'] });
-  driver = await createDriver(service.config);
-});
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+const { driver } = await useService({ parts: ['pipeline'] });
 
 const sizeOf = async (attribute: number) =>
   (await createAttributeDeviceStore(driver.db).of([attribute])).get(attribute) ?? 0;

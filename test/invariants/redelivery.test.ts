@@ -1,28 +1,18 @@
 /** Whatever is delivered again, or was never meant to be delivered, changes no count and no set. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Described, describeMessage, tryDecode } from '../../deploy/cli/operator/describe-message.ts';
 import { planTopic } from '../../deploy/cli/operator/plan-replay.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { encode } from '../../pipeline/wire/codec.ts';
 import type { AcceptedJob, TopicKey } from '../../schemas/topics.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
 import { eventually } from '../support/eventually.ts';
+import { useService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type OwnService, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-let service: OwnService;
-let driver: Driver;
-beforeAll(async () => {
-  service = await startService({ parts: ['pipeline'] });
-  driver = await createDriver(service.config);
-});
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+const { service, driver } = await useService({ parts: ['pipeline'] });
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
 async function messagesOf(topic: TopicKey): Promise<Described[]> {

@@ -1,11 +1,13 @@
 /** The real service and a driver for it, for a test file: `const test = withSharedService()`, or `withService(…)` for processes of its own. */
-import { test as base } from 'vitest';
+import { afterAll, test as base } from 'vitest';
+import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from './driver.ts';
 import {
   type OwnService,
   type Service,
   type ServiceOptions,
   type SharedName,
+  servers,
   sharedService,
   startService,
 } from './stack.ts';
@@ -38,4 +40,38 @@ export function withService(options: ServiceOptions = {}) {
     ],
     driver: [({ service }, use) => withDriver(service, use), { scope: 'file' }],
   });
+}
+
+/** The same for tests without a context of their own: `const { driver } = await useSharedService()` at the top of a file. */
+export async function useSharedService(
+  name: SharedName = 'live',
+): Promise<{ service: Service; driver: Driver }> {
+  const service = await sharedService(name);
+  const driver = await createDriver(service.config);
+  afterAll(() => driver.close());
+  return { service, driver };
+}
+
+export async function useService(
+  options: ServiceOptions = {},
+): Promise<{ service: OwnService; driver: Driver }> {
+  const service = await startService(options);
+  afterAll(() => service.stop());
+  const driver = await createDriver(service.config);
+  afterAll(() => driver.close());
+  return { service, driver };
+}
+
+/** Its storage is behind a proxy that fails on demand. */
+export async function useServiceBehindProxy(
+  options: ServiceOptions = {},
+): Promise<{ service: OwnService; driver: Driver; proxy: FaultyProxy }> {
+  const proxy = await startFaultyProxy(servers().s3.endpoint);
+  afterAll(() => proxy.close());
+  const env = {
+    HEADRACE_S3_ENDPOINT: proxy.endpoint,
+    HEADRACE_TEST_S3_IDLE_MS: '3000',
+    ...options.env,
+  };
+  return { ...(await useService({ ...options, env })), proxy };
 }

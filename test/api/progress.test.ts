@@ -1,12 +1,11 @@
 /** The progress of jobs on the real service: one waits, one loads, both get done, and nothing ever goes back. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { z } from 'zod';
 import { progress as progressSchema } from '../../schemas/http-progress.ts';
-import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { useServiceBehindProxy } from '../support/fixture.ts';
 import { startInProcess } from '../support/in-process-api.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
-import { type OwnService, servers, startService, withoutPorts } from '../support/stack.ts';
+import { withoutPorts } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
@@ -15,21 +14,8 @@ import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 const settings = {
   HEADRACE_TEST_JOB_WINDOW: '1',
   HEADRACE_TEST_BATCH_BYTES: '20000',
-  HEADRACE_TEST_S3_IDLE_MS: '3000',
 };
-let proxy: FaultyProxy;
-let service: OwnService;
-let driver: Driver;
-beforeAll(async () => {
-  proxy = await startFaultyProxy(servers().s3.endpoint);
-  service = await startService({ env: { ...settings, HEADRACE_S3_ENDPOINT: proxy.endpoint } });
-  driver = await createDriver(service.config);
-});
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-  await proxy?.close();
-});
+const { service, driver, proxy } = await useServiceBehindProxy({ env: settings });
 const FILES = 4;
 const ROWS = 60_000;
 

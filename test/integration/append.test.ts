@@ -1,19 +1,12 @@
 /** Appends merge and deduplicate: what is loaded is ignored, what failed is loaded again, what changed is a new file. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { filesOfAudience } from '../../api/jobs/file-records.ts';
 import type { PartnerDocument } from '../../schemas/documents.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { useSharedService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type Service, sharedService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
-let service: Service;
-let driver: Driver;
-beforeAll(async () => {
-  service = await sharedService();
-  driver = await createDriver(service.config);
-});
-afterAll(() => driver?.close());
+const { driver } = await useSharedService();
 
 async function audienceOf(partner: PartnerDocument, path: string): Promise<number> {
   const audience = await driver.createAudience(partner, path);

@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDriver, type Driver } from '../support/driver.ts';
-import { type Service, sharedService } from '../support/stack.ts';
+import { describe, expect, it } from 'vitest';
+import { useSharedService } from '../support/fixture.ts';
 import { setNames } from '../support/stored-sets.ts';
 
-let service: Service;
-let driver: Driver;
-beforeAll(async () => {
-  service = await sharedService();
-  driver = await createDriver(service.config);
-});
-afterAll(() => driver?.close());
+const { driver } = await useSharedService();
 
 const ids = (count: number) => Array.from({ length: count }, () => randomUUID());
 const packed = (list: string[]) => new Set(list.map((id) => id.replaceAll('-', '').toLowerCase()));

@@ -1,20 +1,13 @@
 /** A deletion is for good: afterwards no document in MongoDB holds the pairs it removed, and none that it was not told to. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { decode } from '../../pipeline/sets/page-format.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { PageDocument } from '../../schemas/stage-documents.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { useSharedService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { type Service, sharedService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
-let service: Service;
-let driver: Driver;
-beforeAll(async () => {
-  service = await sharedService();
-  driver = await createDriver(service.config);
-});
-afterAll(() => driver?.close());
+const { driver } = await useSharedService();
 
 /** Pages that hold the attribute, whether a manifest names them or not; and what is spilled. */
 async function stored(attribute: number): Promise<{ pages: number; spills: number }> {

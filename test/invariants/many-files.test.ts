@@ -2,10 +2,9 @@
  * A prefix of very many small files is one job, read to the last of them, whichever of them fail. They are more than a page of a
  * listing, and more than a marker can name. HEADRACE_TEST_FILES=100000 makes it as many.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { expect, it } from 'vitest';
+import { useSharedService } from '../support/fixture.ts';
 import { asMembers, ids } from '../support/rows.ts';
-import { type Service, sharedService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 
 const FILES = Number(process.env.HEADRACE_TEST_FILES ?? 1_200);
@@ -13,13 +12,7 @@ const FILES = Number(process.env.HEADRACE_TEST_FILES ?? 1_200);
 const AT_ONCE = 24;
 const MS_A_FILE = 40;
 
-let service: Service;
-let driver: Driver;
-beforeAll(async () => {
-  service = await sharedService();
-  driver = await createDriver(service.config);
-});
-afterAll(() => driver?.close());
+const { driver } = await useSharedService();
 
 it(`loads a prefix of ${FILES} files, every second one bad`, {
   timeout: 2_700_000 + 2 * FILES * MS_A_FILE,

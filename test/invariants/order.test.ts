@@ -1,30 +1,13 @@
 /** A partner's jobs complete in the order in which they were accepted, and wait for no other partner's. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { collections, type JobPhase } from '../../schemas/documents.ts';
-import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { useServiceBehindProxy } from '../support/fixture.ts';
 import { asMembers, bigFile, file, ids } from '../support/rows.ts';
-import { type OwnService, servers, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-let service: OwnService;
-let driver: Driver;
-let proxy: FaultyProxy;
-beforeAll(async () => {
-  proxy = await startFaultyProxy(servers().s3.endpoint);
-  service = await startService({
-    parts: ['pipeline'],
-    env: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_TEST_S3_IDLE_MS: '3000' },
-  });
-  driver = await createDriver(service.config);
-});
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-  await proxy?.close();
-});
+const { service, driver, proxy } = await useServiceBehindProxy({ parts: ['pipeline'] });
 
 it('300 jobs of mixed size: no earlier job is unfinished when a later one is done', async () => {
   const partner = await driver.partner();

@@ -1,31 +1,16 @@
 /** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
 import { expelAll } from '../faults/support/expel.ts';
-import { type FaultyProxy, type Stalled, startFaultyProxy } from '../sources/faulty-proxy.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import type { Stalled } from '../sources/faulty-proxy.ts';
+import { useServiceBehindProxy } from '../support/fixture.ts';
 import { bigFile } from '../support/rows.ts';
-import { type OwnService, servers, startService } from '../support/stack.ts';
+import { startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-let service: OwnService;
-let driver: Driver;
-let proxy: FaultyProxy;
-beforeAll(async () => {
-  proxy = await startFaultyProxy(servers().s3.endpoint);
-  service = await startService({
-    parts: ['pipeline'],
-    env: { HEADRACE_S3_ENDPOINT: proxy.endpoint, HEADRACE_TEST_S3_IDLE_MS: '3000' },
-  });
-  driver = await createDriver(service.config);
-});
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-  await proxy?.close();
-});
+const { service, driver, proxy } = await useServiceBehindProxy({ parts: ['pipeline'] });
 
 const FILES = 6;
 const ROWS = 60_000;

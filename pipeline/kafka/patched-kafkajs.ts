@@ -107,7 +107,7 @@ interface ConsumerGroup {
   memberId: string | null;
   generationId: number | null;
   sessionTimeout: number;
-  logger: { warn(message: string): void };
+  logger: { error(message: string): void };
   joinAndSync(): Promise<void>;
   cluster: {
     refreshMetadata(): Promise<void>;
@@ -134,7 +134,7 @@ group.joinAndSync = function () {
   const isExpelled = this.generationId !== null && this.memberId === null;
   if (isExpelled && this.sessionTimeout < MAX_SESSION_MS) {
     this.sessionTimeout = Math.min(2 * this.sessionTimeout, MAX_SESSION_MS);
-    this.logger.warn(`Expelled for lack of heartbeats: session timeout is now ${this.sessionTimeout} ms`);
+    this.logger.error(`Expelled for lack of heartbeats: session timeout is now ${this.sessionTimeout} ms`);
   }
   return joinAndSync.call(this);
 };

@@ -41,7 +41,7 @@ it('a topic that has got partitions is a rebalance, which stops every fetcher fi
 });
 
 it('a member that is expelled joins with twice the session timeout, up to 30 s; a rebalance changes nothing', async () => {
-  const group = { sessionTimeout: 4_000, memberId: null, generationId: null, logger: { warn: () => {} } };
+  const group = { sessionTimeout: 4_000, memberId: null, generationId: null, logger: { error: () => {} } };
   const join = async (state: { memberId: string | null; generationId: number | null }) => {
     const joining = { ...group, ...state, retrier: async () => {} };
     await ConsumerGroup.prototype.joinAndSync.call(joining);

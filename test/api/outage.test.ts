@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { setUpServers } from '../faults/support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, AUDIENCE, IMPORT, type Reply, startApiProcess, type TestPartner } from './support.ts';
+import {
+  type Api,
+  AUDIENCE,
+  IMPORT,
+  isClosed,
+  type Reply,
+  startApiProcess,
+  type TestPartner,
+} from './support.ts';
 
 const servers = setUpServers({}, ['kafka', 'mongod']);
 let api: Api;
@@ -34,9 +42,9 @@ async function bringBack(server: Server, how: 'SIGKILL' | 'SIGSTOP'): Promise<vo
 const IN_TIME_MS = 25_000;
 const body = { file_path: 'a', key_type: 0 };
 const post = () => partner.call('POST', IMPORT, { body });
-/** A connection that was kept may be closed just as it is used again, on a slow machine. One that is cut off is so both times. */
+/** A request that is cut off is so both times. */
 const onceMore = (ask: () => Promise<Reply>) => (error: Error) => {
-  if ((error.cause as { code?: string } | undefined)?.code !== 'UND_ERR_SOCKET') throw error;
+  if (!isClosed(error)) throw error;
   return ask();
 };
 const timed = async (ask: () => Promise<Reply>) => {

@@ -34,17 +34,26 @@ export interface CallOptions {
 }
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Reply>;
 
+/** A connection that was kept may be closed just as it is used again, if this process was busy meanwhile. */
+export const isClosed = ({ cause }: Error): boolean =>
+  (cause as { code?: string } | undefined)?.code === 'UND_ERR_SOCKET';
+
 export function createCaller(base: string, key?: string): Call {
   return async (method, path, { body, raw, headers = {} } = {}) => {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-    const response = await fetch(base + path, {
-      method,
-      headers: {
-        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-        ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(sent === undefined ? {} : { body: sent }),
+    const ask = () =>
+      fetch(base + path, {
+        method,
+        headers: {
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(sent === undefined ? {} : { body: sent }),
+      });
+    const response = await ask().catch((error) => {
+      if (method === 'GET' && isClosed(error)) return ask();
+      throw error;
     });
     const text = await response.text();
     const isJson = /^application\/([\w.]+\+)?json/.test(response.headers.get('content-type') ?? '');

@@ -146,14 +146,14 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
     'list.csv': devices.join('\n'),
   };
   for (const [path, text] of Object.entries(files)) await driver.upload(partner, path, text);
-  // Its first answers are lost, and those to one file are refusals.
+  await driver.upload(partner, `list-of-${device}.csv`, devices.join('\n'));
+  // Its next answers are lost, and those to one file are refusals.
   storage.faults.push({ kind: 'reset' }, { kind: 'status', status: 503, code: 'SlowDown' });
   storage.rules.add(({ method, path }) =>
     method === 'GET' && path.includes('list-of-')
       ? { kind: 'status', status: 403, code: 'AccessDenied' }
       : undefined,
   );
-  await driver.upload(partner, `list-of-${device}.csv`, devices.join('\n'));
   for (const file_path of [...Object.keys(files), `nowhere/${device}`]) {
     await queue(IMPORT, { file_path, key_type: 0, compressed: file_path.endsWith('gz') });
     await queue(AUDIENCE, { name: device, file_path });

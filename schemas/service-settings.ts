@@ -132,7 +132,7 @@ export const capacity = {
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096).describe(
     'Files, unpacked, that may be loaded ahead of the oldest unfinished job of each partner.',
   ),
-  HEADRACE_SESSION_TIMEOUT_MS: integer(1_000, 300_000, 4_000).describe(
+  HEADRACE_SESSION_TIMEOUT_MS: integer(1_000, 300_000, 3_500).describe(
     'The partitions of a process without heartbeats move after this time; 6 s if the brokers do not accept less.',
   ),
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500).describe(

@@ -10,7 +10,8 @@ export interface StageProcess extends Managed {
 
 /** Comes back when it is ready. */
 export async function startStages({ stack }: Bench, stages: readonly StageName[]): Promise<StageProcess> {
-  const settings = stack.settings as Settings;
+  // The port is that of the pipeline which it replaces.
+  const { HEADRACE_PIPELINE_PORT: _, ...settings } = stack.settings as Settings;
   const started = await manage('pipeline', settings, {
     logs: stack.directory,
     args: ['--stages', stages.join()],

@@ -18,7 +18,7 @@ const PATH = 'small.csv';
 const everyMs = 20;
 /** After an event, until the throughput has recovered. */
 const SETTLED_MS = 4_000;
-/** The broker notices a death after the session timeout, 4 s. */
+/** The broker notices a death after the session timeout, 3.5 s. */
 const EXPELLED_MS = 8_000;
 
 const events = ['join', 'stop', 'kill'] as const;

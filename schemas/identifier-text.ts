@@ -12,7 +12,7 @@ export const identifierText = (text: string): string | undefined => {
   return plain.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 };
 
-/** One in a line; blank lines are left out. A line that is none is named by its number only: what it holds is about somebody. */
+/** One per line; blank lines are skipped. A bad line is reported by its number only, because it may be personal data. */
 export function readIdentifiers(text: string): { identifiers: string[]; badLine?: number } {
   const identifiers: string[] = [];
   for (const [i, line] of text.split(/\r?\n/).entries()) {

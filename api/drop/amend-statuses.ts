@@ -1,6 +1,6 @@
 /**
- * Amends entries that were reported as not found but whose devices appeared in a load later. The load left the devices out; the platform
- * is told that they are deleted. The whole amendment is stored before any of it is carried out.
+ * Amends entries that were reported as not found but whose devices appeared in a load later. The load left the devices out, and their
+ * status becomes "deleted". The whole amendment is stored before its first step.
  */
 import { Binary } from 'mongodb';
 import { type DropAmendmentDocument, DropStatus } from '../../schemas/drop-documents.ts';

@@ -30,7 +30,7 @@ const settings = {
   retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => false },
 };
 
-/** The shortest session timeout that brokers accept unless they are told otherwise. */
+/** The default of the brokers’ group.min.session.timeout.ms. */
 const ACCEPTED_MS = 6_000;
 const refusedTimeout = (ms: number) =>
   new StartRefused(

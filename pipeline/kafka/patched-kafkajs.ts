@@ -103,7 +103,7 @@ encoder.prototype.writeEncoder = function (this: Encoded, value: Encoded) {
 
 interface ConsumerGroup {
   lastRequest: number;
-  /** Null before the first join, and once the group does not know the member any more. */
+  /** Null before the first join, and after the group has expelled the member. */
   memberId: string | null;
   generationId: number | null;
   sessionTimeout: number;

@@ -1,6 +1,6 @@
 /**
- * Takes the devices out of the pages that an erasure has counted (erase-devices.ts), and then out of the manifest, which names them until
- * then. Whoever wants to change the slot does this first: what a page still holds of them must not be taken for stored.
+ * Completes an erasure (erase-devices.ts): removes its devices from the pages, and then its entry from the manifest. Every edit of the
+ * slot completes a pending erasure first, because a merge would take devices left in a page for stored.
  */
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import { IDENTIFIER_BYTES } from '../formats/identifier.ts';
@@ -59,7 +59,7 @@ const otherwise =
 async function takeOut(deps: ReadDeps, manifest: Manifest, { regions, keys }: Erasing): Promise<boolean> {
   const naming = Promise.all(regions.map((region) => loadRegion(deps, manifest, region)));
   const named = await naming.catch(otherwise(undefined));
-  // Somebody has removed what names them: they are out.
+  // Another process has completed the erasure and removed the pages that name the devices.
   if (!named) return true;
   const wanted = concatenate(named.map(({ levels }) => devicesOf(levels, deps.hash)));
   const only = keys && new Set(keys);
@@ -71,7 +71,7 @@ async function takeOut(deps: ReadDeps, manifest: Manifest, { regions, keys }: Er
   return true;
 }
 
-/** The pages that hold wanted devices, without them; or without some keys of theirs, and devices that have no other. */
+/** The pages that hold wanted devices, without them; or without these keys, and without devices that have no other key. */
 export function changesIn(
   { hash }: ReadDeps,
   loaded: LoadedRegion,

@@ -239,7 +239,7 @@ export function createDeviceSets(
       matchDigests(await withHash(), wanted, matching),
 
     /** The generations of audiences that have devices. */
-    async spacesOf(...audiences: number[]): Promise<string[]> {
+    async spacesOf(audiences: number[]): Promise<string[]> {
       const prefixes = audiences.map(spaces.ofAudience);
       const found: string[] = [];
       for (const some of inGroups(prefixes, within({ count: RANGES_AT_ONCE }))) {

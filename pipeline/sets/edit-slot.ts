@@ -99,7 +99,7 @@ export interface SlotEdit {
   /** Puts others in the place of a region. */
   replace(region: RegionEntry, by: RegionEntry[]): void;
   regions(): RegionEntry[];
-  /** These devices are to be taken out of the pages, and do not count any more. */
+  /** Records a pending erasure: its devices no longer count, and are removed from the pages afterwards. */
   erase(erasing: Erasing): void;
   /** Stores that the job changes nothing, now or later. */
   drop(): void;

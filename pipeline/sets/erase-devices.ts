@@ -2,8 +2,8 @@
  * Takes devices, or some of their keys, out of a slot of a space, at the cost of the pages that hold them.
  *
  * First the manifest is replaced by one that says what is removed, and names the devices in pages of their own: like every change, that
- * happens once. Then they are taken out of the pages where they are (complete-erasure.ts). A process that dies meanwhile leaves that to
- * whoever changes the slot next.
+ * happens once. Then they are removed from the pages that hold them (complete-erasure.ts). If the process dies in between, the next
+ * edit of the slot does that.
  */
 import { changesIn, completeErasure, type Prepared } from './complete-erasure.ts';
 import { countStored } from './count-stored.ts';

@@ -7,7 +7,10 @@ import { type Additions, type AttributeDevicesDocument, collections } from '../.
 import { groupBy } from '../runtime/collections.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
-/** What a job changed: devices added by attribute (0: perhaps, by one that was merged together with it), or removed. Jobs of several lanes change an attribute, in any order, so none sets a count. */
+/**
+ * Devices that a job added to attributes, or removed; 0 if jobs were merged together and the count is with the last of them. Jobs of
+ * several lanes change an attribute, in any order, so none sets a count.
+ */
 export interface AttributeChange {
   job: number;
   partner: string;

@@ -10,7 +10,7 @@ const ConsumerGroup = require('kafkajs/src/consumer/consumerGroup.js') as {
   };
 };
 
-/** A fetch that meets a broker which does not lead any more asks who does, and never joins the group: handlers may still work. */
+/** A fetch from a former leader refreshes the metadata and never joins the group: handlers may still be working. */
 async function recover(error: object): Promise<string[]> {
   const calls: string[] = [];
   const note = (name: string) => async () => void calls.push(name);

@@ -87,7 +87,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
 
   gate.open();
   await writing;
-  expect(await sets.spacesOf(AUDIENCE)).toContain(spaces.audience(AUDIENCE, 1));
+  expect(await sets.spacesOf([AUDIENCE])).toContain(spaces.audience(AUDIENCE, 1));
   await sweep();
   expect(await manifestsOf(db).distinct('space')).toEqual([present]);
   const pages = await pagesOf(db).find().project<{ _id: string }>({ _id: 1 }).toArray();
@@ -124,7 +124,7 @@ it('nothing is removed while a load of an earlier generation may still write', a
   expect(await sets.count(spaces.audience(AUDIENCE, 1))).toBe(100);
   await jobs.updateOne({ _id: AUDIENCE }, { $set: { phase: 'ended' } });
   await sweep();
-  expect(await sets.spacesOf(AUDIENCE)).toEqual([]);
+  expect(await sets.spacesOf([AUDIENCE])).toEqual([]);
 });
 
 it('cleared data is removed while a sweep of orphaned pages takes its time', async () => {
@@ -133,7 +133,7 @@ it('cleared data is removed while a sweep of orphaned pages takes its time', asy
   await sweep({ sweepOrphans: () => new Promise(() => {}) });
   await clear(2);
   await sweep({ sweepOrphans: () => new Promise(() => {}) });
-  expect(await sets.spacesOf(AUDIENCE)).toEqual([]);
+  expect(await sets.spacesOf([AUDIENCE])).toEqual([]);
 });
 
 it('its event values go, and its loads that had expired before; those of the present generation stay', async () => {

@@ -265,7 +265,7 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
       listDigests: [[new Uint8Array(32), { number: 1, key: 1 }]],
       unlistDigests: [[new Uint8Array(32), { number: 2, requests: new Set([1]) }]],
       match: [[createDigestTable(new Uint8Array(32)), { onMatch: () => {} }]],
-      spacesOf: [[audience._id]],
+      spacesOf: [[[audience._id]]],
       removeSpace: [[slot.space, signal]],
       sweepOrphans: [[{ unnamedForMs: 0, signal }]],
     },

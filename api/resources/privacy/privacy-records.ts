@@ -1,5 +1,5 @@
 /** Privacy requests as partners and operators see them. */
-import { inGroups, within } from '../../../pipeline/runtime/in-groups.ts';
+import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { unseal } from '../../../pipeline/runtime/seal.ts';
 import { type Addition, type Additions, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
@@ -57,12 +57,9 @@ async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 
     found.map(({ audience, generation }) => [`${audience}.${generation}`, { audience, generation }]),
   );
   const additions = new Map<string, Additions | undefined>();
-  for (const some of inGroups([...spaces], within({ count: AT_ONCE })))
-    await Promise.all(
-      some.map(async ([name, { audience, generation }]) =>
-        additions.set(name, await jobs.additionsTo(audience, generation)),
-      ),
-    );
+  await inParallel([...spaces], AT_ONCE, async ([name, { audience, generation }]) => {
+    additions.set(name, await jobs.additionsTo(audience, generation));
+  });
   return additions;
 }
 

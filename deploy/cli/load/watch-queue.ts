@@ -14,9 +14,9 @@ export interface Sample {
   /** Read so far. */
   rows: number;
   files: number;
-  /** Unfinished jobs of our lane, up to the newest of ours. */
+  /** Unfinished jobs in the lane, up to the newest that this load test submitted. */
   queued: number;
-  /** Jobs of ours that are being read or merged. */
+  /** Submitted jobs that are being read or merged. */
   inFlight: number;
   ended: number;
 }
@@ -61,7 +61,7 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
     return queued;
   }
 
-  /** Catches ended jobs of ours that others in the lane hide from the count above. */
+  /** Finds submitted jobs that have ended although earlier jobs in the lane keep the count above high. */
   async function lookAtOldest() {
     const begun = { jobs: 0, rows: 0, files: 0 };
     let areEnded = true;

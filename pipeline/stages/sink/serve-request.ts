@@ -204,7 +204,7 @@ export function createServeRequest(deps: Dependencies) {
     const cleared = await step.read('look for cleared audiences', () => deps.audiences.toSweep().toArray());
     const theirs = cleared.filter(({ partner }) => isForAll(marker) || partner === marker.partner);
     const generations = new Map(theirs.map(({ _id, generation }) => [_id, generation]));
-    const held = await step.read('find their devices', () => sets.spacesOf(...generations.keys()));
+    const held = await step.read('find their devices', () => sets.spacesOf([...generations.keys()]));
     const isCleared = (space: string) => {
       const { audience, generation } = spaces.parse(space)!;
       return generation < generations.get(audience)!;

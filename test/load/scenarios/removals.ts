@@ -83,7 +83,7 @@ async function timeClear({ stack, signal }: Bench, id: number) {
   const since = performance.now();
   await stack.calls.clear(id);
   const answered = (performance.now() - since) / 1_000;
-  while ((await sets.spacesOf(id)).length > 0) await sleep(200, undefined, { signal });
+  while ((await sets.spacesOf([id])).length > 0) await sleep(200, undefined, { signal });
   return { answered, removed: (performance.now() - since) / 1_000 };
 }
 

@@ -47,7 +47,7 @@ export function createSweep(deps: Dependencies) {
     await compositions.forgetBelow(_id, generation);
     await compositionRows.expireBelow(_id, generation);
     if (await jobs.hasOpenBelow(_id, generation)) return;
-    for (const space of await sets.spacesOf(_id)) {
+    for (const space of await sets.spacesOf([_id])) {
       if (spaces.parse(space)!.generation >= generation) continue;
       await sets.removeSpace(space, signal);
       log.info({ audience: _id, space }, 'removed the devices of a cleared generation');
